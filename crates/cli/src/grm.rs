@@ -10,7 +10,7 @@ use ::keys::{Identity, Role};
 use clap::{Args, Subcommand};
 use control::config::Config;
 use controller::Settings;
-use controller::store::{FileStore, MemoryStore, Store};
+use store::{Address, EtcdStore, FileStore, MemoryStore, Store};
 
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
@@ -32,6 +32,7 @@ const WEB: u16 = 8080;
     punctual grm ward.toml --interface eth0 --listen 192.0.2.1 --gates s1=192.0.2.2:6654\n  \
     punctual lab run ward manager -- punctual grm ward.toml --lab --interface eth0\n  \
     punctual grm keys keys --network ward.toml        makes keys for the manager, all switches and their gates\n  \
+    punctual grm ward.toml --interface eth0 --store http://192.0.2.7:2379,192.0.2.8:2379,192.0.2.9:2379/ward   one of several\n  \
     punctual grm ward.toml --interface eth0 --web 127.0.0.1:8080      with a page for operators\n  \
     punctual grm status              what is promised, to whom, and what was measured\n\n\
     Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. With --keys they have to show it;\n\
@@ -52,8 +53,9 @@ pub(crate) struct Arguments {
     /// The control network of `punctual lab`: switch n is met at 172.31.n.1, and its gates at 172.31.n.2.
     #[arg(long, conflicts_with_all = ["listen", "gates"])]
     lab: bool,
-    /// The file that keeps grants, or `none`. Default: in /var/lib/punctual for root, else in ~/.local/state/punctual.
-    #[arg(long, value_name = "FILE")]
+    /// The file that keeps grants, or `none`. Default: in /var/lib/punctual for root, else in ~/.local/state/punctual. Or etcd, as
+    /// http://HOST:PORT[,HOST:PORT...][/NAME] or https://... with --keys: several managers may share it, and one of them leads.
+    #[arg(long, value_name = "FILE|URL")]
     store: Option<PathBuf>,
     /// The folder with authority.pem, manager.pem and manager.key: switches and agents of gates connect by TLS 1.3, and show who they are.
     #[arg(long, value_name = "FOLDER")]
@@ -173,6 +175,7 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
     if listen.is_empty() {
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
+    let keys = load_keys(arguments.keys.as_deref())?;
     let domains = u16::try_from(arguments.domain.domain).into_iter().collect();
     Ok(Settings {
         network: controller::network(planned),
@@ -185,9 +188,9 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         },
         listen,
         agents,
-        keys: load_keys(arguments.keys.as_deref())?,
+        store: store(arguments.store.as_deref(), keys.as_ref())?,
+        keys,
         web: web(&arguments.web)?,
-        store: store(arguments.store.as_deref())?,
     })
 }
 
@@ -205,7 +208,17 @@ fn web(options: &WebOptions) -> Result<Option<web::Settings>, Failure> {
     Ok(Some(settings))
 }
 
-fn store(file: Option<&Path>) -> Result<Box<dyn Store>, Failure> {
+fn store(file: Option<&Path>, keys: Option<&Identity>) -> Result<Box<dyn Store>, Failure> {
+    if let Some(text) = file.and_then(Path::to_str).filter(|text| Address::is_meant(text)) {
+        let address: Address = text.parse().map_err(Failure::Usage)?;
+        if keys.is_some() && !address.is_secure() {
+            tracing::warn!(
+                "grants go to {address} without TLS, though there are keys: an address with https has it"
+            );
+        }
+        let store = EtcdStore::open(&address, keys).map_err(|error| Failure::System(error.to_string()))?;
+        return Ok(Box::new(store));
+    }
     if file.is_some_and(|file| file == Path::new("none")) {
         return Ok(Box::new(MemoryStore::default()));
     }

@@ -15,10 +15,11 @@ use openflow::channel::install::{Installation, Outcome};
 use openflow::channel::{Channel, Config, DownReason, Event};
 use openflow::error_code::ErrorCode;
 use openflow::flow::FlowRemoved;
-use openflow::message::Message;
+use openflow::message::{Message, MessageType};
 use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
 use openflow::packet::PacketIn;
 use openflow::port::PortStatus;
+use openflow::switch::{ControllerRole, Role};
 use openflow::words::{MeterId, Xid};
 
 use crate::action::{Done, Room, SwitchContent, SwitchReport, Token};
@@ -64,6 +65,8 @@ pub struct Session {
     channel: Channel,
     /// Its datapath id, once it has said it.
     datapath: Option<u64>,
+    /// As which master it speaks: switches refuse one that is older than one they know.
+    generation: Option<u64>,
     greeting: Option<Greeting>,
     installations: BTreeMap<Token, Installation>,
     readings: BTreeMap<Token, Reading>,
@@ -75,10 +78,18 @@ impl Session {
         Self {
             channel: Channel::new(Config::controller(), now),
             datapath: None,
+            generation: None,
             greeting: None,
             installations: BTreeMap::new(),
             readings: BTreeMap::new(),
         }
+    }
+
+    /// Makes it that of the master of this generation, which is the manager's epoch: no one of a lower generation changes anything in the switch from
+    /// then on, and if there was one of a higher generation before, this session ends. Switches without roles obey all alike.
+    pub const fn of_master(mut self, generation: u64) -> Self {
+        self.generation = Some(generation);
+        self
     }
 
     /// The switch's datapath id, once it has said it.
@@ -182,12 +193,16 @@ impl Session {
         match event {
             Event::Up { features: Some(features), .. } => {
                 self.datapath = Some(features.datapath_id);
+                // Before anything is believed of what the switch has: from here on no older master changes that.
+                let role = self.generation.map(|generation| {
+                    Message::RoleRequest(Role { role: ControllerRole::Master, generation })
+                });
                 let questions = [
                     Message::ask(MultipartRequest::PortDescription),
                     Message::ask(MultipartRequest::MeterFeatures),
                     Message::ask(MultipartRequest::GroupFeatures),
                 ];
-                let sent = questions.iter().map(|question| self.channel.send(now, question));
+                let sent = role.iter().chain(&questions).map(|question| self.channel.send(now, question));
                 match sent.collect::<Result<Vec<_>, _>>() {
                     Ok(asked) => {
                         let report = SwitchReport {
@@ -205,6 +220,19 @@ impl Session {
             }
             Event::Reply { xid, message } => self.reply(xid, message, news),
             Event::Message { message, .. } => self.unasked(message, news),
+            Event::Refused { request: Some(MessageType::RoleRequest), error, .. }
+                if error.code() == ErrorCode::RoleStale =>
+            {
+                let generation = self.generation.unwrap_or_default();
+                news.push(News::Down(format!(
+                    "it obeys a manager of a later epoch than {generation}: stop that one, or this one"
+                )));
+            }
+            Event::Refused { error, .. } if error.code() == ErrorCode::RequestIsSlave => {
+                news.push(News::Down(
+                    "it obeys another manager, which has connected after this one".to_owned(),
+                ));
+            }
             Event::Refused { xid, request, error }
                 if !self.unanswered(xid, &error.code().to_string(), news) =>
             {

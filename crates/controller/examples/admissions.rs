@@ -1,7 +1,7 @@
 //! Measures admissions: how long a request takes until it is admitted, and how many there are in a second.
-//! `cargo run --release --package punctual-controller --example admissions [SWITCHES] [FLOWS ...]`
+//! `cargo run --release --package punctual-controller --example admissions [etcd] [SWITCHES] [FLOWS ...]`
 //!
-//! A lab with real switches in a row and their gates, a manager with its store in a file, and one participant that writes
+//! A lab with real switches in a row and their gates, a manager with its store in a file, or in an etcd on its host, and one participant that writes
 //! requests as readers' participants do and hears the verdicts. For each number of flows: one request after the other,
 //! each when the one before is admitted, and then all at once. A time begins before the request is written, and ends when
 //! the verdict has been taken; between the parts all flows are withdrawn, and gone from the switches.
@@ -15,7 +15,6 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use controller::Settings;
-use controller::store::FileStore;
 use dds::config::{Config, Interfaces};
 use dds::qos::{Durability, History, Reliability};
 use dds::{
@@ -23,6 +22,8 @@ use dds::{
     QosKind, States, StatusMask,
 };
 use lab::{Lab, Options};
+use store::{EtcdStore, FileStore, Store};
+use testkit::etcd::Etcd;
 use wire::admission::{
     Contract, REQUEST_TOPIC, REQUEST_TYPE, Request, Socket, State, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
 };
@@ -44,7 +45,8 @@ fn main() -> ExitCode {
     if flows.is_empty() {
         flows = vec![1, 10, 100, 1_000];
     }
-    match measure(switches, &flows) {
+    let with_etcd = std::env::args().any(|text| text == "etcd");
+    match measure(switches, &flows, with_etcd) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -91,7 +93,7 @@ impl Drop for Folder {
     }
 }
 
-fn measure(switches: usize, flows: &[usize]) -> Result<(), Failure> {
+fn measure(switches: usize, flows: &[usize], with_etcd: bool) -> Result<(), Failure> {
     let planned = network::Network::parse("admissions", &network(switches), |_| Err(String::new()))?;
     // The example is built a folder below the program.
     let program = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("punctual-lab"));
@@ -100,15 +102,20 @@ fn measure(switches: usize, flows: &[usize]) -> Result<(), Failure> {
     let folder = Folder(std::env::temp_dir().join(format!("punctual-{name}")));
     std::fs::create_dir_all(&folder.0)?;
     let lab = Lab::up_with(&planned, &name, &Options { program, ..Options::default() })?;
+    let mut etcd = with_etcd.then(|| Etcd::prepared(2379, &[]));
+    if let Some(etcd) = &mut etcd {
+        etcd.run(lab.command("manager", "etcd")?);
+    }
     let stop = AtomicBool::new(false);
     let measured = std::thread::scope(|scope| {
-        let manager = scope.spawn(|| lab.on("manager", || manage(&planned, &folder.0, &stop)));
+        let manager = scope.spawn(|| lab.on("manager", || manage(&planned, &folder.0, etcd.as_ref(), &stop)));
         let asked = lab.on("asker", || ask(&lab, switches, flows));
         stop.store(true, Ordering::Relaxed);
         let managed = manager.join().map_err(|_| "the manager panicked")?;
         asked??;
         managed?
     });
+    drop(etcd);
     lab.down()?;
     measured
 }
@@ -120,7 +127,16 @@ fn join() -> Result<DomainParticipant, dds::Error> {
     factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS)
 }
 
-fn manage(planned: &network::Network, folder: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+fn manage(
+    planned: &network::Network,
+    folder: &Path,
+    etcd: Option<&Etcd>,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let store: Box<dyn Store> = match etcd {
+        None => Box::new(FileStore::open(&folder.join("grants"))?),
+        Some(etcd) => Box::new(EtcdStore::open(&etcd.url().parse()?, None)?),
+    };
     let participant = join()?;
     let address = |switch: usize, end: u8, port: u16| -> Result<SocketAddr, Failure> {
         Ok((Ipv4Addr::new(172, 31, u8::try_from(switch)?, end), port).into())
@@ -133,7 +149,7 @@ fn manage(planned: &network::Network, folder: &Path, stop: &AtomicBool) -> Resul
         listen: switches.clone().map(|switch| address(switch, 1, 6_653)).collect::<Result<_, _>>()?,
         agents: agents.collect::<Result<BTreeMap<_, _>, Failure>>()?,
         keys: None,
-        store: Box::new(FileStore::open(&folder.join("grants"))?),
+        store,
         web: None,
     };
     let stop = || stop.load(Ordering::Relaxed);

@@ -6,10 +6,10 @@ use control::grant::Grant;
 use control::orders::GateOrder;
 use control::session::{News, Session};
 use gate::protocol::Request;
+use store::Change;
 
 use crate::connection::{Connection, ConnectionId};
 use crate::daemon::{Daemon, NO_AGENT};
-use crate::store::Change;
 
 impl Daemon<'_> {
     pub(crate) fn act(&mut self, now: Duration, action: Action) {
@@ -40,10 +40,7 @@ impl Daemon<'_> {
                 }
             }
             Action::Store { token, change } => match stored(change) {
-                Ok(changes) => {
-                    self.storing.push(token);
-                    self.to_store.extend(changes);
-                }
+                Ok(changes) => self.to_store.push((token, changes)),
                 Err(error) => self.answers.push_back((token, Done::Failed(error))),
             },
             Action::Publish { token, verdict } => self.verdicts.say(now, &self.topics, *verdict, token),
@@ -73,13 +70,24 @@ impl Daemon<'_> {
         self.orders.insert(token, (switch, order));
     }
 
+    /// Stores what is to be stored: in one transaction, or in several of as much as the store takes, what belongs to one token in one.
     pub(crate) fn store_all(&mut self) {
-        let stored = self.store.change(&std::mem::take(&mut self.to_store));
-        let done = match stored {
-            Ok(()) => Done::Confirmed,
-            Err(error) => Done::Failed(error.to_string()),
-        };
-        self.answers.extend(std::mem::take(&mut self.storing).into_iter().map(|token| (token, done.clone())));
+        let mut waiting = std::mem::take(&mut self.to_store).into_iter().peekable();
+        while let Some((token, mut changes)) = waiting.next() {
+            let mut tokens = vec![token];
+            let most = self.store.most_changes();
+            while let Some((token, more)) =
+                waiting.next_if(|(_, more)| changes.len().saturating_add(more.len()) <= most)
+            {
+                tokens.push(token);
+                changes.extend(more);
+            }
+            let done = match self.store.change(&changes) {
+                Ok(()) => Done::Confirmed,
+                Err(error) => Done::Failed(error.to_string()),
+            };
+            self.answers.extend(tokens.into_iter().map(|token| (token, done.clone())));
+        }
     }
 }
 

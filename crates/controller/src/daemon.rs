@@ -11,6 +11,7 @@ use control::grant::Grant;
 use control::network::Network;
 use control::orders::GateOrder;
 use dds::DomainParticipant;
+use store::{Change, Standing, Store};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -23,11 +24,11 @@ use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
 use crate::journal::Journal;
+use crate::lead;
 use crate::operator::Window;
 use crate::presence::Presence;
 use crate::reports::Reports;
 use crate::secure::accept;
-use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
 
@@ -65,10 +66,10 @@ pub(crate) struct Daemon<'d> {
     pub(crate) verdicts: Verdicts,
     /// Answers that are known at once, told when the manager is not in the middle of something.
     pub(crate) answers: VecDeque<(Token, Done)>,
-    /// What is to be stored, in one transaction once nothing else is to be done: the disk takes as long for one as for many.
-    pub(crate) to_store: Vec<Change>,
-    /// The tokens of that.
-    pub(crate) storing: Vec<Token>,
+    /// What is to be stored, in as few transactions as can be, once nothing else is to be done: the disk takes as long for one as for many.
+    pub(crate) to_store: Vec<(Token, Vec<Change>)>,
+    /// By this switches and gates know this manager from those before.
+    pub(crate) epoch: u64,
     pub(crate) journal: Journal,
     pub(crate) look_at: Duration,
     pub(crate) next_connection: ConnectionId,
@@ -121,7 +122,13 @@ pub(crate) async fn run(
     let mut daemon = Daemon::new(managed, participant, &waker, told, &told_by_agents)?;
     let mut look_for_stop = tokio::time::interval(LOOK_FOR_STOP);
     let mut look_around = tokio::time::interval(LOOK_FOR_PARTICIPANTS);
+    let mut look_at_lead = tokio::time::interval(lead::LOOK);
+    let is_shared = daemon.store.standing() != Standing::Alone;
     loop {
+        // Also if this process was stopped for a while.
+        if !daemon.may_act() {
+            return Ok(daemon.hold_out(stop).await);
+        }
         daemon.settle();
         let until = tokio::time::Instant::from_std(daemon.start + daemon.next_timeout());
         tokio::select! {
@@ -131,6 +138,7 @@ pub(crate) async fn run(
             Some(command) = next(&mut commands) => daemon.commanded(command),
             () = waker.notified() => daemon.arrived(),
             () = tokio::time::sleep_until(until) => daemon.timeout(),
+            _ = look_at_lead.tick(), if is_shared => {}
             _ = look_for_stop.tick() => if stop() { return Ok(Ended::Stopped) },
             _ = look_around.tick() => if !daemon.goes_on(presence) { return Ok(Ended::StandsBack) },
         }
@@ -168,10 +176,10 @@ impl<'d> Daemon<'d> {
                 Err(error) => error!("stored grant {number} cannot be read and is left out: {error}"),
             }
         }
-        info!("manager {} of this store begins with {} stored grants", epoch, grants.len());
+        info!("begins with {} stored grants, as epoch {epoch}", grants.len());
         manager.restore(Duration::ZERO, grants);
         let agents = agents.into_iter().map(|(datapath, address)| {
-            (datapath, Agent::new(datapath, address, keys.clone(), told_by_agents.clone()))
+            (datapath, Agent::new(datapath, address, epoch, keys.clone(), told_by_agents.clone()))
         });
         Ok(Self {
             manager,
@@ -179,7 +187,7 @@ impl<'d> Daemon<'d> {
             participant,
             topics: Topics::new(participant, waker, most_verdicts, most_of_participant)?,
             waker: Arc::clone(waker),
-            reports: Reports::new(participant, waker, epoch)?,
+            reports: Reports::new(participant, waker, epoch, store.place())?,
             store,
             connections: BTreeMap::new(),
             agents: agents.collect(),
@@ -189,7 +197,7 @@ impl<'d> Daemon<'d> {
             verdicts: Verdicts::new(most_verdicts),
             answers: VecDeque::new(),
             to_store: Vec::new(),
-            storing: Vec::new(),
+            epoch,
             journal: Journal::default(),
             look_at: Duration::ZERO,
             next_connection: 0,
@@ -240,6 +248,10 @@ impl<'d> Daemon<'d> {
     fn goes_on(&mut self, presence: &mut Presence<'_>) -> bool {
         let first = presence.look();
         self.manager.managers_seen(presence.others());
+        // Those that share a store go by that.
+        if self.store.standing() != Standing::Alone {
+            return true;
+        }
         if let Some(first) = &first {
             warn!("stands back: {first} manages this network, too, and began earlier");
         }

@@ -49,15 +49,16 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Connects, and connects again when that ends, as long as this lives. With keys, both ends show who they are.
+    /// Connects as the manager of an epoch, and connects again when that ends, as long as this lives. With keys, both ends show who they are.
     pub(crate) fn new(
         switch: u64,
         address: SocketAddr,
+        epoch: u64,
         keys: Option<Identity>,
         told: Sender<GateHeard>,
     ) -> Self {
         let (orders, wanted) = unbounded_channel();
-        tokio::spawn(serve(switch, address, keys, wanted, told));
+        tokio::spawn(serve(switch, (address, epoch), keys, wanted, told));
         Self { orders }
     }
 
@@ -75,7 +76,7 @@ impl Agent {
 
 async fn serve(
     switch: u64,
-    address: SocketAddr,
+    (address, epoch): (SocketAddr, u64),
     keys: Option<Identity>,
     mut wanted: UnboundedReceiver<Order>,
     told: Sender<GateHeard>,
@@ -85,7 +86,7 @@ async fn serve(
     loop {
         let connected = timeout(PATIENCE, secure::connect(address, keys.as_ref(), Role::Gates(switch))).await;
         let why = match connected {
-            Ok(Ok((from, to))) => match greet(from, to).await {
+            Ok(Ok((from, to))) => match greet(from, to, epoch).await {
                 Ok((from, to)) => {
                     if told.send(GateHeard::Up { switch }).await.is_err() {
                         return;
@@ -130,12 +131,20 @@ async fn serve(
     }
 }
 
-/// Asks a new agent for its version; why it is not to be used.
-async fn greet(from: From, mut to: To) -> Result<(BufReader<From>, To), String> {
+/// Asks a new agent for its version, and tells it the epoch; why it is not to be used.
+async fn greet(from: From, mut to: To, epoch: u64) -> Result<(BufReader<From>, To), String> {
     let mut from = BufReader::new(from);
+    let late = |_| format!("no answer in {} s", PATIENCE.as_secs());
     let said = timeout(PATIENCE, exchange(&mut from, &mut to, &Request::Version)).await;
-    check_version(&said.map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))??)?;
-    Ok((from, to))
+    check_version(&said.map_err(late)??)?;
+    let said = timeout(PATIENCE, exchange(&mut from, &mut to, &Request::Lead { epoch })).await;
+    match said.map_err(late)?? {
+        Answer::Leads { epoch: said } if said == epoch => Ok((from, to)),
+        Answer::Refused { what, .. } => {
+            Err(format!("the agent of the gates does not obey this manager: {what}"))
+        }
+        other => Err(format!("the agent of the gates does not say whom it obeys, but {other:?}")),
+    }
 }
 
 /// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
@@ -204,11 +213,12 @@ mod tests {
         agent_that_says(VERSION, scripts)
     }
 
-    const VERSION: &str = "{\"answer\":\"version\",\"version\":2}\n";
+    const VERSION: &str = "{\"answer\":\"version\",\"version\":3}\n";
+    const LEADS: &str = "{\"answer\":\"leads\",\"epoch\":7}\n";
 
     fn agent_that_says(version: &'static str, scripts: Vec<Vec<&'static str>>) -> SocketAddr {
         let scripts: Vec<Vec<&str>> =
-            scripts.into_iter().map(|script| [vec![version], script].concat()).collect();
+            scripts.into_iter().map(|script| [vec![version, LEADS], script].concat()).collect();
         scripted(scripts)
     }
 
@@ -244,7 +254,7 @@ mod tests {
         run(async {
             let address = agent(vec![vec![CLEARED], vec![CLEARED]]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(5, address, None, told);
+            let agent = Agent::new(5, address, 7, None, told);
             for token in [11, 12] {
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
                 agent.ask(token, Request::Clear);
@@ -260,7 +270,7 @@ mod tests {
         run(async {
             let address = agent(vec![vec![CLEARED, CLEARED], vec![CLEARED]]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(5, address, None, told);
+            let agent = Agent::new(5, address, 7, None, told);
             assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
             agent.ask(1, Request::Clear);
             assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 1, answer: Ok(_) }));
@@ -281,7 +291,7 @@ mod tests {
             let old = "{\"answer\":\"refused\",\"reason\":\"malformed\",\"what\":\"unknown variant\"}\n";
             let address = agent_that_says(old, vec![Vec::new(), Vec::new(), Vec::new()]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(3, address, None, told);
+            let agent = Agent::new(3, address, 7, None, told);
             let GateHeard::Down { switch: 3, why } = next(&mut heard).await else { panic!() };
             assert!(why.contains("speaks version 1"), "{why}");
             agent.ask(9, Request::List);
@@ -291,12 +301,26 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_obeys_a_later_manager_is_not_used() {
+        run(async {
+            let stale = "{\"answer\":\"refused\",\"reason\":\"stale\",\"what\":\"a manager of epoch 8 has connected\"}\n";
+            let address = scripted(vec![vec![VERSION, stale]; 3]);
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(3, address, 7, None, told);
+            let GateHeard::Down { switch: 3, why } = next(&mut heard).await else { panic!() };
+            assert!(why.contains("does not obey this manager") && why.contains("epoch 8"), "{why}");
+            agent.ask(9, Request::Clear);
+            assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 9, answer: Err(_) }));
+        });
+    }
+
+    #[test]
     fn what_cannot_be_read_fails_and_ends_the_connection() {
         for bad in ["hello\n", "{\"answer\":\"cleared\"}\n", "{\"answer\":\"cleared\",\"contracts\":3}"] {
             run(async {
                 let address = agent(vec![vec![bad]]);
                 let (told, mut heard) = channel(8);
-                let agent = Agent::new(1, address, None, told);
+                let agent = Agent::new(1, address, 7, None, told);
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
                 agent.ask(1, Request::Clear);
                 let GateHeard::Done { token: 1, answer: Err(_) } = next(&mut heard).await else {
@@ -312,7 +336,7 @@ mod tests {
         run(async {
             let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(1, address, None, told);
+            let agent = Agent::new(1, address, 7, None, told);
             assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 1, .. }), "it is told, once");
             agent.ask(3, Request::List);
             let GateHeard::Done { token: 3, answer: Err(why) } = next(&mut heard).await else { panic!() };

@@ -2,7 +2,7 @@
 //!
 //! - switches: TCP connections that speak OpenFlow ([`openflow`]); gates: their agents ([`gate`]);
 //! - requests and verdicts: topics of DDS (`docs/decisions/0009-admission.md`);
-//! - grants: a store that survives ([`store`]).
+//! - grants: a store that survives ([`store`]); if several managers share it, it says which of them leads.
 //!
 //! One task owns all of it and does one thing after another; only octets are read and written by others.
 #![forbid(unsafe_code)]
@@ -14,11 +14,11 @@ mod elsewhere;
 mod facts;
 mod gates;
 mod journal;
+mod lead;
 mod operator;
 mod presence;
 mod reports;
 mod secure;
-pub mod store;
 mod switches;
 mod topics;
 mod topology;
@@ -38,7 +38,10 @@ use daemon::{Ended, Managed};
 use operator::Window;
 use presence::Presence;
 pub use presence::announce_often;
-use store::{Store, StoreError};
+use store::{Standing, Store, StoreError};
+
+/// The wait before a manager that shares its store begins again after that has failed.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// What a manager manages, and how.
 pub struct Settings {
@@ -113,8 +116,8 @@ impl std::error::Error for Error {}
 
 /// Runs a manager until `stop` says so, which is asked ten times a second. What an operator should know goes to `tracing`.
 ///
-/// While another manager of the network is there that goes before it ([`control::others`]) it stands by: it touches no switch and answers
-/// nobody, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
+/// While another manager of the network is there that goes before it ([`control::others`]), or leads if they share a store, it stands by: it touches no
+/// switch and answers nobody, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
 /// run out.
 ///
 /// # Errors
@@ -133,15 +136,20 @@ pub fn run(
     let mut web = web.map(web::start).transpose().map_err(Error::System)?;
     let mut presence = Presence::new(participant, &network);
     loop {
-        // Switches that are there already need not try again.
-        let mut sockets = bind(&listen)?;
+        // Switches that are there already need not try again. Managers that share a store may share a host.
+        let is_shared = store.standing() != Standing::Alone;
+        let mut sockets = if is_shared { Vec::new() } else { bind(&listen)? };
         let mut stands_by = || {
             sockets.clear();
             if let Some((publisher, ..)) = &mut web {
                 publisher.stand_by();
             }
         };
-        if !presence.wait_for_turn(stop, &mut stands_by)? {
+        let turn = match is_shared {
+            true => presence.wait_to_lead(&mut *store, stop, &mut stands_by)?,
+            false => presence.wait_for_turn(stop, &mut stands_by)?,
+        };
+        if !turn {
             return Ok(());
         }
         if sockets.is_empty() {
@@ -166,7 +174,16 @@ pub fn run(
             window,
         };
         let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
-        match runtime.block_on(daemon)? {
+        let ended = match runtime.block_on(daemon) {
+            // Another one may lead by now, or this one may begin again.
+            Err(Error::Store(error)) if is_shared && error.passes() => {
+                tracing::warn!("{error}; stands by");
+                std::thread::sleep(PAUSE);
+                Ended::StandsBack
+            }
+            ended => ended?,
+        };
+        match ended {
             Ended::Stopped => return Ok(()),
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,

@@ -46,7 +46,7 @@ impl<'p> Presence<'p> {
         stop: &dyn Fn() -> bool,
         stands_by: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
-        self.say(Claim { manages: false, began: now(), ..self.claim })?;
+        self.say_that(false)?;
         let start = Instant::now();
         let mut told = None;
         loop {
@@ -64,7 +64,7 @@ impl<'p> Presence<'p> {
             }
             std::thread::sleep(LOOK);
         }
-        self.say(Claim { manages: true, began: now(), ..self.claim })?;
+        self.say_that(true)?;
         Ok(true)
     }
 
@@ -118,6 +118,14 @@ impl<'p> Presence<'p> {
         self.seen = found;
         let (_, prefix) = first?;
         self.seen.get(&prefix).map(|other| named(prefix, other))
+    }
+
+    /// Says whether this manager manages its network.
+    ///
+    /// # Errors
+    /// What announcing says.
+    pub(crate) fn say_that(&mut self, manages: bool) -> Result<(), Error> {
+        self.say(Claim { manages, began: now(), ..self.claim })
     }
 
     /// The others, as they were seen last.

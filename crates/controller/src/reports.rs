@@ -31,6 +31,8 @@ struct Dated {
     time: u64,
     /// When the manager started, the same way.
     started: u64,
+    /// Where it keeps grants.
+    store: String,
     #[serde(flatten)]
     view: View,
 }
@@ -41,6 +43,7 @@ pub(crate) struct Reports {
     manager: [u8; 16],
     epoch: u64,
     started: u64,
+    store: String,
     readers: BTreeSet<InstanceHandle>,
     /// When the last one was written, and when the next one is due.
     written: Option<Duration>,
@@ -67,6 +70,7 @@ impl Reports {
         participant: &DomainParticipant,
         waker: &Arc<Notify>,
         epoch: u64,
+        store: String,
     ) -> Result<Self, Error> {
         let topic = participant.create_topic::<Report>(
             REPORT_TOPIC,
@@ -93,6 +97,7 @@ impl Reports {
             manager,
             epoch,
             started: wall(),
+            store,
             readers: BTreeSet::new(),
             written: None,
             due: Duration::ZERO,
@@ -135,7 +140,8 @@ impl Reports {
     fn report(&self, manager: &ResourceManager) -> Result<Report, serde_json::Error> {
         let mut most = MOST_PAIRS;
         loop {
-            let dated = Dated { time: wall(), started: self.started, view: manager.report_of(most) };
+            let (store, view) = (self.store.clone(), manager.report_of(most));
+            let dated = Dated { time: wall(), started: self.started, store, view };
             let json = serde_json::to_string(&dated)?;
             if json.len() < MOST_REPORT || most == 0 {
                 return Ok(Report { manager: self.manager, epoch: self.epoch, json });

@@ -31,7 +31,8 @@ impl Daemon<'_> {
         }
         let id = self.next_connection;
         self.next_connection += 1;
-        let connection = Connection::new(id, arrival, Session::new(self.now()), self.told.clone());
+        let session = Session::new(self.now()).of_master(self.epoch);
+        let connection = Connection::new(id, arrival, session, self.told.clone());
         self.connections.insert(id, connection);
     }
 

@@ -128,6 +128,15 @@ impl Verdicts {
         self.retry_at
     }
 
+    /// Tells again those that were told and are meant; one that finds no room was told before.
+    pub(crate) fn repeat(&self, voice: &impl Voice, is_meant: impl Fn(&Verdict) -> bool) {
+        let told =
+            self.kept.iter().filter(|(pair, kept)| !self.untold.contains(pair) && is_meant(&kept.verdict));
+        for (_, kept) in told {
+            let _ = voice.tell(&kept.verdict);
+        }
+    }
+
     /// How many verdicts wait for room.
     pub(crate) fn waiting(&self) -> usize {
         self.untold.len() + self.unforgotten.len()

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -50,6 +50,8 @@ pub struct Agent {
     program: Mutex<Program>,
     /// For each number of a port its interface: name and index.
     ports: BTreeMap<u32, (String, u32)>,
+    /// The highest epoch of a manager that has connected; 0 if none has.
+    epoch: AtomicU64,
 }
 
 impl Agent {
@@ -74,7 +76,7 @@ impl Agent {
                 return Err(Error::new(format!("two ports have the number {number}"), "name each port once"));
             }
         }
-        Ok(Self { program: Mutex::new(program), ports })
+        Ok(Self { program: Mutex::new(program), ports, epoch: AtomicU64::new(0) })
     }
 
     /// Serves clients for ever; `ready` is called once they can connect. With keys clients are managers that show it.
@@ -127,6 +129,7 @@ impl Agent {
     /// Answers a client until it goes: over `stream`, which has this socket below it.
     fn attend(&self, mut stream: impl Read + Write, socket: &TcpStream) {
         let mut lines = Lines::default();
+        let mut epoch = None;
         if prepare(socket).is_err() {
             return;
         }
@@ -142,7 +145,7 @@ impl Agent {
             while let Some(line) = lines.next() {
                 let (answer, end) = match line {
                     Ok(line) => {
-                        let answer = self.answer(&line);
+                        let answer = self.answer(&mut epoch, &line);
                         let asked = !matches!(answer, Answer::Refused { reason: Refusal::Malformed, .. });
                         // It failed only if the connection did, which shows at the next turn.
                         let _ = if asked { socket.set_read_timeout(None) } else { Ok(()) };
@@ -161,23 +164,36 @@ impl Agent {
         }
     }
 
-    /// Does what a line says.
-    pub fn answer(&self, line: &[u8]) -> Answer {
+    /// Does what a line says, of a connection with an epoch, if it has said one.
+    pub fn answer(&self, epoch: &mut Option<u64>, line: &[u8]) -> Answer {
         match serde_json::from_slice::<Request>(line) {
-            Ok(request) => {
-                self.perform(&request).unwrap_or_else(|(reason, what)| Answer::Refused { reason, what })
-            }
+            Ok(request) => self
+                .perform(epoch, &request)
+                .unwrap_or_else(|(reason, what)| Answer::Refused { reason, what }),
             Err(error) => Answer::Refused { reason: Refusal::Malformed, what: error.to_string() },
         }
     }
 
-    fn perform(&self, request: &Request) -> Result<Answer, (Refusal, String)> {
+    fn perform(&self, epoch: &mut Option<u64>, request: &Request) -> Result<Answer, (Refusal, String)> {
         request.check().map_err(|what| (Refusal::Range, what))?;
+        if let Request::Lead { epoch: said } = *request {
+            *epoch = Some(said);
+        }
         let kernel = |error: Error| (Refusal::Kernel, error.what);
         // A thread that panicked left the maps of the kernel as they are.
         let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock: what an older manager has begun is done before a later one is told that it may begin.
+        if let Some(own) = *epoch {
+            let highest = self.epoch.fetch_max(own, Ordering::AcqRel);
+            let changes = !matches!(request, Request::Version | Request::List);
+            if own < highest && changes {
+                let what = format!("a manager of epoch {highest} has connected, and this one is of {own}");
+                return Err((Refusal::Stale, what));
+            }
+        }
         Ok(match *request {
             Request::Version => Answer::Version { version: VERSION },
+            Request::Lead { epoch } => Answer::Leads { epoch },
             Request::Set { port, key, contract } => {
                 let index = self.index(port)?;
                 let is = program.set(index, &key, &contract).map_err(|error| {

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, Key};
 
-/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version.
-pub const VERSION: u32 = 2;
+/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no epochs.
+pub const VERSION: u32 = 3;
 /// The most octets of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.
@@ -28,6 +28,12 @@ pub const LIMIT_BURST: u32 = 64;
 pub enum Request {
     /// Asks for the version of the agent.
     Version,
+    /// Says of which manager this connection is. From then on no connection of a lower epoch changes anything; those that have not said one
+    /// are hands that tools have, and not bound to it.
+    Lead {
+        /// The epoch of the manager.
+        epoch: u64,
+    },
     /// Gives a flow a contract, or another one without forgetting what it has sent.
     Set {
         /// The number of the switch's port where the flow comes in.
@@ -65,6 +71,11 @@ pub enum Answer {
     Version {
         /// [`VERSION`] of its build.
         version: u32,
+    },
+    /// The connection is of the manager of this epoch.
+    Leads {
+        /// The epoch.
+        epoch: u64,
     },
     /// The contract that the flow has now.
     Set {
@@ -124,6 +135,8 @@ pub enum Refusal {
     Port,
     /// There are [`MOST_CONTRACTS`] contracts.
     Full,
+    /// The manager of a higher epoch has connected.
+    Stale,
     /// The kernel refused, or gave back something else than was set.
     Kernel,
 }
@@ -213,7 +226,12 @@ impl Request {
             Self::Limit { frames, .. } if !(1..=LARGEST_LIMIT).contains(frames) => {
                 Err(alloc::format!("a limit of {frames} frames per second: give 1 to {LARGEST_LIMIT}"))
             }
-            Self::Version | Self::Remove { .. } | Self::Clear | Self::List | Self::Limit { .. } => Ok(()),
+            Self::Version
+            | Self::Lead { .. }
+            | Self::Remove { .. }
+            | Self::Clear
+            | Self::List
+            | Self::Limit { .. } => Ok(()),
         }
     }
 }

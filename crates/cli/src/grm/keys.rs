@@ -11,13 +11,14 @@ use crate::exit::{Failure, Outcome};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     punctual grm keys keys --network ward.toml      for the manager, all switches of the file and their gates\n  \
-    punctual grm keys keys switch-3 gates-3         for one more switch, with datapath id 3\n\n\
+    punctual grm keys keys switch-3 gates-3         for one more switch, with datapath id 3\n  \
+    punctual grm keys keys store                    for the members of etcd, if they keep grants\n\n\
     What is there already is kept. authority.key can sign any certificate: keep it where the network cannot reach it. To take a certificate\n\
     back, make another authority and issue all anew. See docs/grm.md.")]
 pub(crate) struct Arguments {
     /// The folder; it is made if it is not there.
     folder: PathBuf,
-    /// For whom: manager, switch-N or gates-N, where N is the datapath id of the switch.
+    /// For whom: manager, store, switch-N or gates-N, where N is the datapath id of the switch.
     #[arg(value_name = "ROLE", required_unless_present = "network")]
     roles: Vec<Role>,
     /// For all of a network file: its manager, its switches, and their gates.

@@ -92,6 +92,11 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
             age.as_secs_f64(),
             time("started")
         ),
+        format!(
+            "the manager of epoch {} leads; its store: {}",
+            number(view, "epoch"),
+            words(view, "store").escape_debug()
+        ),
         format!("{} requests, {} admitted", number(view, "requests"), number(view, "admitted")),
     ];
     if !pairs.is_empty() {

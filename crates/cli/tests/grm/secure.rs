@@ -89,7 +89,7 @@ fn keys_are_made_once_and_the_command_says_which() {
         (0, line("kept", "switch-1.pem") + &line("made", "switch-2.pem"))
     );
     let (code, said) = run(&["switch"]);
-    assert!(code == 2 && said.contains("write manager, switch-1 or gates-1"), "{code} {said}");
+    assert!(code == 2 && said.contains("write manager, store, switch-1 or gates-1"), "{code} {said}");
     let (code, said) = run(&[]);
     assert!(code == 2 && said.contains("ROLE"), "{code} {said}");
     // A manager without its key says what to do.

@@ -121,6 +121,14 @@ impl Ward {
         Self::with(lab, folder, Some(keys), &[])
     }
 
+    /// The same, whose managers somebody else starts.
+    pub(crate) fn unmanaged(text: &str) -> Self {
+        let folder = Folder::new();
+        folder.file("ward.toml", text);
+        let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
+        Self { lab, manager: None, folder, keys: None, arguments: &[] }
+    }
+
     fn with(lab: Lab, folder: Folder, keys: Option<PathBuf>, arguments: &'static [&'static str]) -> Self {
         let mut ward = Self { lab, manager: None, folder, keys, arguments };
         ward.start_manager();

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controller::store::{FileStore, MemoryStore};
+use store::{FileStore, MemoryStore};
 use wire::admission::State;
 
 use crate::fake;
@@ -155,7 +155,7 @@ fn many_of_one_host(file: &Path) -> usize {
     })
     .unwrap();
     // The next one has them all, and one with a new store gets them again.
-    assert_eq!(controller::store::Store::grants(&FileStore::open(file).unwrap()).unwrap().len(), all);
+    assert_eq!(store::Store::grants(&FileStore::open(file).unwrap()).unwrap().len(), all);
     for is_new in [false, true] {
         if is_new {
             std::fs::remove_file(file).unwrap();

@@ -4,5 +4,6 @@
 mod fake;
 mod load;
 mod reports;
+mod roles;
 mod secure;
 mod site;

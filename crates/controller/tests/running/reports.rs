@@ -1,6 +1,6 @@
 //! Whoever asks how things are is told how they are now.
-use controller::store::MemoryStore;
 use dds::qos::Durability;
+use store::MemoryStore;
 use wire::admission::{REPORT_TOPIC, REPORT_TYPE, Report};
 
 use crate::site::{Asker, alone, join, managed, patiently, reader, report};

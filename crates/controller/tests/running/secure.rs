@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controller::store::MemoryStore;
 use keys::{Authority, Identity, Role};
+use store::MemoryStore;
 use testkit::openflow_switch::Switch;
 use wire::admission::State;
 

@@ -4,7 +4,6 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controller::store::Store;
 use controller::{Error, Settings};
 use dds::config::{Config, Interfaces};
 use dds::qos::{Durability, History, Reliability};
@@ -12,6 +11,7 @@ use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind, States,
 };
 use nix::sched::{CloneFlags, unshare};
+use store::Store;
 use wire::admission::{
     Contract, REPORT_TOPIC, REPORT_TYPE, REQUEST_TOPIC, REQUEST_TYPE, Report, Request, Socket, State,
     VERDICT_TOPIC, VERDICT_TYPE, Verdict,

@@ -268,6 +268,7 @@ pub(super) fn line_seeds() -> Vec<Vec<u8>> {
     let bucket = gate::Contract { kind: gate::Kind::Bucket, window: 0, dscp: 48, ..contract };
     let requests = [
         GateRequest::Version,
+        GateRequest::Lead { epoch: u64::MAX },
         GateRequest::Set { port, key, contract },
         GateRequest::Set { port, key: gate::Key::metatraffic(1).unwrap_or(key), contract: bucket },
         GateRequest::Remove { port, key },

@@ -167,3 +167,25 @@ fn gates_outlive_their_agent() {
     drop(lab);
     again.wait().unwrap();
 }
+
+#[test]
+fn a_manager_of_a_lower_epoch_changes_nothing() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    let [mut old, mut new, mut tool] = [(); 3].map(|()| lab.gate("s1").unwrap());
+    let limit = Request::Limit { port: 1, frames: 4_321 };
+    let set = Answer::Limit { port: 1, frames: 4_321 };
+    assert_eq!(old.ask(&Request::Lead { epoch: 7 }), Ok(Answer::Leads { epoch: 7 }));
+    assert_eq!(old.ask(&limit).unwrap(), set);
+    assert_eq!(new.ask(&Request::Lead { epoch: 8 }), Ok(Answer::Leads { epoch: 8 }));
+    for request in [limit, Request::Clear, Request::Lead { epoch: 7 }] {
+        let answer = old.ask(&request).unwrap();
+        assert!(is_refused(Some(&answer), Refusal::Stale), "{request:?}: {answer:?}");
+    }
+    assert!(matches!(old.ask(&Request::List), Ok(Answer::List { .. })), "it may look");
+    assert_eq!([new.ask(&limit).unwrap(), tool.ask(&limit).unwrap()], [set.clone(), set]);
+    let mut late = lab.gate("s1").unwrap();
+    let answer = late.ask(&Request::Lead { epoch: 7 }).unwrap();
+    assert!(is_refused(Some(&answer), Refusal::Stale), "{answer:?}");
+    assert!(is_refused(Some(&late.ask(&Request::Clear).unwrap()), Refusal::Stale));
+}

@@ -1,6 +1,6 @@
 //! What a switch says to what it is told or asked.
 use openflow::Message;
-use openflow::error_code::ErrorMessage;
+use openflow::error_code::{ErrorCode, ErrorMessage};
 use openflow::multipart::{FlowFilter, FlowStats, MultipartReply, MultipartRequest};
 use openflow::words::{GroupId, MeterId, PortNo, TableId};
 
@@ -17,6 +17,17 @@ impl Switch {
         match message {
             Message::FeaturesRequest => vec![Message::FeaturesReply(report.features)],
             Message::BarrierRequest => vec![Message::BarrierReply],
+            Message::RoleRequest(role) => {
+                // Older ones are behind by less than half of all numbers.
+                let is_stale =
+                    self.generation.is_some_and(|known| role.generation.wrapping_sub(known) >> 63 == 1);
+                if is_stale {
+                    let code = ErrorCode::RoleStale;
+                    return vec![Message::Error(ErrorMessage::Code { code, data: Vec::new() })];
+                }
+                self.generation = Some(role.generation);
+                vec![Message::RoleReply(*role)]
+            }
             Message::MultipartRequest { request, more: false } => self.tell(request, report),
             change => {
                 let refused = self.take(change).err();

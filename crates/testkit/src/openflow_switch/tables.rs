@@ -106,6 +106,8 @@ pub struct Switch {
     pub refuses_packet_meter: bool,
     /// How often it has.
     pub refused: u32,
+    /// The generation of its master, if it has had one.
+    pub generation: Option<u64>,
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use controller::store::{Change, FileStore, MemoryStore, Store};
+use store::{Change, FileStore, MemoryStore, Store};
 
 /// A file in a folder of its own, which goes with it.
 struct Folder(PathBuf);

@@ -1,7 +1,4 @@
-//! What survives a restart: the epoch and the grants, in an embedded transactional store.
-//!
-//! [`Store`] is the trait; [`FileStore`] keeps one file (crate `redb`), [`MemoryStore`] nothing. A change is on the disk when the
-//! call returns.
+//! The embedded store: one file (crate `redb`), which one process at a time has open. A change is on the disk when the call returns.
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +12,8 @@ use std::time::{Duration, Instant};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use tracing::error;
 
+use crate::{Change, Store, StoreError, keep, next_epoch_after};
+
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 const EPOCH: &str = "epoch";
@@ -23,52 +22,6 @@ const EPOCH: &str = "epoch";
 const FORMAT: u64 = 2;
 const FORMAT_BEFORE: u64 = 1;
 const FORMAT_KEY: &str = "format";
-
-/// Keeps grants.
-pub trait Store: Send {
-    /// The epoch of this start: one more than that of the start before.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    fn next_epoch(&mut self) -> Result<u64, StoreError>;
-
-    /// All grants, by number.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
-
-    /// Keeps grants, each in place of the former one of its number, or forgets them; in this order, all or none.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing has changed then.
-    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError>;
-}
-
-/// A grant to be kept, by its number; without one that of the number is to be forgotten, if there is any.
-pub type Change = (u64, Option<Vec<u8>>);
-
-/// Why the store does not work.
-#[derive(Debug)]
-pub struct StoreError {
-    /// The file.
-    path: PathBuf,
-    /// What happened.
-    what: String,
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        write!(
-            f,
-            "the store {path} does not work: {}; mend that, or name another file with --store",
-            self.what
-        )
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 /// A store in one file, which one process at a time has open.
 ///
@@ -137,7 +90,8 @@ impl FileStore {
     }
 
     fn failed(&self, what: impl fmt::Display) -> StoreError {
-        StoreError { path: self.path.clone(), what: what.to_string() }
+        let what = format!("{what}; mend that, or name another file with --store");
+        StoreError::new(self.path.display(), what)
     }
 
     /// Opens the file, or makes it, and sees that its format is known.
@@ -401,8 +355,12 @@ impl Drop for FileStore {
 }
 
 impl Store for FileStore {
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
     fn next_epoch(&mut self) -> Result<u64, StoreError> {
-        let next = self.epoch.saturating_add(1);
+        let next = next_epoch_after(self.epoch);
         self.transact(|meta, _| meta.insert(EPOCH, next).map(|_| ()))?;
         self.epoch = next;
         Ok(next)
@@ -422,38 +380,6 @@ impl Store for FileStore {
             }
             Ok(())
         })?;
-        keep(&mut self.grants, changes);
-        Ok(())
-    }
-}
-
-/// Changes as they are in memory.
-fn keep(all: &mut BTreeMap<u64, Vec<u8>>, changes: &[Change]) {
-    for (number, grant) in changes {
-        match grant {
-            Some(grant) => all.insert(*number, grant.clone()),
-            None => all.remove(number),
-        };
-    }
-}
-
-/// A store that forgets: after a restart all grants are asked for again, and the epoch is the time.
-#[derive(Debug, Default)]
-pub struct MemoryStore {
-    grants: BTreeMap<u64, Vec<u8>>,
-}
-
-impl Store for MemoryStore {
-    fn next_epoch(&mut self) -> Result<u64, StoreError> {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Ok(since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
-    }
-
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
-    }
-
-    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         keep(&mut self.grants, changes);
         Ok(())
     }

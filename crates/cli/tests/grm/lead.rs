@@ -1,0 +1,304 @@
+//! Managers that are killed, stopped and cut off from their store, while an admitted flow goes on: nothing of it is lost, and its grant is there once.
+//! With a store in a file the manager is started again; with etcd another one leads.
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use control::session::{News, Session};
+use dds::assurance::State;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use testkit::etcd::Etcd;
+
+use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
+use crate::{MILLISECOND, contracts};
+
+/// What a manager writes when it leads.
+const LEADS: &str = "leads the managers of the store";
+
+/// Where switches connect to the first and the second manager.
+const PORTS: [u16; 2] = [6653, 6700];
+
+/// A manager of several.
+struct Manager {
+    child: Child,
+    log: std::path::PathBuf,
+}
+
+impl Manager {
+    /// One that is told of its own port for switches: all are on one host.
+    fn start(ward: &Ward, store: &str, log: &str, port: u16) -> Self {
+        let log = ward.file(log);
+        let mut command = ward.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
+        command.arg("grm").arg(ward.file("ward.toml")).args(["--interface", "eth0", "--store", store]);
+        command.args(["--listen", &format!("172.31.1.1:{port}"), "--gates", "s1=172.31.1.2"]);
+        let out: File = OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        Self { child: command.stdout(out).spawn().unwrap(), log }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn says(&self, what: &str) -> usize {
+        self.log().matches(what).count()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// An admitted flow, with samples all the time while `act` goes on: each of them arrives, and whatever `act` looks at, switch and gate have it once.
+fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
+    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.best_effort_reader("display", "Picture", 5 * MILLISECOND);
+    patiently("the verdict", || is_admitted(&reader).then_some(()));
+    patiently("the writer's match", || (writer.matched() == 1).then_some(()));
+    let (stop, written, received) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| write(&writer, &stop, &written));
+        scope.spawn(|| {
+            let mut last = Instant::now();
+            // Some are on the way when the last one is written.
+            while !stop.load(Ordering::Relaxed) || last.elapsed() < Duration::from_secs(1) {
+                let taken = reader.take();
+                received.fetch_add(taken, Ordering::Relaxed);
+                if taken > 0 {
+                    last = Instant::now();
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            act(&|| {
+                assert!(is_admitted(&reader), "{:?}", reader.pairs());
+                assert_eq!((ward.flow_entries(), contracts(ward)), (1, 1));
+            });
+        }));
+        stop.store(true, Ordering::Relaxed);
+        if let Err(panic) = tested {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    let (written, received) = (written.into_inner(), received.into_inner());
+    assert!(written > 0);
+    assert_eq!(written, received, "samples are lost");
+    println!("{written} samples, none lost");
+}
+
+fn write(writer: &Writer, stop: &AtomicBool, written: &AtomicUsize) {
+    while !stop.load(Ordering::Relaxed) {
+        writer.write();
+        written.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(11));
+    }
+}
+
+fn is_admitted(reader: &Reader) -> bool {
+    reader.pairs().iter().any(|pair| pair.state == State::Admitted)
+}
+
+/// Checks for some seconds: longer than verdicts hold that nobody repeats.
+fn stays(check: &dyn Fn()) {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(8) {
+        check();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn etcd_of(ward: &Ward, arguments: &[&str]) -> Etcd {
+    let mut etcd = Etcd::prepared(2379, arguments);
+    start(ward, &mut etcd);
+    etcd
+}
+
+fn start(ward: &Ward, etcd: &mut Etcd) {
+    let command: Command = ward.lab.command("manager", "etcd").unwrap();
+    etcd.run(command);
+}
+
+/// Two managers, of which the first one leads.
+fn two(ward: &Ward, store: &str) -> [Manager; 2] {
+    let management = ward.lab.management("s1").unwrap();
+    let folder = management.trim_start_matches("unix:").rsplit_once('/').unwrap().0.to_owned();
+    let database = format!("--db=unix:{folder}/db.sock");
+    let vsctl = |arguments: &[&str]| {
+        let status = Command::new("ovs-vsctl").arg(&database).args(arguments).status();
+        assert!(status.unwrap().success(), "{arguments:?}");
+    };
+    let controllers = PORTS.map(|port| format!("tcp:172.31.1.1:{port}"));
+    let bridge = Command::new("ovs-vsctl").arg(&database).arg("list-br").output().unwrap();
+    let bridge = String::from_utf8(bridge.stdout).unwrap();
+    vsctl(&["set-controller", bridge.trim(), &controllers[0], &controllers[1]]);
+    for controller in &controllers {
+        let set = format!("target=\"{controller}\"");
+        let found = Command::new("ovs-vsctl")
+            .arg(&database)
+            .args(["--bare", "--columns=_uuid", "find", "controller", &set])
+            .output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        vsctl(&["set", "controller", found.trim(), "max_backoff=1000", "connection_mode=out-of-band"]);
+    }
+    let first = Manager::start(ward, store, "log-0", PORTS[0]);
+    patiently("a leader", || (first.says(LEADS) == 1).then_some(()));
+    let second = Manager::start(ward, store, "log-1", PORTS[1]);
+    patiently("one that stands by", || (second.says("stands by: ") == 1).then_some(()));
+    [first, second]
+}
+
+#[test]
+fn another_one_leads_when_the_leader_is_killed_again_and_again() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let etcd = etcd_of(&ward, &[]);
+    let mut managers = two(&ward, &etcd.url());
+    let status = patiently("the status", || {
+        let status = ward.status();
+        status.contains(": stands by").then_some(status)
+    });
+    assert!(status.contains("leads; its store: http://127.0.0.1:2379/grm"), "{status}");
+    let mut times = Vec::new();
+    with_flow(&ward, |check| {
+        for round in 0..tiers::current().number("control.kills") {
+            let leader = usize::try_from(round % 2).unwrap();
+            let other = &managers[1 - leader];
+            let before = other.says(LEADS);
+            managers[leader].signal(Signal::SIGKILL);
+            let began = Instant::now();
+            while managers[1 - leader].says(LEADS) == before {
+                assert!(began.elapsed() < Duration::from_secs(60), "{}", managers[1 - leader].log());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            times.push(began.elapsed());
+            stays(check);
+            managers[leader].kill();
+            managers[leader] = Manager::start(&ward, &etcd.url(), &format!("log-{leader}"), PORTS[leader]);
+            let stands_by = || managers[leader].says("stands by: ") > 0;
+            patiently("one that stands by", || stands_by().then_some(()));
+        }
+    });
+    times.sort_unstable();
+    println!("from the kill to the next leader: {times:?}");
+}
+
+#[test]
+fn a_manager_with_a_file_is_killed_again_and_again() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let mut ward = Ward::new();
+    let store = ward.file("grants").to_str().unwrap().to_owned();
+    ward.kill_manager();
+    let mut manager = Manager::start(&ward, &store, "log-0", PORTS[0]);
+    with_flow(&ward, |check| {
+        for round in 0..tiers::current().number("control.kills") {
+            manager.kill();
+            manager = Manager::start(&ward, &store, &format!("log-{}", round + 1), PORTS[0]);
+            patiently("its start", || (manager.says("begins with 1 stored grants") == 1).then_some(()));
+            stays(check);
+        }
+    });
+}
+
+#[test]
+fn a_leader_that_was_stopped_for_a_while_changes_nothing_and_stands_by() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let etcd = etcd_of(&ward, &[]);
+    let managers = two(&ward, &etcd.url());
+    with_flow(&ward, |check| {
+        managers[0].signal(Signal::SIGSTOP);
+        patiently("another leader", || (managers[1].says(LEADS) == 1).then_some(()));
+        managers[0].signal(Signal::SIGCONT);
+        patiently("that it stands by", || {
+            managers[0].log().contains("gives switches and gates up").then_some(())
+        });
+        stays(check);
+        assert_eq!(managers[0].says(LEADS), 1, "{}", managers[0].log());
+    });
+}
+
+#[test]
+fn an_etcd_that_is_away_for_a_while_costs_no_sample_and_admits_nobody() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let mut etcd = etcd_of(&ward, &[]);
+    let managers = two(&ward, &etcd.url());
+    with_flow(&ward, |check| {
+        etcd.kill();
+        patiently("doubt", || managers[0].log().contains("gives switches and gates up").then_some(()));
+        assert!(managers[0].log().contains("etcd cannot be reached"), "{}", managers[0].log());
+        let reader = ward.reader("display", "Late", 5 * MILLISECOND);
+        let writer = ward.writer("camera", "Late", 1_000, 20 * MILLISECOND);
+        stays(check);
+        assert!(!is_admitted(&reader), "{:?}", reader.pairs());
+        start(&ward, &mut etcd);
+        patiently("the late one", || is_admitted(&reader).then_some(()));
+        drop((reader, writer));
+        patiently("its end", || (ward.flow_entries() == 1).then_some(()));
+        stays(check);
+    });
+}
+
+/// What a manager of an epoch hears of the switch, which connects to it, until the session ends.
+fn session_of(ward: &Ward, epoch: u64) -> String {
+    let listened =
+        ward.lab.on("manager", || std::net::TcpListener::bind("172.31.1.1:6653").unwrap()).unwrap();
+    let (mut stream, _) = listened.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let began = Instant::now();
+    let mut session = Session::new(began.elapsed()).of_master(epoch);
+    let mut piece = vec![0; 16_384];
+    while began.elapsed() < Duration::from_secs(60) {
+        let output = session.output().to_vec();
+        let _ = stream.write_all(&output);
+        session.sent(output.len());
+        let mut news = Vec::new();
+        match stream.read(&mut piece) {
+            Ok(0) => session.closed(began.elapsed(), &mut news),
+            Ok(length) => session.input(began.elapsed(), &piece[..length], &mut news),
+            Err(_) => session.timeout(began.elapsed(), &mut news),
+        }
+        for news in news {
+            match news {
+                News::Down(why) => return why,
+                News::Up(_) => return "up".to_owned(),
+                _ => {}
+            }
+        }
+    }
+    panic!("nothing has come");
+}
+
+#[test]
+fn a_real_switch_refuses_the_session_of_an_earlier_manager() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let mut ward = Ward::new();
+    patiently("the switch", || ward.log().contains("has connected").then_some(()));
+    ward.kill_manager();
+    let refused = session_of(&ward, 1);
+    assert!(refused.contains("obeys a manager of a later epoch than 1"), "{refused}");
+    assert_eq!(session_of(&ward, u64::MAX >> 1), "up");
+}

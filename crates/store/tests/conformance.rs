@@ -1,0 +1,378 @@
+//! What every store does: in memory, in a file, and in a real etcd, in a network namespace of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use store::{Address, Change, EtcdStore, FileStore, MemoryStore, Standing, Store};
+use testkit::etcd::Etcd;
+use testkit::namespace::alone;
+use testkit::random::Random;
+
+fn put(number: u64, grant: &[u8]) -> Change {
+    (number, Some(grant.to_vec()))
+}
+
+/// A store of the same place each time, which may change something now.
+type Open<'o> = &'o dyn Fn() -> Box<dyn Store>;
+
+fn conforms(open: Open<'_>, survives: bool) {
+    let mut store = open();
+    let first = store.next_epoch().unwrap();
+    assert!(first > 1_600_000_000_000, "not below the time: {first}");
+    assert_eq!(store.grants().unwrap(), []);
+    // In this order.
+    store.change(&[put(1, b"one"), put(2, b"two"), (2, None), put(1, b"one again"), (99, None)]).unwrap();
+    store.change(&[put(u64::MAX, &[0, 255, 10, 13]), put(0, b"")]).unwrap();
+    store.change(&[]).unwrap();
+    let all = [(0, b"".to_vec()), (1, b"one again".to_vec()), (u64::MAX, vec![0, 255, 10, 13])];
+    assert_eq!(store.grants().unwrap(), all);
+    drop(store);
+    let mut store = open();
+    let second = store.next_epoch().unwrap();
+    if !survives {
+        return;
+    }
+    assert!(second > first, "{second} {first}");
+    assert_eq!(store.grants().unwrap(), all);
+    let third = store.next_epoch().unwrap();
+    assert!(third > second);
+    // Many, large ones among them, changed at random, are there as a map of them says, again and again.
+    let mut wanted: std::collections::BTreeMap<u64, Vec<u8>> = all.into_iter().collect();
+    let mut random = Random::of_case(7, 0);
+    for round in 0..40 {
+        let changes: Vec<Change> = (0..random.range(1, 64))
+            .map(|_| {
+                let number = random.below_u64(300);
+                let length = if random.one_in(50) { 9_000 } else { random.below(300) };
+                let grant = vec![u8::try_from(round).unwrap(); length];
+                (number, (!random.one_in(4)).then_some(grant))
+            })
+            .collect();
+        store.change(&changes).unwrap();
+        for (number, grant) in changes {
+            match grant {
+                Some(grant) => wanted.insert(number, grant),
+                None => wanted.remove(&number),
+            };
+        }
+        if round % 10 == 9 {
+            drop(store);
+            store = open();
+            store.next_epoch().unwrap();
+        }
+        let there: std::collections::BTreeMap<u64, Vec<u8>> = store.grants().unwrap().into_iter().collect();
+        assert!(there == wanted, "round {round}");
+    }
+}
+
+#[test]
+fn memory_conforms() {
+    conforms(&|| Box::new(MemoryStore::default()), false);
+}
+
+#[test]
+fn a_file_conforms() {
+    let folder = std::env::temp_dir().join(format!("punctual-conformance-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let tested = std::panic::catch_unwind(|| {
+        conforms(&|| Box::new(FileStore::open(&folder.join("grants")).unwrap()), true);
+    });
+    let _ = std::fs::remove_dir_all(&folder);
+    tested.unwrap();
+}
+
+/// Runs a test with an etcd in a namespace.
+fn with_etcd(arguments: &[&str], test: impl FnOnce(Etcd) + Send) {
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    alone(|| test(Etcd::start(2379, arguments)));
+}
+
+fn address(etcd: &Etcd) -> Address {
+    etcd.url().parse().unwrap()
+}
+
+fn patiently(what: &str, mut is: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A store in etcd that leads.
+fn leader(address: &Address) -> EtcdStore {
+    let store = EtcdStore::open(address, None).unwrap();
+    patiently("the lead", || store.standing() == Standing::Leads);
+    store
+}
+
+/// What `etcdctl` would do, by the interface that every client has: keys and values as text.
+fn by_hand(etcd: &Etcd, key: &str, value: &str) {
+    use base64::Engine as _;
+    use std::io::{Read as _, Write as _};
+    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let body = format!("{{\"key\":\"{}\",\"value\":\"{}\"}}", encoded(key), encoded(value));
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", etcd.port)).unwrap();
+    let head = "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn etcd_conforms() {
+    with_etcd(&[], |etcd| conforms(&|| Box::new(leader(&address(&etcd))), true));
+}
+
+#[test]
+fn one_of_two_leads_and_the_other_one_follows_with_all_that_is_there() {
+    with_etcd(&[], |etcd| {
+        let address = address(&etcd);
+        let mut one = leader(&address);
+        let first = one.next_epoch().unwrap();
+        one.change(&[put(1, b"one")]).unwrap();
+        let mut other = EtcdStore::open(&address, None).unwrap();
+        let own = format!("process {}", std::process::id());
+        patiently(
+            "who leads",
+            || matches!(other.standing(), Standing::StandsBy(Some(holder)) if holder.contains(&own)),
+        );
+        assert!(other.next_epoch().unwrap_err().to_string().contains("does not lead"));
+        assert!(other.change(&[put(2, b"two")]).is_err());
+        drop(one);
+        patiently("the lead", || other.standing() == Standing::Leads);
+        assert!(other.next_epoch().unwrap() > first);
+        assert_eq!(other.grants().unwrap(), [(1, b"one".to_vec())]);
+    });
+}
+
+#[test]
+fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by() {
+    with_etcd(&[], |etcd| {
+        let address = address(&etcd);
+        let mut one = leader(&address);
+        one.next_epoch().unwrap();
+        one.change(&[put(1, b"one")]).unwrap();
+        // Somebody deletes its key, and the next one is faster than it notices.
+        let mut other = EtcdStore::open(&address, None).unwrap();
+        delete_leader(&etcd);
+        patiently("the lead of another one", || {
+            matches!((one.standing(), other.standing()), (_, Standing::Leads))
+                || one.standing() == Standing::StandsBy(None)
+        });
+        patiently("the lead", || other.standing() == Standing::Leads);
+        other.next_epoch().unwrap();
+        other.change(&[put(1, b"other")]).unwrap();
+        let error = one.change(&[put(1, b"stale"), put(2, b"stale")]).unwrap_err().to_string();
+        assert!(error.contains("another manager leads") || error.contains("does not lead"), "{error}");
+        assert_ne!(one.standing(), Standing::Leads);
+        drop(other);
+        // Nobody leads for as long as it has not said that it acts no longer.
+        std::thread::sleep(Duration::from_millis(400));
+        assert_ne!(one.standing(), Standing::Leads);
+        one.stand_by();
+        patiently("the lead", || one.standing() == Standing::Leads);
+        one.next_epoch().unwrap();
+        assert_eq!(one.grants().unwrap(), [(1, b"other".to_vec())]);
+    });
+}
+
+fn delete_leader(etcd: &Etcd) {
+    // A put without a lease and a revision: the key is not bound to the leader's lease any more, and then it is deleted.
+    use base64::Engine as _;
+    use std::io::{Read as _, Write as _};
+    let key = base64::engine::general_purpose::STANDARD.encode("/punctual/grm/leader");
+    let body = format!("{{\"key\":\"{key}\"}}");
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", etcd.port)).unwrap();
+    let head = "POST /v3/kv/deleterange HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
+    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn a_leader_is_unsure_without_etcd_and_sure_again_with_it() {
+    with_etcd(&[], |mut etcd| {
+        let address = address(&etcd);
+        let mut store = leader(&address);
+        store.next_epoch().unwrap();
+        store.change(&[put(1, b"one")]).unwrap();
+        etcd.kill();
+        let began = Instant::now();
+        let error = store.change(&[put(2, b"two")]).unwrap_err().to_string();
+        assert!(error.contains("cannot be reached") && error.contains("127.0.0.1:2379"), "{error}");
+        // The limit of one change, and something for a machine with more to do.
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        patiently("doubt", || store.standing() == Standing::Unsure);
+        assert!(store.trouble().unwrap().contains("cannot be reached"));
+        // One that starts now waits.
+        let other = EtcdStore::open(&address, None).unwrap();
+        assert_eq!(other.standing(), Standing::StandsBy(None));
+        drop(other);
+        etcd.run(std::process::Command::new("etcd"));
+        patiently("the lead", || {
+            if let Standing::StandsBy(_) = store.standing() {
+                store.stand_by();
+            }
+            store.standing() == Standing::Leads
+        });
+        store.next_epoch().unwrap();
+        assert_eq!(store.grants().unwrap(), [(1, b"one".to_vec())]);
+        store.change(&[put(2, b"two")]).unwrap();
+        drop(store);
+        let mut store = leader(&address);
+        store.next_epoch().unwrap();
+        assert_eq!(store.grants().unwrap(), [(1, b"one".to_vec()), (2, b"two".to_vec())]);
+    });
+}
+
+#[test]
+fn without_space_nothing_changes_and_it_is_said_what_to_do() {
+    with_etcd(&["--quota-backend-bytes", "200000"], |etcd| {
+        let mut store = leader(&address(&etcd));
+        store.next_epoch().unwrap();
+        let big = vec![7; 30_000];
+        let mut kept = 0;
+        let error = (0..1_000_u64).find_map(|number| {
+            let changed = store.change(&[put(number, &big)]);
+            kept += u64::from(changed.is_ok());
+            changed.err()
+        });
+        let error = error.unwrap().to_string();
+        assert!(error.contains("NOSPACE") && error.contains("alarm disarm"), "{error}");
+        // It goes on to lead, with what there is.
+        std::thread::sleep(Duration::from_secs(3));
+        assert_eq!(store.standing(), Standing::Leads);
+        assert_eq!(store.grants().unwrap().len() as u64, kept);
+    });
+}
+
+#[test]
+fn what_something_else_has_written_is_named_and_ends_nothing() {
+    for (key, value, wanted) in [
+        ("format", "punctual grants 9", "is what this program reads"),
+        ("epoch", "soon", "is no epoch"),
+        ("epoch", "18446744073709551615", "is no epoch"),
+        ("epoch", "-1", "is no epoch"),
+        ("grants/1", "short", "is no grant"),
+        ("grants/00000000000000FF", "not as it is written", "is no grant"),
+        ("grants/zzzzzzzzzzzzzzzz", "no number", "is no grant"),
+    ] {
+        with_etcd(&[], |etcd| {
+            by_hand(&etcd, &format!("/punctual/grm/{key}"), value);
+            let opened = EtcdStore::open(&address(&etcd), None).and_then(|mut store| {
+                patiently("the lead", || store.standing() == Standing::Leads);
+                store.next_epoch()
+            });
+            let error = opened.unwrap_err().to_string();
+            let has_all = [wanted, "/punctual/grm/", "etcdctl del", "127.0.0.1:2379"]
+                .iter()
+                .all(|word| error.contains(word));
+            assert!(has_all, "{key}={value}: {error}");
+        });
+    }
+    with_etcd(&[], |etcd| {
+        // Somebody holds the lead for ever, under a name that wants to be more than a name.
+        by_hand(&etcd, "/punctual/grm/leader", &format!("\u{1b}[31m\n{}", "x".repeat(100_000)));
+        let store = EtcdStore::open(&address(&etcd), None).unwrap();
+        patiently("its name", || {
+            let Standing::StandsBy(Some(name)) = store.standing() else { return false };
+            assert!(name.len() < 300 && !name.contains(char::is_control), "{name}");
+            true
+        });
+    });
+    with_etcd(&[], |etcd| {
+        let mut store = leader(&address(&etcd));
+        store.next_epoch().unwrap();
+        by_hand(&etcd, "/punctual/grm/sequence", "1:1");
+        let error = store.change(&[put(1, b"one")]).unwrap_err().to_string();
+        assert!(error.contains("sequence") && error.contains("1:1"), "{error}");
+    });
+}
+
+#[test]
+fn what_is_no_etcd_is_named() {
+    for answer in [
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_owned(),
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]".to_owned(),
+        "HTTP/1.1 200 OK\r\n\r\n{\"header\":".to_owned(),
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}", " ".repeat(20 << 20)),
+        format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(1 << 20)),
+        "\u{16}\u{3}\u{1}".to_owned(),
+    ] {
+        alone(|| {
+            use std::io::{Read as _, Write as _};
+            let listener = std::net::TcpListener::bind("127.0.0.1:2379").unwrap();
+            std::thread::spawn(move || {
+                for mut stream in listener.incoming().flatten() {
+                    let answer = answer.clone();
+                    std::thread::spawn(move || {
+                        let _ = stream.read(&mut [0; 4_096]);
+                        let _ = stream.write_all(answer.as_bytes());
+                    });
+                }
+            });
+            match EtcdStore::open(&"http://127.0.0.1".parse().unwrap(), None) {
+                Err(error) => assert!(error.to_string().contains("no etcd 3.4"), "{error}"),
+                Ok(store) => assert_ne!(store.standing(), Standing::Leads),
+            }
+        });
+    }
+}
+
+#[test]
+fn with_keys_etcd_shows_that_it_is_the_store_and_serves_managers_of_its_authority() {
+    use keys::{Authority, Identity, Role};
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    alone(|| {
+        let folder = std::env::temp_dir().join(format!("punctual-store-keys-{}", std::process::id()));
+        let theirs = folder.join("theirs");
+        let authority = Authority::open(&folder).unwrap();
+        for role in [Role::Manager, Role::Store, Role::Gates(1)] {
+            authority.issue(role).unwrap();
+        }
+        Authority::open(&theirs).unwrap().issue(Role::Manager).unwrap();
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let serving = |role: &str| {
+            let (cert, key, trusted) =
+                (file(&format!("{role}.pem")), file(&format!("{role}.key")), file("authority.pem"));
+            let url = "https://127.0.0.1:2379";
+            let names = [
+                ["--listen-client-urls", url],
+                ["--advertise-client-urls", url],
+                ["--cert-file", &cert],
+                ["--key-file", &key],
+                ["--trusted-ca-file", &trusted],
+            ];
+            Etcd::start(2379, &[names.as_flattened(), &["--client-cert-auth"]].concat())
+        };
+        let manager = Identity::load(&folder, Role::Manager).unwrap();
+        let address: Address = "https://127.0.0.1:2379".parse().unwrap();
+        let etcd = serving("store");
+        let mut store = EtcdStore::open(&address, Some(&manager)).unwrap();
+        patiently("the lead", || store.standing() == Standing::Leads);
+        store.next_epoch().unwrap();
+        store.change(&[put(1, b"one")]).unwrap();
+        drop(store);
+        let error = EtcdStore::open(&address, None).unwrap_err().to_string();
+        assert!(error.contains("--keys"), "{error}");
+        let stranger = Identity::load(&theirs, Role::Manager).unwrap();
+        let store = EtcdStore::open(&address, Some(&stranger)).unwrap();
+        assert_ne!(store.standing(), Standing::Leads);
+        patiently("why not", || store.trouble().is_some());
+        drop((store, etcd));
+        // One that is something else of the same authority.
+        let etcd = serving("gates-1");
+        let store = EtcdStore::open(&address, Some(&manager)).unwrap();
+        patiently("why not", || store.trouble().is_some_and(|trouble| trouble.contains("certificate")));
+        assert_ne!(store.standing(), Standing::Leads);
+        drop((store, etcd));
+        let _ = std::fs::remove_dir_all(&folder);
+    });
+}
