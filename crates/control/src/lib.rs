@@ -13,6 +13,8 @@ extern crate alloc;
 pub mod action;
 mod admit;
 mod answers;
+mod cables;
+pub mod cabling;
 pub mod config;
 mod displace;
 mod fabric;

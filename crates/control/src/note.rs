@@ -83,6 +83,15 @@ pub enum Note {
         /// How many since it was told last.
         frames: u64,
     },
+    /// A cable is not where the network file has it, or what a port hears cannot be.
+    Cabling {
+        /// The ports it is about.
+        subject: String,
+        /// What is wrong, and what it means.
+        what: String,
+    },
+    /// What was wrong with these ports is over.
+    CablingRight(String),
     /// The store has not taken a change: what it says.
     NotStored(String),
     /// The store takes changes again.
@@ -94,7 +103,12 @@ impl Note {
     pub const fn is_warning(&self) -> bool {
         !matches!(
             self,
-            Self::Admitted(..) | Self::Withdrawn(_) | Self::Ready(_) | Self::PutRight(_) | Self::StoreWorks
+            Self::Admitted(..)
+                | Self::Withdrawn(_)
+                | Self::Ready(_)
+                | Self::PutRight(_)
+                | Self::CablingRight(_)
+                | Self::StoreWorks
         )
     }
 }
@@ -130,6 +144,8 @@ impl fmt::Display for Note {
                 f,
                 "{place}: {frames} frames dropped that were larger, or came earlier, than the contract says: {ends}"
             ),
+            Self::Cabling { what, .. } => f.write_str(what),
+            Self::CablingRight(subject) => write!(f, "{subject}: what was wrong with the cabling is over"),
             Self::NotStored(why) => {
                 write!(f, "{why}; grants in force go on, new ones are refused until the store works again")
             }

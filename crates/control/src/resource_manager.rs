@@ -13,6 +13,7 @@ use wire::admission::{Measured, Request};
 use wire::{Guid, GuidPrefix};
 
 use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
+use crate::cabling::Cabling;
 use crate::config::Config;
 use crate::fabric::{Fabric, Reserved};
 use crate::network::{Network, NetworkError};
@@ -37,6 +38,8 @@ pub struct ResourceManager {
     pub(crate) notes: VecDeque<Note>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
+    /// What is plugged in where.
+    pub(crate) cabling: Cabling,
 }
 
 impl ResourceManager {
@@ -71,6 +74,7 @@ impl ResourceManager {
             operations: Operations::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
+            cabling: Cabling::default(),
         })
     }
 
@@ -98,6 +102,7 @@ impl ResourceManager {
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
+                Timer::Cabling => self.tell_cables(now),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }

@@ -25,6 +25,7 @@ impl ResourceManager {
         for port in &report.ports {
             self.fabric.see_port(switch, port, false);
         }
+        self.see_ports(now, switch, &report.ports);
         self.fabric.forget_addresses(switch);
         let groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
         self.reservations.set_room_for_groups(switch, groups);
@@ -115,6 +116,9 @@ impl ResourceManager {
         for number in self.reservations.site_is_back(site) {
             self.operations.add_chore(Chore::Release(number));
         }
+        if let Site::Switch(switch) = site {
+            self.tell_cables_of(now, switch);
+        }
         self.fabric.rebuild_topology();
         self.want_tree();
         self.hold_restored();
@@ -123,6 +127,9 @@ impl ResourceManager {
 
     /// A packet for the manager: where an address is.
     pub fn packet_in(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
+        if lldp::Frame::is_one(&packet.data) {
+            return self.hear_of_cable(now, datapath, packet);
+        }
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
         let Heard { news, learned: messages } = heard;
         (0..news).for_each(|_| self.requests.look_again());
@@ -142,7 +149,9 @@ impl ResourceManager {
     /// A port of a switch has changed.
     pub fn port_status(&mut self, now: Duration, datapath: u64, status: &PortStatus) {
         let Some(switch) = self.fabric.switch_index(datapath) else { return };
-        self.fabric.see_port(switch, &status.port, status.reason == PortReason::Delete);
+        let deleted = status.reason == PortReason::Delete;
+        self.fabric.see_port(switch, &status.port, deleted);
+        self.see_port_change(now, switch, &status.port, deleted);
         self.links_changed(now);
         self.work(now);
     }

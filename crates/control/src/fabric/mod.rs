@@ -48,6 +48,8 @@ pub(crate) struct Fabric {
     switches: Vec<SwitchState>,
     /// Links whose port is down.
     down: BTreeSet<usize>,
+    /// Links that are plugged elsewhere.
+    elsewhere: BTreeSet<usize>,
     /// Links between switches that carry what is not admitted.
     tree: BTreeSet<usize>,
     /// The reserved class, or why there is none.
@@ -93,6 +95,7 @@ impl Fabric {
             topology: Topology::default(),
             switches: Vec::new(),
             down: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
             tree: BTreeSet::new(),
             reserved,
             marked: BTreeSet::new(),
@@ -292,9 +295,21 @@ impl Fabric {
         }
     }
 
-    /// A cable is down if either end is.
+    /// Whether a link can be used: a cable is down if either end is, and none is where it is plugged elsewhere.
     pub(crate) fn is_up(&self, link: usize) -> bool {
-        !self.down.contains(&link) && !self.down.contains(&Network::back(link))
+        let either = |links: &BTreeSet<usize>| links.contains(&link) || links.contains(&Network::back(link));
+        !either(&self.down) && !either(&self.elsewhere)
+    }
+
+    /// What is wrong with a link that is not up, in words.
+    pub(crate) fn why_down(&self, link: usize) -> String {
+        let what = if self.elsewhere.contains(&link) { "plugged elsewhere" } else { "down" };
+        alloc::format!("the link from {} is {what}", self.network.port_name(link))
+    }
+
+    /// These links, in both directions, are plugged elsewhere, and no others.
+    pub(crate) fn set_elsewhere(&mut self, links: BTreeSet<usize>) {
+        self.elsewhere = links;
     }
 
     /// Ways lead through what is there: links that are up between switches that are ready, with the gates of the first.
@@ -337,7 +352,7 @@ impl Fabric {
         };
         for hop in &tree.hops {
             if !self.is_up(hop.port) {
-                return alloc::format!("the link from {} is down", self.network.port_name(hop.port));
+                return self.why_down(hop.port);
             }
             let Some(link) = self.network.links.get(hop.port) else { continue };
             let mut sites: Vec<Site> = Vec::new();

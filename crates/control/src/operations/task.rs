@@ -39,6 +39,7 @@ pub(crate) enum Timer {
     Store,
     Prune(u64),
     Inspect(Site),
+    Cabling,
 }
 
 /// A part of an operation.

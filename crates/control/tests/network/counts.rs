@@ -33,12 +33,16 @@ pub(crate) enum Fault {
     ClientCrashed,
     /// A participant crashed, and was back with another GUID before it was missed.
     ClientBackEarly,
+    /// Two cables were pulled, and plugged in the wrong way round.
+    CablesSwapped,
+    /// No fault: cables that were swapped were found.
+    SwapFound,
     /// No fault: a reader was served by a tree.
     ServedByTree,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -53,6 +57,8 @@ impl Fault {
         Self::CrashWithinChange,
         Self::ClientCrashed,
         Self::ClientBackEarly,
+        Self::CablesSwapped,
+        Self::SwapFound,
         Self::ServedByTree,
     ];
 }

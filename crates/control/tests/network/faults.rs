@@ -18,7 +18,7 @@ fn grace() -> Duration {
 }
 
 /// Two ways between both hosts: by s1 and by s2 and s3.
-fn two_ways() -> control::network::Network {
+pub(crate) fn two_ways() -> control::network::Network {
     network(&open_vswitch(GATES), 4, &[0, 0, 1, 1], &[(0, 1), (0, 2), (2, 3), (3, 1)])
 }
 

@@ -82,6 +82,10 @@ impl Play {
             // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
             let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
             let broken = way.iter().any(|link| self.world.down.contains(link));
+            // A frame that says where the cable leads may be on its way.
+            if way.iter().any(|link| self.world.swapped.contains_key(link)) {
+                continue;
+            }
             if self.forgetful.iter().any(on_way) || broken && away.into_iter().any(|switch| on_way(&switch)) {
                 continue;
             }
@@ -143,6 +147,7 @@ impl Play {
             switch.most_flows = None;
             switch.most_groups = None;
         }
+        self.wrong_cables_are_found();
         for link in (0..self.world.network.links.len()).step_by(2) {
             self.world.cable(link, true);
         }
@@ -208,6 +213,25 @@ impl Play {
                 assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == wanted), "{trace:?}");
             }
         }
+    }
+
+    /// Once everybody has had time to say so, no flow is left on cables that are plugged elsewhere; then they are put right.
+    fn wrong_cables_are_found(&mut self) {
+        let Some((one, other)) = self.world.is_swapped() else { return };
+        let connected = self.world.connected.iter().all(|connected| *connected);
+        if connected && [one, other].iter().all(|link| !self.world.down.contains(link)) {
+            // A switch that is put right meanwhile, or does not answer, tells it later.
+            self.world.pass(Duration::from_secs(40));
+            let is_ready = self.world.manager.report().switches.iter().all(|switch| switch.state == "ready");
+            let links = self.world.manager.link_reports();
+            if is_ready {
+                for link in [one, other] {
+                    assert_eq!((links[link].cable, links[link].flows), ("elsewhere", 0), "{:?}", links[link]);
+                }
+                self.world.counts.add(Fault::SwapFound);
+            }
+        }
+        self.world.swap(one, other);
     }
 
     /// What is stored of a flow says at which levels it is.

@@ -1,6 +1,7 @@
 //! The manager with model switches, end to end, in virtual time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod by_hand;
+mod cabling;
 mod cases;
 mod changes;
 mod counts;

@@ -68,6 +68,9 @@ impl Play {
         let inspection = if seed.is_multiple_of(2) { Duration::from_secs(1) } else { Duration::ZERO };
         let mut world = World::new(network, control::config::Config { inspection, ..usual });
         world.acknowledge = !random.one_in(4);
+        if random.one_in(2) {
+            world.watch();
+        }
         world.disorder = Some(Random::new(!seed));
         Self {
             random,
@@ -218,6 +221,7 @@ impl Play {
                 self.world.cable(cable, up);
             }
             17 if self.random.one_in(3) => self.restart(),
+            17 if self.world.watches => self.swap_cables(),
             18 => {
                 // A switch with little room.
                 let flows = self.world.switches[switch].flows.len();
@@ -264,6 +268,26 @@ impl Play {
         }
         self.strange_packets();
         self.check();
+    }
+
+    /// Somebody pulls two cables and plugs them in again, the wrong way round, or the right way.
+    fn swap_cables(&mut self) {
+        let trunks: Vec<usize> =
+            (0..self.world.network.links.len()).step_by(2).filter(|link| self.is_trunk(*link)).collect();
+        if let Some((one, other)) = self.world.is_swapped() {
+            return self.world.swap(one, other);
+        }
+        if trunks.len() > 1 {
+            let one = self.random.below(trunks.len());
+            let other = (one + 1 + self.random.below(trunks.len() - 1)) % trunks.len();
+            self.world.swap(trunks[one], trunks[other]);
+            self.world.counts.add(Fault::CablesSwapped);
+        }
+    }
+
+    fn is_trunk(&self, link: usize) -> bool {
+        let link = &self.world.network.links[link];
+        [link.from, link.to].iter().all(|node| self.world.network.switch_of(*node).is_some())
     }
 
     pub(crate) fn reconnect(&mut self) {

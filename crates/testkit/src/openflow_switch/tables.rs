@@ -150,6 +150,8 @@ impl Switch {
                 }
                 Ok(())
             }
+            // Where it goes is the business of whoever has the cables.
+            Message::PacketOut(_) => Ok(()),
             other => panic!("not expected: {other:?}"),
         }
     }
