@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod acts;
+mod cables;
 mod connection;
 mod daemon;
 mod elsewhere;

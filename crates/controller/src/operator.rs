@@ -141,6 +141,7 @@ fn said(note: &Note) -> Said {
         Note::Dropped { ends, place, frames: count } => {
             ("dropped", writer(ends), Some(ends), frames(ends, place, "dropped", *count))
         }
+        Note::Cabling { .. } | Note::CablingRight(_) => ("cabling", "the network".to_owned(), None, None),
         Note::NotStored(_) => ("store", manager(), None, None),
         Note::StoreWorks => ("store", manager(), None, None),
         _ => ("other", manager(), None, None),

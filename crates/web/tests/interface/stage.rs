@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use control::others::OtherManager;
 use control::report::{
-    HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
+    CablingAlarm, HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Plugged, Report,
+    ReservedStatus, SwitchStatus,
 };
 use control::what_if::{Answer, Outcome};
 use serde_json::Value;
@@ -70,6 +71,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
         load,
         flows: usize::from(load > 0),
         up: load < 900_000,
+        cable: "unknown",
     };
     let host = |name: &str| HostStatus {
         name: name.to_owned(),
@@ -108,6 +110,18 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
                 rate: 2_000_000,
             },
             operations: 0,
+            cabling: vec![CablingAlarm {
+                subject: "port 3 of s1".to_owned(),
+                what: "it is no link".to_owned(),
+            }],
+            plugged: vec![Plugged {
+                switch: "s1".to_owned(),
+                port: 3,
+                planned: String::new(),
+                chassis: "02:00:00:00:00:09".to_owned(),
+                port_id: "eth0".to_owned(),
+                system_name: "desk".to_owned(),
+            }],
             managers: vec![OtherManager {
                 participant: "0101".to_owned(),
                 name: "punctual grm".to_owned(),
