@@ -12,6 +12,7 @@ use crate::action::Action;
 use crate::cabling::{Digest, PERIOD, Seal};
 use crate::fabric::Site;
 use crate::operations::Timer;
+use crate::report::CablingAlarm;
 use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
@@ -69,12 +70,19 @@ impl ResourceManager {
 
     /// A port is so now. One that has come up tells who it is at once, so that a wrong cable is seen before flows come to it.
     pub(crate) fn see_port_change(&mut self, now: Duration, switch: usize, port: &Port, deleted: bool) {
+        self.see_speed(switch, port);
         if self.cabling.see_port(self.fabric.network(), switch, port, deleted) {
             let number = port.number.0;
             let mut ports = self.cabling.telling(self.fabric.network(), switch);
             ports.retain(|(telling, _)| *telling == number);
             self.tell(now, switch, &ports);
         }
+    }
+
+    /// What is wrong with cables, and with the speed of ports.
+    pub(crate) fn cabling_alarms(&self) -> Vec<CablingAlarm> {
+        let cabling = self.cabling.alarms(self.fabric.network());
+        cabling.into_iter().chain(self.fabric.slow_alarms()).collect()
     }
 
     /// A frame of LLDP has come in.

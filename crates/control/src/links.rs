@@ -20,6 +20,7 @@ impl ResourceManager {
             let reason = self.fabric.why_down(link);
             self.revoke(now, number, &reason);
         }
+        self.want_rates();
         self.fabric.rebuild_topology();
         self.want_tree();
         self.requests.look_again();

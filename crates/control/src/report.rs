@@ -193,6 +193,8 @@ pub struct SwitchStatus {
     pub datapath: u64,
     /// `away`, `preparing` or `ready`.
     pub state: &'static str,
+    /// Whether flows are to leave it, and nothing new is admitted over it.
+    pub drained: bool,
     /// Whether its gates can be reached; `None` if it has none.
     pub gates: Option<bool>,
     /// Numbers of its ports that are down.

@@ -40,6 +40,8 @@ pub struct ResourceManager {
     pub(crate) managers: Vec<OtherManager>,
     /// What is plugged in where.
     pub(crate) cabling: Cabling,
+    /// What ports are in the analysis by the network file.
+    pub(crate) planned: Vec<Port>,
 }
 
 impl ResourceManager {
@@ -61,7 +63,8 @@ impl ResourceManager {
         let reserved = Reserved::of(&network, &edge, &config.domains);
         let guards = edge.guards_of_flows(reserved.as_ref().ok().map(|reserved| &reserved.share));
         let port = |port: &Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..*port };
-        let mut ledger = Ledger::new(planned.iter().map(port).collect(), network.split);
+        let planned: Vec<Port> = planned.iter().map(port).collect();
+        let mut ledger = Ledger::new(planned.clone(), network.split);
         for (switch, ports, guards) in guards {
             ledger.limit_guards(switch, &ports, guards);
         }
@@ -75,6 +78,7 @@ impl ResourceManager {
             notes: VecDeque::new(),
             managers: Vec::new(),
             cabling: Cabling::default(),
+            planned,
         })
     }
 
@@ -102,6 +106,7 @@ impl ResourceManager {
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
+                Timer::Drain(switch) => self.drain_on(now, switch),
                 Timer::Cabling => self.tell_cables(now),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
@@ -189,6 +194,7 @@ impl ResourceManager {
                 Work::Chore(Chore::Release(number)) => self.begin_release(now, number),
                 Work::Chore(Chore::Prune(number)) => self.begin_prune(now, number),
                 Work::Chore(Chore::Tree) => self.begin_tree(now),
+                Work::Chore(Chore::Rates) => self.begin_rates(now),
                 Work::Unite(pair) => {
                     self.unite(now, pair);
                     true

@@ -50,7 +50,7 @@ impl ResourceManager {
             hosts: self.fabric.hosts(),
             reserved: self.reserved_status(),
             operations: self.operations.len(),
-            cabling: self.cabling.alarms(self.fabric.network()),
+            cabling: self.cabling_alarms(),
             plugged: self.cabling.plugged(self.fabric.network()),
             managers: self.managers.clone(),
         }

@@ -11,12 +11,14 @@ mod acts;
 mod cables;
 mod connection;
 mod daemon;
+mod discover;
 mod elsewhere;
 mod facts;
 mod gates;
 mod journal;
 mod operator;
 mod presence;
+mod proposal;
 mod reports;
 mod secure;
 pub mod store;
@@ -33,6 +35,8 @@ use control::config::Config;
 use control::network::{Network, NetworkError};
 use dds::DomainParticipant;
 
+pub use discover::discover;
+pub use proposal::proposal;
 pub use topology::network;
 
 use daemon::{Ended, Managed};

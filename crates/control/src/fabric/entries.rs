@@ -50,7 +50,7 @@ pub(crate) const LEARNED: u64 = COOKIE | 1 << 40;
 const KIND: u64 = 0xffff_ff00_0000_0000;
 
 pub(crate) const IPV4: u16 = 0x0800;
-const ARP: u16 = 0x0806;
+pub(crate) const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 pub(crate) const UDP: u8 = 17;
 /// The priority of admitted flows.

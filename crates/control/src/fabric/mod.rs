@@ -2,10 +2,12 @@
 //!
 //! [`Fabric`] keeps them. It is told what switches and gates say of themselves and what has been confirmed; it says what they need, as steps of
 //! operations. It knows nothing of requests and grants.
+mod drained;
 mod entries;
 mod inspection;
 mod learning;
 mod packets;
+mod rates;
 mod refusal;
 mod reserved;
 mod site;
@@ -29,10 +31,11 @@ use crate::network::{Link, Network, Switch};
 use crate::operations::{Kind, Step, Task, installs};
 use crate::requests::Wish;
 
-pub(crate) use entries::{FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
+pub(crate) use entries::{ARP, FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;
+pub(crate) use learning::sender;
 pub(crate) use packets::Heard;
 pub use refusal::SwitchRefusal;
 pub(crate) use reserved::Reserved;
@@ -50,6 +53,12 @@ pub(crate) struct Fabric {
     down: BTreeSet<usize>,
     /// Links that are plugged elsewhere.
     elsewhere: BTreeSet<usize>,
+    /// How fast ports are that are slower than the network file says, by their links, in bits per second.
+    slow: BTreeMap<usize, u64>,
+    /// Links whose rate is to be another one than flows are planned with.
+    changing: BTreeSet<usize>,
+    /// Switches that flows are to leave.
+    drained: BTreeSet<usize>,
     /// Links between switches that carry what is not admitted.
     tree: BTreeSet<usize>,
     /// The reserved class, or why there is none.
@@ -96,6 +105,9 @@ impl Fabric {
             switches: Vec::new(),
             down: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            changing: BTreeSet::new(),
+            drained: BTreeSet::new(),
             tree: BTreeSet::new(),
             reserved,
             marked: BTreeSet::new(),
@@ -325,7 +337,8 @@ impl Fabric {
         };
         let links = self.network.links.iter().enumerate();
         let usable = links.map(|(index, link)| {
-            let good = self.is_up(index) && ready(link.from) && ready(link.to) && guarded(link);
+            let open = self.is_up(index) && !self.changing.contains(&index) && !self.touches_drained(link);
+            let good = open && ready(link.from) && ready(link.to) && guarded(link);
             if good { (link.from, link.to) } else { (usize::MAX, usize::MAX) }
         });
         let usable = usable.collect();
@@ -354,7 +367,17 @@ impl Fabric {
             if !self.is_up(hop.port) {
                 return self.why_down(hop.port);
             }
+            if self.changing.contains(&hop.port) {
+                return alloc::format!(
+                    "the link from {} is changing its rate",
+                    self.network.port_name(hop.port)
+                );
+            }
             let Some(link) = self.network.links.get(hop.port) else { continue };
+            let drained = [link.from, link.to].into_iter().filter_map(|node| self.network.switch_of(node));
+            if let Some(switch) = drained.into_iter().find(|switch| self.drained.contains(switch)) {
+                return alloc::format!("{} is drained", self.site_name(Site::Switch(switch)));
+            }
             let mut sites: Vec<Site> = Vec::new();
             if let Some(switch) = self.network.switch_of(link.to) {
                 sites.push(Site::Switch(switch));

@@ -23,6 +23,8 @@ pub(crate) enum Chore {
     Prune(u64),
     /// Links of the tree change.
     Tree,
+    /// Links have another rate.
+    Rates,
 }
 
 /// What happens when its time has come.
@@ -40,6 +42,7 @@ pub(crate) enum Timer {
     Prune(u64),
     Inspect(Site),
     Cabling,
+    Drain(usize),
 }
 
 /// A part of an operation.

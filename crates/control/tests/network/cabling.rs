@@ -12,7 +12,7 @@ use crate::world::{World, mac, request};
 use testkit::openflow_switch::Packet;
 
 /// What a manager knows its frames by.
-fn digest(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
+pub(crate) fn digest(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key);
     ring::hmac::sign(&key, message).as_ref().try_into().unwrap()
 }

@@ -35,6 +35,10 @@ pub(crate) enum Fault {
     ClientBackEarly,
     /// Two cables were pulled, and plugged in the wrong way round.
     CablesSwapped,
+    /// A cable negotiated another speed.
+    SlowLink,
+    /// A switch was drained.
+    Drained,
     /// No fault: cables that were swapped were found.
     SwapFound,
     /// No fault: a reader was served by a tree.
@@ -42,7 +46,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -58,6 +62,8 @@ impl Fault {
         Self::ClientCrashed,
         Self::ClientBackEarly,
         Self::CablesSwapped,
+        Self::SlowLink,
+        Self::Drained,
         Self::SwapFound,
         Self::ServedByTree,
     ];

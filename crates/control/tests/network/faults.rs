@@ -326,9 +326,6 @@ fn what_is_not_as_the_network_says_is_refused_by_name() {
         Err(SwitchRefusal::TooFew { what: "tables", .. })
     ));
     let mut report = world.report(0);
-    report.ports[0].current_speed = 10_000;
-    assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::Rate { .. })));
-    let mut report = world.report(0);
     report.queues = vec![(1, 2)];
     assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::TooFew { .. })));
     assert_eq!(world.manager.report().refused_switches.len(), 2);

@@ -148,6 +148,13 @@ impl Play {
             switch.most_groups = None;
         }
         self.wrong_cables_are_found();
+        let slow: Vec<usize> = self.world.speeds.keys().copied().collect();
+        slow.into_iter().for_each(|link| self.world.negotiate(link, None));
+        for switch in 0..self.world.switches.len() {
+            let name = self.world.network.switches[switch].name.clone();
+            drop(self.world.manager.undrain(self.world.now, &name));
+            self.world.collect();
+        }
         for link in (0..self.world.network.links.len()).step_by(2) {
             self.world.cable(link, true);
         }

@@ -222,6 +222,7 @@ impl Play {
             }
             17 if self.random.one_in(3) => self.restart(),
             17 if self.world.watches => self.swap_cables(),
+            17 => self.change_something(),
             18 => {
                 // A switch with little room.
                 let flows = self.world.switches[switch].flows.len();
@@ -283,6 +284,28 @@ impl Play {
             self.world.swap(trunks[one], trunks[other]);
             self.world.counts.add(Fault::CablesSwapped);
         }
+    }
+
+    /// A cable negotiates another speed, or a switch is drained, or one of both is over.
+    fn change_something(&mut self) {
+        let cable = 2 * self.random.below(self.world.network.links.len() / 2);
+        let switch = self.random.below(self.world.switches.len());
+        let name = self.world.network.switches[switch].name.clone();
+        match self.random.below(4) {
+            0 => self.world.negotiate(cable, None),
+            1 => {
+                let speed = *self.random.of(&[10_000, 50_000, 90_000]);
+                self.world.negotiate(cable, Some(speed));
+                self.world.counts.add(Fault::SlowLink);
+            }
+            2 => drop(self.world.manager.undrain(self.world.now, &name)),
+            _ => {
+                let force = self.random.one_in(2);
+                self.world.manager.drain(self.world.now, &name, force, "seed").unwrap();
+                self.world.counts.add(Fault::Drained);
+            }
+        }
+        self.world.collect();
     }
 
     fn is_trunk(&self, link: usize) -> bool {

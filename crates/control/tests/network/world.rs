@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub(crate) down: BTreeSet<usize>,
     /// Cables whose far ends have been swapped: for each direction of a link, the one whose far end it has.
     pub(crate) swapped: BTreeMap<usize, usize>,
+    /// What ports say of their speed that have negotiated another one, in kbit/s.
+    pub(crate) speeds: BTreeMap<usize, u32>,
     /// Frames of the manager's that have come to hosts.
     pub(crate) heard_by_hosts: Vec<(usize, Vec<u8>)>,
     /// The ends of a cable that the network does not have, as switches with their port numbers.
@@ -117,6 +119,7 @@ impl World {
             agents: (0..count).map(|_| Agent::default()).collect(),
             down: BTreeSet::new(),
             swapped: BTreeMap::new(),
+            speeds: BTreeMap::new(),
             heard_by_hosts: Vec::new(),
             extra: None,
             watches: false,
@@ -189,7 +192,7 @@ impl World {
             advertised: PortFeatures::NONE,
             supported: PortFeatures::NONE,
             peer: PortFeatures::NONE,
-            current_speed: 10_000_000,
+            current_speed: self.speeds.get(&link).copied().unwrap_or(10_000_000),
             max_speed: 0,
         }
     }
@@ -287,6 +290,19 @@ impl World {
             } else {
                 self.down.insert(link);
             }
+            let Some(switch) = self.network.switch_of(self.network.links[link].from) else { continue };
+            let status = PortStatus { reason: PortReason::Modify, port: self.port(link) };
+            self.say(switch, &Message::PortStatus(status));
+        }
+    }
+
+    /// A cable negotiates another speed, in kbit/s, or the one that it had.
+    pub(crate) fn negotiate(&mut self, link: usize, speed: Option<u32>) {
+        for link in [link, Network::back(link)] {
+            match speed {
+                Some(speed) => self.speeds.insert(link, speed),
+                None => self.speeds.remove(&link),
+            };
             let Some(switch) = self.network.switch_of(self.network.links[link].from) else { continue };
             let status = PortStatus { reason: PortReason::Modify, port: self.port(link) };
             self.say(switch, &Message::PortStatus(status));
