@@ -1,5 +1,6 @@
 //! `punctual grm`: manages a network, and shows what a manager does.
 mod discover;
+mod drain;
 mod keys;
 mod status;
 
@@ -100,6 +101,10 @@ struct WebOptions {
 enum Command {
     /// Looks which switches, links and hosts there are, and writes a network file as a proposal.
     Discover(discover::Arguments),
+    /// Lets flows leave a switch, and admits nothing new over it.
+    Drain(drain::Arguments),
+    /// Lets flows come back to a switch.
+    Undrain(drain::Back),
     /// Makes keys and certificates, and the authority that signs them.
     Keys(keys::Arguments),
     /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
@@ -130,6 +135,8 @@ fn parse_gates(text: &str) -> Result<(String, SocketAddr), String> {
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     match (&arguments.command, &arguments.network) {
         (Some(Command::Discover(discover)), _) => discover::run(discover, stop),
+        (Some(Command::Drain(drain)), _) => drain::drain(drain),
+        (Some(Command::Undrain(back)), _) => drain::undrain(back),
         (Some(Command::Keys(keys)), _) => keys::run(keys),
         (Some(Command::Status(status)), _) => status::run(status, stop),
         (None, Some(network)) => manage(arguments, network, stop),

@@ -25,6 +25,7 @@ pub mod grant;
 mod inspect;
 mod install;
 mod links;
+mod moves;
 pub mod network;
 pub mod note;
 mod operations;

@@ -106,6 +106,7 @@ impl ResourceManager {
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
+                Timer::Moved => self.moves_are_due(now),
                 Timer::Drain(switch) => self.drain_on(now, switch),
                 Timer::Cabling => self.tell_cables(now),
                 Timer::Away(site) => self.away_for_long(now, site),

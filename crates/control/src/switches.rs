@@ -131,6 +131,7 @@ impl ResourceManager {
             return self.hear_of_cable(now, datapath, packet);
         }
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
+        self.hear_of_move(now, datapath, packet);
         let Heard { news, learned: messages } = heard;
         (0..news).for_each(|_| self.requests.look_again());
         if !messages.is_empty() {

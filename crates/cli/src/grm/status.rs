@@ -114,8 +114,12 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
             0 => String::new(),
             groups => format!(", {groups} of them copied by groups"),
         };
+        let drained = match switch.get("drained").and_then(Value::as_bool) {
+            Some(true) => ", drained",
+            _ => "",
+        };
         lines.push(format!(
-            "  {} ({:#x}): {}, {} entries for flows{groups}, {} for everything else, {} addresses learned{gates}",
+            "  {} ({:#x}): {}{drained}, {} entries for flows{groups}, {} for everything else, {} addresses learned{gates}",
             words(switch, "name"),
             number(switch, "datapath"),
             words(switch, "state"),

@@ -26,7 +26,7 @@ impl Odd {
 
 impl Cabling {
     /// Ports have heard what cannot be: what is to be told of that.
-    pub(super) fn note_odd(&mut self, now: Duration, subject: String, what: String) -> Vec<Note> {
+    pub(crate) fn note_odd(&mut self, now: Duration, subject: String, what: String) -> Vec<Note> {
         let is_known = self.odd.contains_key(&subject);
         if !is_known && self.odd.len() >= MOST {
             return Vec::new();

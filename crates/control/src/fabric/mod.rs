@@ -6,6 +6,7 @@ mod drained;
 mod entries;
 mod inspection;
 mod learning;
+mod moves;
 mod packets;
 mod rates;
 mod refusal;
@@ -35,7 +36,8 @@ pub(crate) use entries::{ARP, FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;
-pub(crate) use learning::sender;
+pub(crate) use learning::{sender, source};
+pub(crate) use moves::{ANSWER as MOVES_ANSWER, Claimed};
 pub(crate) use packets::Heard;
 pub use refusal::SwitchRefusal;
 pub(crate) use reserved::Reserved;
@@ -68,6 +70,8 @@ pub(crate) struct Fabric {
     marked: BTreeSet<usize>,
     /// Hosts by their addresses.
     located: BTreeMap<[u8; 4], usize>,
+    /// Addresses that speak by another port than they are at, until the former place has had time to answer.
+    claims: BTreeMap<[u8; 4], moves::Claim>,
     /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
     ethernet: BTreeMap<[u8; 4], MacAddress>,
     refused_switches: BTreeMap<u64, String>,
@@ -112,6 +116,7 @@ impl Fabric {
             reserved,
             marked: BTreeSet::new(),
             located,
+            claims: BTreeMap::new(),
             ethernet: BTreeMap::new(),
             refused_switches: BTreeMap::new(),
         };

@@ -43,6 +43,7 @@ pub(crate) enum Timer {
     Inspect(Site),
     Cabling,
     Drain(usize),
+    Moved,
 }
 
 /// A part of an operation.

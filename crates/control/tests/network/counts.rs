@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     ClientBackEarly,
     /// Two cables were pulled, and plugged in the wrong way round.
     CablesSwapped,
+    /// Two hosts changed their places.
+    HostsMoved,
     /// A cable negotiated another speed.
     SlowLink,
     /// A switch was drained.
@@ -46,7 +48,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -62,6 +64,7 @@ impl Fault {
         Self::ClientCrashed,
         Self::ClientBackEarly,
         Self::CablesSwapped,
+        Self::HostsMoved,
         Self::SlowLink,
         Self::Drained,
         Self::SwapFound,

@@ -17,6 +17,10 @@ impl Play {
     pub(crate) fn strange_packets(&mut self) {
         let hosts = self.world.network.hosts.len();
         let (from, to) = (self.random.below(hosts), self.random.below(hosts));
+        // Who has taken the place of another one is taken for it until it speaks.
+        if self.movers.contains(&from) {
+            return;
+        }
         let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
         let plain = Packet {
             from: mac(from),
@@ -225,17 +229,27 @@ impl Play {
     /// Once everybody has had time to say so, no flow is left on cables that are plugged elsewhere; then they are put right.
     fn wrong_cables_are_found(&mut self) {
         let Some((one, other)) = self.world.is_swapped() else { return };
-        let connected = self.world.connected.iter().all(|connected| *connected);
-        if connected && [one, other].iter().all(|link| !self.world.down.contains(link)) {
-            // A switch that is put right meanwhile, or does not answer, tells it later.
-            self.world.pass(Duration::from_secs(40));
-            let is_ready = self.world.manager.report().switches.iter().all(|switch| switch.state == "ready");
+        self.reconnect();
+        // A switch that is put right meanwhile, or does not answer, tells it later.
+        self.world.pass(Duration::from_secs(40));
+        self.world.greet();
+        self.world.pass(Duration::from_secs(5));
+        let is_ready = self.world.manager.report().switches.iter().all(|switch| switch.state == "ready");
+        let is_there = [one, other].iter().all(|link| !self.world.down.contains(link));
+        if is_ready && is_there && self.is_trunk(one) {
             let links = self.world.manager.link_reports();
-            if is_ready {
-                for link in [one, other] {
-                    assert_eq!((links[link].cable, links[link].flows), ("elsewhere", 0), "{:?}", links[link]);
-                }
-                self.world.counts.add(Fault::SwapFound);
+            for link in [one, other] {
+                assert_eq!((links[link].cable, links[link].flows), ("elsewhere", 0), "{:?}", links[link]);
+            }
+            self.world.counts.add(Fault::SwapFound);
+        } else if is_ready && is_there {
+            for (host, place) in [(one / 2, other / 2), (other / 2, one / 2)] {
+                let known = &self.world.manager.report().hosts[place].addresses;
+                assert_eq!(
+                    *known,
+                    [std::net::Ipv4Addr::from(address(host)).to_string()],
+                    "{host} at {place}"
+                );
             }
         }
         self.world.swap(one, other);

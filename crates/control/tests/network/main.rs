@@ -12,6 +12,7 @@ mod holds;
 mod hostile;
 mod judge;
 mod line;
+mod moves;
 mod mutants;
 mod networks;
 mod quotas;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use control::drain::{Drained, Staying};
 use control::others::OtherManager;
 use control::report::{
     CablingAlarm, HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Plugged, Report,
@@ -82,6 +83,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
         name: "s1".to_owned(),
         datapath: 1,
         state: "ready",
+        drained: false,
         gates: Some(true),
         ports_down: vec![3],
         flows: 1,
@@ -281,6 +283,14 @@ fn reply(command: Command) {
             let unknown = question.from != "camera";
             let _ =
                 answer.send(if unknown { Err("the network has no such host".to_owned()) } else { Ok(good) });
+        }
+        Command::Drain { switch, answer, .. } => {
+            let staying = Staying { flow: "Picture".to_owned(), why: "no other way".to_owned() };
+            let drained = Drained { leaving: vec!["Other".to_owned()], staying: vec![staying], switch };
+            let _ = answer.send(match drained.switch.as_str() {
+                "s1" => Ok(drained),
+                other => Err(format!("the network has no switch {other}")),
+            });
         }
         Command::ByHand { pair, reason, who, answer, .. } => {
             let said = match reason.as_str() {
