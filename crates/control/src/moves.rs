@@ -8,7 +8,7 @@ use openflow::oxm::OxmField;
 use openflow::packet::PacketIn;
 
 use crate::action::Action;
-use crate::fabric::{Claimed, MOVES_ANSWER, sender, source};
+use crate::fabric::{ARP, Claimed, MOVES_ANSWER, sender, source};
 use crate::operations::Timer;
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
@@ -19,7 +19,9 @@ impl ResourceManager {
         let port = packet.matching.get(OxmField::InPort).and_then(|oxm| u32::try_from(oxm.value()).ok());
         let switch = self.fabric.switch_index(datapath);
         let Some((switch, port)) = switch.zip(port) else { return };
-        let Some(address) = sender(&packet.data) else { return };
+        // What else hosts send says nothing of where they are: it may come from further away.
+        let is_arp = packet.data.get(12..14) == Some(&ARP.to_be_bytes());
+        let Some(address) = sender(&packet.data).filter(|_| is_arp) else { return };
         let Some(host) = self.fabric.host_at(switch, port) else { return };
         let ethernet = source(&packet.data).filter(|source| source[0] & 1 == 0);
         match self.fabric.claim(now, host, address, ethernet) {

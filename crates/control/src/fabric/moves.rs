@@ -100,7 +100,14 @@ impl Fabric {
         let mut moved = Vec::new();
         for (address, Claim { host, source, .. }) in over {
             self.claims.remove(&address);
-            if let Some(before) = self.located.get(&address).copied().filter(|before| *before != host) {
+            let before = self.located.get(&address).copied().filter(|before| *before != host);
+            // A switch that has gone meanwhile may have kept the answer.
+            let could_answer = |before: &usize| {
+                let back = self.network.access(*before).and_then(|(_, back)| self.network.links.get(back));
+                let switch = back.and_then(|link| self.network.switch_of(link.from));
+                switch.is_some_and(|switch| self.is_ready(Site::Switch(switch)))
+            };
+            if let Some(before) = before.filter(could_answer) {
                 self.relocate(host, address, source);
                 moved.push((address, before, host));
             }

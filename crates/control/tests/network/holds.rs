@@ -86,6 +86,10 @@ impl Play {
             // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
             let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
             let broken = way.iter().any(|link| self.world.down.contains(link));
+            // Until it speaks, and nobody answers where it was, a host that has moved is where it was.
+            if self.movers.contains(&from) || self.movers.contains(&to) {
+                continue;
+            }
             // A frame that says where the cable leads may be on its way.
             if way.iter().any(|link| self.world.swapped.contains_key(link)) {
                 continue;
@@ -169,6 +173,7 @@ impl Play {
             self.world.greet();
             self.world.pass(Duration::from_secs(20));
         }
+        self.movers.clear();
         let cases = self.check();
         if self.random.one_in(4)
             && let Err(reason) = judge(&mut self.world, &cases, self.random.next())
