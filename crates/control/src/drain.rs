@@ -113,8 +113,7 @@ impl ResourceManager {
     }
 
     fn flow_of_grant(&self, number: u64) -> String {
-        self.ends_of_grant(number)
-            .map_or_else(|| "a flow that nobody asks for".into(), |ends| ends.to_string())
+        self.ends_of_grant(number).map_or_else(|| "a flow without a reader".into(), |ends| ends.to_string())
     }
 
     /// Flows over a switch begin to leave it, the more important ones first: those that cannot, and why.

@@ -1,7 +1,7 @@
 //! A survey: which switches, links and hosts there are, found without a network file, as a proposal for one.
 //!
-//! [`Survey`] is told what switches say, and says what they are told. Each switch gets two entries that hand LLDP and ARP to the survey and to nobody else, and loses
-//! them at the end; it forwards nothing that it did not forward before. A link is what two ports say of each other, by frames that nobody else can make
+//! [`Survey`] is told what switches say, and says what they are told. Each switch gets two entries that hand LLDP and ARP to the survey alone, and loses
+//! them at the end; it forwards nothing that it did not forward before. A link is what two ports say of each other, by frames that only this survey can make
 //! ([`crate::cabling`]); a host is who speaks ARP or LLDP at a port that is no end of a link.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -251,7 +251,7 @@ impl Survey {
         Found { switches: switches.collect(), links, hosts, odd }
     }
 
-    /// Links: what two ports say of each other, and of nobody else.
+    /// Links: what two ports say of each other, and of no third one.
     fn links(&self, odd: &mut Vec<String>) -> Vec<FoundLink> {
         let mut links = Vec::new();
         for (at, heard) in &self.heard {

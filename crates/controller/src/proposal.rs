@@ -1,4 +1,4 @@
-//! What a survey has found, as a network file: a proposal, with comments where somebody has to look.
+//! What a survey has found, as a network file: a proposal, with comments where an operator has to look.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub fn proposal(found: &Found, model: &str) -> Result<String, String> {
         return Err("no switch with a host was found: do switches connect here, and do hosts speak? A `ping` makes one do so".to_owned());
     }
     let mut text = String::from(
-        "# A proposal: what answered while somebody looked. What did not is missing; look through it before it is used.\n\
+        "# A proposal: what answered during the survey. What did not is missing; look through it before it is used.\n\
          # Queues of hosts, what they send besides flows, and `control` are those of a file that says nothing of them.\n",
     );
     let mut names = BTreeMap::new();

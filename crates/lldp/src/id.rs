@@ -36,8 +36,8 @@ impl Id {
             // The first byte names the family of the address: 1 is IPv4, 2 is IPv6.
             (Kind::Network, [1, a, b, c, d]) => write!(f, "{a}.{b}.{c}.{d}"),
             (Kind::Network, [2, address @ ..]) if address.len() == 16 => {
-                let octets: [u8; 16] = address.try_into().unwrap_or_default();
-                write!(f, "{}", core::net::Ipv6Addr::from(octets))
+                let bytes: [u8; 16] = address.try_into().unwrap_or_default();
+                write!(f, "{}", core::net::Ipv6Addr::from(bytes))
             }
             (Kind::Text, value) if is_text(value) => f.write_str(&text(value)),
             (_, value) => pairs(f, value, ""),

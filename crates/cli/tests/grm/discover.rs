@@ -91,7 +91,7 @@ fn speak(lab: &Lab, from: &str, to: &str) {
     let to = lab.host_address(to).unwrap();
     lab.on(from, || {
         let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
-        // There is nobody who would answer.
+        // No socket answers.
         drop(socket.send_to(b"hello", (to, 9)));
     })
     .unwrap();

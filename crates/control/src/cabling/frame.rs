@@ -1,7 +1,7 @@
 //! The manager's own frames of LLDP: what tells them from all others.
 //!
 //! Such a frame names the port that it was sent by and when that was, and a keyed digest of both. The key is drawn at each start of a manager and never
-//! leaves it, so that nobody else makes one; when it was sent says how long it counts.
+//! leaves it, so that no one else can make one; when it was sent says how long it counts.
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
@@ -12,7 +12,7 @@ use lldp::{ChassisId, Frame, Organization, PortId};
 /// A keyed digest: key and message to 32 bytes, as HMAC-SHA-256.
 pub type Digest = fn(&[u8; 32], &[u8]) -> [u8; 32];
 
-/// Nobody's: the bit of locally administered identifiers is set.
+/// No organization's: the bit of locally administered identifiers is set.
 const OUI: [u8; 3] = [0x52, 0x50, 0x4e];
 const SUBTYPE: u8 = 1;
 /// What is digested begins with this, so that the key means nothing else.
@@ -44,7 +44,7 @@ pub(crate) enum Whose {
     Own(u64, u32, Duration),
     /// It says so, and it is not true.
     Forged,
-    /// Of somebody else.
+    /// Of another station.
     Foreign,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | table | priority | what | then |
 //! |---|---|---|---|
-//! | 0 | 65,100 | LLDP to the nearest bridge (01:80:c2:00:00:0e) | to the manager, and to nobody else |
+//! | 0 | 65,100 | LLDP to the nearest bridge (01:80:c2:00:00:0e) | to the manager alone |
 //! | 0 | 65,000 | frames of the bridge protocols (01:80:c2:00:00:0x) | dropped |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 48, if there is a reserved class | the same |

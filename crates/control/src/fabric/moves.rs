@@ -1,7 +1,7 @@
 //! Hosts that move to another port: addresses that were learned follow, once their former place does not answer for them any more.
 //!
 //! Who speaks with an address that another port has is believed at once if that port is down. Else the former place is asked by ARP, and keeps the address if it
-//! answers within a second: so nobody takes an address away from a host that is there. An address that the network file gives moves never.
+//! answers within a second: so no host takes an address away from a host that is there. An address that the network file gives moves never.
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -21,7 +21,7 @@ const MOST_CLAIMS: usize = 1_024;
 const ASKER: MacAddress = [0x02, 0x50, 0x55, 0x4e, 0x43, 0x54];
 const BROADCAST: MacAddress = [0xff; 6];
 
-/// Somebody speaks with an address that another port has.
+/// A host speaks with an address that another port has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Claim {
     /// The host by whose port it speaks.
@@ -60,7 +60,7 @@ impl Fabric {
     ) -> Claimed {
         let Some(before) = self.located.get(&address).copied() else { return Claimed::Known };
         if before == host {
-            // It is there: whoever else has said so is wrong.
+            // It is there: the other port was wrong.
             return match self.claims.remove(&address) {
                 Some(_) => Claimed::Stays(before),
                 None => Claimed::Known,
@@ -82,7 +82,7 @@ impl Fabric {
         }
         let link = self.network.links.get(back);
         let place = link.and_then(|link| Some((self.network.switch_of(link.from)?, link.number)));
-        // What a switch that is away has at its port nobody can ask.
+        // A switch that is away cannot send the question.
         let Some((switch, number)) = place.filter(|(switch, _)| self.is_ready(Site::Switch(*switch))) else {
             return Claimed::Known;
         };
@@ -132,7 +132,7 @@ impl Fabric {
     }
 }
 
-/// Asks by ARP who has an address, in the name of nobody (RFC 5227, 2.1.1).
+/// Asks by ARP who has an address, without an address of its own (RFC 5227, 2.1.1).
 fn question(to: MacAddress, address: [u8; 4]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
     frame.extend(to);

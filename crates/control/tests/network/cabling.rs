@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// A frame that nobody looks at but switches goes along a link: what the switch at its other end does with it.
+    /// A frame that only switches look at goes along a link: what the switch at its other end does with it.
     fn bring(&mut self, link: usize, data: Vec<u8>) {
         let arrives = self.arrives(link);
         if [link, arrives].iter().any(|link| self.down.contains(link)) {
@@ -150,7 +150,7 @@ fn cables_that_are_as_planned_are_known_to_be() {
             [link.from, link.to].iter().all(|node| world.network.switch_of(*node).is_some())
         })
         .collect();
-    assert!(trunks.iter().all(|link| world.cable_of(*link) == "unknown"), "nobody has looked yet");
+    assert!(trunks.iter().all(|link| world.cable_of(*link) == "unknown"), "no port has told yet");
     world.watch();
     world.settle();
     for link in &trunks {

@@ -33,7 +33,9 @@ impl Play {
             dscp,
         };
         let forged = self.asked.values().nth(self.random.below(self.asked.len().max(1)));
-        let packet = match forged.filter(|(_, writer, _)| *writer != from) {
+        // The first who speaks with an address that has to be learned has it.
+        let known = |host: usize| !self.world.manager.report().hosts[host].addresses.is_empty();
+        let packet = match forged.filter(|(_, writer, _)| *writer != from && known(*writer)) {
             Some((asked, writer, reader)) => {
                 let verdict = self.world.verdicts.values().find(|verdict| verdict.pair() == asked.pair());
                 let destination = verdict.map_or(asked.destination, |verdict| verdict.destination);
@@ -86,7 +88,7 @@ impl Play {
             // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
             let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
             let broken = way.iter().any(|link| self.world.down.contains(link));
-            // Until it speaks, and nobody answers where it was, a host that has moved is where it was.
+            // Until it speaks, and its former place does not answer, a host that has moved is where it was.
             if self.movers.contains(&from) || self.movers.contains(&to) {
                 continue;
             }

@@ -17,7 +17,7 @@ fn unknown_hosts() -> Network {
 }
 
 impl World {
-    /// Somebody speaks by the port of a host with the address of another one.
+    /// Something speaks by the port of a host with the address of another one.
     fn speak(&mut self, at: usize, of: usize) {
         let greeting = Packet {
             from: mac(of),
@@ -95,7 +95,11 @@ fn a_host_that_speaks_elsewhere_and_answers_no_more_where_it_was_has_moved() {
         (host, question[12..14].to_vec(), question[38..42].to_vec()),
         (0, vec![8, 6], vec![10, 0, 0, 1])
     );
-    assert_eq!((&question[..6], &question[28..32]), (&mac(0)[..], &[0; 4][..]), "in the name of nobody");
+    assert_eq!(
+        (&question[..6], &question[28..32]),
+        (&mac(0)[..], &[0; 4][..]),
+        "without an address of its own"
+    );
     assert_eq!(world.state(pair(1)), Some(State::Admitted), "it may still answer");
     world.pass(Duration::from_secs(3));
     assert_eq!(world.addresses_of(3), ["10.0.0.1"]);
@@ -107,7 +111,7 @@ fn a_host_that_speaks_elsewhere_and_answers_no_more_where_it_was_has_moved() {
 }
 
 #[test]
-fn nobody_takes_the_address_of_a_host_that_answers() {
+fn an_address_stays_with_a_host_that_answers() {
     let (mut world, asked) = running(unknown_hosts());
     let said = world.history.len();
     world.speak(3, 0);
@@ -131,7 +135,7 @@ fn an_address_of_the_network_file_moves_never() {
     world.speak(3, 0);
     world.pass(Duration::from_secs(3));
     assert_eq!(world.addresses_of(0), ["10.0.0.1"]);
-    assert!(world.heard_by_hosts.is_empty(), "nobody is asked");
+    assert!(world.heard_by_hosts.is_empty(), "no place is asked");
     assert!(world.history[said..].iter().all(|verdict| verdict.state == State::Admitted));
     assert_eq!(arrives(&mut world, &asked, 0), [2]);
     let alarms = world.manager.report().cabling;

@@ -86,7 +86,7 @@ fn discovery_that_meets_on_slower_links_is_counted() {
     assert_eq!(world.manager.report().reserved, before, "buckets stay as they are");
     assert_eq!(world.manager.link_reports()[trunk].rate, 30_000_000);
     world.manager.audit().unwrap();
-    // So slow that discovery has no bound: nobody is promised anything over it.
+    // So slow that discovery has no bound: no flow is promised anything over it.
     world.negotiate(trunk, Some(2_000));
     world.pass(Duration::from_secs(20));
     assert!(states(&world).iter().all(|state| *state != State::Admitted), "{:?}", world.verdicts);

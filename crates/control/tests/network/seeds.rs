@@ -283,7 +283,7 @@ impl Play {
         self.check();
     }
 
-    /// Somebody pulls two cables and plugs them in again, the wrong way round, or the right way.
+    /// Two cables are pulled and plugged in again, the wrong way round, or the right way.
     fn swap_cables(&mut self) {
         let moves = self.world.network.hosts[0].addresses.is_empty() && self.random.one_in(2);
         if !moves && !self.world.watches {

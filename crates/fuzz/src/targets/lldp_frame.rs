@@ -10,8 +10,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     full.port_description = Some("port".to_owned());
     full.system_name = Some("desk".to_owned());
     full.system_description = Some("a desk, \u{e4}".to_owned());
-    full.organizations =
-        vec![Organization { oui: [0, 0x12, 0x0f], subtype: 1, value: vec![3; 24] }; 3];
+    full.organizations = vec![Organization { oui: [0, 0x12, 0x0f], subtype: 1, value: vec![3; 24] }; 3];
     let network = Id::new(5, &[1, 192, 0, 2, 1]).map(ChassisId);
     let small = network.map(|chassis| Frame::new([2; 6], chassis, port, 0));
     [Some(full), small].into_iter().flatten().filter_map(|frame| frame.write().ok()).collect()

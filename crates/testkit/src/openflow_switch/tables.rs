@@ -150,7 +150,7 @@ impl Switch {
                 }
                 Ok(())
             }
-            // Where it goes is the business of whoever has the cables.
+            // Where it goes is not known here: a switch has no cables.
             Message::PacketOut(_) => Ok(()),
             other => panic!("not expected: {other:?}"),
         }
