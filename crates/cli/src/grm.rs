@@ -1,4 +1,6 @@
 //! `punctual grm`: manages a network, and shows what a manager does.
+mod discover;
+mod drain;
 mod keys;
 mod status;
 
@@ -99,6 +101,12 @@ struct WebOptions {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Looks which switches, links and hosts there are, and writes a network file as a proposal.
+    Discover(discover::Arguments),
+    /// Lets flows leave a switch, and admits nothing new over it.
+    Drain(drain::Arguments),
+    /// Lets flows come back to a switch.
+    Undrain(drain::Back),
     /// Makes keys and certificates, and the authority that signs them.
     Keys(keys::Arguments),
     /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
@@ -128,6 +136,9 @@ fn parse_gates(text: &str) -> Result<(String, SocketAddr), String> {
 /// Manages a network until Ctrl-C, or shows what a manager does.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     match (&arguments.command, &arguments.network) {
+        (Some(Command::Discover(discover)), _) => discover::run(discover, stop),
+        (Some(Command::Drain(drain)), _) => drain::drain(drain),
+        (Some(Command::Undrain(back)), _) => drain::undrain(back),
         (Some(Command::Keys(keys)), _) => keys::run(keys),
         (Some(Command::Status(status)), _) => status::run(status, stop),
         (None, Some(network)) => manage(arguments, network, stop),
@@ -153,7 +164,7 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
 }
 
 fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Settings, Failure> {
-    let switches = || planned.switches().iter().zip(1_u64..);
+    let switches = || planned.switches().iter().map(|switch| (switch, switch.datapath));
     let mut listen = arguments.listen.clone();
     let mut agents = BTreeMap::new();
     if arguments.lab {

@@ -8,3 +8,9 @@ pub(crate) fn to_stdout(least: tracing::Level) {
     // Whoever embeds the command has a log already.
     let _ = log.with_writer(std::io::stdout).try_init();
 }
+
+/// The same to standard error, for commands whose output is something else.
+pub(crate) fn to_stderr(least: tracing::Level) {
+    let log = fmt().with_max_level(least).with_ansi(false).with_target(false).log_internal_errors(false);
+    let _ = log.with_writer(std::io::stderr).try_init();
+}

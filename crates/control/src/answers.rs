@@ -141,7 +141,13 @@ impl ResourceManager {
         };
         let (from, to) = (host(request.source)?, host(request.destination)?);
         if from == to {
-            return wrong("writer and reader are on the same host: there is no network between them");
+            let reason = "writer and reader are on the same host: there is no network between them";
+            // Where it was learned, one of them may have moved, and the other one may follow.
+            let fixed = |socket: Socket| self.fabric.is_fixed(socket.address);
+            return match fixed(request.source) && fixed(request.destination) {
+                true => wrong(reason),
+                false => Err(Obstacle::Missing(reason.into())),
+            };
         }
         let goal = Goal {
             host: to,

@@ -269,6 +269,8 @@ impl ResourceManager {
                     self.requests.enqueue(pair);
                 } else if is_tree {
                     self.try_alone(now, pair);
+                } else if self.keeps_former(pair, old) {
+                    // It was to leave a switch that is drained, and stays for now.
                 } else {
                     self.refuse_for_now(now, pair, &reason);
                 }

@@ -1,5 +1,4 @@
 //! Links that come and go: the ways that flows may take, and the tree that carries what is not admitted.
-use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -18,9 +17,10 @@ impl ResourceManager {
             })
             .collect();
         for (number, link) in cut {
-            let reason = format!("the link from {} is down", self.fabric.network().port_name(link));
+            let reason = self.fabric.why_down(link);
             self.revoke(now, number, &reason);
         }
+        self.want_rates();
         self.fabric.rebuild_topology();
         self.want_tree();
         self.requests.look_again();

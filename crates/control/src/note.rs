@@ -94,6 +94,15 @@ pub enum Note {
         /// The host that it belongs to.
         owner: String,
     },
+    /// A cable is not where the network file has it, or what a port hears cannot be.
+    Cabling {
+        /// The ports it is about.
+        subject: String,
+        /// What is wrong, and what it means.
+        what: String,
+    },
+    /// What was wrong with these ports is over.
+    CablingRight(String),
     /// The store has not taken a change: what it says.
     NotStored(String),
     /// The store takes changes again.
@@ -105,7 +114,12 @@ impl Note {
     pub const fn is_warning(&self) -> bool {
         !matches!(
             self,
-            Self::Admitted(..) | Self::Withdrawn(_) | Self::Ready(_) | Self::PutRight(_) | Self::StoreWorks
+            Self::Admitted(..)
+                | Self::Withdrawn(_)
+                | Self::Ready(_)
+                | Self::PutRight(_)
+                | Self::CablingRight(_)
+                | Self::StoreWorks
         )
     }
 }
@@ -145,6 +159,8 @@ impl fmt::Display for Note {
                 f,
                 "{place}: frames of {from} claim {claim}, which is that of {owner}: they are dropped"
             ),
+            Self::Cabling { what, .. } => f.write_str(what),
+            Self::CablingRight(subject) => write!(f, "{subject}: what was wrong with the cabling is over"),
             Self::NotStored(why) => {
                 write!(f, "{why}; grants in force go on, new ones are refused until the store works again")
             }

@@ -265,6 +265,7 @@ impl ResourceManager {
         for covered in self.reservations.uncover(self.fabric.network(), number) {
             self.revoke(now, covered, "its place is not there any more");
         }
+        self.want_rates();
         self.requests.look_again();
     }
 

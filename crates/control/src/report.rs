@@ -28,6 +28,10 @@ pub struct Report {
     pub reserved: ReservedStatus,
     /// Changes under way.
     pub operations: usize,
+    /// What is wrong with the cabling.
+    pub cabling: Vec<CablingAlarm>,
+    /// What is plugged in, by its own word, and is no switch of this manager.
+    pub plugged: Vec<Plugged>,
     /// Other managers in the domain.
     pub managers: Vec<OtherManager>,
 }
@@ -131,8 +135,36 @@ pub struct LinkReport {
     pub load: u64,
     /// Admitted flows over it.
     pub flows: usize,
-    /// False if the switch has said that the port at one of its ends is down.
+    /// False if the switch has said that the port at one of its ends is down, or it is plugged elsewhere.
     pub up: bool,
+    /// What LLDP says of it: `as planned`, `elsewhere`, or `unknown` as long as nothing was heard. Of a host's link nothing is known.
+    pub cable: &'static str,
+}
+
+/// Something is wrong with the cabling.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CablingAlarm {
+    /// The ports it is about.
+    pub subject: String,
+    /// What is wrong, and what it means.
+    pub what: String,
+}
+
+/// What is plugged in at a port of a switch and tells of itself by LLDP, and is no switch of this manager.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Plugged {
+    /// The switch.
+    pub switch: String,
+    /// The number of the port.
+    pub port: u32,
+    /// What the network file has there; empty if it has nothing.
+    pub planned: String,
+    /// Which chassis it says that it is.
+    pub chassis: String,
+    /// Which port of it.
+    pub port_id: String,
+    /// The name that it gives itself; empty if it gives none.
+    pub system_name: String,
 }
 
 /// What a reader has seen of a flow. Times in nanoseconds.
@@ -161,6 +193,8 @@ pub struct SwitchStatus {
     pub datapath: u64,
     /// `away`, `preparing` or `ready`.
     pub state: &'static str,
+    /// Whether flows are to leave it, and nothing new is admitted over it.
+    pub drained: bool,
     /// Whether its gates can be reached; `None` if it has none.
     pub gates: Option<bool>,
     /// Numbers of its ports that are down.

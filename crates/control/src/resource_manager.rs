@@ -13,6 +13,7 @@ use wire::admission::{Measured, Request};
 use wire::{Guid, GuidPrefix};
 
 use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
+use crate::cabling::Cabling;
 use crate::config::Config;
 use crate::fabric::{Fabric, Reserved};
 use crate::network::{Network, NetworkError};
@@ -37,6 +38,10 @@ pub struct ResourceManager {
     pub(crate) notes: VecDeque<Note>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
+    /// What is plugged in where.
+    pub(crate) cabling: Cabling,
+    /// What ports are in the analysis by the network file.
+    pub(crate) planned: Vec<Port>,
 }
 
 impl ResourceManager {
@@ -58,7 +63,8 @@ impl ResourceManager {
         let reserved = Reserved::of(&network, &edge, &config.domains);
         let guards = edge.guards_of_flows(reserved.as_ref().ok().map(|reserved| &reserved.share));
         let port = |port: &Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..*port };
-        let mut ledger = Ledger::new(planned.iter().map(port).collect(), network.split);
+        let planned: Vec<Port> = planned.iter().map(port).collect();
+        let mut ledger = Ledger::new(planned.clone(), network.split);
         for (switch, ports, guards) in guards {
             ledger.limit_guards(switch, &ports, guards);
         }
@@ -71,6 +77,8 @@ impl ResourceManager {
             operations: Operations::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
+            cabling: Cabling::default(),
+            planned,
         })
     }
 
@@ -98,6 +106,9 @@ impl ResourceManager {
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
+                Timer::Moved => self.moves_are_due(now),
+                Timer::Drain(switch) => self.drain_on(now, switch),
+                Timer::Cabling => self.tell_cables(now),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }
@@ -184,6 +195,7 @@ impl ResourceManager {
                 Work::Chore(Chore::Release(number)) => self.begin_release(now, number),
                 Work::Chore(Chore::Prune(number)) => self.begin_prune(now, number),
                 Work::Chore(Chore::Tree) => self.begin_tree(now),
+                Work::Chore(Chore::Rates) => self.begin_rates(now),
                 Work::Unite(pair) => {
                     self.unite(now, pair);
                     true

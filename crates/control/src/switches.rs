@@ -27,6 +27,7 @@ impl ResourceManager {
         for port in &report.ports {
             self.fabric.see_port(switch, port, false);
         }
+        self.see_ports(now, switch, &report.ports);
         self.fabric.forget_addresses(switch);
         let groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
         self.reservations.set_room_for_groups(switch, groups);
@@ -117,6 +118,9 @@ impl ResourceManager {
         for number in self.reservations.site_is_back(site) {
             self.operations.add_chore(Chore::Release(number));
         }
+        if let Site::Switch(switch) = site {
+            self.tell_cables_of(now, switch);
+        }
         self.fabric.rebuild_topology();
         self.want_tree();
         self.hold_restored();
@@ -125,7 +129,11 @@ impl ResourceManager {
 
     /// A packet for the manager: where an address is.
     pub fn packet_in(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
+        if lldp::Frame::is_one(&packet.data) {
+            return self.hear_of_cable(now, datapath, packet);
+        }
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
+        self.hear_of_move(now, datapath, packet);
         let Heard { news, learned: messages, renewed, note } = heard;
         if let Some((address, mac)) = renewed {
             self.has_new_mac(now, address, mac);
@@ -163,7 +171,9 @@ impl ResourceManager {
     /// A port of a switch has changed.
     pub fn port_status(&mut self, now: Duration, datapath: u64, status: &PortStatus) {
         let Some(switch) = self.fabric.switch_index(datapath) else { return };
-        self.fabric.see_port(switch, &status.port, status.reason == PortReason::Delete);
+        let deleted = status.reason == PortReason::Delete;
+        self.fabric.see_port(switch, &status.port, deleted);
+        self.see_port_change(now, switch, &status.port, deleted);
         self.links_changed(now);
         self.work(now);
     }

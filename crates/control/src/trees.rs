@@ -26,6 +26,9 @@ impl ResourceManager {
             grant.is_tree() && last && same && !leaves
         };
         let Some(tree) = self.reservations.all().find(is_ours) else { return false };
+        if tree.hops.iter().any(|hop| self.fabric.leads_to_drained(hop.link)) {
+            return false;
+        }
         // Whoever is served by one that was restored has to say so before it changes.
         let known = self.requests.are_served_by(&tree.pairs, tree.number);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);

@@ -50,6 +50,8 @@ impl ResourceManager {
             hosts: self.fabric.hosts(),
             reserved: self.reserved_status(),
             operations: self.operations.len(),
+            cabling: self.cabling_alarms(),
+            plugged: self.cabling.plugged(self.fabric.network()),
             managers: self.managers.clone(),
         }
     }
@@ -67,6 +69,7 @@ impl ResourceManager {
                 load,
                 flows,
                 up: self.fabric.is_up(index),
+                cable: self.cabling.cable(network, index),
             }
         };
         network.links.iter().enumerate().map(report).collect()

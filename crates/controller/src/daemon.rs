@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 use web::Command;
 
 use crate::Error;
+use crate::cables;
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
@@ -178,6 +179,7 @@ impl<'d> Daemon<'d> {
         }
         info!("begins with {} stored grants, as epoch {epoch}", grants.len());
         manager.restore(Duration::ZERO, grants);
+        manager.watch_cables(Duration::ZERO, cables::secret()?, cables::digest);
         let agents = agents.into_iter().map(|(datapath, address)| {
             (datapath, Agent::new(datapath, address, epoch, keys.clone(), told_by_agents.clone()))
         });

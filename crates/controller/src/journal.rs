@@ -79,6 +79,11 @@ impl Journal {
             Note::NotReady { site, .. } | Note::NotPutRight { site, .. } => {
                 self.trouble(site.clone(), note.to_string());
             }
+            Note::Cabling { subject, .. } => self.trouble(subject.clone(), note.to_string()),
+            Note::CablingRight(subject) => {
+                self.is_well(subject);
+                info!("{note}");
+            }
             Note::Ready(site) | Note::PutRight(site) => {
                 self.is_well(site);
                 info!("{note}");

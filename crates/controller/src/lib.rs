@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 
 mod acts;
+mod cables;
 mod connection;
 mod daemon;
+mod discover;
 mod elsewhere;
 mod facts;
 mod gates;
@@ -17,6 +19,7 @@ mod journal;
 mod lead;
 mod operator;
 mod presence;
+mod proposal;
 mod reports;
 mod secure;
 mod switches;
@@ -32,6 +35,8 @@ use control::config::Config;
 use control::network::{Network, NetworkError};
 use dds::DomainParticipant;
 
+pub use discover::discover;
+pub use proposal::proposal;
 pub use topology::network;
 
 use daemon::{Ended, Managed};

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use control::ResourceManager;
 use control::action::Pair;
+use control::drain::Drained;
 use control::note::{Ends, Note};
 use control::operator::ByHand;
 use tracing::warn;
@@ -145,6 +146,7 @@ fn said(note: &Note) -> Said {
             let place = Place { place: place.clone(), topic: claim.clone(), how: "claimed", frames: 1 };
             ("claimed", from.clone(), None, Some(place))
         }
+        Note::Cabling { .. } | Note::CablingRight(_) => ("cabling", "the network".to_owned(), None, None),
         Note::NotStored(_) => ("store", manager(), None, None),
         Note::StoreWorks => ("store", manager(), None, None),
         _ => ("other", manager(), None, None),
@@ -167,6 +169,10 @@ impl Daemon<'_> {
             // Who asked has waited for too long, and has been told so.
             Command::WhatIf(_, answer) if answer.is_closed() => {}
             Command::ByHand { answer, .. } if answer.is_closed() => {}
+            Command::Drain { answer, .. } if answer.is_closed() => {}
+            Command::Drain { switch, force, reason, who, answer } => {
+                let _ = answer.send(self.drain(&switch, force, &reason, &who));
+            }
             Command::WhatIf(question, answer) => {
                 let _ = answer.send(self.manager.what_if(&question));
             }
@@ -191,6 +197,39 @@ impl Daemon<'_> {
             window.say(Said { time, who, what, text, warning: true, flow: Some(pair), frames: None });
         }
         Ok(text)
+    }
+
+    /// Flows leave a switch, or may come back to it.
+    fn drain(
+        &mut self,
+        switch: &str,
+        force: Option<bool>,
+        reason: &str,
+        who: &str,
+    ) -> Result<Drained, String> {
+        let now = self.now();
+        let (drained, text) = match force {
+            Some(force) => {
+                let drained = self.manager.drain(now, switch, force, reason)?;
+                let how = if force { "drained by force" } else { "drained" };
+                let (leave, stay) = (drained.leaving.len(), drained.staying.len());
+                let text = format!(
+                    "switch {switch} is {how} by {who}: {reason}: {leave} flows leave, {stay} cannot; a manager that starts again does not know of it"
+                );
+                (drained, text)
+            }
+            None => {
+                self.manager.undrain(now, switch)?;
+                let drained = Drained { switch: switch.to_owned(), leaving: Vec::new(), staying: Vec::new() };
+                (drained, format!("flows may come back to switch {switch}, says {who}"))
+            }
+        };
+        warn!("{text}");
+        if let Some(window) = &mut self.window {
+            let (time, who, warning) = (milliseconds(), who.to_owned(), force.is_some());
+            window.say(Said { time, who, what: "by hand", text, warning, flow: None, frames: None });
+        }
+        Ok(drained)
     }
 
     /// Tells operators what has happened, and shows them what there is.

@@ -2,16 +2,16 @@
 use control::network::{Host, Link, Network, Switch};
 use network::Network as Planned;
 
-/// The network of a file. Datapath ids are the numbers of the switches in the file's order, from 1.
+/// The network of a file.
 pub fn network(planned: &Planned) -> Network {
     let hosts = planned.hosts().iter().map(|host| Host {
         name: host.name.clone(),
         addresses: host.address.iter().map(|address| address.octets()).collect(),
         mac: host.mac,
     });
-    let switches = planned.switches().iter().zip(1..).map(|(switch, datapath)| Switch {
+    let switches = planned.switches().iter().map(|switch| Switch {
         name: switch.name.clone(),
-        datapath,
+        datapath: switch.datapath,
         model: switch.kind.clone(),
     });
     let mut links = Vec::with_capacity(planned.ports().len());

@@ -124,6 +124,11 @@ fn lines_of_gates() {
 }
 
 #[test]
+fn frames_of_lldp() {
+    withstands(&targets::LLDP_FRAME, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn memory_of_a_process_that_lies() {
     withstands(&targets::SHARED_MEMORY_RING, "fuzz.stateless_executions", 10);
     withstands(&targets::SHARED_MEMORY_MEETING, "fuzz.stateless_executions", 5);

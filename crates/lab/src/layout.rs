@@ -161,6 +161,10 @@ impl Layout {
         }
         for (datapath, switch) in (1..).zip(switches) {
             check_node(&switch.name)?;
+            if switch.datapath != datapath {
+                let what = format!("the switch \"{}\" has the datapath id {}", switch.name, switch.datapath);
+                return Err(Error::new(what, "a lab numbers its switches in the order of the file, from 1"));
+            }
             layout.switches.push(Switch {
                 name: switch.name.clone(),
                 namespace: format!("{name}-{}", switch.name),

@@ -169,6 +169,16 @@ impl Ledger {
         self.keeps_meters
     }
 
+    /// The same network without flows, with these ports in place of those it has, of which there are as many.
+    pub fn emptied(&self, ports: Vec<Port>) -> Self {
+        let mut empty = self.clone();
+        let flows: Vec<FlowId> = self.flows.keys().copied().collect();
+        empty.remove_all(&flows);
+        empty.registers = ports.iter().map(|port| Arc::new(Register::new(port.queues))).collect();
+        empty.ports = ports;
+        empty
+    }
+
     /// The ports.
     pub fn ports(&self) -> &[Port] {
         &self.ports

@@ -50,6 +50,8 @@ pub struct Other {
 pub struct Switch {
     /// What it is called.
     pub name: String,
+    /// The number by which it names itself in OpenFlow: that of the file, or its place there, from 1.
+    pub datapath: u64,
     /// The name of its model.
     pub model: String,
     /// Its model.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::problem::{Problem, Source};
-use crate::quantity::{Drift, Loss, Rate, Time};
+use crate::quantity::{Datapath, Drift, Loss, Rate, Time};
 
 /// A network file.
 #[derive(Deserialize, Debug)]
@@ -224,6 +224,9 @@ pub(crate) struct Host {
 pub(crate) struct Switch {
     pub(crate) name: Spanned<String>,
     pub(crate) model: Spanned<String>,
+    /// The number by which it names itself; its place in the file, from 1, if there is none.
+    #[serde(default)]
+    pub(crate) datapath: Option<Spanned<Datapath>>,
 }
 
 #[derive(Deserialize, Debug)]

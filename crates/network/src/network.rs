@@ -144,6 +144,7 @@ impl Network {
             network.add_node(source, &switch.name)?;
             network.switches.push(Switch {
                 name: switch.name.get_ref().clone(),
+                datapath: network.datapath(source, switch)?,
                 model: switch.model.get_ref().clone(),
                 kind: model.clone(),
             });
@@ -179,6 +180,24 @@ impl Network {
         network.guards = edge.guards_of_flows(edge.reserve(1).ok().as_ref());
         network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
+    }
+
+    /// The number by which the next switch names itself.
+    fn datapath(&self, source: Source<'_>, switch: &document::Switch) -> Result<u64, Problem> {
+        let given = switch.datapath.as_ref().map(|datapath| datapath.get_ref().0);
+        let datapath = given.unwrap_or(self.switches.len() as u64 + 1);
+        let place = switch.datapath.as_ref().map_or(switch.name.span(), Spanned::span).start;
+        match self.switches.iter().find(|other| other.datapath == datapath) {
+            Some(other) => {
+                let what = format!("\"{}\" has the datapath id {datapath:#x}, too", other.name);
+                Err(source.problem(
+                    place,
+                    what,
+                    "give each switch a number of its own with datapath = \"0x...\"",
+                ))
+            }
+            None => Ok(datapath),
+        }
     }
 
     /// A node without a link is a mistake, or the end of the file is missing.

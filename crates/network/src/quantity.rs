@@ -16,6 +16,10 @@ pub(crate) struct Rate(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Loss(pub(crate) u32);
 
+/// The number by which a switch names itself in OpenFlow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Datapath(pub(crate) u64);
+
 /// By how much clocks run apart, in parts of a million, at most a tenth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Drift(pub(crate) u32);
@@ -81,6 +85,27 @@ impl Drift {
         let drift = number(text, &PARTS).and_then(|drift| u32::try_from(drift).ok());
         let drift = drift.filter(|drift| *drift <= 100_000);
         drift.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl Datapath {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a datapath id such as \"0x2a\" or \"42\"";
+        let digits = text.trim();
+        let id = match digits.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => digits.parse(),
+        };
+        id.map(Self).map_err(|_| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Datapath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text {
+            parse: Self::parse,
+            expected: "a datapath id in quotes such as \"0x2a\"",
+        })
     }
 }
 
@@ -168,6 +193,8 @@ mod tests {
         assert_eq!(Loss::parse("100%"), Ok(Loss(1_000_000)));
         assert_eq!(Loss::parse("3 ppm"), Ok(Loss(3)));
         assert_eq!(Drift::parse("0.02 %"), Ok(Drift(200)));
+        assert_eq!(Datapath::parse("0xffffffffffffffff"), Ok(Datapath(u64::MAX)));
+        assert_eq!(Datapath::parse("42"), Ok(Datapath(42)));
     }
 
     #[test]
@@ -183,6 +210,9 @@ mod tests {
         for text in ["1", "0.00001 %", "101 %", "1000001 ppm", "-1 %"] {
             assert!(Loss::parse(text).is_err(), "{text}");
             assert!(Drift::parse(text).is_err(), "{text}");
+        }
+        for text in ["", "0x", "s1", "-1", "0x10000000000000000"] {
+            assert!(Datapath::parse(text).is_err(), "{text}");
         }
         assert!(Drift::parse("10.0001 %").is_err() && Drift::parse("10 %").is_ok());
     }

@@ -2,7 +2,9 @@
 use std::collections::BTreeMap;
 
 use control::others::OtherManager;
-use control::report::{HostStatus, LinkReport, PairReport, ReservedStatus, SwitchStatus};
+use control::report::{
+    CablingAlarm, HostStatus, LinkReport, PairReport, Plugged, ReservedStatus, SwitchStatus,
+};
 use pages::layout::places;
 use serde::Serialize;
 
@@ -29,6 +31,8 @@ pub(crate) struct NetworkAnswer<'a> {
     hosts: &'a [HostStatus],
     links: &'a [LinkReport],
     nodes: Vec<Node>,
+    cabling: &'a [CablingAlarm],
+    plugged: &'a [Plugged],
     managers: &'a [OtherManager],
     drops: Vec<Place>,
 }
@@ -103,6 +107,8 @@ pub(crate) fn network<'a>(record: &Record, snapshot: &'a Snapshot, nodes: Vec<No
         hosts: &report.hosts,
         links: &snapshot.links,
         nodes,
+        cabling: &report.cabling,
+        plugged: &report.plugged,
         managers: &report.managers,
         drops: record.places().collect(),
     }

@@ -138,7 +138,11 @@ pub(crate) async fn what_if(State(app): State<Arc<App>>, request: Request) -> Re
 }
 
 /// Asks the manager, which has a while for it.
-async fn ask<T>(app: &App, command: Command, answer: oneshot::Receiver<T>) -> Result<T, Box<Response>> {
+pub(crate) async fn ask<T>(
+    app: &App,
+    command: Command,
+    answer: oneshot::Receiver<T>,
+) -> Result<T, Box<Response>> {
     let busy = || {
         let error = "the manager does not answer: it stands by, stops or is busy";
         Box::new(wrong(StatusCode::SERVICE_UNAVAILABLE, error, "the manager", "try again in a moment"))
@@ -162,13 +166,29 @@ pub(crate) enum How {
 }
 
 /// Text of a header or a query that goes to the log and to participants: short, and without control characters.
-fn is_plain(text: &str, most: usize) -> bool {
+pub(crate) fn is_plain(text: &str, most: usize) -> bool {
     !text.trim().is_empty() && text.chars().count() <= most && !text.chars().any(char::is_control)
 }
 
 fn operator(headers: &HeaderMap) -> Option<String> {
     let name = std::str::from_utf8(headers.get(OPERATOR)?.as_bytes()).ok()?;
     is_plain(name, limits::NAME).then(|| name.trim().to_owned())
+}
+
+/// Who does something by hand, by their own word, and from where.
+pub(crate) fn who(request: &Request) -> Option<String> {
+    let name = operator(request.headers())?;
+    Some(match request.extensions().get::<Peer>() {
+        Some(Peer(peer)) => format!("{name} at {}", peer.ip()),
+        None => name,
+    })
+}
+
+/// It is not said who does something by hand.
+pub(crate) fn unnamed() -> Response {
+    let action = format!("send `Punctual-Operator: NAME` with up to {} characters", limits::NAME);
+    let error = "it is not said who does this";
+    wrong(StatusCode::FORBIDDEN, error, "header Punctual-Operator", &action)
 }
 
 fn guids(id: &str) -> Option<(Guid, Guid)> {
@@ -192,11 +212,7 @@ pub(crate) async fn end_flow(
     query: Result<Query<Ending>, QueryRejection>,
     request: Request,
 ) -> Response {
-    let Some(name) = operator(request.headers()) else {
-        let action = format!("send `Punctual-Operator: NAME` with up to {} characters", limits::NAME);
-        let error = "it is not said who does this";
-        return wrong(StatusCode::FORBIDDEN, error, "header Punctual-Operator", &action);
-    };
+    let Some(who) = who(&request) else { return unnamed() };
     let action = format!(
         "give ?how=release or ?how=revoke, and &reason=TEXT with up to {} characters",
         limits::REASON
@@ -217,10 +233,6 @@ pub(crate) async fn end_flow(
     if let Err(response) = snapshot(&lock(&app.record)) {
         return *response;
     }
-    let who = match request.extensions().get::<Peer>() {
-        Some(Peer(peer)) => format!("{name} at {}", peer.ip()),
-        None => name,
-    };
     let how = match how {
         How::Release => ByHand::Release,
         How::Revoke => ByHand::Revoke,

@@ -7,6 +7,7 @@
 mod access;
 mod answers;
 mod changes;
+mod drains;
 mod events;
 mod limits;
 mod metrics;

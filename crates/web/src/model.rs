@@ -1,5 +1,6 @@
 //! What the manager hands over, and what it is asked.
 use control::action::Pair;
+use control::drain::Drained;
 use control::operator::ByHand;
 use control::report::{LinkReport, Report};
 use control::what_if::{Answer, Question};
@@ -81,6 +82,19 @@ pub enum Command {
         who: String,
         /// Where the answer goes.
         answer: Sender<Result<String, Refused>>,
+    },
+    /// Flows leave a switch, or may come back to it.
+    Drain {
+        /// The switch, by its name.
+        switch: String,
+        /// Whether what cannot leave is cut; `None`: flows may come back.
+        force: Option<bool>,
+        /// Why.
+        reason: String,
+        /// Who wants it.
+        who: String,
+        /// Where the answer goes: how far it is, or why it cannot be.
+        answer: Sender<Result<Drained, String>>,
     },
 }
 

@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, get, post, put};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::access::{Access, Denied};
 use crate::answers::{self, AlarmsAnswer, HistoryAnswer, Node, Wrong};
 use crate::changes::{end_flow, what_if};
+use crate::drains::{drain, undrain};
 use crate::events::{Hub, event};
 use crate::metrics::{self, Own};
 use crate::model::{Command, Snapshot};
@@ -61,6 +62,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/api/v1/network", get(network)),
         ("/api/v1/flows", get(flows)),
         ("/api/v1/flows/{id}", get(flow).delete(end_flow)),
+        ("/api/v1/switches/{name}/drain", put(drain).delete(undrain)),
         ("/api/v1/requests", post(what_if)),
         ("/api/v1/history", get(history)),
         ("/api/v1/alarms", get(alarms)),

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(file) = &arguments.network {
         let network = network::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
         roles.insert(Role::Manager);
-        let datapaths = (1_u64..).take(network.switches().len());
+        let datapaths = network.switches().iter().map(|switch| switch.datapath);
         roles.extend(datapaths.flat_map(|datapath| [Role::Switch(datapath), Role::Gates(datapath)]));
     }
     let failed = |error: &dyn std::fmt::Display| Failure::System(error.to_string());

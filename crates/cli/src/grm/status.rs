@@ -119,8 +119,12 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
             0 => String::new(),
             groups => format!(", {groups} of them copied by groups"),
         };
+        let drained = match switch.get("drained").and_then(Value::as_bool) {
+            Some(true) => ", drained",
+            _ => "",
+        };
         lines.push(format!(
-            "  {} ({:#x}): {}, {} entries for flows{groups}, {} for everything else, {} addresses learned{gates}",
+            "  {} ({:#x}): {}{drained}, {} entries for flows{groups}, {} for everything else, {} addresses learned{gates}",
             words(switch, "name"),
             number(switch, "datapath"),
             words(switch, "state"),
@@ -133,6 +137,7 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
         let (id, why) = (refused.get(0).and_then(Value::as_u64), refused.get(1).and_then(Value::as_str));
         lines.push(format!("  {:#x} is refused: {}", id.unwrap_or_default(), why.unwrap_or_default()));
     }
+    plugged(view, &mut lines);
     lines.push(String::new());
     let reserved =
         view.get("reserved").and_then(|class| serde_json::from_value::<ReservedStatus>(class.clone()).ok());
@@ -160,6 +165,35 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
         lines.push(format!("  participant {who} \"{name}\" at {place}: {what}"));
     }
     lines
+}
+
+/// What is wrong with cables, and what is plugged in by its own word.
+fn plugged(view: &Value, lines: &mut Vec<String>) {
+    let (cabling, plugged) = (list(view, "cabling"), list(view, "plugged"));
+    if !cabling.is_empty() {
+        lines.extend([String::new(), "Wrong cabling".to_owned()]);
+    }
+    lines.extend(cabling.iter().map(|alarm| format!("  {}", words(alarm, "what"))));
+    if !plugged.is_empty() {
+        lines.extend([String::new(), "Plugged in, by its own word (LLDP)".to_owned()]);
+    }
+    for found in plugged {
+        let planned = match words(found, "planned") {
+            "" => "nothing in the network file".to_owned(),
+            planned => format!("{planned} in the network file"),
+        };
+        let name = match words(found, "system_name") {
+            "" => String::new(),
+            name => format!("{name:?}, "),
+        };
+        lines.push(format!(
+            "  at port {} of {} ({planned}): {name}chassis {}, port {}",
+            number(found, "port"),
+            words(found, "switch"),
+            words(found, "chassis"),
+            words(found, "port_id")
+        ));
+    }
 }
 
 fn flow(pair: &Value, lines: &mut Vec<String>) {

@@ -204,7 +204,7 @@ impl Fabric {
             alloc::vec![Message::FlowMod(drop)]
         };
         let is_old = |told: &Duration| now.saturating_sub(*told) >= TOLD_AGAIN;
-        let known = &mut self.claims.0;
+        let known = &mut self.false_claims.0;
         let is_news = known.get(&(link, claim)).is_none_or(is_old);
         if !is_news {
             return (messages, None);

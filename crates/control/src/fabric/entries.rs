@@ -2,6 +2,7 @@
 //!
 //! | table | priority | what | then |
 //! |---|---|---|---|
+//! | 0 | 65,100 | LLDP to the nearest bridge (01:80:c2:00:00:0e) | to the manager alone |
 //! | 0 | 65,000 | frames of the bridge protocols (01:80:c2:00:00:0x) | dropped |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 48, if there is a reserved class | the same |
@@ -54,7 +55,7 @@ pub(super) const REFUSED: u64 = COOKIE | 3 << 40;
 const KIND: u64 = 0xffff_ff00_0000_0000;
 
 pub(crate) const IPV4: u16 = 0x0800;
-pub(super) const ARP: u16 = 0x0806;
+pub(crate) const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 pub(crate) const UDP: u8 = 17;
 /// The priority of admitted flows.
@@ -124,6 +125,9 @@ pub(crate) struct Carried<'m> {
 pub(crate) fn base(network: &Network, switch: usize, carried: &Carried<'_>) -> Table {
     let mut table = Table::default();
     let mut add = |flow: FlowMod| table.apply(&Message::FlowMod(flow));
+    let neighbour = [Oxm::eth_dst(lldp::NEAREST_BRIDGE), Oxm::eth_type(lldp::ETHER_TYPE)];
+    let told = alloc::vec![Instruction::ApplyActions(alloc::vec![Action::controller()])];
+    add(entry(TableId(0), 65_100, &neighbour, told));
     let bridge = masked(OxmField::EthDst, 0x0180_c200_0000, 0xffff_ffff_fff0);
     add(entry(TableId(0), 65_000, &bridge, Vec::new()));
     let mut flood = Vec::new();

@@ -3,10 +3,13 @@
 //! [`Fabric`] keeps them. It is told what switches and gates say of themselves and what has been confirmed; it says what they need, as steps of
 //! operations. It knows nothing of requests and grants.
 mod binding;
+mod drained;
 mod entries;
 mod inspection;
 mod learning;
+mod moves;
 mod packets;
+mod rates;
 mod refusal;
 mod reserved;
 mod site;
@@ -32,10 +35,12 @@ use crate::requests::Wish;
 
 use binding::{Claims, PacketMeter};
 
-pub(crate) use entries::{FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
+pub(crate) use entries::{ARP, FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;
+pub(crate) use learning::{sender, source};
+pub(crate) use moves::{ANSWER as MOVES_ANSWER, Claimed};
 pub(crate) use packets::Heard;
 pub use refusal::SwitchRefusal;
 pub(crate) use reserved::Reserved;
@@ -51,6 +56,14 @@ pub(crate) struct Fabric {
     switches: Vec<SwitchState>,
     /// Links whose port is down.
     down: BTreeSet<usize>,
+    /// Links that are plugged elsewhere.
+    elsewhere: BTreeSet<usize>,
+    /// How fast ports are that are slower than the network file says, by their links, in bits per second.
+    slow: BTreeMap<usize, u64>,
+    /// Links whose rate is to be another one than flows are planned with.
+    changing: BTreeSet<usize>,
+    /// Switches that flows are to leave.
+    drained: BTreeSet<usize>,
     /// Links between switches that carry what is not admitted.
     tree: BTreeSet<usize>,
     /// The reserved class, or why there is none.
@@ -60,11 +73,13 @@ pub(crate) struct Fabric {
     marked: BTreeSet<usize>,
     /// Hosts by their addresses.
     located: BTreeMap<[u8; 4], usize>,
+    /// Addresses that speak by another port than they are at, until the former place has had time to answer.
+    claims: BTreeMap<[u8; 4], moves::Claim>,
     /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
     ethernet: BTreeMap<[u8; 4], MacAddress>,
     refused_switches: BTreeMap<u64, String>,
     /// Addresses that frames have claimed and that are another host's.
-    claims: Claims,
+    false_claims: Claims,
 }
 
 /// A switch.
@@ -105,13 +120,18 @@ impl Fabric {
             topology: Topology::default(),
             switches: Vec::new(),
             down: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            changing: BTreeSet::new(),
+            drained: BTreeSet::new(),
             tree: BTreeSet::new(),
             reserved,
             marked: BTreeSet::new(),
             located,
+            claims: BTreeMap::new(),
             ethernet: ethernet.collect(),
             refused_switches: BTreeMap::new(),
-            claims: Claims::default(),
+            false_claims: Claims::default(),
         };
         let switches = (0..fabric.network.switches.len()).map(|switch| fabric.unknown_switch(switch));
         fabric.switches = switches.collect();
@@ -306,9 +326,21 @@ impl Fabric {
         }
     }
 
-    /// A cable is down if either end is.
+    /// Whether a link can be used: a cable is down if either end is, and none is where it is plugged elsewhere.
     pub(crate) fn is_up(&self, link: usize) -> bool {
-        !self.down.contains(&link) && !self.down.contains(&Network::back(link))
+        let either = |links: &BTreeSet<usize>| links.contains(&link) || links.contains(&Network::back(link));
+        !either(&self.down) && !either(&self.elsewhere)
+    }
+
+    /// What is wrong with a link that is not up, in words.
+    pub(crate) fn why_down(&self, link: usize) -> String {
+        let what = if self.elsewhere.contains(&link) { "plugged elsewhere" } else { "down" };
+        alloc::format!("the link from {} is {what}", self.network.port_name(link))
+    }
+
+    /// These links, in both directions, are plugged elsewhere, and no others.
+    pub(crate) fn set_elsewhere(&mut self, links: BTreeSet<usize>) {
+        self.elsewhere = links;
     }
 
     /// Ways lead through what is there: links that are up between switches that are ready, with the gates of the first.
@@ -324,7 +356,8 @@ impl Fabric {
         };
         let links = self.network.links.iter().enumerate();
         let usable = links.map(|(index, link)| {
-            let good = self.is_up(index) && ready(link.from) && ready(link.to) && guarded(link);
+            let open = self.is_up(index) && !self.changing.contains(&index) && !self.touches_drained(link);
+            let good = open && ready(link.from) && ready(link.to) && guarded(link);
             if good { (link.from, link.to) } else { (usize::MAX, usize::MAX) }
         });
         let usable = usable.collect();
@@ -351,9 +384,19 @@ impl Fabric {
         };
         for hop in &tree.hops {
             if !self.is_up(hop.port) {
-                return alloc::format!("the link from {} is down", self.network.port_name(hop.port));
+                return self.why_down(hop.port);
+            }
+            if self.changing.contains(&hop.port) {
+                return alloc::format!(
+                    "the link from {} is changing its rate",
+                    self.network.port_name(hop.port)
+                );
             }
             let Some(link) = self.network.links.get(hop.port) else { continue };
+            let drained = [link.from, link.to].into_iter().filter_map(|node| self.network.switch_of(node));
+            if let Some(switch) = drained.into_iter().find(|switch| self.drained.contains(switch)) {
+                return alloc::format!("{} is drained", self.site_name(Site::Switch(switch)));
+            }
             let mut sites: Vec<Site> = Vec::new();
             if let Some(switch) = self.network.switch_of(link.to) {
                 sites.push(Site::Switch(switch));

@@ -26,17 +26,6 @@ pub enum SwitchRefusal {
         /// Number of the port.
         number: u32,
     },
-    /// The port is slower than its link, in bits per second.
-    Rate {
-        /// The switch.
-        switch: String,
-        /// Number of the port.
-        number: u32,
-        /// What it says.
-        has: u64,
-        /// What the network says.
-        needs: u64,
-    },
     /// Something that the switch has too few of.
     TooFew {
         /// The switch.
@@ -68,9 +57,6 @@ impl fmt::Display for SwitchRefusal {
             }
             Self::Port { switch, number } => {
                 write!(f, "{switch} does not have port {number}, which the network file says it has")
-            }
-            Self::Rate { switch, number, has, needs } => {
-                write!(f, "port {number} of {switch} has {has} b/s, and the network file says {needs}")
             }
             Self::TooFew { switch, what, has, needs } => {
                 write!(f, "{switch} has {has} {what}, and {needs} are needed: take another model or switch")
@@ -119,11 +105,8 @@ impl Fabric {
         let name = || self.network.node_name(self.network.switch_node(switch)).to_string();
         for (_, link) in self.network.leaving(self.network.switch_node(switch)) {
             let number = link.number;
-            let port = report.ports.iter().find(|port| port.number.0 == number);
-            let port = port.ok_or_else(|| SwitchRefusal::Port { switch: name(), number })?;
-            let has = u64::from(port.current_speed) * 1_000;
-            if has != 0 && has < link.port.rate {
-                return Err(SwitchRefusal::Rate { switch: name(), number, has, needs: link.port.rate });
+            if report.ports.iter().all(|port| port.number.0 != number) {
+                return Err(SwitchRefusal::Port { switch: name(), number });
             }
             let queues = report.queues.iter().find(|(port, _)| *port == number);
             if let Some((_, has)) = queues.filter(|(_, has)| *has < usize::from(model.queues)) {

@@ -22,6 +22,7 @@ impl Fabric {
                 Phase::Preparing => "preparing",
                 Phase::Ready => "ready",
             },
+            drained: self.is_drained(switch),
             gates: self.has_gates(switch).then(|| self.phase(Site::Gates(switch)) == Phase::Ready),
             ports_down: links.map(|(_, link)| link.number).collect(),
             flows,

@@ -23,6 +23,8 @@ pub(crate) enum Chore {
     Prune(u64),
     /// Links of the tree change.
     Tree,
+    /// Links have another rate.
+    Rates,
 }
 
 /// What happens when its time has come.
@@ -39,6 +41,9 @@ pub(crate) enum Timer {
     Store,
     Prune(u64),
     Inspect(Site),
+    Cabling,
+    Drain(usize),
+    Moved,
 }
 
 /// A part of an operation.

@@ -112,6 +112,11 @@ impl Requests {
         self.settle(pair, false);
     }
 
+    /// A request stays answered as it was.
+    pub(crate) fn stays(&mut self, pair: Pair) {
+        self.settle(pair, false);
+    }
+
     /// A request is answered; if it has changed meanwhile, it is looked at again.
     fn settle(&mut self, pair: Pair, retry: bool) {
         let Some(asked) = self.asked.get_mut(&pair) else { return };

@@ -10,6 +10,7 @@ mod granted;
 mod making;
 mod numbers;
 mod questions;
+mod rates;
 mod victims;
 
 use alloc::collections::BTreeMap;

@@ -33,12 +33,22 @@ pub(crate) enum Fault {
     ClientCrashed,
     /// A participant crashed, and was back with another GUID before it was missed.
     ClientBackEarly,
+    /// Two cables were pulled, and plugged in the wrong way round.
+    CablesSwapped,
+    /// Two hosts changed their places.
+    HostsMoved,
+    /// A cable negotiated another speed.
+    SlowLink,
+    /// A switch was drained.
+    Drained,
+    /// No fault: cables that were swapped were found.
+    SwapFound,
     /// No fault: a reader was served by a tree.
     ServedByTree,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -53,6 +63,11 @@ impl Fault {
         Self::CrashWithinChange,
         Self::ClientCrashed,
         Self::ClientBackEarly,
+        Self::CablesSwapped,
+        Self::HostsMoved,
+        Self::SlowLink,
+        Self::Drained,
+        Self::SwapFound,
         Self::ServedByTree,
     ];
 }

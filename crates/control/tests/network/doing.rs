@@ -10,7 +10,7 @@ use openflow::Message;
 use openflow::flow::FlowCommand;
 
 use crate::counts::Fault;
-use crate::line::Way;
+use crate::line::{Line, Way};
 use crate::world::World;
 
 /// The agent of the gates of a switch: one request at a time, as long as it is connected.
@@ -192,15 +192,22 @@ impl World {
                         self.counts.add_if(is_other, Fault::Reordered);
                     }
                 }
+                let mut sent = Vec::new();
                 for (xid, message) in told {
+                    if let Message::PacketOut(packet) = message {
+                        sent.push(packet);
+                        continue;
+                    }
                     for answer in self.switches[switch].hear(&message, &report) {
                         line.say(xid, &answer);
                     }
                 }
+                sent.into_iter().for_each(|packet| self.send_out(switch, &packet));
             }
             Way::ToManager => news = line.arrive_at_manager(self.now, octets),
         }
-        self.counts.add_if(line.is_cut(), Fault::MessageCut);
+        let is_cut = self.lines[switch].as_ref().is_some_and(Line::is_cut);
+        self.counts.add_if(is_cut, Fault::MessageCut);
         self.hear(switch, news);
     }
 

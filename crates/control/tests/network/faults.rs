@@ -18,7 +18,7 @@ fn grace() -> Duration {
 }
 
 /// Two ways between both hosts: by s1 and by s2 and s3.
-fn two_ways() -> control::network::Network {
+pub(crate) fn two_ways() -> control::network::Network {
     network(&open_vswitch(GATES), 4, &[0, 0, 1, 1], &[(0, 1), (0, 2), (2, 3), (3, 1)])
 }
 
@@ -325,9 +325,6 @@ fn what_is_not_as_the_network_says_is_refused_by_name() {
         world.manager.switch_up(now, &report),
         Err(SwitchRefusal::TooFew { what: "tables", .. })
     ));
-    let mut report = world.report(0);
-    report.ports[0].current_speed = 10_000;
-    assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::Rate { .. })));
     let mut report = world.report(0);
     report.queues = vec![(1, 2)];
     assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::TooFew { .. })));

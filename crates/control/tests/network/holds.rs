@@ -18,6 +18,10 @@ impl Play {
     pub(crate) fn strange_packets(&mut self) {
         let hosts = self.world.network.hosts.len();
         let (from, to) = (self.random.below(hosts), self.random.below(hosts));
+        // Who has taken the place of another one is taken for it until it speaks.
+        if self.movers.contains(&from) {
+            return;
+        }
         let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
         // A frame that claims another host's IPv4 address reaches no host.
         let claims = Packet {
@@ -45,7 +49,9 @@ impl Play {
             dscp,
         };
         let forged = self.asked.values().nth(self.random.below(self.asked.len().max(1)));
-        let packet = match forged.filter(|(_, writer, _)| *writer != from) {
+        // The first who speaks with an address that has to be learned has it.
+        let known = |host: usize| !self.world.manager.report().hosts[host].addresses.is_empty();
+        let packet = match forged.filter(|(_, writer, _)| *writer != from && known(*writer)) {
             Some((asked, writer, reader)) => {
                 let verdict = self.world.verdicts.values().find(|verdict| verdict.pair() == asked.pair());
                 let destination = verdict.map_or(asked.destination, |verdict| verdict.destination);
@@ -98,6 +104,14 @@ impl Play {
             // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
             let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
             let broken = way.iter().any(|link| self.world.down.contains(link));
+            // Until it speaks, and its former place does not answer, a host that has moved is where it was.
+            if self.movers.contains(&from) || self.movers.contains(&to) {
+                continue;
+            }
+            // A frame that says where the cable leads may be on its way.
+            if way.iter().any(|link| self.world.swapped.contains_key(link)) {
+                continue;
+            }
             if self.forgetful.iter().any(on_way) || broken && away.into_iter().any(|switch| on_way(&switch)) {
                 continue;
             }
@@ -159,6 +173,14 @@ impl Play {
             switch.most_flows = None;
             switch.most_groups = None;
         }
+        self.wrong_cables_are_found();
+        let slow: Vec<usize> = self.world.speeds.keys().copied().collect();
+        slow.into_iter().for_each(|link| self.world.negotiate(link, None));
+        for switch in 0..self.world.switches.len() {
+            let name = self.world.network.switches[switch].name.clone();
+            drop(self.world.manager.undrain(self.world.now, &name));
+            self.world.collect();
+        }
         for link in (0..self.world.network.links.len()).step_by(2) {
             self.world.cable(link, true);
         }
@@ -169,6 +191,7 @@ impl Play {
             self.world.greet();
             self.world.pass(Duration::from_secs(20));
         }
+        self.movers.clear();
         let cases = self.check();
         if self.random.one_in(4)
             && let Err(reason) = judge(&mut self.world, &cases, self.random.next())
@@ -232,6 +255,35 @@ impl Play {
                 assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == wanted), "{trace:?}");
             }
         }
+    }
+
+    /// Once everybody has had time to say so, no flow is left on cables that are plugged elsewhere; then they are put right.
+    fn wrong_cables_are_found(&mut self) {
+        let Some((one, other)) = self.world.is_swapped() else { return };
+        self.reconnect();
+        // A switch that is put right meanwhile, or does not answer, tells it later.
+        self.world.pass(Duration::from_secs(40));
+        self.world.greet();
+        self.world.pass(Duration::from_secs(5));
+        let is_ready = self.world.manager.report().switches.iter().all(|switch| switch.state == "ready");
+        let is_there = [one, other].iter().all(|link| !self.world.down.contains(link));
+        if is_ready && is_there && self.is_trunk(one) {
+            let links = self.world.manager.link_reports();
+            for link in [one, other] {
+                assert_eq!((links[link].cable, links[link].flows), ("elsewhere", 0), "{:?}", links[link]);
+            }
+            self.world.counts.add(Fault::SwapFound);
+        } else if is_ready && is_there {
+            for (host, place) in [(one / 2, other / 2), (other / 2, one / 2)] {
+                let known = &self.world.manager.report().hosts[place].addresses;
+                assert_eq!(
+                    *known,
+                    [std::net::Ipv4Addr::from(address(host)).to_string()],
+                    "{host} at {place}"
+                );
+            }
+        }
+        self.world.swap(one, other);
     }
 
     /// What is stored of a flow says at which levels it is.

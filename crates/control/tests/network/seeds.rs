@@ -28,6 +28,8 @@ pub(crate) struct Play {
     is_crowd: bool,
     /// How often the participant of each number has crashed: each time it comes back with another GUID.
     lives: BTreeMap<u8, u8>,
+    /// Hosts that have moved since all was quiet.
+    pub(crate) movers: BTreeSet<usize>,
     /// Participants that have crashed and have not been missed yet.
     pub(crate) ghosts: BTreeSet<GuidPrefix>,
 }
@@ -61,13 +63,20 @@ impl Play {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let is_crowd = random.one_in(2);
-        let network = some_network(&mut random, is_crowd);
+        let mut network = some_network(&mut random, is_crowd);
+        if seed.is_multiple_of(3) {
+            // Where hosts are has to be learned, and they may move.
+            network.hosts.iter_mut().for_each(|host| host.addresses.clear());
+        }
         // Half of them without reading back, which would put right what operations leave behind.
         let usual = control::config::Config::default();
         // Not as often as usual: most of the time nothing has changed.
         let inspection = if seed.is_multiple_of(2) { Duration::from_secs(1) } else { Duration::ZERO };
         let mut world = World::new(network, control::config::Config { inspection, ..usual });
         world.acknowledge = !random.one_in(4);
+        if random.one_in(2) {
+            world.watch();
+        }
         world.disorder = Some(Random::new(!seed));
         Self {
             random,
@@ -77,6 +86,7 @@ impl Play {
             forgetful: BTreeSet::new(),
             is_crowd,
             lives: BTreeMap::new(),
+            movers: BTreeSet::new(),
             ghosts: BTreeSet::new(),
         }
     }
@@ -181,7 +191,7 @@ impl Play {
     fn step(&mut self) {
         let switches = self.world.switches.len();
         let switch = self.random.below(switches);
-        match self.random.below(24) {
+        match self.random.below(25) {
             0..=6 => self.some_request(),
             7 | 8 => {
                 let pairs: Vec<Pair> = self.asked.keys().copied().collect();
@@ -218,6 +228,8 @@ impl Play {
                 self.world.cable(cable, up);
             }
             17 if self.random.one_in(3) => self.restart(),
+            17 => self.swap_cables(),
+            24 => self.change_something(),
             18 => {
                 // A switch with little room.
                 let flows = self.world.switches[switch].flows.len();
@@ -259,11 +271,67 @@ impl Play {
                     // Of octets mostly all, so that something comes about; else whatever a connection may give at a time.
                     let octets = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
                     self.world.happen(next, octets);
+                    if let Next::Gates(switch) = next
+                        && self.random.one_in(100)
+                    {
+                        self.world.disconnect_agent(switch);
+                    }
                 }
             }
         }
         self.strange_packets();
         self.check();
+    }
+
+    /// Two cables are pulled and plugged in again, the wrong way round, or the right way.
+    fn swap_cables(&mut self) {
+        let moves = self.world.network.hosts[0].addresses.is_empty() && self.random.one_in(2);
+        if !moves && !self.world.watches {
+            return;
+        }
+        let trunks: Vec<usize> = (0..self.world.network.links.len())
+            .step_by(2)
+            .filter(|link| self.is_trunk(*link) != moves)
+            .collect();
+        if let Some((one, other)) = self.world.is_swapped() {
+            return self.world.swap(one, other);
+        }
+        if trunks.len() > 1 {
+            let one = self.random.below(trunks.len());
+            let other = (one + 1 + self.random.below(trunks.len() - 1)) % trunks.len();
+            self.world.swap(trunks[one], trunks[other]);
+            if moves {
+                self.movers.extend([trunks[one] / 2, trunks[other] / 2]);
+            }
+            self.world.counts.add(if moves { Fault::HostsMoved } else { Fault::CablesSwapped });
+        }
+    }
+
+    /// A cable negotiates another speed, or a switch is drained, or one of both is over.
+    fn change_something(&mut self) {
+        let cable = 2 * self.random.below(self.world.network.links.len() / 2);
+        let switch = self.random.below(self.world.switches.len());
+        let name = self.world.network.switches[switch].name.clone();
+        match self.random.below(4) {
+            0 => self.world.negotiate(cable, None),
+            1 => {
+                let speed = *self.random.of(&[10_000, 50_000, 90_000]);
+                self.world.negotiate(cable, Some(speed));
+                self.world.counts.add(Fault::SlowLink);
+            }
+            2 => drop(self.world.manager.undrain(self.world.now, &name)),
+            _ => {
+                let force = self.random.one_in(2);
+                self.world.manager.drain(self.world.now, &name, force, "seed").unwrap();
+                self.world.counts.add(Fault::Drained);
+            }
+        }
+        self.world.collect();
+    }
+
+    pub(crate) fn is_trunk(&self, link: usize) -> bool {
+        let link = &self.world.network.links[link];
+        [link.from, link.to].iter().all(|node| self.world.network.switch_of(*node).is_some())
     }
 
     pub(crate) fn reconnect(&mut self) {

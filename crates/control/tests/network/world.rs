@@ -43,6 +43,16 @@ pub(crate) struct World {
     pub(crate) connected: Vec<bool>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) down: BTreeSet<usize>,
+    /// Cables whose far ends have been swapped: for each direction of a link, the one whose far end it has.
+    pub(crate) swapped: BTreeMap<usize, usize>,
+    /// What ports say of their speed that have negotiated another one, in kbit/s.
+    pub(crate) speeds: BTreeMap<usize, u32>,
+    /// Frames of the manager's that have come to hosts.
+    pub(crate) heard_by_hosts: Vec<(usize, Vec<u8>)>,
+    /// The ends of a cable that the network does not have, as switches with their port numbers.
+    pub(crate) extra: Option<[(usize, u32); 2]>,
+    /// Whether managers watch cables.
+    pub(crate) watches: bool,
     pub(crate) store: BTreeMap<u64, Grant>,
     pub(crate) verdicts: BTreeMap<Pair, Verdict>,
     pub(crate) history: Vec<Verdict>,
@@ -108,6 +118,11 @@ impl World {
             connected: vec![false; count],
             agents: (0..count).map(|_| Agent::default()).collect(),
             down: BTreeSet::new(),
+            swapped: BTreeMap::new(),
+            speeds: BTreeMap::new(),
+            heard_by_hosts: Vec::new(),
+            extra: None,
+            watches: false,
             store: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             history: Vec::new(),
@@ -166,7 +181,7 @@ impl World {
             && self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
     }
 
-    fn port(&self, link: usize) -> Port {
+    pub(crate) fn port(&self, link: usize) -> Port {
         Port {
             number: PortNo(self.network.links[link].number),
             address: [0; 6],
@@ -177,7 +192,7 @@ impl World {
             advertised: PortFeatures::NONE,
             supported: PortFeatures::NONE,
             peer: PortFeatures::NONE,
-            current_speed: 10_000_000,
+            current_speed: self.speeds.get(&link).copied().unwrap_or(10_000_000),
             max_speed: 0,
         }
     }
@@ -261,6 +276,9 @@ impl World {
         manager.use_solver(solver::multipliers);
         manager.restore(self.now, self.store.values().cloned().collect());
         self.manager = manager;
+        if self.watches {
+            self.watch();
+        }
         self.collect();
     }
 
@@ -278,6 +296,19 @@ impl World {
         }
     }
 
+    /// A cable negotiates another speed, in kbit/s, or the one that it had.
+    pub(crate) fn negotiate(&mut self, link: usize, speed: Option<u32>) {
+        for link in [link, Network::back(link)] {
+            match speed {
+                Some(speed) => self.speeds.insert(link, speed),
+                None => self.speeds.remove(&link),
+            };
+            let Some(switch) = self.network.switch_of(self.network.links[link].from) else { continue };
+            let status = PortStatus { reason: PortReason::Modify, port: self.port(link) };
+            self.say(switch, &Message::PortStatus(status));
+        }
+    }
+
     /// True if the manager has heard all that a switch has said.
     pub(crate) fn is_heard(&self, switch: usize) -> bool {
         let heard = |line: &Line| !line.is_stalled && line.waiting(Way::ToManager) == 0;
@@ -285,7 +316,7 @@ impl World {
     }
 
     /// A switch says something that nobody has asked for.
-    fn say(&mut self, switch: usize, message: &Message) {
+    pub(crate) fn say(&mut self, switch: usize, message: &Message) {
         if let Some(line) = &mut self.lines[switch] {
             line.say(Xid(0), message);
         }
@@ -343,17 +374,22 @@ impl World {
         let mut steps = 0;
         while let Some((link, packet, mut trace)) = moving.pop_front() {
             steps += 1;
+            // Until wrong cables are found they may close a ring.
+            if steps >= 1_000 && !self.swapped.is_empty() {
+                break;
+            }
             assert!(steps < 1_000, "packets go round: {packet:?} {trace:?}");
             if self.down.contains(&link) || self.down.contains(&Network::back(link)) {
                 continue;
             }
             trace.push((link, packet.dscp));
-            let to = self.network.links[link].to;
+            let arrives = self.arrives(link);
+            let to = self.network.links[arrives].to;
             let Some(switch) = self.network.switch_of(to) else {
                 arrived.push((to, packet, trace));
                 continue;
             };
-            let in_port = self.network.links[Network::back(link)].number;
+            let in_port = self.network.links[Network::back(arrives)].number;
             let packet = if link == first { self.gated(switch, in_port, packet) } else { packet };
             let fate = self.switches[switch].forward(in_port, packet);
             for (table, cookie, packet) in fate.copies {
@@ -365,18 +401,23 @@ impl World {
             }
         }
         for (switch, in_port, table, cookie, packet) in copies {
-            let packet_in = PacketIn {
-                buffer: BufferId::NONE,
-                total_len: 60,
-                reason: PacketInReason::Action,
-                table: TableId(table),
-                cookie,
-                matching: Match::of(&[Oxm::in_port(PortNo(in_port))]).unwrap(),
-                data: packet.bytes(),
-            };
-            self.say(switch, &Message::PacketIn(packet_in));
+            self.copy(switch, in_port, (table, cookie), packet.bytes());
         }
         arrived
+    }
+
+    /// A switch hands a frame to the manager.
+    pub(crate) fn copy(&mut self, switch: usize, in_port: u32, by: (u8, u64), data: Vec<u8>) {
+        let packet_in = PacketIn {
+            buffer: BufferId::NONE,
+            total_len: 60,
+            reason: PacketInReason::Action,
+            table: TableId(by.0),
+            cookie: by.1,
+            matching: Match::of(&[Oxm::in_port(PortNo(in_port))]).unwrap(),
+            data,
+        };
+        self.say(switch, &Message::PacketIn(packet_in));
     }
 }
 

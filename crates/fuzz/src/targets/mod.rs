@@ -4,6 +4,7 @@ mod cdr;
 mod discovery;
 mod dynamic;
 mod files;
+mod lldp_frame;
 mod messages;
 mod operators;
 mod participant;
@@ -23,6 +24,7 @@ pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
+pub use lldp_frame::lldp_frame;
 pub use messages::rtps_message;
 pub use operators::web_question;
 pub use recordings::recording_file;
@@ -303,6 +305,17 @@ pub const GATE_LINE: Target = Target {
     hunger: 1,
 };
 
+/// Frames of LLDP, which hosts and strange switches send.
+pub const LLDP_FRAME: Target = Target {
+    name: "lldp_frame",
+    structure: Structure::Plain,
+    seeds: lldp_frame::seeds,
+    session: || Box::new(lldp_frame),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
+};
+
 /// How many inputs a participant gets from one liar, unless it is found out before.
 const LIAR_BATCH: u64 = 256;
 /// What may be kept of them, in octets: buffers of large datagrams that are filled again.
@@ -353,6 +366,7 @@ pub const ALL: [Target; 23] = [
     OPENFLOW_STREAM,
     ADMISSION_SAMPLE,
     GATE_LINE,
+    LLDP_FRAME,
     TYPE_OBJECT,
     TYPE_LOOKUP,
     SHARED_MEMORY_RING,

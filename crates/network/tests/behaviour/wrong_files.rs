@@ -53,6 +53,20 @@ fn mistakes_have_a_place_and_a_remedy() {
         (format!("{HOSTS}[[link]]\nends = [\"a\", \"a\"]"), "9:14", "\"a\" has one link", "by a switch"),
         (format!("{HOSTS}[[link]]\nends = [\"s\", \"s\"]"), "9:8", "to itself", "two nodes"),
         (
+            "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\ndatapath = \"0x2\"\n\
+             [[switch]]\nname = \"t\"\nmodel = \"gigabit-8-queues\"\n[[host]]\nname = \"a\""
+                .to_owned(),
+            "6:8",
+            "\"s\" has the datapath id 0x2, too",
+            "datapath = \"0x...\"",
+        ),
+        (
+            "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\ndatapath = 2".to_owned(),
+            "4:12",
+            "a datapath id in quotes such as \"0x2a\"",
+            "docs/plan.md",
+        ),
+        (
             format!("{HOSTS}[[link]]\nends = [\"a\", \"s:49\"]"),
             "9:14",
             "\"s\" has 48 ports",

@@ -76,13 +76,18 @@ fn answers_are_as_documented() {
         let mut tried = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
             for (method, operation) in methods.as_object().unwrap() {
-                let place = path.replace("{id}", &id());
+                let place = path.replace("{id}", &id()).replace("{name}", "s1");
                 let reply = match (path.as_str(), method.as_str()) {
                     ("/api/v1/events", "get") => continue,
                     ("/api/v1/requests", "post") => {
                         let question = json!({"from": "camera", "to": "display", "largest_message": 4000,
                             "minimum_separation": 10_000_000, "maximum_latency": 5_000_000});
                         stage.question(question.to_string().as_bytes())
+                    }
+                    ("/api/v1/switches/{name}/drain", _) => {
+                        let query = if method == "put" { "?reason=new%20firmware&force=true" } else { "" };
+                        let name = [("Punctual-Operator", "Ann Example")];
+                        stage.send(&method.to_uppercase(), &format!("{place}{query}"), &name, b"")
                     }
                     (_, "delete") => {
                         let place = format!("{place}?how=revoke&reason=maintenance%20of%20s1");
@@ -101,7 +106,7 @@ fn answers_are_as_documented() {
                 tried.push((path.clone(), method.clone()));
             }
         }
-        assert_eq!(tried.len(), 10, "{tried:?}");
+        assert_eq!(tried.len(), 12, "{tried:?}");
         let words = stage.asked.lock().unwrap().join("\n");
         assert!(words.contains("Ann Example at 127.0.0.1") && words.contains("maintenance of s1"), "{words}");
     });
@@ -113,6 +118,10 @@ fn errors_are_as_documented() {
         let (stage, document) = (Stage::shown(), document());
         let delete = |id: &str, query: &str, headers: &[(&str, &str)]| {
             stage.send("DELETE", &format!("/api/v1/flows/{id}{query}"), headers, b"")
+        };
+        let drains = "/api/v1/switches/{name}/drain";
+        let drain = |method: &str, switch: &str, query: &str, headers: &[(&str, &str)]| {
+            stage.send(method, &format!("{}{query}", drains.replace("{name}", switch)), headers, b"")
         };
         let (name, good) = ([("Punctual-Operator", "Ann")], "?how=revoke&reason=x");
         let unknown = id().replace('1', "2");
@@ -141,6 +150,12 @@ fn errors_are_as_documented() {
                     br#"{"from":"x","to":"y","largest_message":1,"minimum_separation":1,"maximum_latency":1}"#,
                 ),
             ),
+            (drains, "put", 400, drain("PUT", "s1", "", &name)),
+            (drains, "put", 400, drain("PUT", "s1", "?reason=%20", &name)),
+            (drains, "put", 403, drain("PUT", "s1", "?reason=x", &[])),
+            (drains, "put", 404, drain("PUT", "s2", "?reason=x", &name)),
+            (drains, "delete", 403, drain("DELETE", "s1", "", &[])),
+            (drains, "delete", 404, drain("DELETE", "s2", "", &name)),
             ("/api/v1/history", "get", 400, stage.get("/api/v1/history?after=x")),
             ("/api/v1/network", "get", 421, stage.send("GET", "/api/v1/network", &[("Host", "evil.example")], b"")),
             (

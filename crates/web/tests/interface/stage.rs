@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use control::drain::{Drained, Staying};
 use control::others::OtherManager;
 use control::report::{
-    HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
+    CablingAlarm, HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Plugged, Report,
+    ReservedStatus, SwitchStatus,
 };
 use control::what_if::{Answer, Outcome};
 use serde_json::Value;
@@ -70,6 +72,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
         load,
         flows: usize::from(load > 0),
         up: load < 900_000,
+        cable: "unknown",
     };
     let host = |name: &str| HostStatus {
         name: name.to_owned(),
@@ -80,6 +83,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
         name: "s1".to_owned(),
         datapath: 1,
         state: "ready",
+        drained: false,
         gates: Some(true),
         ports_down: vec![3],
         flows: 1,
@@ -108,6 +112,18 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
                 rate: 2_000_000,
             },
             operations: 0,
+            cabling: vec![CablingAlarm {
+                subject: "port 3 of s1".to_owned(),
+                what: "it is no link".to_owned(),
+            }],
+            plugged: vec![Plugged {
+                switch: "s1".to_owned(),
+                port: 3,
+                planned: String::new(),
+                chassis: "02:00:00:00:00:09".to_owned(),
+                port_id: "eth0".to_owned(),
+                system_name: "desk".to_owned(),
+            }],
             managers: vec![OtherManager {
                 participant: "0101".to_owned(),
                 name: "punctual grm".to_owned(),
@@ -267,6 +283,14 @@ fn reply(command: Command) {
             let unknown = question.from != "camera";
             let _ =
                 answer.send(if unknown { Err("the network has no such host".to_owned()) } else { Ok(good) });
+        }
+        Command::Drain { switch, answer, .. } => {
+            let staying = Staying { flow: "Picture".to_owned(), why: "no other way".to_owned() };
+            let drained = Drained { leaving: vec!["Other".to_owned()], staying: vec![staying], switch };
+            let _ = answer.send(match drained.switch.as_str() {
+                "s1" => Ok(drained),
+                other => Err(format!("the network has no switch {other}")),
+            });
         }
         Command::ByHand { pair, reason, who, answer, .. } => {
             let said = match reason.as_str() {

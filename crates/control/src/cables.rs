@@ -1,0 +1,102 @@
+//! Cables are watched: each port tells who it is, and what others hear of it is compared with the network file.
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use openflow::Message;
+use openflow::oxm::OxmField;
+use openflow::packet::{PacketIn, PacketOut};
+use openflow::port::Port;
+use openflow::words::{BufferId, PortNo};
+
+use crate::action::Action;
+use crate::cabling::{Digest, PERIOD, Seal};
+use crate::fabric::Site;
+use crate::operations::Timer;
+use crate::report::CablingAlarm;
+use crate::resource_manager::ResourceManager;
+
+impl ResourceManager {
+    /// Cables are watched from now on, by LLDP. `secret` is random, and another one at each start of a manager: with its keyed digest the manager
+    /// knows its own frames.
+    pub fn watch_cables(&mut self, now: Duration, secret: [u8; 32], digest: Digest) {
+        let is_first = self.cabling.seal.is_none();
+        self.cabling.seal = Some(Seal { secret, digest });
+        if is_first {
+            self.tell_cables(now);
+        }
+    }
+
+    /// All ports tell who they are, and what has not been heard for long is over.
+    pub(crate) fn tell_cables(&mut self, now: Duration) {
+        for switch in 0..self.fabric.network().switches.len() {
+            self.tell_cables_of(now, switch);
+        }
+        let over = self.cabling.forget_old(now);
+        over.into_iter().for_each(|note| self.note(note));
+        self.operations.wake(now.saturating_add(PERIOD), Timer::Cabling);
+    }
+
+    /// The ports of a switch tell who they are, if it has what it is to have: else frames might be forwarded.
+    pub(crate) fn tell_cables_of(&mut self, now: Duration, switch: usize) {
+        let ports = self.cabling.telling(self.fabric.network(), switch);
+        self.tell(now, switch, &ports);
+    }
+
+    fn tell(&mut self, now: Duration, switch: usize, ports: &[(u32, [u8; 6])]) {
+        let Some(seal) = self.cabling.seal.as_ref().filter(|_| self.fabric.is_ready(Site::Switch(switch)))
+        else {
+            return;
+        };
+        let datapath = self.fabric.datapath(switch);
+        let told = ports.iter().filter_map(|(number, address)| {
+            let data = seal.frame(datapath, *number, *address, now)?;
+            let actions = alloc::vec![openflow::action::Action::output(PortNo(*number))];
+            let packet = PacketOut { buffer: BufferId::NONE, in_port: PortNo::CONTROLLER, actions, data };
+            Some(Message::PacketOut(packet))
+        });
+        let messages: Vec<Message> = told.collect();
+        if !messages.is_empty() {
+            self.operations.act(Action::Send { switch: datapath, messages });
+        }
+    }
+
+    /// A switch has connected, with these ports.
+    pub(crate) fn see_ports(&mut self, now: Duration, switch: usize, ports: &[Port]) {
+        self.cabling.forget_ports(switch);
+        for port in ports {
+            self.see_port_change(now, switch, port, false);
+        }
+    }
+
+    /// A port is so now. One that has come up tells who it is at once, so that a wrong cable is seen before flows come to it.
+    pub(crate) fn see_port_change(&mut self, now: Duration, switch: usize, port: &Port, deleted: bool) {
+        self.see_speed(switch, port);
+        if self.cabling.see_port(self.fabric.network(), switch, port, deleted) {
+            let number = port.number.0;
+            let mut ports = self.cabling.telling(self.fabric.network(), switch);
+            ports.retain(|(telling, _)| *telling == number);
+            self.tell(now, switch, &ports);
+        }
+    }
+
+    /// What is wrong with cables, and with the speed of ports.
+    pub(crate) fn cabling_alarms(&self) -> Vec<CablingAlarm> {
+        let cabling = self.cabling.alarms(self.fabric.network());
+        cabling.into_iter().chain(self.fabric.slow_alarms()).collect()
+    }
+
+    /// A frame of LLDP has come in.
+    pub(crate) fn hear_of_cable(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
+        let port = packet.matching.get(OxmField::InPort).and_then(|oxm| u32::try_from(oxm.value()).ok());
+        let (Some(switch), Some(port)) = (self.fabric.switch_index(datapath), port) else { return };
+        let before = self.cabling.elsewhere();
+        let notes = self.cabling.hear(now, self.fabric.network(), (switch, port), &packet.data);
+        notes.into_iter().for_each(|note| self.note(note));
+        let elsewhere = self.cabling.elsewhere();
+        if elsewhere != before {
+            self.fabric.set_elsewhere(elsewhere);
+            self.links_changed(now);
+            self.work(now);
+        }
+    }
+}
