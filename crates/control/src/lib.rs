@@ -18,6 +18,7 @@ mod displace;
 mod fabric;
 mod flow_entry;
 mod flows;
+pub mod foreign;
 pub mod grant;
 mod inspect;
 mod install;

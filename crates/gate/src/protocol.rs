@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, Key};
 
-/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version.
-pub const VERSION: u32 = 2;
+/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no contracts
+/// for all UDP between two addresses.
+pub const VERSION: u32 = 3;
 /// The most octets of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.

@@ -2,6 +2,7 @@
 //! lets it through.
 use std::collections::BTreeMap;
 
+use control::foreign::aggregate::Aggregate;
 use control::network::Network as Managed;
 use frames::wire::{Framing, Samples};
 use frames::{
@@ -100,9 +101,9 @@ pub(crate) fn judge_while(
         // Pairs of a writer may have asked with different contracts, of which the flow was admitted with one.
         let place = |socket: Socket| (socket.address, socket.port);
         let (source, destination) = (place(case.verdict.source), place(case.verdict.destination));
-        let granted = world.store.values().rev();
-        let granted = granted.filter(|grant| (grant.source, grant.destination) == (source, destination));
-        let contract = granted.map(|grant| grant.contract).next().expect("what is in force is stored");
+        let mut granted = world.store.values().rev().filter(|grant| (grant.source, grant.destination) == (source, destination));
+        let granted = granted.next().expect("what is in force is stored");
+        let contract = granted.contract;
         let framing = Framing::Rtps { datagram: contract.datagram.into() };
         let (least, most) = (contract.smallest_message.into(), contract.largest_message.into());
         let mut messages = Samples { framing, least, most }.messages(0, 4, &mut Random::new(seed));
@@ -113,6 +114,11 @@ pub(crate) fn judge_while(
                 && key.flow.source_port == case.verdict.source.port
                 && key.flow.destination.octets() == case.verdict.destination.address
         });
+        if let Some(aggregate) = granted.aggregate {
+            let (_, gate) = gates.clone().find(|(key, _)| key.flow.is_between()).expect("it has a bucket");
+            return together(&aggregate, gate, tree);
+        }
+        let gates = gates.filter(|(key, _)| !key.flow.is_between());
         let mut policer = gates.map(|(_, gate)| Policer::Gate {
             bytes: gate.octets.into(),
             window: gate.window * NANOSECOND,
@@ -200,6 +206,28 @@ pub(crate) fn judge_while(
         }
     }
     Ok(())
+}
+
+/// All that goes from one host to another: what its parts may send together, in full frames, and its bucket.
+fn together(aggregate: &Aggregate, gate: &gate::Contract, tree: Vec<Hop>) -> Flow {
+    // Around each frame there are 24 octets.
+    let burst = (aggregate.bits + aggregate.late + 24 * aggregate.late_each) / 8;
+    let rate = (aggregate.rate + 24 * aggregate.rate_each) / 65 * 64;
+    let octets = gate.octets.into();
+    Flow {
+        tree,
+        frames: vec![1_538],
+        others: vec![vec![84]],
+        contract: Contract::Bucket { burst, bytes: rate / 8, period: 1_000 * frames::MILLISECOND },
+        policer: Some(Policer::Meter {
+            burst: octets,
+            bytes: octets,
+            period: gate.separation * NANOSECOND,
+            counts: Counts::Wire,
+            tick: frames::MILLISECOND,
+        }),
+        babbles: false,
+    }
 }
 
 /// Control that waits at a port is a burst at most, and what comes while the frame on the wire leaves.

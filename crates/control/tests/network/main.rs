@@ -7,6 +7,7 @@ mod changes;
 mod counts;
 mod doing;
 mod faults;
+mod foreign;
 mod holds;
 mod hostile;
 mod judge;
