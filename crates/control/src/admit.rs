@@ -118,7 +118,7 @@ impl ResourceManager {
 
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
     fn admit(&mut self, now: Duration, wish: &Wish, replaces: Option<u64>, pairs: BTreeSet<Pair>) -> bool {
-        let pair = wish.pair;
+        let (pair, is_alone) = (wish.pair, wish.aggregate.is_some());
         let Some(flow) = self.fabric.network().flow(wish) else {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
@@ -196,7 +196,9 @@ impl ResourceManager {
                 let refusal = self.reservations.refusal(&flow, &trees, reason);
                 let words = self.reason(&refusal.reason, wish);
                 let retry = !matches!(refusal.reason, Reason::Flow(_) | Reason::Separation { .. });
-                self.refuse(now, pair, &words, refusal.offer, retry);
+                // Nobody asks what goes between hosts to come less often.
+                let separation = refusal.offer.separation.filter(|_| !is_alone);
+                self.refuse(now, pair, &words, Offer { separation, ..refusal.offer }, retry);
             }
         }
         true

@@ -12,6 +12,7 @@ mod connection;
 mod daemon;
 mod elsewhere;
 mod facts;
+mod foreign;
 mod gates;
 mod journal;
 mod operator;
@@ -32,6 +33,7 @@ use control::config::Config;
 use control::network::{Network, NetworkError};
 use dds::DomainParticipant;
 
+pub use foreign::described;
 pub use topology::network;
 
 use daemon::{Ended, Managed};

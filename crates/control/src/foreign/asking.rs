@@ -17,8 +17,6 @@ use crate::resource_manager::ResourceManager;
 
 /// Why nothing is promised to anybody if there is too much to look at.
 const TOO_MANY: &str = "there are more pairs of writers and readers than can be looked at";
-const MANAGER: &str =
-    "the resource manager is at one of its hosts, and what it sends by the same way is not described";
 
 /// What was asked last for each pair that does not ask.
 #[derive(Default, Debug)]
@@ -26,7 +24,6 @@ pub(crate) struct Foreign {
     asked: BTreeMap<Pair, (Request, Facts)>,
     /// What was found last: nothing is done as long as it stays, and hosts and links do.
     seen: Vec<Endpoint>,
-    own: Vec<[u8; 4]>,
     hosts: Vec<Option<usize>>,
 }
 
@@ -34,19 +31,19 @@ pub(crate) struct Foreign {
 type Asking = BTreeMap<Pair, (Request, Facts)>;
 
 impl ResourceManager {
-    /// These writers and readers are there now, besides those of the manager itself, whose addresses these are. Pairs of what is described
+    /// These writers and readers are there now, those of the manager among them. Pairs of what is described
     /// ([`crate::config::Config::described`]) are asked for, asked for otherwise, or not any more.
-    pub fn discovered(&mut self, now: Duration, endpoints: Vec<Endpoint>, own: &[[u8; 4]]) {
+    pub fn discovered(&mut self, now: Duration, endpoints: Vec<Endpoint>) {
         if self.config.described.topics.is_empty() {
             return;
         }
         let hosts = |endpoint: &Endpoint| endpoint.addresses.first().and_then(|at| self.fabric.host_of(*at));
         let hosts: Vec<Option<usize>> = endpoints.iter().map(hosts).collect();
-        if self.foreign.seen == endpoints && self.foreign.own == own && self.foreign.hosts == hosts {
+        if self.foreign.seen == endpoints && self.foreign.hosts == hosts {
             return;
         }
-        let wanted = wanted(&self.config.described, &self.fabric, &endpoints, own);
-        (self.foreign.seen, self.foreign.own, self.foreign.hosts) = (endpoints, own.to_vec(), hosts);
+        let wanted = wanted(&self.config.described, &self.fabric, &endpoints);
+        (self.foreign.seen, self.foreign.hosts) = (endpoints, hosts);
         let gone: Vec<Pair> =
             self.foreign.asked.keys().filter(|pair| !wanted.contains_key(pair)).copied().collect();
         for pair in gone {
@@ -72,7 +69,7 @@ impl ResourceManager {
 }
 
 /// All that is to be asked for.
-fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint], own: &[[u8; 4]]) -> Asking {
+fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint]) -> Asking {
     let mut wanted = Asking::new();
     let (all, is_all) = matches(endpoints);
     for (ends, found) in &all {
@@ -91,7 +88,7 @@ fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint], own: &
                 Err(why) => Err(why),
             };
             let look = || match is_all {
-                true => between(described, fabric, &all, (*ends, names), own),
+                true => between(described, fabric, &all, (*ends, names)),
                 false => Err(TOO_MANY.into()),
             };
             let mut together = || aggregate.get_or_insert_with(look).clone();
@@ -141,11 +138,7 @@ fn between(
     fabric: &Fabric,
     all: &Matches<'_>,
     (ends, names): (Ends, Names<'_>),
-    own: &[[u8; 4]],
 ) -> Result<(Aggregate, Contract), String> {
-    if own.contains(&ends.0) || own.contains(&ends.1) {
-        return Err(MANAGER.into());
-    }
     let network = fabric.network();
     let missing = || alloc::format!("no host of the network has the address {}", crate::requests::dotted(ends.0));
     let from = fabric.host_of(ends.0).ok_or_else(missing)?;

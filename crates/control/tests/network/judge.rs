@@ -139,6 +139,13 @@ pub(crate) fn judge_while(
         }
     });
     let mut flows: Vec<Flow> = flows.collect();
+    // Some aggregates flood: they are promised nothing then, and others what they were.
+    for (index, flow) in flows.iter_mut().enumerate() {
+        flow.babbles = matches!(flow.contract, Contract::Bucket { .. }) && !(seed + index as u64).is_multiple_of(2);
+        if flow.babbles {
+            claims.latency[index].fill(None);
+        }
+    }
     let first_extra = nodes.len() - discovery.len();
     for (index, (host, contract, arrived)) in discovery.iter().enumerate() {
         let (access, _) = world.network.leaving(*host).next().unwrap();
@@ -199,7 +206,8 @@ pub(crate) fn judge_while(
             if found.outcome.excess_count > 0 {
                 return Err(format!("a frame is late: {:?} {:?}", found.outcome.excesses, case.verdict));
             }
-            if found.outcome.policed[..cases.len()].iter().sum::<u64>() > 0 {
+            let policed = found.outcome.policed[..cases.len()].iter().zip(network.flows());
+            if policed.filter(|(_, flow)| !flow.babbles).any(|(frames, _)| *frames > 0) {
                 return Err(format!("a gate drops what it should let through: {:?}", case.verdict));
             }
             control_fits(&world.network, &found.outcome.level_backlog)?;

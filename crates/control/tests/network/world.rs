@@ -303,7 +303,7 @@ impl World {
 
     /// These are the endpoints that do not ask by themselves.
     pub(crate) fn find(&mut self, endpoints: &[Endpoint]) {
-        self.manager.discovered(self.now, endpoints.to_vec(), &[]);
+        self.manager.discovered(self.now, endpoints.to_vec());
         self.collect();
     }
 
