@@ -8,6 +8,7 @@ mod counts;
 mod doing;
 mod faults;
 mod foreign;
+mod foreign_seeds;
 mod holds;
 mod hostile;
 mod judge;
