@@ -92,23 +92,29 @@ fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint]) -> Ask
                 false => Err(TOO_MANY.into()),
             };
             let mut together = || aggregate.get_or_insert_with(look).clone();
+            let asked = limit.as_ref().copied().unwrap_or(0);
             let known = match (ambiguous(*found), limit) {
                 (Some(why), _) | (None, Err(why)) => Err(why),
-                (None, Ok(limit)) => together().map(|aggregate| (aggregate, limit)),
+                (None, Ok(_)) => together(),
             };
             let pair = (found.writer.guid, found.reader.guid);
             // One that may go several ways is refused, and asks once.
-            wanted.entry(pair).or_insert_with(|| asking(*found, *ends, known));
+            wanted.entry(pair).or_insert_with(|| asking(*found, *ends, asked, known));
         }
     }
     wanted
 }
 
 /// What is asked for a match, or why it cannot be.
-fn asking(found: Match<'_>, ends: Ends, known: Result<((Aggregate, Contract), u64), String>) -> (Request, Facts) {
-    let (contract, limit, aggregate) = match known {
-        Ok(((aggregate, contract), limit)) => (contract, limit, Ok(aggregate)),
-        Err(why) => (Contract::default(), 0, Err(cut(&why))),
+fn asking(
+    found: Match<'_>,
+    ends: Ends,
+    limit: u64,
+    known: Result<(Aggregate, Contract), String>,
+) -> (Request, Facts) {
+    let (contract, aggregate) = match known {
+        Ok((aggregate, contract)) => (contract, Ok(aggregate)),
+        Err(why) => (Contract::default(), Err(cut(&why))),
     };
     let request = Request {
         writer: found.writer.guid.to_bytes(),

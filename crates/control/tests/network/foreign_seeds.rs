@@ -36,7 +36,9 @@ impl Play {
         let mut world = World::new(network, Config { described, inspection, ..Config::default() });
         world.acknowledge = play.world.acknowledge;
         world.disorder = play.world.disorder.take();
-        Self { world, foreign: Some(Foreign::default()), ..play }
+        play.world = world;
+        play.foreign = Some(Foreign::default());
+        play
     }
 
     /// One of them comes, changes or goes.

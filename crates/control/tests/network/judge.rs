@@ -139,9 +139,13 @@ pub(crate) fn judge_while(
         }
     });
     let mut flows: Vec<Flow> = flows.collect();
-    // Some aggregates flood: they are promised nothing then, and others what they were.
+    // Some aggregates flood: they are promised nothing then, and others what they were, but for those of the same host, which have their
+    // queue in common.
+    let hosts: Vec<usize> = flows.iter().map(|flow| flow.tree[0].port).collect();
     for (index, flow) in flows.iter_mut().enumerate() {
-        flow.babbles = matches!(flow.contract, Contract::Bucket { .. }) && !(seed + index as u64).is_multiple_of(2);
+        let is_alone = hosts.iter().filter(|host| **host == hosts[index]).count() == 1;
+        let is_aggregate = matches!(flow.contract, Contract::Bucket { .. });
+        flow.babbles = is_alone && is_aggregate && !(seed + index as u64).is_multiple_of(2);
         if flow.babbles {
             claims.latency[index].fill(None);
         }
