@@ -1,6 +1,6 @@
 //! Random networks and faults with programs that do not ask, which come, change and go.
 use control::config::Config;
-use control::foreign::{Described, Endpoint, Limit, Overhead};
+use control::foreign::{Described, Endpoint, Limit, Overhead, Topic};
 use wire::admission::State;
 
 use crate::cases::MS;
@@ -27,7 +27,7 @@ impl Play {
         let mut play = Self::new(seed);
         let network = with_one_queue(play.world.network.clone());
         let topics = vec![
-            topic("small", Some(Limit::Fixed(15 * MS))),
+            Topic { largest: 500, ..topic("small", Some(Limit::Fixed(15 * MS))) },
             topic("large", Some(Limit::Fixed(40 * MS))),
             topic("quiet", None),
         ];
@@ -47,11 +47,11 @@ impl Play {
         let hosts = self.world.network.hosts.len();
         if self.random.one_in(2) {
             let host = self.random.below(hosts);
-            let name = match self.random.below(16) {
+            let name = match self.random.below(48) {
                 0 => "undescribed",
-                1..=3 => "quiet",
-                4..=9 => "small",
-                _ => "large",
+                1..=5 => "quiet",
+                6..=10 => "large",
+                _ => "small",
             };
             let number = u8::try_from(self.random.below(2)).unwrap() + 1;
             let is_writer = self.random.one_in(2);
