@@ -145,7 +145,11 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
     let flows = arguments.flows.as_deref().map(|flows| network::FlowFile::open(flows, &planned));
     let flows = flows.transpose().map_err(wrong)?.unwrap_or_default();
     if arguments.check {
-        println!("{} hosts, {} topics of programs that do not ask", planned.hosts().len(), flows.topics.len());
+        println!(
+            "{} hosts, {} topics of programs that do not ask",
+            planned.hosts().len(),
+            flows.topics.len()
+        );
         return Ok(Outcome::Done);
     }
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });

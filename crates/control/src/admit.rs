@@ -73,7 +73,9 @@ impl ResourceManager {
             self.refuse(now, pair, reason, Offer::default(), true);
             return true;
         }
-        if (grant.contract, grant.aggregate) == (wish.contract, wish.aggregate) && suits(grant.ends.first(), &wish) {
+        if (grant.contract, grant.aggregate) == (wish.contract, wish.aggregate)
+            && suits(grant.ends.first(), &wish)
+        {
             self.join(now, number, pair, 0);
             return true;
         }
@@ -91,7 +93,11 @@ impl ResourceManager {
             let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
             let place = (request.source, request.destination) == (wish.source, wish.destination);
             let whose = pair.0 == wish.pair.0 || wish.aggregate.is_some();
-            waits && place && whose && request.contract == wish.contract && asked.aggregate() == wish.aggregate
+            waits
+                && place
+                && whose
+                && request.contract == wish.contract
+                && asked.aggregate() == wish.aggregate
         };
         let others = self.requests.all().filter(same).map(|(pair, _)| pair);
         others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()

@@ -60,9 +60,8 @@ pub(crate) fn endpoints(participant: &DomainParticipant) -> Vec<Endpoint> {
     participants.insert(participant.prefix(), of(&participant.get_unicast_locators(), &[]));
     let known = participant.get_discovered_endpoints();
     let known = known.iter().filter(|endpoint| !wire::admission::is_control(&endpoint.topic_name));
-    let mut endpoints: Vec<Endpoint> = known
-        .filter_map(|endpoint| Some(one(endpoint, participants.get(&endpoint.guid.prefix)?)))
-        .collect();
+    let mut endpoints: Vec<Endpoint> =
+        known.filter_map(|endpoint| Some(one(endpoint, participants.get(&endpoint.guid.prefix)?))).collect();
     // In an order that does not change by itself.
     endpoints.sort_unstable_by_key(|endpoint| endpoint.guid);
     endpoints

@@ -171,7 +171,11 @@ impl Key {
     /// [`ContractError::Key`].
     pub fn check(&self) -> Result<(), ContractError> {
         let names_flow = !self.source.is_unspecified() && self.destination_port != 0;
-        if names_flow || self.is_between() || self.domain().is_some() { Ok(()) } else { Err(ContractError::Key) }
+        if names_flow || self.is_between() || self.domain().is_some() {
+            Ok(())
+        } else {
+            Err(ContractError::Key)
+        }
     }
 }
 

@@ -264,7 +264,8 @@ impl FlowFile {
                 Importance::Number(number) => Some(*number),
                 Importance::Policy(policy) if policy == "priority" => None,
                 Importance::Policy(_) => {
-                    let remedy = "give a number from 0 to 255, or \"priority\" for the writer's TRANSPORT_PRIORITY";
+                    let remedy =
+                        "give a number from 0 to 255, or \"priority\" for the writer's TRANSPORT_PRIORITY";
                     return Err(source.problem(importance.span().start, "this is no importance", remedy));
                 }
             },
@@ -291,9 +292,11 @@ impl FlowFile {
 
     fn overhead(source: Source<'_>, overhead: &Overhead) -> Result<FileOverhead, Problem> {
         let time = |time: &Option<Spanned<Time>>| match time {
-            Some(time) if time.get_ref().0 < NANOSECOND => {
-                Err(source.problem(time.span().start, "this is no time between frames", "give a time above 0"))
-            }
+            Some(time) if time.get_ref().0 < NANOSECOND => Err(source.problem(
+                time.span().start,
+                "this is no time between frames",
+                "give a time above 0",
+            )),
             time => Ok(time.as_ref().map(|time| time.get_ref().0 / NANOSECOND)),
         };
         let burst = overhead.burst.as_ref().map(|burst| ranged(source, burst, 0..=MOST_AT_ONCE));
@@ -380,8 +383,7 @@ mod tests {
         assert_eq!(file, FlowFile { topics: vec![topic], overhead });
         let more = format!("{least}latency = \"5 ms\"\nimportance = 255\n");
         let file = parse(&more).unwrap();
-        let topic =
-            FileTopic { latency: FileLatency::Fixed(5_000_000), importance: Some(255), ..expected };
+        let topic = FileTopic { latency: FileLatency::Fixed(5_000_000), importance: Some(255), ..expected };
         assert_eq!(file.topics, [topic]);
         assert_eq!(parse(""), Ok(FlowFile::default()));
     }
@@ -395,17 +397,32 @@ mod tests {
             (with("latency = 5"), "flows.toml:5:11: "),
             (with("importance = \"much\""), "flows.toml:5:14: this is no importance"),
             (with("importance = 256"), "flows.toml:5:14: "),
-            (with("from = [\"camera\", \"nowhere\"]"), "flows.toml:5:19: the network has no host \"nowhere\""),
+            (
+                with("from = [\"camera\", \"nowhere\"]"),
+                "flows.toml:5:19: the network has no host \"nowhere\"",
+            ),
             (with("to = [\"\"]"), "flows.toml:5:7: the network has no host"),
             (with("fragment = 65001"), "flows.toml:5:12: 65001 is out of range"),
             (with("burst = 0"), "flows.toml:5:9: 0 is out of range"),
             (with("repairs = 10001"), "flows.toml:5:11: 10001 is out of range"),
             (with("colour = 1"), "flows.toml:5:1: unknown field `colour`"),
             (with("size = 2"), "flows.toml:5:1: duplicate key"),
-            ("[[topic]]\nname = \"\"\nsize = 1\nseparation = \"1 ms\"".into(), "flows.toml:2:8: no such topic"),
-            ("[[topic]]\nname = \"a\"\nsize = 0\nseparation = \"1 ms\"".into(), "flows.toml:3:8: 0 is out of range"),
-            ("[[topic]]\nname = \"a\"\nsize = 1\nseparation = \"0 ms\"".into(), "flows.toml:4:14: this is no separation"),
-            ("[[topic]]\nname = \"a\"\nsize = 1\nseparation = \"budget\"".into(), "flows.toml:4:14: this is no separation"),
+            (
+                "[[topic]]\nname = \"\"\nsize = 1\nseparation = \"1 ms\"".into(),
+                "flows.toml:2:8: no such topic",
+            ),
+            (
+                "[[topic]]\nname = \"a\"\nsize = 0\nseparation = \"1 ms\"".into(),
+                "flows.toml:3:8: 0 is out of range",
+            ),
+            (
+                "[[topic]]\nname = \"a\"\nsize = 1\nseparation = \"0 ms\"".into(),
+                "flows.toml:4:14: this is no separation",
+            ),
+            (
+                "[[topic]]\nname = \"a\"\nsize = 1\nseparation = \"budget\"".into(),
+                "flows.toml:4:14: this is no separation",
+            ),
             ("[[topic]]\nname = \"a\"\nsize = 1".into(), "flows.toml:1:1: missing field `separation`"),
             ("[overhead]\nheartbeat = \"0 s\"".into(), "flows.toml:2:13: this is no time"),
             ("[overhead]\nburst = 10001".into(), "flows.toml:2:9: 10001 is out of range"),

@@ -35,9 +35,8 @@ fn others(scene: &Scene) -> impl Iterator<Item = Pair<'_>> {
     let known = said.into_iter().filter_map(move |(writer, reader)| {
         Some(Pair { writer: endpoint(writer)?, reader: endpoint(reader)? })
     });
-    let known = known.filter(|pair| {
-        pair.writer.offered_assurance.is_none() || pair.reader.requested_assurance.is_none()
-    });
+    let known = known
+        .filter(|pair| pair.writer.offered_assurance.is_none() || pair.reader.requested_assurance.is_none());
     known.filter(|pair| scene.is_asked(&pair.writer.topic_name)).take(MAX_PAIRS)
 }
 
@@ -78,7 +77,12 @@ impl Pair<'_> {
 
     /// What a resource manager has said last of a pair that does not ask.
     fn said<'a>(&self, scene: &'a Scene) -> Option<&'a Verdict> {
-        scene.admission.verdicts.iter().map(|(_, verdict)| verdict).rfind(|verdict| verdict.pair() == self.names())
+        scene
+            .admission
+            .verdicts
+            .iter()
+            .map(|(_, verdict)| verdict)
+            .rfind(|verdict| verdict.pair() == self.names())
     }
 
     /// Of a pair that does not ask: what it is promised.

@@ -55,7 +55,8 @@ importance = "priority"
 "#;
 
 /// Discovery by multicast, samples by unicast.
-const SETTINGS: &str = "<CycloneDDS><Domain><General><AllowMulticast>spdp</AllowMulticast></General></Domain></CycloneDDS>";
+const SETTINGS: &str =
+    "<CycloneDDS><Domain><General><AllowMulticast>spdp</AllowMulticast></General></Domain></CycloneDDS>";
 
 /// The interpreter with Cyclone DDS. Without it a test is passed over, but not in continuous integration.
 fn cyclone() -> Option<PathBuf> {
@@ -151,7 +152,10 @@ fn a_topic_that_is_not_described_and_goes_the_same_way_keeps_the_promise_away_an
     let another = Program::new(&ward, &python, "camera", ["write", "Other", "0", "100"]);
     let status = told(&ward, "REFUSED Pictures");
     assert!(status.contains("\"Other\" goes from camera to display by the same way"), "{status}");
-    assert_eq!((ward.entries(59_000), listed(&ward).iter().filter(|state| state.key.is_between()).count()), (0, 0));
+    assert_eq!(
+        (ward.entries(59_000), listed(&ward).iter().filter(|state| state.key.is_between()).count()),
+        (0, 0)
+    );
     // What the flood is too much for is lost without a promise.
     let flood = Flood::new(&ward);
     let (came, sent, _) = reader.received();

@@ -161,18 +161,14 @@ fn what_a_flow_file_brings_to_those_who_do_not_ask() {
     let mut scene = stage.scene(None);
     assert_eq!(told(&scene), "");
     let (writer, reader) = (writer.guid().unwrap().to_bytes(), reader.guid().unwrap().to_bytes());
-    let verdict = Verdict {
-        writer,
-        reader,
-        state: State::Admitted,
-        bound: 4_000_000,
-        ..Verdict::default()
-    };
+    let verdict = Verdict { writer, reader, state: State::Admitted, bound: 4_000_000, ..Verdict::default() };
     scene.admission.verdicts = vec![(MANAGER, verdict.clone())];
     assert_eq!(told(&scene), "");
     let lines = summary(&scene);
     assert!(
-        lines.iter().any(|line| line.starts_with(ENDS) && line.contains("4 ms") && line.contains("flow file")),
+        lines
+            .iter()
+            .any(|line| line.starts_with(ENDS) && line.contains("4 ms") && line.contains("flow file")),
         "{lines:?}"
     );
     let reason = "topic \"b\" goes from camera to display by the same way and is not described".to_owned();

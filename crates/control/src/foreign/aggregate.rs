@@ -176,3 +176,137 @@ pub(crate) fn bucket(burst: u64, rate: u64) -> Option<(u32, u64)> {
     let time = (u128::from(octets) * 8_000_000_000).div_ceil(u128::from(rate.max(1)));
     Some((u32::try_from(octets).ok()?, u64::try_from(time).ok()?.max(1)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gate::contract::wire_octets;
+    use gate::{Gate, Kind};
+    use latency::network::{Buffer, Imperfections};
+    use latency::policing::Enforcement;
+
+    const MS: u64 = 1_000_000;
+
+    fn port() -> Port {
+        Port {
+            rate: 1_000_000_000,
+            propagation: 0,
+            least_multiplexing: 0,
+            most_multiplexing: 0,
+            keeps_order: true,
+            queues: 1,
+            best_effort: 0,
+            control: None,
+            tag: 0,
+            largest_frame: 1_538,
+            buffer: Buffer::Shared(1 << 40),
+            imperfections: Imperfections::default(),
+        }
+    }
+
+    /// The frames on the wire of a datagram with so many bytes of UDP payload, as IPv4 cuts it.
+    fn frames(payload: u32) -> Vec<u32> {
+        let mut left = payload + 8;
+        let mut frames = Vec::new();
+        while left > 0 {
+            let piece = left.min(1_480);
+            frames.push(wire_octets(14 + 20 + piece));
+            left -= piece;
+        }
+        frames
+    }
+
+    /// However a vendor packs a sample, it has no more frames and bits than its part, and no larger frame.
+    #[test]
+    fn no_packing_of_a_sample_is_more_than_its_part() {
+        for largest in [1, 100, 1_000, 1_320, 1_321, 1_472, 4_000, 14_720, 48_000, 65_000] {
+            for fragment in [64, 1_024, 1_344, 1_400, 8_000, 65_000] {
+                let part = Part::samples((largest, fragment), (MS, 1), (0, 0)).unwrap();
+                let (aggregate, _) = Aggregate::of(&[part], &port()).unwrap();
+                let pieces = largest.div_ceil(fragment);
+                // Several pieces in a datagram, as many as there is room for, with all that may be around each.
+                for together in [1, 2, 3, 7, pieces] {
+                    let most = LARGEST_DATAGRAM / (fragment.min(largest) + AROUND);
+                    let together = together.clamp(1, most.max(1));
+                    let (mut sent, mut all) = (0, Vec::new());
+                    while sent < largest {
+                        let data = (largest - sent).min(fragment.saturating_mul(together));
+                        all.extend(frames(data + AROUND * data.div_ceil(fragment)));
+                        sent += data;
+                    }
+                    let bits: u64 = all.iter().map(|octets| u64::from(*octets) * 8).sum();
+                    let told = (largest, fragment, together, &aggregate, all.len(), bits);
+                    assert!(all.len() as u64 <= aggregate.frames && bits <= aggregate.bits, "{told:?}");
+                    assert!(u64::from(*all.iter().max().unwrap()) * 8 <= aggregate.largest, "{told:?}");
+                    assert!(u64::from(*all.iter().min().unwrap()) * 8 >= aggregate.smallest, "{told:?}");
+                }
+            }
+        }
+        assert!(Part::samples((70_000, 65_400), (MS, 1), (0, 0)).is_none(), "no datagram is so large");
+        assert!(Part::samples((u32::MAX, 64), (MS, 1), (0, 0)).is_none());
+        assert!(Part::of(100, (MS, 0), (0, 0)).is_none());
+    }
+
+    /// What comes as described never exceeds the bucket that a gate is given for it, at any rate.
+    #[test]
+    fn what_is_described_finds_room_in_the_bucket() {
+        for (separation, burst, octets) in [(MS, 1, 80), (10 * MS, 3, 4_000), (MS / 50, 1, 1_400)] {
+            let parts = [
+                Part::of(octets, (separation, burst), (0, 0)).unwrap(),
+                Part::of(CONTROL, (separation, 1), (MS / 10, 0)).unwrap(),
+            ];
+            let (aggregate, contract) = Aggregate::of(&parts, &port()).unwrap();
+            let flow = Flow {
+                separation: contract.minimum_separation * NANOSECOND,
+                jitter: contract.jitter * NANOSECOND,
+                slack: contract.slack * NANOSECOND,
+                tree: alloc::vec![latency::network::Hop { port: 0, parent: None }],
+                subscribers: alloc::vec![latency::network::Subscriber {
+                    hop: 0,
+                    limit: u64::MAX,
+                    maximum_separation: None
+                }],
+                ..parts[0].flow().unwrap()
+            };
+            let flow = aggregate.applied(flow);
+            let alone = latency::units::time_of(aggregate.bits, port().rate).unwrap();
+            let Ok(Enforcement::Meter(meter)) = flow.enforcement(&[port()], alone) else {
+                panic!("{:?}", flow.check(&[port()]))
+            };
+            let (octets_of_bucket, time) = bucket(meter.burst, meter.rate).unwrap();
+            let contract = gate::Contract {
+                kind: Kind::Bucket,
+                octets: octets_of_bucket,
+                separation: time,
+                tolerance: 0,
+                window: 0,
+                dscp: 10,
+            };
+            let mut gate = Gate::new(contract);
+            // Each message as early as may be behind the first ones, which come late and so together.
+            for step in 0..3_000_u64 {
+                let now = 1_000_000_000 + step * separation;
+                let messages = if step == 0 { u64::from(burst) } else { 1 };
+                for _ in 0..messages {
+                    for frame in frames(octets) {
+                        assert!(gate.judge(now, frame).passes(), "{separation} {step}: {contract:?}");
+                    }
+                }
+                // The other part's, of which those of a tenth of a millisecond come together at first.
+                let late = if step == 0 { 1 + MS / 10 / separation } else { 1 };
+                for _ in 0..late {
+                    assert!(
+                        gate.judge(now, frames(CONTROL)[0]).passes(),
+                        "{separation} {step}: {contract:?}"
+                    );
+                }
+            }
+            // And no more than the analysis counts with.
+            for time in [0, 1, 1_000, MS, 1_000 * MS] {
+                let analysed =
+                    meter.burst + (u128::from(meter.rate) * u128::from(time)).div_ceil(1_000_000_000) as u64;
+                assert!(contract.most_in(time) * 8 <= analysed, "{contract:?}");
+            }
+        }
+    }
+}

@@ -146,7 +146,8 @@ fn between(
     (ends, names): (Ends, Names<'_>),
 ) -> Result<(Aggregate, Contract), String> {
     let network = fabric.network();
-    let missing = || alloc::format!("no host of the network has the address {}", crate::requests::dotted(ends.0));
+    let missing =
+        || alloc::format!("no host of the network has the address {}", crate::requests::dotted(ends.0));
     let from = fabric.host_of(ends.0).ok_or_else(missing)?;
     let (access, entry) = network.access(from).ok_or_else(missing)?;
     let port = network.links.get(access).ok_or_else(missing)?.port;

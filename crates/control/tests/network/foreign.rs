@@ -131,7 +131,10 @@ fn all_that_goes_between_two_hosts_is_one_flow_with_a_verdict_for_each_pair() {
         }
     }
     let excess = world.switches[0].forward(key.port, plain);
-    assert!(excess.out.iter().all(|(_, packet)| packet.dscp == 0), "what the gate has not marked is not raised");
+    assert!(
+        excess.out.iter().all(|(_, packet)| packet.dscp == 0),
+        "what the gate has not marked is not raised"
+    );
     // One of our own flows between the same hosts has a way of its own.
     let own = request(pair(9), 1, 0, 2, (5_000, 6_000), at_once(1_000, 50 * MS), 15 * MS);
     world.ask(own.clone());
@@ -166,7 +169,11 @@ fn what_is_not_described_and_goes_the_same_way_keeps_all_from_a_promise() {
     let other = [endpoint(0, 7, true, "b"), endpoint(2, 7, false, "b")];
     world.find(&more(&other));
     world.pass(Duration::from_secs(30));
-    refused_since(&world, of(&a[0], &a[1]), "topic \"b\" goes from h0 to h2 by the same way and is not described");
+    refused_since(
+        &world,
+        of(&a[0], &a[1]),
+        "topic \"b\" goes from h0 to h2 by the same way and is not described",
+    );
     assert_eq!((world.gates[0].len(), world.store.len()), (0, 0), "no rule without a grant");
     // What goes the other way is acknowledged this way, if it is reliable.
     let mut back = [endpoint(2, 8, true, "b"), endpoint(0, 8, false, "b")];
@@ -205,7 +212,12 @@ fn where_nobody_can_say_what_comes_which_way_the_reason_is_told() {
     };
     let usual = || topic("a", LIMIT);
     told(two_switches(), usual(), &|ends| ends[1].is_in_group = true, "announces a group");
-    told(two_switches(), usual(), &|ends| ends[0].addresses.push([192, 0, 2, 1]), "has 2 addresses (10.0.0.1, 192.0.2.1)");
+    told(
+        two_switches(),
+        usual(),
+        &|ends| ends[0].addresses.push([192, 0, 2, 1]),
+        "has 2 addresses (10.0.0.1, 192.0.2.1)",
+    );
     let unknown = "no host of the network has the address 192.0.2.1";
     told(two_switches(), usual(), &|ends| ends[0].addresses = vec![[192, 0, 2, 1]], unknown);
     let queues = network(&open_vswitch(GATES), 2, &[0, 0, 1, 1], &[(0, 1)]);
@@ -217,7 +229,12 @@ fn where_nobody_can_say_what_comes_which_way_the_reason_is_told() {
     told(two_switches(), topic("a", Some(Limit::Budget)), &|_| {}, "LATENCY_BUDGET, which is 0");
     let large = Topic { largest: 200_000, fragment: 65_500, ..usual() };
     told(two_switches(), large, &|_| {}, "out of range");
-    told(two_switches(), Topic { separation: Separation::Fixed(MS / 10), ..usual() }, &|_| {}, "too much load");
+    told(
+        two_switches(),
+        Topic { separation: Separation::Fixed(MS / 10), ..usual() },
+        &|_| {},
+        "too much load",
+    );
 }
 
 #[test]
@@ -312,9 +329,11 @@ fn attacked(times: u32) -> Result<(), String> {
     // What is promised is the limit; what is tried is what the worst case is said to be now.
     let report = world.manager.report();
     for case in &mut cases {
-        let digits = |octets: [u8; 16]| -> String { octets.iter().map(|octet| format!("{octet:02x}")).collect() };
+        let digits =
+            |octets: [u8; 16]| -> String { octets.iter().map(|octet| format!("{octet:02x}")).collect() };
         let (writer, reader) = (digits(case.verdict.writer), digits(case.verdict.reader));
-        let found = report.pairs.iter().find(|pair| (&pair.writer, &pair.reader) == (&writer, &reader)).unwrap();
+        let found =
+            report.pairs.iter().find(|pair| (&pair.writer, &pair.reader) == (&writer, &reader)).unwrap();
         assert!(found.present > 0 && found.present <= case.verdict.bound);
         case.verdict.bound = found.present;
     }

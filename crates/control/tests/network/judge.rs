@@ -101,7 +101,11 @@ pub(crate) fn judge_while(
         // Pairs of a writer may have asked with different contracts, of which the flow was admitted with one.
         let place = |socket: Socket| (socket.address, socket.port);
         let (source, destination) = (place(case.verdict.source), place(case.verdict.destination));
-        let mut granted = world.store.values().rev().filter(|grant| (grant.source, grant.destination) == (source, destination));
+        let mut granted = world
+            .store
+            .values()
+            .rev()
+            .filter(|grant| (grant.source, grant.destination) == (source, destination));
         let granted = granted.next().expect("what is in force is stored");
         let contract = granted.contract;
         let framing = Framing::Rtps { datagram: contract.datagram.into() };
