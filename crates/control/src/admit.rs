@@ -202,7 +202,7 @@ impl ResourceManager {
                 let refusal = self.reservations.refusal(&flow, &trees, reason);
                 let words = self.reason(&refusal.reason, wish);
                 let retry = !matches!(refusal.reason, Reason::Flow(_) | Reason::Separation { .. });
-                // Nobody asks what goes between hosts to come less often.
+                // What goes between hosts is not asked to come less often.
                 let separation = refusal.offer.separation.filter(|_| !is_alone);
                 self.refuse(now, pair, &words, Offer { separation, ..refusal.offer }, retry);
             }

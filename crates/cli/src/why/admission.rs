@@ -20,7 +20,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Reads them, as soon as somebody asks for a latency, or a resource manager is there.
+    /// Reads them, as soon as a reader asks for a latency, or a resource manager is there.
     pub(super) fn begin(participant: &DomainParticipant) -> Result<Option<Self>, Failure> {
         let endpoints = participant.get_discovered_endpoints();
         let decides = |data: &EndpointData| {

@@ -20,7 +20,7 @@ from cyclonedds.util import duration
 
 @dataclass
 @final
-class Octets(IdlStruct, typename="Octets"):
+class Picture(IdlStruct, typename="Picture"):
     number: uint32
     sent: uint64
     payload: sequence[uint8]
@@ -29,7 +29,7 @@ class Octets(IdlStruct, typename="Octets"):
 def main():
     verb, name, count, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     participant = DomainParticipant(0)
-    topic = Topic(participant, name, Octets)
+    topic = Topic(participant, name, Picture)
     qos = Qos(
         Policy.Reliability.BestEffort,
         Policy.History.KeepLast(100),
@@ -42,7 +42,7 @@ def main():
         number = 0
         while True:
             number += 1
-            writer.write(Octets(number, time.monotonic_ns(), payload))
+            writer.write(Picture(number, time.monotonic_ns(), payload))
             time.sleep(0.012)
     reader = DataReader(participant, topic, qos=qos)
     print("ready", flush=True)

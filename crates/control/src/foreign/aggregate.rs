@@ -40,11 +40,11 @@ pub struct Aggregate {
     pub smallest: u64,
     /// Bits that come at once besides, because messages are late.
     pub late: u64,
-    /// The same for an octet in each frame.
+    /// The same for a byte in each frame.
     pub late_each: u64,
     /// Bits per second.
     pub rate: u64,
-    /// The same for an octet in each frame.
+    /// The same for a byte in each frame.
     pub rate_each: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Aggregate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
     /// Bytes of UDP payload of one message.
-    octets: u32,
+    bytes: u32,
     separation: u64,
     /// How much later than it should a message comes.
     jitter: u64,
@@ -74,28 +74,28 @@ impl Part {
         if datagram > LARGEST_DATAGRAM {
             return None;
         }
-        let octets = match fragments {
+        let bytes = match fragments {
             1 => datagram,
             _ => datagram.div_ceil(FULL).checked_mul(FULL)?.checked_mul(fragments)?,
         };
-        Self::of(octets, (separation, burst), (jitter, emission))
+        Self::of(bytes, (separation, burst), (jitter, emission))
     }
 
     /// Datagrams of so many bytes, `burst` of them at once.
     pub(crate) fn of(
-        octets: u32,
+        bytes: u32,
         (separation, burst): (u64, u32),
         (jitter, emission): (u64, u64),
     ) -> Option<Self> {
         // Messages that come together are as late as if each had come a separation after the one before.
         let late = separation.checked_mul(u64::from(burst.checked_sub(1)?))?;
-        Some(Self { octets, separation, jitter: jitter.checked_add(late)?, emission })
+        Some(Self { bytes, separation, jitter: jitter.checked_add(late)?, emission })
     }
 
     fn flow(&self) -> Option<Flow> {
         let time = |nanoseconds: u64| nanoseconds.checked_mul(NANOSECOND);
         Some(Flow {
-            largest_message: self.octets,
+            largest_message: self.bytes,
             smallest_message: 0,
             framing: Framing::Udp { datagram: FULL },
             separation: time(self.separation).filter(|separation| *separation > 0)?,
@@ -169,12 +169,12 @@ impl Aggregate {
     }
 }
 
-/// The bucket of a gate that lets through no more than this burst, in bits, and rate, in bits per second: its octets, and the time in nanoseconds that
+/// The bucket of a gate that lets through no more than this burst, in bits, and rate, in bits per second: its bytes, and the time in nanoseconds that
 /// fills it. `None` if it is out of range.
 pub(crate) fn bucket(burst: u64, rate: u64) -> Option<(u32, u64)> {
-    let octets = burst / 8;
-    let time = (u128::from(octets) * 8_000_000_000).div_ceil(u128::from(rate.max(1)));
-    Some((u32::try_from(octets).ok()?, u64::try_from(time).ok()?.max(1)))
+    let bytes = burst / 8;
+    let time = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(rate.max(1)));
+    Some((u32::try_from(bytes).ok()?, u64::try_from(time).ok()?.max(1)))
 }
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
                         all.extend(frames(data + AROUND * data.div_ceil(fragment)));
                         sent += data;
                     }
-                    let bits: u64 = all.iter().map(|octets| u64::from(*octets) * 8).sum();
+                    let bits: u64 = all.iter().map(|bytes| u64::from(*bytes) * 8).sum();
                     let told = (largest, fragment, together, &aggregate, all.len(), bits);
                     assert!(all.len() as u64 <= aggregate.frames && bits <= aggregate.bits, "{told:?}");
                     assert!(u64::from(*all.iter().max().unwrap()) * 8 <= aggregate.largest, "{told:?}");
@@ -250,9 +250,9 @@ mod tests {
     /// What comes as described never exceeds the bucket that a gate is given for it, at any rate.
     #[test]
     fn what_is_described_finds_room_in_the_bucket() {
-        for (separation, burst, octets) in [(MS, 1, 80), (10 * MS, 3, 4_000), (MS / 50, 1, 1_400)] {
+        for (separation, burst, bytes) in [(MS, 1, 80), (10 * MS, 3, 4_000), (MS / 50, 1, 1_400)] {
             let parts = [
-                Part::of(octets, (separation, burst), (0, 0)).unwrap(),
+                Part::of(bytes, (separation, burst), (0, 0)).unwrap(),
                 Part::of(CONTROL, (separation, 1), (MS / 10, 0)).unwrap(),
             ];
             let (aggregate, contract) = Aggregate::of(&parts, &port()).unwrap();
@@ -273,10 +273,10 @@ mod tests {
             let Ok(Enforcement::Meter(meter)) = flow.enforcement(&[port()], alone) else {
                 panic!("{:?}", flow.check(&[port()]))
             };
-            let (octets_of_bucket, time) = bucket(meter.burst, meter.rate).unwrap();
+            let (capacity, time) = bucket(meter.burst, meter.rate).unwrap();
             let contract = gate::Contract {
                 kind: Kind::Bucket,
-                octets: octets_of_bucket,
+                octets: capacity,
                 separation: time,
                 tolerance: 0,
                 window: 0,
@@ -288,7 +288,7 @@ mod tests {
                 let now = 1_000_000_000 + step * separation;
                 let messages = if step == 0 { u64::from(burst) } else { 1 };
                 for _ in 0..messages {
-                    for frame in frames(octets) {
+                    for frame in frames(bytes) {
                         assert!(gate.judge(now, frame).passes(), "{separation} {step}: {contract:?}");
                     }
                 }

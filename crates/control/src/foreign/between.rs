@@ -25,11 +25,11 @@ pub(super) struct Match<'e> {
 /// From which address to which.
 pub(super) type Ends = ([u8; 4], [u8; 4]);
 
-/// All matches by their ends. One whose participant has several addresses is at each of them, since nobody knows which one it takes.
+/// All matches by their ends. One whose participant has several addresses is at each of them, since it is not known which one it takes.
 pub(super) type Matches<'e> = BTreeMap<Ends, Vec<Match<'e>>>;
 
 /// The matches of endpoints by topic and type, and whether these are all: no more are looked at than may be. Their QoS is not compared; what does not
-/// match takes room and harms nobody.
+/// match takes room and does no harm.
 pub(super) fn matches(endpoints: &[Endpoint]) -> (Matches<'_>, bool) {
     let mut topics: BTreeMap<(&str, &str), [Vec<&Endpoint>; 2]> = BTreeMap::new();
     for endpoint in endpoints {
@@ -179,7 +179,7 @@ pub(super) fn limit_of(topic: &Topic, found: Match<'_>) -> Result<Option<u64>, S
     }
 }
 
-/// Why nobody can say which way the samples of a match go, if nobody can.
+/// Why it cannot be said which way the samples of a match go, if it cannot.
 pub(super) fn ambiguous(found: Match<'_>) -> Option<String> {
     let list = |addresses: &[[u8; 4]]| {
         let addresses: BTreeSet<String> = addresses.iter().take(4).map(|address| dotted(*address)).collect();
@@ -195,7 +195,7 @@ pub(super) fn ambiguous(found: Match<'_>) -> Option<String> {
         }
     }
     found.reader.is_in_group.then(|| {
-        "the reader announces a group for samples, and nobody can say whether the writer sends there: let its participant use multicast for \
+        "the reader announces a group for samples, and it is not known whether the writer sends there: let its participant use multicast for \
          discovery alone (Cyclone DDS: AllowMulticast spdp)"
             .into()
     })

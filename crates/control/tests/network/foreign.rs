@@ -50,7 +50,7 @@ pub(crate) fn endpoint(host: usize, number: u8, is_writer: bool, topic: &str) ->
         guid: guid(u8::try_from(host).unwrap() + 1, number),
         is_writer,
         topic: topic.into(),
-        kind: "Octets".into(),
+        kind: "Picture".into(),
         is_reliable: true,
         is_assured: false,
         addresses: vec![address(host)],
@@ -199,7 +199,7 @@ fn what_is_not_described_and_goes_the_same_way_keeps_all_from_a_promise() {
 }
 
 #[test]
-fn where_nobody_can_say_what_comes_which_way_the_reason_is_told() {
+fn where_it_is_not_known_what_comes_which_way_the_reason_is_told() {
     let a = [endpoint(0, 1, true, "a"), endpoint(2, 1, false, "a")];
     let told = |network: Network, topic: Topic, change: &dyn Fn(&mut [Endpoint; 2]), why: &str| {
         let mut ends = a.clone();
@@ -281,7 +281,7 @@ fn a_manager_that_starts_again_goes_on_with_them() {
     world.pass(Duration::from_secs(30));
     assert_eq!(world.state(of(&ends[0], &ends[1])), Some(State::Admitted));
     assert_eq!((&world.gates, world.store.keys().collect::<Vec<_>>()), (&gates, grants.keys().collect()));
-    // Nobody is found any more: what is stored ends after the grace.
+    // None is found any more: what is stored ends after the grace.
     world.restart();
     world.connect_all();
     world.pass(Duration::from_secs(30));
@@ -329,8 +329,7 @@ fn attacked(times: u32) -> Result<(), String> {
     // What is promised is the limit; what is tried is what the worst case is said to be now.
     let report = world.manager.report();
     for case in &mut cases {
-        let digits =
-            |octets: [u8; 16]| -> String { octets.iter().map(|octet| format!("{octet:02x}")).collect() };
+        let digits = |guid: [u8; 16]| -> String { guid.iter().map(|byte| format!("{byte:02x}")).collect() };
         let (writer, reader) = (digits(case.verdict.writer), digits(case.verdict.reader));
         let found =
             report.pairs.iter().find(|pair| (&pair.writer, &pair.reader) == (&writer, &reader)).unwrap();
@@ -349,5 +348,5 @@ fn attacked(times: u32) -> Result<(), String> {
 fn bounds_of_aggregates_and_of_flows_beside_them_hold() {
     attacked(1).unwrap();
     // The judge sees it where a bucket is not what it should be.
-    assert!(attacked(4).is_err(), "buckets of four times the size harm nobody");
+    assert!(attacked(4).is_err(), "buckets of four times the size do no harm");
 }

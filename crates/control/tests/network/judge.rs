@@ -226,18 +226,18 @@ pub(crate) fn judge_while(
 
 /// All that goes from one host to another: what its parts may send together, in full frames, and its bucket.
 fn together(aggregate: &Aggregate, gate: &gate::Contract, tree: Vec<Hop>) -> Flow {
-    // Around each frame there are 24 octets.
+    // Around each frame there are 24 bytes.
     let burst = (aggregate.bits + aggregate.late + 24 * aggregate.late_each) / 8;
     let rate = (aggregate.rate + 24 * aggregate.rate_each) / 65 * 64;
-    let octets = gate.octets.into();
+    let capacity = gate.octets.into();
     Flow {
         tree,
         frames: vec![1_538],
         others: vec![vec![84]],
         contract: Contract::Bucket { burst, bytes: rate / 8, period: 1_000 * frames::MILLISECOND },
         policer: Some(Policer::Meter {
-            burst: octets,
-            bytes: octets,
+            burst: capacity,
+            bytes: capacity,
             period: gate.separation * NANOSECOND,
             counts: Counts::Wire,
             tick: frames::MILLISECOND,

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use gate::contract::wire_octets;
 use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
 use gate::{Contract, Gate, Key, Kind, class};
 use gate_agent::{Program, compile, mount_pins};
@@ -158,7 +159,7 @@ fn fragments_between_two_hosts_have_the_contract_of_all_their_udp() {
     let single = key(&lab, "a", 6_000, "c", 5_000);
     let all = Key::between(single.source, single.destination);
     let dscp = class::of_level(2).unwrap();
-    // Ten datagrams of 4,000 octets: two full frames and a last one each.
+    // Ten datagrams of 4,000 bytes: two full frames and a last one each.
     let datagram = 2 * 1_538 + wire_octets(14 + 20 + 4_008 - 2 * 1_480);
     let (separation, octets) = (3_600_000_000_000, 10 * datagram);
     let contract = Contract { kind: Kind::Bucket, octets, separation, tolerance: 0, window: 0, dscp };
