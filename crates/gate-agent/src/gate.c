@@ -188,13 +188,14 @@ static __always_inline struct contract *find(struct key *key) {
 }
 
 // What nobody admitted goes on in the lowest class, if the limit of its port lets it.
-static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count, __u64 now) {
+static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count, __u64 now, int fragment) {
   if (limited(ifindex, now)) {
     count->limited++;
     return XDP_DROP;
   }
   set_tos(ip, 0);
   count->best_effort++;
+  count->fragments += fragment;
   return XDP_PASS;
 }
 
@@ -269,12 +270,8 @@ int gate(struct xdp_md *ctx) {
   }
   if (contract)
     state = bpf_map_lookup_elem(&states, &key);
-  if (!contract || !state) {
-    int verdict = unadmitted(ifindex, ip, count, now);
-    if (fragment && verdict == XDP_PASS)
-      count->fragments++;
-    return verdict;
-  }
+  if (!contract || !state)
+    return unadmitted(ifindex, ip, count, now, fragment);
 
   __u64 number, gap;
   __u64 used = contract->tolerance + contract->window; // of the time between two messages
@@ -363,7 +360,7 @@ int gate(struct xdp_md *ctx) {
     }
   }
   if (verdict == EXCESS)
-    return unadmitted(ifindex, ip, count, now);
+    return unadmitted(ifindex, ip, count, now, fragment);
   if (verdict > MORE)
     return XDP_DROP;
   set_tos(ip, contract->tos);
