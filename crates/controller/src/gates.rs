@@ -204,7 +204,7 @@ mod tests {
         agent_that_says(VERSION, scripts)
     }
 
-    const VERSION: &str = "{\"answer\":\"version\",\"version\":2}\n";
+    const VERSION: &str = "{\"answer\":\"version\",\"version\":3}\n";
 
     fn agent_that_says(version: &'static str, scripts: Vec<Vec<&'static str>>) -> SocketAddr {
         let scripts: Vec<Vec<&str>> =
