@@ -62,6 +62,12 @@ pub(crate) struct Arguments {
     /// The folder with authority.pem, manager.pem and manager.key: switches and agents of gates connect by TLS 1.3, and show who they are.
     #[arg(long, value_name = "FOLDER")]
     keys: Option<PathBuf>,
+    /// What is known of programs that do not ask for a latency, such as those of other vendors: `docs/grm.md` tells how to write such a file.
+    #[arg(long, value_name = "FILE")]
+    flows: Option<PathBuf>,
+    /// Says what is wrong with the files, or that nothing is, and ends.
+    #[arg(long)]
+    check: bool,
     /// Says nothing but what is wrong.
     #[arg(short, long)]
     quiet: bool,
@@ -147,9 +153,21 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 }
 
 fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Failure> {
+    let wrong = |problem: network::Problem| Failure::Usage(problem.to_string());
+    let planned = network::Network::open(file).map_err(wrong)?;
+    let flows = arguments.flows.as_deref().map(|flows| network::FlowFile::open(flows, &planned));
+    let flows = flows.transpose().map_err(wrong)?.unwrap_or_default();
+    if arguments.check {
+        println!(
+            "{} hosts, {} topics of programs that do not ask",
+            planned.hosts().len(),
+            flows.topics.len()
+        );
+        return Ok(Outcome::Done);
+    }
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
-    let planned = network::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
-    let settings = settings(arguments, &planned)?;
+    let mut settings = settings(arguments, &planned)?;
+    settings.config.described = controller::described(&flows);
     let participant = arguments.domain.join_with("punctual grm", controller::announce_often)?;
     let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
     tracing::info!(

@@ -12,6 +12,7 @@ use openflow::switch::Features;
 use wire::Guid;
 use wire::admission::{Contract, Verdict};
 
+use crate::foreign::aggregate::Aggregate;
 use crate::grant::Grant;
 
 /// Names what was asked for, so that the answer finds it. Never used twice by a manager.
@@ -186,4 +187,6 @@ pub struct Facts {
     pub reader_addresses: Vec<[u8; 4]>,
     /// The maximum latency that the reader has announced, in nanoseconds.
     pub maximum_latency: Option<u64>,
+    /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
+    pub aggregate: Option<Result<Aggregate, String>>,
 }

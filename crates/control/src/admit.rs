@@ -42,7 +42,8 @@ impl ResourceManager {
                 return true;
             }
         };
-        if self.served_by_tree(now, &wish, own) {
+        let is_alone = wish.aggregate.is_some();
+        if !is_alone && self.served_by_tree(now, &wish, own) {
             return true;
         }
         let there = self
@@ -50,7 +51,7 @@ impl ResourceManager {
             .at(wish.source, wish.destination)
             .and_then(|number| self.reservations.get(number));
         let Some(grant) = there else {
-            if let Some(begun) = self.found_tree(now, &wish, own) {
+            if !is_alone && let Some(begun) = self.found_tree(now, &wish, own) {
                 return begun;
             }
             // Others that wait for the same flow are served with it, if that can be.
@@ -66,13 +67,15 @@ impl ResourceManager {
             self.requests.park(pair);
             return true;
         }
-        if grant.writer != pair.0 {
+        if grant.writer != pair.0 && !is_alone {
             let reason =
                 "another writer's flow has the same addresses and ports: the network cannot tell them apart";
             self.refuse(now, pair, reason, Offer::default(), true);
             return true;
         }
-        if grant.contract == wish.contract && suits(grant.ends.first(), &wish) {
+        if (grant.contract, grant.aggregate) == (wish.contract, wish.aggregate)
+            && suits(grant.ends.first(), &wish)
+        {
             self.join(now, number, pair, 0);
             return true;
         }
@@ -89,7 +92,12 @@ impl ResourceManager {
             let request = &asked.request;
             let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
             let place = (request.source, request.destination) == (wish.source, wish.destination);
-            waits && place && pair.0 == wish.pair.0 && request.contract == wish.contract
+            let whose = pair.0 == wish.pair.0 || wish.aggregate.is_some();
+            waits
+                && place
+                && whose
+                && request.contract == wish.contract
+                && asked.aggregate() == wish.aggregate
         };
         let others = self.requests.all().filter(same).map(|(pair, _)| pair);
         others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()
@@ -116,7 +124,7 @@ impl ResourceManager {
 
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
     fn admit(&mut self, now: Duration, wish: &Wish, replaces: Option<u64>, pairs: BTreeSet<Pair>) -> bool {
-        let pair = wish.pair;
+        let (pair, is_alone) = (wish.pair, wish.aggregate.is_some());
         let Some(flow) = self.fabric.network().flow(wish) else {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
@@ -194,7 +202,9 @@ impl ResourceManager {
                 let refusal = self.reservations.refusal(&flow, &trees, reason);
                 let words = self.reason(&refusal.reason, wish);
                 let retry = !matches!(refusal.reason, Reason::Flow(_) | Reason::Separation { .. });
-                self.refuse(now, pair, &words, refusal.offer, retry);
+                // What goes between hosts is not asked to come less often.
+                let separation = refusal.offer.separation.filter(|_| !is_alone);
+                self.refuse(now, pair, &words, Offer { separation, ..refusal.offer }, retry);
             }
         }
         true
@@ -219,7 +229,10 @@ impl ResourceManager {
         self.requests.keep_room(wish.pair);
         for pair in pairs {
             // Who still asks for what the writer has changed has to ask anew.
-            let same = self.requests.get(*pair).is_some_and(|asked| asked.request.contract == wish.contract);
+            let is_same = |asked: &Asked| {
+                asked.request.contract == wish.contract && asked.aggregate() == wish.aggregate
+            };
+            let same = self.requests.get(*pair).is_some_and(is_same);
             if same {
                 self.requests.park(*pair);
                 self.put_off(*pair, "room is being made for it");

@@ -162,6 +162,7 @@ impl ResourceManager {
             source: request.source,
             destination: request.destination,
             contract: request.contract,
+            aggregate: asked.aggregate(),
             goals: alloc::vec![goal],
         })
     }

@@ -2,6 +2,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::foreign::Described;
+
 /// Settings of a resource manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -36,6 +38,8 @@ pub struct Config {
     pub most_retries: usize,
     /// The time between them and the next ones.
     pub retry_interval: Duration,
+    /// What is known of programs that do not ask.
+    pub described: Described,
 }
 
 impl Default for Config {
@@ -55,6 +59,7 @@ impl Default for Config {
             inspection: Duration::from_millis(250),
             most_retries: 64,
             retry_interval: Duration::from_millis(20),
+            described: Described::default(),
         }
     }
 }

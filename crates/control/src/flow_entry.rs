@@ -11,7 +11,7 @@ use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
 use wire::admission::Socket;
 
-use crate::fabric::{IPV4, OF_FLOW, UDP, cookie};
+use crate::fabric::{IPV4, OF_AGGREGATE, OF_FLOW, UDP, cookie};
 
 /// A way out of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,10 +58,33 @@ pub(crate) struct FlowEntry {
     pub(crate) group: Option<u32>,
     /// The meter that it passes, if there is one.
     pub(crate) meter: Option<u32>,
+    /// The DSCP that its gate gives it, if that is in front of the switch.
+    pub(crate) marked: Option<u8>,
 }
 
 impl FlowEntry {
+    /// Whether it is all UDP between two addresses that is in no other flow.
+    const fn is_aggregate(&self) -> bool {
+        self.source.port == 0 && self.destination.port == 0
+    }
+
+    /// Those of single flows come before those of aggregates, which would match them, too.
+    const fn priority(&self) -> u16 {
+        if self.is_aggregate() { OF_AGGREGATE } else { OF_FLOW }
+    }
+
+    /// An aggregate has no ports, since fragments have none. What exceeds its contract comes by its gate, too, but is not marked.
     fn fields(&self) -> Match {
+        if self.is_aggregate() {
+            let mut fields = alloc::vec![Oxm::in_port(PortNo(self.in_port)), Oxm::eth_type(IPV4)];
+            fields.extend(self.marked.map(Oxm::ip_dscp));
+            fields.extend([
+                Oxm::ip_proto(UDP),
+                Oxm::ipv4_src(self.source.address),
+                Oxm::ipv4_dst(self.destination.address),
+            ]);
+            return Match::of(&fields).unwrap_or_default();
+        }
         Match::of(&[
             Oxm::in_port(PortNo(self.in_port)),
             Oxm::eth_type(IPV4),
@@ -82,7 +105,7 @@ impl FlowEntry {
         };
         let meter = self.meter.map(|meter| Instruction::Meter(MeterId(meter)));
         let instructions = meter.into_iter().chain([Instruction::ApplyActions(actions)]).collect();
-        let mut flow = FlowMod::add(OF_FLOW, self.fields(), instructions);
+        let mut flow = FlowMod::add(self.priority(), self.fields(), instructions);
         flow.cookie = cookie(self.flow);
         Message::FlowMod(flow)
     }
@@ -112,7 +135,7 @@ impl FlowEntry {
 
     /// Takes the entry away, and leaves the group.
     pub(crate) fn delete(&self) -> Message {
-        Message::FlowMod(FlowMod::delete_strict(TableId(0), OF_FLOW, self.fields()))
+        Message::FlowMod(FlowMod::delete_strict(TableId(0), self.priority(), self.fields()))
     }
 
     /// Takes the group away. A switch takes what uses it away, too.

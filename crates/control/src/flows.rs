@@ -62,6 +62,7 @@ impl Network {
                 outputs: outputs.collect(),
                 group: before.group,
                 meter: grant.meter.filter(|_| index == 0),
+                marked: grant.gate.filter(|_| index == 0).map(|(_, contract)| contract.dscp),
             };
             Some((switch, entry))
         };
@@ -86,6 +87,7 @@ impl Network {
             source: grant.source,
             destination: grant.destination,
             contract: grant.contract,
+            aggregate: grant.aggregate,
             goals: grant.ends.iter().map(goal).collect::<Option<_>>()?,
         })
     }
@@ -105,7 +107,7 @@ impl Network {
         };
         let (_, entry) = self.access(wish.from)?;
         let switch = self.links.get(entry).and_then(|link| self.switch_of(link.from))?;
-        Some(Flow {
+        let flow = Flow {
             largest_message: contract.largest_message,
             smallest_message: contract.smallest_message,
             framing: Framing::Rtps { datagram: contract.datagram },
@@ -126,6 +128,10 @@ impl Network {
                 .collect::<Option<_>>()?,
             importance: contract.importance,
             bundle: None,
+        };
+        Some(match &wish.aggregate {
+            Some(aggregate) => aggregate.applied(flow),
+            None => flow,
         })
     }
 

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::foreign::aggregate::Aggregate;
+
 /// A stored grant. Nodes and ports are named, so that it can be told when the network is another one.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Grant {
@@ -17,6 +19,9 @@ pub struct Grant {
     pub destination: ([u8; 4], u16),
     /// The contract that it was admitted with.
     pub contract: StoredContract,
+    /// What goes from host to host, if it is all of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Aggregate>,
     /// Its maximum latency, in nanoseconds.
     pub maximum_latency: u64,
     /// The most time between messages that its readers accept, in nanoseconds; 0 if it does not matter.

@@ -22,6 +22,7 @@ pub mod drain;
 mod fabric;
 mod flow_entry;
 mod flows;
+pub mod foreign;
 pub mod grant;
 mod inspect;
 mod install;

@@ -95,7 +95,7 @@ pub struct PairReport {
     pub offered_separation: u64,
     /// Who yields: those with the smaller number.
     pub importance: u8,
-    /// Where the flow comes from, as `address:port`.
+    /// Where the flow comes from, as `address:port`; `address:*` if it is all UDP between two hosts.
     pub source: String,
     /// Where it goes: to the reader, or to a group whose frames switches copy for several readers.
     pub destination: String,

@@ -16,6 +16,7 @@ use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
 use crate::cabling::Cabling;
 use crate::config::Config;
 use crate::fabric::{Fabric, Reserved};
+use crate::foreign::Foreign;
 use crate::network::{Network, NetworkError};
 use crate::note::Note;
 use crate::operations::{Chore, Operations, Timer};
@@ -34,6 +35,8 @@ pub struct ResourceManager {
     pub(crate) reservations: Reservations,
     pub(crate) requests: Requests,
     pub(crate) operations: Operations,
+    /// Those who do not ask.
+    pub(crate) foreign: Foreign,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
     /// Others in the domain.
@@ -75,6 +78,7 @@ impl ResourceManager {
             reservations: Reservations::new(ledger, network.switches.len()),
             fabric: Fabric::new(network, reserved),
             operations: Operations::default(),
+            foreign: Foreign::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
             cabling: Cabling::default(),

@@ -70,6 +70,7 @@ impl ResourceManager {
                 slack: contract.slack,
                 importance: contract.importance,
             },
+            aggregate: grant.aggregate,
             maximum_latency: latency,
             maximum_separation: separation,
             hops: hops.collect(),
@@ -153,6 +154,7 @@ impl ResourceManager {
                 slack: contract.slack,
                 importance: contract.importance,
             },
+            aggregate: stored.aggregate,
             goals: ends.iter().map(goal).collect::<Option<_>>()?,
         };
         let flow = self.fabric.network().flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;

@@ -91,5 +91,5 @@ impl ResourceManager {
 
 /// Whether it is in force, and no tree.
 fn is_single(grant: &Granted) -> bool {
-    grant.is_held() && !grant.is_tree()
+    grant.is_held() && !grant.is_tree() && grant.aggregate.is_none()
 }

@@ -156,5 +156,8 @@ pub(crate) fn digits(guid: Guid) -> String {
 }
 
 fn place(socket: Socket) -> String {
-    format!("{}:{}", dotted(socket.address), socket.port)
+    match socket.port {
+        0 => format!("{}:*", dotted(socket.address)),
+        port => format!("{}:{port}", dotted(socket.address)),
+    }
 }

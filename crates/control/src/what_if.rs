@@ -126,6 +126,7 @@ impl ResourceManager {
             source: Socket::default(),
             destination: Socket::default(),
             contract: *contract,
+            aggregate: None,
             goals: alloc::vec![goal],
         })
     }

@@ -62,6 +62,8 @@ pub(crate) struct Daemon<'d> {
     pub(crate) agents: BTreeMap<u64, Agent>,
     pub(crate) orders: BTreeMap<Token, (u64, GateOrder)>,
     pub(crate) elsewhere: Elsewhere,
+    /// Whether a flow file describes programs that do not ask.
+    pub(crate) describes: bool,
     /// Lists of contracts that were asked for, and of which switch.
     pub(crate) readings: BTreeMap<Token, u64>,
     pub(crate) verdicts: Verdicts,
@@ -167,6 +169,7 @@ impl<'d> Daemon<'d> {
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
         let most_of_participant = config.most_requests_of_participant;
+        let describes = !config.described.topics.is_empty();
         let mut manager = ResourceManager::new(config, network, epoch)?;
         manager.use_solver(solver::multipliers);
         info!("{}", manager.reserved_status());
@@ -195,6 +198,7 @@ impl<'d> Daemon<'d> {
             agents: agents.collect(),
             orders: BTreeMap::new(),
             elsewhere: Elsewhere::default(),
+            describes,
             readings: BTreeMap::new(),
             verdicts: Verdicts::new(most_verdicts),
             answers: VecDeque::new(),
@@ -240,6 +244,9 @@ impl<'d> Daemon<'d> {
             self.look_at = now.saturating_add(LOOK_FOR_PARTICIPANTS);
             self.journal.participants(&self.participant.get_discovered_participants(), &self.manager);
             self.journal.time_passes(self.verdicts.waiting());
+            if self.describes {
+                self.manager.discovered(now, crate::foreign::endpoints(self.participant));
+            }
             for pair in self.elsewhere.take_lost(now) {
                 self.manager.withdraw(now, pair);
             }

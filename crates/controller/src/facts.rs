@@ -35,6 +35,7 @@ impl Discovered {
             maximum_latency: announced(reader)
                 .and_then(|reader| reader.requested_assurance)
                 .map(|requested| requested.maximum_latency),
+            aggregate: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod daemon;
 mod discover;
 mod elsewhere;
 mod facts;
+mod foreign;
 mod gates;
 mod journal;
 mod lead;
@@ -36,6 +37,7 @@ use control::network::{Network, NetworkError};
 use dds::DomainParticipant;
 
 pub use discover::discover;
+pub use foreign::described;
 pub use proposal::proposal;
 pub use topology::network;
 

@@ -62,6 +62,11 @@ fn network_files() {
 }
 
 #[test]
+fn flow_files() {
+    withstands(&targets::FLOW_FILE, "fuzz.stateless_executions", 3);
+}
+
+#[test]
 fn questions_of_operators() {
     withstands(&targets::WEB_QUESTION, "fuzz.stateless_executions", 1);
 }

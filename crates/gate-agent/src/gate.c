@@ -12,7 +12,8 @@
 #define SHORTEST_FRAME 60
 #define AROUND 24 // check sequence, preamble, gap
 
-// Addresses and ports in network order; 0 stands for any source port or any destination address.
+// Addresses and ports in network order; 0 stands for any source port or any destination address. With two addresses and no ports it is all
+// UDP between them that has no other contract, fragments included.
 struct key {
   __u32 ifindex, source, destination;
   __u16 source_port, destination_port;
@@ -144,6 +145,13 @@ static __always_inline int limited(__u32 ifindex, __u64 now) {
   return over;
 }
 
+// The contract for all UDP between two addresses, if there is one; the key becomes that. It is the only one that fragments may have.
+static __always_inline struct contract *between(struct key *key) {
+  key->source_port = 0;
+  key->destination_port = 0;
+  return bpf_map_lookup_elem(&contracts, key);
+}
+
 // The contract of a flow; the key becomes the one under which it is.
 static __always_inline struct contract *find(struct key *key) {
   __u16 source_port = key->source_port;
@@ -155,6 +163,7 @@ static __always_inline struct contract *find(struct key *key) {
   if (contract)
     return contract;
   key->source_port = source_port;
+  __u32 source = key->source, destination = key->destination;
   key->destination = 0;
   contract = bpf_map_lookup_elem(&contracts, key);
   if (contract)
@@ -165,24 +174,28 @@ static __always_inline struct contract *find(struct key *key) {
     return contract;
   // The ports of discovery, RTPS 2.5, 9.6.2.3: all that goes to those of one domain shares a contract.
   __u32 port = bpf_ntohs(key->destination_port);
-  if (port < 7400)
-    return 0;
-  __u32 offset = (port - 7400) % 250;
-  if (offset != 0 && (offset < 10 || offset % 2 != 0))
-    return 0;
-  key->source = 0;
-  key->destination_port = bpf_htons(port - offset);
-  return bpf_map_lookup_elem(&contracts, key);
+  __u32 offset = port < 7400 ? 1 : (port - 7400) % 250;
+  if (offset == 0 || (offset >= 10 && offset % 2 == 0)) {
+    key->source = 0;
+    key->destination_port = bpf_htons(port - offset);
+    contract = bpf_map_lookup_elem(&contracts, key);
+    if (contract)
+      return contract;
+  }
+  key->source = source;
+  key->destination = destination;
+  return between(key);
 }
 
 // What nobody admitted goes on in the lowest class, if the limit of its port lets it.
-static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count, __u64 now) {
+static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count, __u64 now, int fragment) {
   if (limited(ifindex, now)) {
     count->limited++;
     return XDP_DROP;
   }
   set_tos(ip, 0);
   count->best_effort++;
+  count->fragments += fragment;
   return XDP_PASS;
 }
 
@@ -241,26 +254,24 @@ int gate(struct xdp_md *ctx) {
     count->broken++;
     return XDP_DROP;
   }
-  // No fragment is part of a promise, not even the first one, which has the ports: all of a datagram is best effort.
-  if (ip->frag_off & bpf_htons(0x3fff)) {
-    int verdict = unadmitted(ifindex, ip, count, now);
-    if (verdict == XDP_PASS)
-      count->fragments++;
-    return verdict;
-  }
   struct udphdr *udp = (void *)ip + ip->ihl * 4;
   struct key key = {.ifindex = ifindex, .source = ip->saddr, .destination = ip->daddr};
   struct contract *contract = 0;
   struct state *state = 0;
-  if (ip->protocol == 17 && (void *)(udp + 1) <= end) {
+  int fragment = (ip->frag_off & bpf_htons(0x3fff)) != 0;
+  if (fragment) {
+    // Only the first one has ports. So that all of a datagram goes the same way, they have a contract by their addresses or none.
+    if (ip->protocol == 17)
+      contract = between(&key);
+  } else if (ip->protocol == 17 && (void *)(udp + 1) <= end) {
     key.source_port = udp->source;
     key.destination_port = udp->dest;
     contract = find(&key);
-    if (contract)
-      state = bpf_map_lookup_elem(&states, &key);
   }
+  if (contract)
+    state = bpf_map_lookup_elem(&states, &key);
   if (!contract || !state)
-    return unadmitted(ifindex, ip, count, now);
+    return unadmitted(ifindex, ip, count, now, fragment);
 
   __u64 number, gap;
   __u64 used = contract->tolerance + contract->window; // of the time between two messages
@@ -349,7 +360,7 @@ int gate(struct xdp_md *ctx) {
     }
   }
   if (verdict == EXCESS)
-    return unadmitted(ifindex, ip, count, now);
+    return unadmitted(ifindex, ip, count, now, fragment);
   if (verdict > MORE)
     return XDP_DROP;
   set_tos(ip, contract->tos);

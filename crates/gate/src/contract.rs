@@ -55,7 +55,8 @@ pub struct Key {
     pub source_port: u16,
     /// Where it goes; 0.0.0.0 is anywhere, and all that match are one flow.
     pub destination: Ipv4Addr,
-    /// The port that it goes to.
+    /// The port that it goes to. If both ports are 0 and no address is 0.0.0.0, it is all UDP between the addresses that has no other contract,
+    /// fragments included: see [`Key::between`].
     pub destination_port: u16,
 }
 
@@ -81,7 +82,8 @@ pub enum ContractError {
     Dscp,
     /// A bucket with a tolerance or a window.
     Bucket,
-    /// A key without an address that it comes from, or without a port that it goes to, which is not that of a domain's metatraffic.
+    /// A key without an address that it comes from, or without a port that it goes to, which is neither that of a domain's metatraffic nor
+    /// that of all UDP between two addresses.
     Key,
 }
 
@@ -151,13 +153,29 @@ impl Contract {
 }
 
 impl Key {
-    /// Checks that it names a flow, or the metatraffic of a domain ([`Self::metatraffic`]).
+    /// The key of all UDP from one address to another that has no other contract, whatever its ports: also of fragments of IPv4, of which only
+    /// the first one of a datagram has ports.
+    pub const fn between(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+        Self { source, source_port: 0, destination, destination_port: 0 }
+    }
+
+    /// Whether it is such a key.
+    pub const fn is_between(&self) -> bool {
+        let ports = self.source_port == 0 && self.destination_port == 0;
+        ports && !self.source.is_unspecified() && !self.destination.is_unspecified()
+    }
+
+    /// Checks that it names a flow, all UDP between two addresses, or the metatraffic of a domain ([`Self::metatraffic`]).
     ///
     /// # Errors
     /// [`ContractError::Key`].
     pub fn check(&self) -> Result<(), ContractError> {
         let names_flow = !self.source.is_unspecified() && self.destination_port != 0;
-        if names_flow || self.domain().is_some() { Ok(()) } else { Err(ContractError::Key) }
+        if names_flow || self.is_between() || self.domain().is_some() {
+            Ok(())
+        } else {
+            Err(ContractError::Key)
+        }
     }
 }
 
@@ -165,6 +183,9 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(domain) = self.domain() {
             return write!(f, "metatraffic of domain {domain}");
+        }
+        if self.is_between() {
+            return write!(f, "all UDP from {} to {}", self.source, self.destination);
         }
         match self.source_port {
             0 => write!(f, "{}:* to ", self.source)?,
@@ -265,6 +286,16 @@ mod tests {
         };
         assert_eq!((key.check(), key.to_string()), (Ok(()), "10.0.0.1:* to *:7400".to_string()));
         assert_eq!(Key { destination_port: 0, ..key }.check(), Err(ContractError::Key));
+        let between = Key::between(key.source, Ipv4Addr::new(10, 0, 0, 2));
+        let words = "all UDP from 10.0.0.1 to 10.0.0.2".to_string();
+        assert_eq!((between.check(), between.to_string()), (Ok(()), words));
+        for part in [
+            Key { source: Ipv4Addr::UNSPECIFIED, ..between },
+            Key { destination: Ipv4Addr::UNSPECIFIED, ..between },
+            Key { source_port: 9, ..between },
+        ] {
+            assert_eq!((part.check(), part.is_between()), (Err(ContractError::Key), false));
+        }
         let anybody = Key { source: Ipv4Addr::UNSPECIFIED, destination_port: 7_401, ..key };
         assert_eq!(anybody.check(), Err(ContractError::Key));
     }

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, Key};
 
-/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no epochs.
+/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no epochs, and
+/// no contracts for all UDP between two addresses.
 pub const VERSION: u32 = 3;
 /// The most octets of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;

@@ -58,6 +58,7 @@ fn agents_of_another_version_are_refused() {
     assert_eq!(read(&format!(r#"{{"answer":"version","version":{VERSION}}}"#)), Ok(()));
     let old = r#"{"answer":"refused","reason":"malformed","what":"unknown variant `version`"}"#;
     assert!(read(old).unwrap_err().contains("speaks version 1, and this program 3: start the agent"));
+    assert!(read(r#"{"answer":"version","version":2}"#).unwrap_err().contains("speaks version 2"));
     assert!(read(r#"{"answer":"version","version":9}"#).unwrap_err().contains("speaks version 9"));
     let full = Answer::Refused { reason: Refusal::Full, what: "there are 8 clients already".to_owned() };
     assert!(check_version(&full).unwrap_err().contains("8 clients"));

@@ -103,6 +103,16 @@ impl Bundle {
 /// its messages take less.
 /// `None` if there is no flow, one is a bundle itself or goes another way, or numbers do not fit.
 pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
+    together(flows, port, true)
+}
+
+/// The same where nothing is known of how the flows stand to each other, not even that they stay in step if they begin so: what comes
+/// is always that of a token bucket.
+pub fn unrelated(flows: &[Flow], port: &Port) -> Option<Flow> {
+    together(flows, port, false)
+}
+
+fn together(flows: &[Flow], port: &Port, keep_step: bool) -> Option<Flow> {
     let first = flows.first()?;
     if flows.iter().any(|flow| flow.bundle.is_some() || flow.tree != first.tree) {
         return None;
@@ -134,7 +144,8 @@ pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
         };
         subscriber.limit = flows.iter().filter_map(same).min().unwrap_or(subscriber.limit);
     }
-    let in_step = flows.iter().zip(&spreads).all(|it| (it.0.separation, *it.1) == (first.separation, spread));
+    let same = |(flow, late): (&Flow, &u64)| (flow.separation, *late) == (first.separation, spread);
+    let in_step = keep_step && flows.iter().zip(&spreads).all(same);
     sum.apart = (!in_step).then_some(apart);
     // Together they are the spread of the latest flow.
     (flow.jitter, flow.emission) = (spread.checked_sub(emission)?, emission);

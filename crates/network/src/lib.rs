@@ -2,7 +2,7 @@
 //!
 //! [`Network::open`] reads a file, and [`Network`] says what is in it, with everything filled in that the file leaves out. A file is
 //! read in full before anything is made of it, and a wrong one is told with its line and column ([`Problem`]). `docs/plan.md` says what
-//! files look like. What becomes of the flows is not decided here.
+//! files look like. [`FlowFile`] reads what is known of programs that do not ask. What becomes of the flows is not decided here.
 #![forbid(unsafe_code)]
 
 mod change;
@@ -10,6 +10,7 @@ mod check;
 mod description;
 mod document;
 mod file;
+mod flow_file;
 mod hosts;
 mod links;
 mod losses;
@@ -23,6 +24,7 @@ pub use change::{Change, Removed};
 pub use check::{check_models, check_network};
 pub use description::{End, Host, Link, Other, Switch};
 pub use file::load;
+pub use flow_file::{FileLatency, FileOverhead, FileTopic, FlowFile};
 pub use hosts::default_ring;
 pub use losses::Losses;
 pub use network::{Asked, HOST_BUFFER, Network};

@@ -16,12 +16,28 @@ struct Pair<'a> {
 }
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
-    pairs(scene).filter_map(|pair| pair.finding(scene)).collect()
+    let asking = pairs(scene).filter_map(|pair| pair.finding(scene));
+    asking.chain(others(scene).filter_map(|pair| pair.not_promised(scene))).collect()
 }
 
 /// A line about each pair that is admitted.
 pub(super) fn summary(scene: &Scene) -> Vec<String> {
-    pairs(scene).filter_map(|pair| pair.admitted(scene)).collect()
+    let asking = pairs(scene).filter_map(|pair| pair.admitted(scene));
+    asking.chain(others(scene).filter_map(|pair| pair.promised(scene))).collect()
+}
+
+/// Pairs that do not ask, of which a resource manager knows by its flow file.
+fn others(scene: &Scene) -> impl Iterator<Item = Pair<'_>> {
+    let endpoint = |guid: Guid| scene.endpoints.iter().find(|endpoint| endpoint.guid == guid);
+    let mut said: Vec<(Guid, Guid)> = scene.admission.verdicts.iter().map(|(_, said)| said.pair()).collect();
+    said.sort_unstable();
+    said.dedup();
+    let known = said.into_iter().filter_map(move |(writer, reader)| {
+        Some(Pair { writer: endpoint(writer)?, reader: endpoint(reader)? })
+    });
+    let known = known
+        .filter(|pair| pair.writer.offered_assurance.is_none() || pair.reader.requested_assurance.is_none());
+    known.filter(|pair| scene.is_asked(&pair.writer.topic_name)).take(MAX_PAIRS)
 }
 
 fn pairs(scene: &Scene) -> impl Iterator<Item = Pair<'_>> {
@@ -57,6 +73,38 @@ impl Pair<'_> {
         let mut all = all.map(|(_, verdict)| verdict).filter(|verdict| verdict.pair() == self.names());
         // Of one manager the last one counts.
         all.rfind(|verdict| verdict.serial == request.serial)
+    }
+
+    /// What a resource manager has said last of a pair that does not ask.
+    fn said<'a>(&self, scene: &'a Scene) -> Option<&'a Verdict> {
+        scene
+            .admission
+            .verdicts
+            .iter()
+            .map(|(_, verdict)| verdict)
+            .rfind(|verdict| verdict.pair() == self.names())
+    }
+
+    /// Of a pair that does not ask: what it is promised.
+    fn promised(&self, scene: &Scene) -> Option<String> {
+        let verdict = self.said(scene).filter(|verdict| verdict.state == State::Admitted)?;
+        let bound = decided(verdict.state, Some(duration(verdict.bound)), "");
+        Some(format!("{}: {bound}, by the flow file of the resource manager", self.told(scene)))
+    }
+
+    /// Of a pair that does not ask: why it is promised nothing, although the manager's flow file would have it.
+    fn not_promised(&self, scene: &Scene) -> Option<Finding> {
+        let verdict = self.said(scene).filter(|verdict| verdict.state != State::Admitted)?;
+        let why = match verdict.state {
+            State::Pending => format!("a resource manager is at it: {}", verdict.reason),
+            state => decided(state, None, &verdict.reason),
+        };
+        let what = format!(
+            "{}: described in the flow file of the resource manager, and promised nothing: {why}",
+            self.told(scene)
+        );
+        let todo = "Put right what the reason names; docs/grm.md lists what a flow file says.".to_owned();
+        Some(Finding::note(About::Assurance, what, todo))
     }
 
     /// Why there is no verdict.

@@ -6,6 +6,7 @@ use wire::admission::{
     VERDICT_TYPE, Verdict,
 };
 
+use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix};
 
 use crate::exit::Failure;
@@ -19,10 +20,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Reads them, as soon as somebody asks for a latency.
+    /// Reads them, as soon as a reader asks for a latency, or a resource manager is there.
     pub(super) fn begin(participant: &DomainParticipant) -> Result<Option<Self>, Failure> {
         let endpoints = participant.get_discovered_endpoints();
-        if endpoints.iter().all(|data| data.requested_assurance.is_none()) {
+        let decides = |data: &EndpointData| {
+            let tells = data.topic_name == VERDICT_TOPIC && data.guid.entity_id.is_writer();
+            data.requested_assurance.is_some() || tells
+        };
+        if !endpoints.iter().any(|data| decides(data)) {
             return Ok(None);
         }
         Ok(Some(Self {

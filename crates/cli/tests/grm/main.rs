@@ -4,6 +4,7 @@
 
 mod browser;
 mod discover;
+mod foreign;
 mod lead;
 mod managers;
 mod meters;
@@ -113,13 +114,13 @@ fn a_manager_that_is_killed_comes_back_and_takes_over_what_it_has_promised() {
 }
 
 /// Three times what the display's link carries, from a host of its own, until this is dropped.
-struct Flood {
+pub(crate) struct Flood {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Flood {
-    fn new(ward: &Ward) -> Self {
+    pub(crate) fn new(ward: &Ward) -> Self {
         let socket = ward.lab.on("stranger", || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
         let to = (ward.lab.host_address("display").unwrap(), 9);
         let stop = Arc::new(AtomicBool::new(false));

@@ -100,6 +100,15 @@ impl Ward {
         Self::told(text, &[])
     }
 
+    /// The same with a flow file.
+    pub(crate) fn described(text: &str, flows: &str) -> Self {
+        let folder = Folder::new();
+        folder.file("ward.toml", text);
+        folder.file("flows.toml", flows);
+        let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
+        Self::with(lab, folder, None, &[])
+    }
+
     /// The same with more arguments for the manager.
     pub(crate) fn told(text: &str, arguments: &'static [&'static str]) -> Self {
         let folder = Folder::new();
@@ -157,6 +166,10 @@ impl Ward {
         let mut command = self.lab.command(host, env!("CARGO_BIN_EXE_punctual")).unwrap();
         command.arg("grm").arg(self.folder.0.join("ward.toml"));
         command.args(["--interface", "eth0", "--store"]).arg(self.folder.0.join(store));
+        let flows = self.folder.0.join("flows.toml");
+        if flows.exists() {
+            command.arg("--flows").arg(flows);
+        }
         if let Some(keys) = &self.keys {
             command.arg("--keys").arg(keys);
         }

@@ -151,3 +151,30 @@ fn a_pair_that_is_admitted_is_told_with_what_was_measured() {
     let line = summary(&scene).pop().unwrap();
     assert!(line.ends_with("admitted within 1.25 ms: 100 samples, 1 late, 0 lost, worst 1.5 ms"), "{line}");
 }
+
+/// A pair of programs that do not ask, which a resource manager knows from its flow file.
+#[test]
+fn what_a_flow_file_brings_to_those_who_do_not_ask() {
+    let mut stage = Stage::new();
+    let writer = stage.writer("Readings", "Reading", PublisherQos::default(), DataWriterQos::default());
+    let reader = stage.reader("Readings", "Reading", SubscriberQos::default(), DataReaderQos::default());
+    let mut scene = stage.scene(None);
+    assert_eq!(told(&scene), "");
+    let (writer, reader) = (writer.guid().unwrap().to_bytes(), reader.guid().unwrap().to_bytes());
+    let verdict = Verdict { writer, reader, state: State::Admitted, bound: 4_000_000, ..Verdict::default() };
+    scene.admission.verdicts = vec![(MANAGER, verdict.clone())];
+    assert_eq!(told(&scene), "");
+    let lines = summary(&scene);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with(ENDS) && line.contains("4 ms") && line.contains("flow file")),
+        "{lines:?}"
+    );
+    let reason = "topic \"b\" goes from camera to display by the same way and is not described".to_owned();
+    scene.admission.verdicts = vec![(MANAGER, Verdict { state: State::Refused, reason, ..verdict })];
+    let text = told(&scene);
+    assert!(text.starts_with(&format!("- {ENDS}: described in the flow file")), "{text}");
+    assert!(text.contains("\"b\" goes from camera to display by the same way"), "{text}");
+    assert!(!summary(&scene).iter().any(|line| line.contains("flow file")));
+}

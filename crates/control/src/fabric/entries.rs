@@ -7,6 +7,7 @@
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 48, if there is a reserved class | the same |
 //! | 0 | 60,000 | an admitted flow: port, addresses, UDP ports | meter, DSCP of its level, out; where it forks a group does that for each port |
+//! | 0 | 59,000 | an aggregate: port, addresses, UDP; at its first switch the DSCP that its gate gives | DSCP of its level, out |
 //! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
 //! | 0 | 400 | from a host behind a gate that is in order, IPv4 with DSCP 48, if there is a reserved class | table 1 |
 //! | 0 | 300 | ARP of a host | a copy to the manager, table 1 |
@@ -60,6 +61,8 @@ const IPV6: u16 = 0x86dd;
 pub(crate) const UDP: u8 = 17;
 /// The priority of admitted flows.
 pub(crate) const OF_FLOW: u16 = 60_000;
+/// And that of aggregates, which have what is left between two hosts.
+pub(crate) const OF_AGGREGATE: u16 = 59_000;
 
 /// The mark of an admitted flow's entries.
 pub(crate) const fn cookie(flow: u64) -> u64 {

@@ -35,7 +35,7 @@ use crate::requests::Wish;
 
 use binding::{Claims, PacketMeter};
 
-pub(crate) use entries::{ARP, FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
+pub(crate) use entries::{ARP, FLOOD, IPV4, OF_AGGREGATE, OF_FLOW, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;

@@ -8,6 +8,7 @@ use wire::admission::{Measured, Request, State, Verdict};
 use super::displaces::Displaces;
 use super::{Obstacle, dotted};
 use crate::action::{Facts, Pair};
+use crate::foreign::aggregate::Aggregate;
 
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +87,11 @@ impl Asked {
         self.verdict.state == State::Admitted
     }
 
+    /// All that goes from host to host, if it asks for a part of that.
+    pub(crate) fn aggregate(&self) -> Option<Aggregate> {
+        self.facts.aggregate.as_ref()?.as_ref().ok().copied()
+    }
+
     /// Where it stands among those that want the same.
     pub(crate) const fn turn(&self, pair: Pair) -> Turn {
         (Reverse(self.request.contract.importance), self.age, pair)
@@ -96,6 +102,9 @@ impl Asked {
         let wrong = |reason: &str| Err(Obstacle::Wrong(reason.into()));
         let (request, facts) = (&self.request, &self.facts);
         let contract = request.contract;
+        if let Some(Err(why)) = &facts.aggregate {
+            return Err(Obstacle::Wrong(why.clone()));
+        }
         if facts.contract.is_some_and(|announced| announced != contract) {
             return wrong("the request is not about what the writer has announced: ask again");
         }
@@ -113,7 +122,8 @@ impl Asked {
             ("writer", request.source, &facts.writer_addresses),
             ("reader", request.destination, &facts.reader_addresses),
         ] {
-            if socket.port == 0 || socket.address == [0; 4] {
+            let no_port = socket.port == 0 && facts.aggregate.is_none();
+            if no_port || socket.address == [0; 4] {
                 return Err(Obstacle::Wrong(format!("the request has no address and port of the {what}")));
             }
             if !known.is_empty() && !known.contains(&socket.address) {

@@ -6,6 +6,7 @@ use openflow::words::MacAddress;
 use wire::admission::{Contract, Socket};
 
 use crate::action::Pair;
+use crate::foreign::aggregate::Aggregate;
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub(crate) struct Wish {
     pub(crate) source: Socket,
     pub(crate) destination: Socket,
     pub(crate) contract: Contract,
+    /// What goes from host to host, if the flow is all of that.
+    pub(crate) aggregate: Option<Aggregate>,
     /// One, but for trees.
     pub(crate) goals: Vec<Goal>,
 }

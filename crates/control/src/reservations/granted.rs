@@ -12,6 +12,7 @@ use wire::admission::{Contract, Socket};
 
 use crate::action::{GateKey, Pair};
 use crate::fabric::Site;
+use crate::foreign::aggregate::Aggregate;
 use crate::requests::{Goal, Wish};
 
 /// How far a grant is.
@@ -75,6 +76,8 @@ pub(crate) struct Granted {
     pub(crate) destination: Socket,
     pub(crate) writer: Guid,
     pub(crate) contract: Contract,
+    /// What goes from host to host, if it is all of that.
+    pub(crate) aggregate: Option<Aggregate>,
     pub(crate) pairs: BTreeSet<Pair>,
     /// The end of each pair that it serves or has served, by its index.
     pub(crate) at: BTreeMap<Pair, usize>,
@@ -198,7 +201,7 @@ pub(crate) fn covers(new: &Granted, old: &Granted) -> bool {
         (None, None) => true,
         _ => false,
     };
-    contract && gate && new.meter.is_none()
+    contract && gate && new.meter.is_none() && new.aggregate == old.aggregate
 }
 
 /// Whether what an end of a flow is promised is enough for a wish.

@@ -14,6 +14,7 @@ use openflow::words::MeterId;
 
 use super::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 use crate::action::{GateKey, Pair};
+use crate::foreign::aggregate::bucket;
 use crate::network::Network;
 use crate::requests::Wish;
 
@@ -81,6 +82,21 @@ impl Reservations {
                 contract.check().map_err(|error| error.to_string())?;
                 gate = Some((key, contract));
             }
+            Enforcement::Meter(limits) if wish.aggregate.is_some() => {
+                let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
+                let flow = gate::Key::between(wish.source.address.into(), wish.destination.address.into());
+                let (octets, separation) = bucket(limits.burst, limits.rate).ok_or_else(numbers)?;
+                let contract = gate::Contract {
+                    kind: gate::Kind::Bucket,
+                    octets,
+                    separation,
+                    tolerance: 0,
+                    window: 0,
+                    dscp: dscp(first.level),
+                };
+                contract.check().map_err(|error| error.to_string())?;
+                gate = Some((GateKey { port: back.number, flow }, contract));
+            }
             Enforcement::Meter(_) => {
                 let switch = network.first_switch(&hops).ok_or_else(numbers)?;
                 meter = self.numbers.free_meter(switch);
@@ -103,6 +119,7 @@ impl Reservations {
             destination: wish.destination,
             writer: wish.pair.0,
             contract: wish.contract,
+            aggregate: wish.aggregate,
             pairs: at.keys().copied().collect(),
             at,
             ends: ends.collect(),

@@ -10,6 +10,8 @@ mod counts;
 mod doing;
 mod drain;
 mod faults;
+mod foreign;
+mod foreign_seeds;
 mod holds;
 mod hostile;
 mod judge;

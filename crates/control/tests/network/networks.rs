@@ -36,6 +36,13 @@ pub(crate) const fn meters(counts: Counts) -> Guard {
     Guard::Meters { count: Some(1_000), rate_step: 1_000, burst_step: 1_000, counts }
 }
 
+/// The same network with hosts that send all they have in one queue, with nothing else in it.
+pub(crate) fn with_one_queue(mut network: Network) -> Network {
+    let hosts = network.hosts.len();
+    network.links.iter_mut().filter(|link| link.from < hosts).for_each(|link| link.port.queues = 1);
+    network
+}
+
 /// Hosts at switches, and cables between switches. `hosts` says for each host at which switch it is.
 pub(crate) fn network(
     model: &SwitchModel,

@@ -9,6 +9,7 @@ use wire::{Guid, GuidPrefix};
 
 use crate::counts::{Counts, Fault};
 use crate::doing::{Mutant, Next};
+use crate::foreign_seeds::Foreign;
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
 use crate::world::{Pair, World, guid, request};
@@ -32,9 +33,16 @@ pub(crate) struct Play {
     pub(crate) movers: BTreeSet<usize>,
     /// Participants that have crashed and have not been missed yet.
     pub(crate) ghosts: BTreeSet<GuidPrefix>,
+    /// Programs that do not ask, if there are any.
+    pub(crate) foreign: Option<Foreign>,
 }
 
-fn some_network(random: &mut Random, is_crowd: bool) -> Network {
+/// Whether a request was made for those who do not ask.
+pub(crate) const fn is_foreign(request: &Request) -> bool {
+    request.source.port == 0
+}
+
+pub(crate) fn some_network(random: &mut Random, is_crowd: bool) -> Network {
     let switches = 1 + random.below(5);
     let hosts: Vec<usize> =
         (0..2 + random.below(5) + usize::from(is_crowd)).map(|_| random.below(switches)).collect();
@@ -88,7 +96,13 @@ impl Play {
             lives: BTreeMap::new(),
             movers: BTreeSet::new(),
             ghosts: BTreeSet::new(),
+            foreign: None,
         }
+    }
+
+    /// The pairs that ask.
+    fn own_pairs(&self) -> Vec<Pair> {
+        self.asked.iter().filter(|(_, (asked, _, _))| !is_foreign(asked)).map(|(pair, _)| *pair).collect()
     }
 
     /// An endpoint of the participant with a number, as it lives now.
@@ -101,7 +115,7 @@ impl Play {
 
     /// A participant crashes. It is back at once, with another GUID; who it was is missed now or later.
     fn crash(&mut self) {
-        let pairs: Vec<Pair> = self.asked.keys().copied().collect();
+        let pairs = self.own_pairs();
         if pairs.is_empty() {
             return;
         }
@@ -183,9 +197,10 @@ impl Play {
             self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
         }
         // Requests are still there for the new manager.
-        for (asked, _, _) in self.asked.values().cloned().collect::<Vec<_>>() {
-            self.world.ask(asked);
+        for pair in self.own_pairs() {
+            self.world.ask(self.asked[&pair].0.clone());
         }
+        self.find_again();
     }
 
     fn step(&mut self) {
@@ -194,7 +209,7 @@ impl Play {
         match self.random.below(25) {
             0..=6 => self.some_request(),
             7 | 8 => {
-                let pairs: Vec<Pair> = self.asked.keys().copied().collect();
+                let pairs = self.own_pairs();
                 if !pairs.is_empty() {
                     let pair = *self.random.of(&pairs);
                     self.asked.remove(&pair);
@@ -348,18 +363,24 @@ impl Play {
 
 /// Plays one seed: what has happened in it.
 pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
-    let mut play = Play::new(seed);
+    played_out(&mut Play::new(seed), mutant)
+}
+
+/// Plays what is set up to its end.
+pub(crate) fn played_out(play: &mut Play, mutant: Option<Mutant>) -> Counts {
     if let Some(mutant) = mutant {
         play.world.spoil(mutant);
     }
     play.world.connect_all();
     play.world.greet();
     for _ in 0..STEPS {
+        play.find_some();
         play.step();
     }
     play.quiet();
     play.nobody_starves();
     // Nobody wants anything any more: nothing is left.
+    play.find_none();
     for pair in play.asked.keys().copied().collect::<Vec<_>>() {
         play.asked.remove(&pair);
         play.world.withdraw(pair);
@@ -367,7 +388,7 @@ pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
     play.world.pass(Duration::from_secs(20));
     play.quiet();
     assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
-    play.world.counts
+    std::mem::take(&mut play.world.counts)
 }
 
 /// One seed again: `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network seeds -- --nocapture`.

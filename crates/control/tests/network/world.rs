@@ -6,6 +6,7 @@ use std::time::Duration;
 use control::ResourceManager;
 use control::action::{Facts, GateKey, StoreChange, SwitchReport, Token};
 use control::config::Config;
+use control::foreign::Endpoint;
 use control::grant::Grant;
 use control::network::Network;
 use openflow::multipart::{GroupFeatures, MeterFeatures};
@@ -331,6 +332,12 @@ impl World {
         self.collect();
     }
 
+    /// These are the endpoints that do not ask by themselves.
+    pub(crate) fn find(&mut self, endpoints: &[Endpoint]) {
+        self.manager.discovered(self.now, endpoints.to_vec());
+        self.collect();
+    }
+
     pub(crate) fn withdraw(&mut self, pair: Pair) {
         self.manager.withdraw(self.now, pair);
         self.collect();
@@ -357,6 +364,17 @@ impl World {
         let domain = gate::metatraffic::domain_of(packet.ports.1).filter(|_| packet.protocol == 17);
         let flow = domain.and_then(gate::Key::metatraffic);
         let contract = flow.and_then(|flow| self.gates[switch].get(&GateKey { port, flow }));
+        // Flows of their own are left to the switch.
+        let flow = gate::Key {
+            source: packet.source.into(),
+            source_port: packet.ports.0,
+            destination: packet.destination.into(),
+            destination_port: packet.ports.1,
+        };
+        let is_single = self.gates[switch].contains_key(&GateKey { port, flow }) && !flow.is_between();
+        let all = GateKey { port, flow: gate::Key::between(flow.source, flow.destination) };
+        let all = self.gates[switch].get(&all).filter(|_| packet.protocol == 17 && !is_single);
+        let contract = contract.or(all);
         let dscp = match contract {
             Some(contract) => contract.dscp,
             None if packet.dscp == gate::class::CONTROL => gate::class::BEST_EFFORT,

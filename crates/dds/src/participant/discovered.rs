@@ -151,6 +151,11 @@ impl DomainParticipant {
         strangers.map(|(from, data)| (from, data.clone())).collect()
     }
 
+    /// Where its own writers and readers are reached by unicast, as it announces that.
+    pub fn get_unicast_locators(&self) -> Vec<wire::Locator> {
+        self.node().lock_discovery().config().default_unicast.clone()
+    }
+
     /// All writers and readers that are known and not ignored, those of this participant too.
     pub fn get_discovered_endpoints(&self) -> Vec<Arc<EndpointData>> {
         let discovery = self.node().lock_discovery();

@@ -23,7 +23,7 @@ pub use admission::{admission_sample, gate_line};
 pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use dynamic::idl_text;
-pub use files::{network_file, switch_models};
+pub use files::{flow_file, network_file, switch_models};
 pub use lldp_frame::lldp_frame;
 pub use messages::rtps_message;
 pub use operators::web_question;
@@ -118,6 +118,17 @@ pub const NETWORK_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: files::networks,
     session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Flow files, for `grm`.
+pub const FLOW_FILE: Target = Target {
+    name: "flow_file",
+    structure: Structure::Plain,
+    seeds: files::flows,
+    session: || Box::new(flow_file),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -346,7 +357,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 23] = [
+pub const ALL: [Target; 24] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -354,6 +365,7 @@ pub const ALL: [Target; 23] = [
     PARTICIPANT_STRANGER,
     READER_CACHE,
     NETWORK_FILE,
+    FLOW_FILE,
     SWITCH_MODELS,
     SETTINGS_FILE,
     SETTINGS_TOML,

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use gate::contract::wire_octets;
 use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
 use gate::{Contract, Gate, Key, Kind, class};
 use gate_agent::{Program, compile, mount_pins};
@@ -147,6 +148,49 @@ fn what_nobody_admitted_is_limited_at_its_port() {
         ask(&lab, &Request::Limit { port: 9, frames: 100 }),
         Answer::Refused { reason: Refusal::Port, .. }
     ));
+}
+
+/// All UDP between two hosts may have a contract: then fragments are counted by it and marked as the rest, and what exceeds it arrives unmarked.
+#[test]
+fn fragments_between_two_hosts_have_the_contract_of_all_their_udp() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    greet(&lab, "a", "c");
+    let single = key(&lab, "a", 6_000, "c", 5_000);
+    let all = Key::between(single.source, single.destination);
+    let dscp = class::of_level(2).unwrap();
+    // Ten datagrams of 4,000 bytes: two full frames and a last one each.
+    let datagram = 2 * 1_538 + wire_octets(14 + 20 + 4_008 - 2 * 1_480);
+    let (separation, octets) = (3_600_000_000_000, 10 * datagram);
+    let contract = Contract { kind: Kind::Bucket, octets, separation, tolerance: 0, window: 0, dscp };
+    assert_eq!(
+        ask(&lab, &Request::Set { port: 1, key: all, contract }),
+        Answer::Set { port: 1, key: all, contract }
+    );
+    // A flow with a contract of its own does not count, nor do its fragments of datagrams count to that.
+    let contract = Contract { octets: 20_000, ..each_two() };
+    ask(&lab, &Request::Set { port: 1, key: single, contract });
+    let marked = || sent(&lab, 3)[3].1;
+    let (before, others) = (marked(), listed(&lab).0[0].others);
+    let counter = Counter::on(socket(&lab, "c", 5_000, 0));
+    let from = socket(&lab, "a", 6_000, 0);
+    send(&from, address(&lab, "c", 5_000), 4_000, 10, Duration::from_millis(3));
+    assert_eq!((counter.numbers().len(), marked() - before), (10, 30), "all fragments, first and later ones");
+    let of = |wanted: Key| listed(&lab).1.into_iter().find(|state| state.key == wanted).unwrap().counters;
+    assert_eq!((of(all).frames, of(all).excess, of(single).frames), (30, 0, 0));
+    assert_eq!(of(all).octets, u64::from(10 * datagram), "the bucket holds exactly them");
+    // The bucket is empty: what comes now arrives, and is not marked.
+    let counter = Counter::on(socket(&lab, "c", 5_000, 0));
+    send(&from, address(&lab, "c", 5_000), 4_000, 10, Duration::from_millis(3));
+    assert_eq!((counter.numbers().len(), marked() - before), (10, 30));
+    assert_eq!((of(all).frames, of(all).excess), (30, 30));
+    assert_eq!(listed(&lab).0[0].others.fragments - others.fragments, 30);
+    // From elsewhere, or to elsewhere, it is no part of it.
+    for (host, to) in [("b", "c"), ("a", "b")] {
+        greet(&lab, host, to);
+        send(&socket(&lab, host, 6_000, 0), address(&lab, to, 5_000), 4_000, 3, Duration::from_millis(3));
+    }
+    assert_eq!((of(all).frames + of(all).excess, marked() - before), (60, 30));
 }
 
 /// Also those of a flow that was admitted, whose contract is about whole datagrams.
