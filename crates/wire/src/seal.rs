@@ -158,8 +158,6 @@ pub enum Holder {
 pub struct Certified {
     /// Who that is.
     pub holder: Holder,
-    /// Until when it holds, in seconds since 1970.
-    pub until: u64,
     /// The certificate.
     pub certificate: Vec<u8>,
 }
