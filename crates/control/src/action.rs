@@ -186,4 +186,18 @@ pub struct Facts {
     pub reader_addresses: Vec<[u8; 4]>,
     /// The maximum latency that the reader has announced, in nanoseconds.
     pub maximum_latency: Option<u64>,
+    /// Who asks.
+    pub asker: Asker,
+}
+
+/// Who asks, as far as it was shown.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Asker {
+    /// Requests are not signed: the host that it comes from counts.
+    #[default]
+    Anyone,
+    /// The user of this name: its key has signed the request.
+    User(String),
+    /// It has not shown who it is, and why that is so, for people. It is refused.
+    Unknown(String),
 }

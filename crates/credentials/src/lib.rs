@@ -68,7 +68,10 @@ impl KeyFolder {
         };
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if !role.chars().all(is_plain) {
-            return Err(Problem { what: format!("{role:?} is no role"), remedy: "name manager or user-NAME".to_owned() });
+            return Err(Problem {
+                what: format!("{role:?} is no role"),
+                remedy: "name manager or user-NAME".to_owned(),
+            });
         }
         let [certificate, key] = ["pem", "key"].map(|end| folder.join(format!("{role}.{end}")));
         let authority = folder.join(AUTHORITY);
@@ -77,8 +80,12 @@ impl KeyFolder {
         let anchor = webpki::anchor_from_trusted_cert(&root).map_err(|error| wrong(&authority, &error))?;
         let mode = fs::metadata(&key).map_err(|error| wrong(&key, &error))?.mode();
         if mode & 0o077 != 0 {
-            let remedy = format!("chmod 600 {0}; if another user has read it, make all keys anew", key.display());
-            return Err(Problem { what: format!("{}: others than its owner may read this key", key.display()), remedy });
+            let remedy =
+                format!("chmod 600 {0}; if another user has read it, make all keys anew", key.display());
+            return Err(Problem {
+                what: format!("{}: others than its owner may read this key", key.display()),
+                remedy,
+            });
         }
         let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| wrong(&key, &error))?;
         let random = SystemRandom::new();
@@ -91,7 +98,8 @@ impl KeyFolder {
         let holder = holder_of(&shown).map_err(|error| wrong(&certificate, &error))?;
         let found = Self { authority: anchor.to_owned(), certificate: shown, holder, key: pair, random };
         let certified = Certified { holder: found.holder.clone(), certificate: found.certificate.to_vec() };
-        let belongs = found.sign(b"?").is_some_and(|signature| found.has_signed(&certified, b"?", &signature));
+        let belongs =
+            found.sign(b"?").is_some_and(|signature| found.has_signed(&certified, b"?", &signature));
         if !belongs {
             return Err(wrong(&key, &"it is not the key of the certificate"));
         }
@@ -133,7 +141,9 @@ impl Credentials for KeyFolder {
         );
         verified.map_err(|error| match error {
             webpki::Error::CertExpired { .. } => "its certificate has expired".to_owned(),
-            webpki::Error::CertNotValidYet { .. } => "its certificate does not hold yet: are the clocks right?".to_owned(),
+            webpki::Error::CertNotValidYet { .. } => {
+                "its certificate does not hold yet: are the clocks right?".to_owned()
+            }
             _ => "its certificate is of another authority".to_owned(),
         })?;
         Ok(Certified { holder: holder_of(&der)?, certificate: certificate.to_vec() })
@@ -159,8 +169,12 @@ fn holder_of(certificate: &CertificateDer<'_>) -> Result<Holder, String> {
         Some("manager") => Ok(Holder::Manager),
         Some(role) => {
             let user = role.strip_prefix("user-").filter(is_name);
-            user.map(|user| Holder::User(user.to_owned()))
-                .ok_or_else(|| format!("its certificate is that of {}, which neither asks nor manages", role.escape_default()))
+            user.map(|user| Holder::User(user.to_owned())).ok_or_else(|| {
+                format!(
+                    "its certificate is that of {}, which neither asks nor manages",
+                    role.escape_default()
+                )
+            })
         }
         None => Err("its certificate names no role".to_owned()),
     }

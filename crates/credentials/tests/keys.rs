@@ -58,7 +58,9 @@ fn a_certificate_names_its_holder_and_is_good_for_its_own_participant_alone() {
     let copied = Identity { participant: identity(&alice, BOB, 0).unwrap().participant, ..shown.clone() };
     assert!(check_identity(&manager, BOB, &copied, now()).unwrap_err().contains("does not have the key"));
     let other_epoch = Identity { epoch: 1, ..shown.clone() };
-    assert!(check_identity(&manager, ALICE, &other_epoch, now()).unwrap_err().contains("does not have the key"));
+    assert!(
+        check_identity(&manager, ALICE, &other_epoch, now()).unwrap_err().contains("does not have the key")
+    );
     // Each bit of the signature and of the certificate counts.
     for at in [0, shown.signature.len() / 2, shown.signature.len() - 1] {
         let mut signature = shown.signature.clone();
@@ -68,13 +70,17 @@ fn a_certificate_names_its_holder_and_is_good_for_its_own_participant_alone() {
     for at in (0..bytes).step_by(7) {
         let mut certificate = shown.certificate.clone();
         certificate[at] ^= 0x10;
-        assert!(check_identity(&manager, ALICE, &Identity { certificate, ..shown.clone() }, now()).is_err(), "byte {at}");
+        assert!(
+            check_identity(&manager, ALICE, &Identity { certificate, ..shown.clone() }, now()).is_err(),
+            "byte {at}"
+        );
     }
 }
 
 #[test]
 fn other_authorities_other_roles_and_certificates_that_are_over_are_refused() {
-    let folder = Folder::of("refused", &[("user-alice", 10), ("manager", 10), ("user-old", 0), ("switch-1", 10)]);
+    let folder =
+        Folder::of("refused", &[("user-alice", 10), ("manager", 10), ("user-old", 0), ("switch-1", 10)]);
     let manager = folder.load("manager");
     let refused = |keys: &KeyFolder, at: u64| {
         let shown = identity(keys, ALICE, 0).unwrap();

@@ -30,7 +30,8 @@ impl Name {
     pub fn new(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let ends = [text.bytes().next()?, text.bytes().next_back()?];
-        let is_good = ends.into_iter().all(is_plain) && text.bytes().all(|byte| is_plain(byte) || byte == b'-');
+        let is_good =
+            ends.into_iter().all(is_plain) && text.bytes().all(|byte| is_plain(byte) || byte == b'-');
         let mut bytes = [0; MOST_NAME];
         bytes.get_mut(..text.len()).filter(|_| is_good)?.copy_from_slice(text.as_bytes());
         Some(Self { bytes })
@@ -110,9 +111,14 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         let user = |name: &str| Role::User(Name::new(name).unwrap());
         let longest = "a".repeat(MOST_NAME);
-        for role in
-            [Role::Manager, Role::Switch(1), Role::Gates(0xffff_ffff_ffff_ffff), user("alice"), user("b-2"), user(&longest)]
-        {
+        for role in [
+            Role::Manager,
+            Role::Switch(1),
+            Role::Gates(0xffff_ffff_ffff_ffff),
+            user("alice"),
+            user("b-2"),
+            user(&longest),
+        ] {
             assert_eq!(role.to_string().parse(), Ok(role));
         }
         for text in [

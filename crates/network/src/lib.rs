@@ -16,6 +16,7 @@ mod losses;
 mod markup;
 mod models;
 mod network;
+mod policy_file;
 mod problem;
 mod quantity;
 
@@ -26,5 +27,6 @@ pub use file::load;
 pub use hosts::default_ring;
 pub use losses::Losses;
 pub use network::{Asked, HOST_BUFFER, Network};
+pub use policy_file::{open_policy, read_policy};
 pub use problem::{Problem, printable};
 pub use quantity::rate;

@@ -132,7 +132,8 @@ pub struct Statement<'c> {
 impl Statement<'_> {
     /// The bytes that are signed: each part has its length fixed but the last one, so that no two statements have the same.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(CONTEXT.len().saturating_add(64).saturating_add(self.content.len()));
+        let mut bytes =
+            Vec::with_capacity(CONTEXT.len().saturating_add(64).saturating_add(self.content.len()));
         bytes.extend_from_slice(CONTEXT);
         bytes.push(self.purpose as u8);
         bytes.extend_from_slice(&self.from.0);
@@ -197,10 +198,20 @@ impl Counter {
 }
 
 /// Signs the certificate of a participant in its name; the epoch is that of a manager, and 0 of others.
-pub fn identity(credentials: &dyn Credentials, from: GuidPrefix, epoch: u64) -> Option<crate::admission::Identity> {
+pub fn identity(
+    credentials: &dyn Credentials,
+    from: GuidPrefix,
+    epoch: u64,
+) -> Option<crate::admission::Identity> {
     let certificate = credentials.certificate();
-    let statement =
-        Statement { purpose: Purpose::Identity, from, manager: from, epoch, counter: 0, content: certificate };
+    let statement = Statement {
+        purpose: Purpose::Identity,
+        from,
+        manager: from,
+        epoch,
+        counter: 0,
+        content: certificate,
+    };
     let signature = credentials.sign(&statement.to_bytes())?;
     Some(crate::admission::Identity {
         participant: Guid::new(from, crate::EntityId::PARTICIPANT).to_bytes(),
@@ -237,7 +248,9 @@ pub fn check_identity(
     };
     let signature = Signature::new(&identity.signature)
         .filter(|signature| credentials.has_signed(&certified, &statement.to_bytes(), signature));
-    signature.map(|_| certified).ok_or_else(|| "it does not have the key of the certificate that it shows".into())
+    signature
+        .map(|_| certified)
+        .ok_or_else(|| "it does not have the key of the certificate that it shows".into())
 }
 
 #[cfg(test)]
@@ -263,7 +276,9 @@ mod tests {
         let mut payload = Vec::new();
         append(&mut payload, Purpose::Request, 1, &signature());
         assert!(open(&payload).is_some() && open(&payload[1..]).is_none() && open(&[]).is_none());
-        for (at, wrong) in [(8 + 70, 1), (8 + 72, 0), (8 + 72, 73), (8 + 73, 0), (8 + 73, 5), (8 + 74, 0), (8 + 75, 0)] {
+        for (at, wrong) in
+            [(8 + 70, 1), (8 + 72, 0), (8 + 72, 73), (8 + 73, 0), (8 + 73, 5), (8 + 74, 0), (8 + 75, 0)]
+        {
             let mut other = payload.clone();
             other[at] = wrong;
             assert!(open(&other).is_none(), "byte {at} is {wrong}");
@@ -274,8 +289,14 @@ mod tests {
     #[test]
     fn whatever_differs_is_another_statement() {
         let (one, two) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
-        let base =
-            Statement { purpose: Purpose::Request, from: one, manager: two, epoch: 3, counter: 4, content: b"abc" };
+        let base = Statement {
+            purpose: Purpose::Request,
+            from: one,
+            manager: two,
+            epoch: 3,
+            counter: 4,
+            content: b"abc",
+        };
         let others = [
             Statement { purpose: Purpose::Withdrawal, ..base },
             Statement { from: two, ..base },
