@@ -41,7 +41,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::System(error.to_string());
     let authority = Authority::open(&arguments.folder).map_err(|error| failed(&error))?;
     for role in roles {
-        let said = if authority.issue_for(role, arguments.days).map_err(|error| failed(&error))? { "made" } else { "kept" };
+        let said = if authority.issue_for(role, arguments.days).map_err(|error| failed(&error))? {
+            "made"
+        } else {
+            "kept"
+        };
         println!("{said} {}", arguments.folder.join(format!("{role}.pem")).display());
     }
     Ok(Outcome::Done)
