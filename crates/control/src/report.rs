@@ -28,6 +28,8 @@ pub struct Report {
     pub reserved: ReservedStatus,
     /// Changes under way.
     pub operations: usize,
+    /// Who may ask for what, in words.
+    pub access: String,
     /// Other managers in the domain.
     pub managers: Vec<OtherManager>,
 }

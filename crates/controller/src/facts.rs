@@ -2,7 +2,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use control::action::Facts;
+use control::action::{Asker, Facts};
 use dds::{DiscoveredParticipant, DomainParticipant};
 use wire::admission::Request;
 use wire::discovery::EndpointData;
@@ -35,6 +35,7 @@ impl Discovered {
             maximum_latency: announced(reader)
                 .and_then(|reader| reader.requested_assurance)
                 .map(|requested| requested.maximum_latency),
+            asker: Asker::Anyone,
         }
     }
 

@@ -18,6 +18,7 @@ mod operator;
 mod presence;
 mod reports;
 mod secure;
+mod signed;
 pub mod store;
 mod switches;
 mod topics;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub agents: BTreeMap<u64, SocketAddr>,
     /// The manager's key: with it switches and agents connect by TLS, and show who they are. Without it anybody can be one.
     pub keys: Option<keys::Identity>,
+    /// The same key for requests and verdicts: with it those who ask have to sign, and verdicts are signed. Without it anybody may ask.
+    pub credentials: Option<std::sync::Arc<dyn wire::seal::Credentials>>,
     /// Where grants are kept.
     pub store: Box<dyn Store>,
     /// Where operators have a page, if they have one.
@@ -124,7 +127,8 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, config, listen, agents, keys, mut store, web } = settings;
+    let Settings { network, mut config, listen, agents, keys, credentials, mut store, web } = settings;
+    config.signed = credentials.is_some();
     if keys.is_none() {
         tracing::info!(
             "without keys: any host that reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
@@ -162,6 +166,7 @@ pub fn run(
             agents: agents.clone(),
             sockets,
             keys: keys.clone(),
+            credentials: credentials.clone(),
             store: &mut *store,
             window,
         };

@@ -93,6 +93,7 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
             time("started")
         ),
         format!("{} requests, {} admitted", number(view, "requests"), number(view, "admitted")),
+        words(view, "access").to_owned(),
     ];
     if !pairs.is_empty() {
         lines.push(String::new());
