@@ -108,6 +108,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
                 rate: 2_000_000,
             },
             operations: 0,
+            access: "Requests are not signed: anybody in the domain may ask, for anything".to_owned(),
             managers: vec![OtherManager {
                 participant: "0101".to_owned(),
                 name: "punctual grm".to_owned(),
