@@ -184,6 +184,9 @@ impl Askers {
             return Heard::Nothing;
         }
         let unknown = |request, reason: &str| Heard::Ask(Box::new(request), Asker::Unknown(reason.into()));
+        if sealed.is_some_and(|sealed| !matches!(sealed.purpose, Purpose::Request | Purpose::Withdrawal)) {
+            return Heard::Nothing;
+        }
         let Some(sealed) = sealed else {
             self.counters.unsigned = self.counters.unsigned.saturating_add(1);
             // What it signs counts; what comes without a signature in its name does not concern it.

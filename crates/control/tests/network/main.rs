@@ -12,6 +12,7 @@ mod judge;
 mod line;
 mod mutants;
 mod networks;
+mod policy;
 mod quotas;
 mod random;
 mod reserved;
