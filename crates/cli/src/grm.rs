@@ -216,7 +216,9 @@ fn load_policy(file: Option<&Path>) -> Result<Option<::policy::Policy>, Failure>
 }
 
 fn load_credentials(arguments: &Arguments) -> Result<Option<Arc<dyn Credentials>>, Failure> {
-    let Some(folder) = arguments.keys.as_deref().filter(|_| !arguments.unsigned_requests) else { return Ok(None) };
+    let Some(folder) = arguments.keys.as_deref().filter(|_| !arguments.unsigned_requests) else {
+        return Ok(None);
+    };
     let keys = credentials::KeyFolder::load(folder, &Role::Manager.to_string());
     keys.map(|keys| Some(Arc::new(keys) as _)).map_err(|problem| Failure::Usage(problem.to_string()))
 }

@@ -282,7 +282,8 @@ impl<'d> Daemon<'d> {
     /// With keys: who asked and is gone, and who has not shown who it is.
     fn look_for_askers(&mut self, now: Duration) {
         let Some(signed) = &self.topics.signed else { return };
-        let (gone, overdue, counters) = (signed.take_gone(self.participant), signed.take_overdue(now), signed.counters());
+        let (gone, overdue, counters) =
+            (signed.take_gone(self.participant), signed.take_overdue(now), signed.counters());
         self.journal.disbelief(&counters);
         for participant in gone {
             self.manager.participant_lost(now, participant);

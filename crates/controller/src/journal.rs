@@ -116,7 +116,11 @@ impl Journal {
     pub(crate) fn disbelief(&mut self, counters: &AskersCounters) {
         for (what, before, count) in [
             ("requests without a signature", self.disbelieved.unsigned, counters.unsigned),
-            ("requests that their participant has not signed for this manager", self.disbelieved.forged, counters.forged),
+            (
+                "requests that their participant has not signed for this manager",
+                self.disbelieved.forged,
+                counters.forged,
+            ),
             ("requests that were heard before", self.disbelieved.replayed, counters.replayed),
             ("certificates of participants", self.disbelieved.distrusted, counters.distrusted),
         ] {

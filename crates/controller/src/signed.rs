@@ -7,7 +7,8 @@ use control::askers::{Askers, AskersCounters, Heard};
 use dds::qos::{Durability, History, Reliability};
 use dds::serialized::{Request as Access, Sample as Bytes};
 use dds::{
-    DataReader, DataWriter, DdsType as _, DomainParticipant, Error, NO_STATUS, QosKind, ReturnCode, States, WriteOptions,
+    DataReader, DataWriter, DdsType as _, DomainParticipant, Error, NO_STATUS, QosKind, ReturnCode, States,
+    WriteOptions,
 };
 use tokio::sync::Notify;
 use tracing::warn;
@@ -47,13 +48,19 @@ impl Signed {
         let own = participant.prefix();
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
-        let topic =
-            participant.create_topic::<Identity>(MANAGER_TOPIC, IDENTITY_TYPE, QosKind::Default, None, NO_STATUS)?;
+        let topic = participant.create_topic::<Identity>(
+            MANAGER_TOPIC,
+            IDENTITY_TYPE,
+            QosKind::Default,
+            None,
+            NO_STATUS,
+        )?;
         let mut qos = publisher.get_default_datawriter_qos();
         qos.endpoint.reliability = Reliability::RELIABLE;
         qos.endpoint.durability = Durability::TransientLocal;
         qos.endpoint.history = History::KeepLast(1);
-        let shown = publisher.create_datawriter::<Identity>(&topic, QosKind::Specific(qos), None, NO_STATUS)?;
+        let shown =
+            publisher.create_datawriter::<Identity>(&topic, QosKind::Specific(qos), None, NO_STATUS)?;
         let identity = seal::identity(&*credentials, own, epoch).ok_or_else(cannot_sign)?;
         shown.write(&identity)?;
         let identities = reader(participant, &subscriber, (IDENTITY_TOPIC, IDENTITY_TYPE), waker, |qos| {
@@ -72,7 +79,12 @@ impl Signed {
     pub(crate) fn tell(&self, verdicts: &DataWriter<Verdict>, verdict: &Verdict) -> Result<(), Error> {
         let mut payload = Vec::new();
         verdict.encode_payload(Encoding::XCDR1, &mut payload).map_err(|error| {
-            Error::new(ReturnCode::BadParameter, "write", error.to_string(), "shorten the texts of the verdict")
+            Error::new(
+                ReturnCode::BadParameter,
+                "write",
+                error.to_string(),
+                "shorten the texts of the verdict",
+            )
         })?;
         let passed = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut counter = self.counter.get();
@@ -95,7 +107,12 @@ impl Signed {
     ///
     /// # Errors
     /// What taking says.
-    pub(crate) fn take(&self, now: Duration, requests: &DataReader<Request>, out: &mut Vec<Arrived>) -> Result<bool, Error> {
+    pub(crate) fn take(
+        &self,
+        now: Duration,
+        requests: &DataReader<Request>,
+        out: &mut Vec<Arrived>,
+    ) -> Result<bool, Error> {
         let mut askers = self.askers.borrow_mut();
         let seconds = wall() / 1_000_000_000;
         let identities = self.identities.take(AT_ONCE, States::ANY)?;
@@ -159,7 +176,12 @@ fn arrived(heard: Heard) -> Option<Arrived> {
 }
 
 fn cannot_sign() -> Error {
-    Error::new(ReturnCode::Error, "sign", "the key of the manager cannot sign", "make keys anew with `punctual grm keys`")
+    Error::new(
+        ReturnCode::Error,
+        "sign",
+        "the key of the manager cannot sign",
+        "make keys anew with `punctual grm keys`",
+    )
 }
 
 /// Nanoseconds since 1970.

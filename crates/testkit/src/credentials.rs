@@ -65,7 +65,9 @@ impl Credentials for ToyKeys {
         }
         let holder = match name.split_first() {
             None => Holder::Manager,
-            Some((_, name)) => Holder::User(String::from_utf8(name.to_vec()).map_err(|error| error.to_string())?),
+            Some((_, name)) => {
+                Holder::User(String::from_utf8(name.to_vec()).map_err(|error| error.to_string())?)
+            }
         };
         Ok(Certified { holder, certificate: certificate.to_vec() })
     }

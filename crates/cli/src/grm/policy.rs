@@ -96,7 +96,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match answer {
         Ok(()) => {
             let rule = policy.rule_for(subject, topic).and_then(|number| policy.rules.get(number));
-            let by = rule.map_or_else(|| "what no rule is for is allowed".to_owned(), |rule| format!("line {}", rule.line));
+            let by = rule.map_or_else(
+                || "what no rule is for is allowed".to_owned(),
+                |rule| format!("line {}", rule.line),
+            );
             println!("allowed: {subject} may ask for \"{topic}\" ({by})");
             Ok(Outcome::Done)
         }

@@ -106,15 +106,21 @@ fn what_a_user_signs_counts_once() {
     // The same again, and something older.
     assert_eq!(manager.heard(NOW, SECONDS, alice.prefix, &signed), Heard::Nothing);
     assert_eq!(manager.heard(NOW, SECONDS, alice.prefix, &alice.signed(&request, 9)), Heard::Nothing);
-    let withdrawal = alice.says(&request, |said| Statement { purpose: Purpose::Withdrawal, counter: 11, ..said });
+    let withdrawal =
+        alice.says(&request, |said| Statement { purpose: Purpose::Withdrawal, counter: 11, ..said });
     assert_eq!(manager.heard(NOW, SECONDS, alice.prefix, &withdrawal), Heard::Withdraw(request.pair()));
-    assert_eq!(manager.heard(NOW, SECONDS, alice.prefix, &signed), Heard::Nothing, "asked for again by a replay");
+    assert_eq!(
+        manager.heard(NOW, SECONDS, alice.prefix, &signed),
+        Heard::Nothing,
+        "asked for again by a replay"
+    );
     assert_eq!((manager.counters().replayed, manager.counters().forged), (3, 0));
 }
 
 #[test]
 fn nothing_counts_for_another_participant_manager_or_start() {
-    let (mut manager, alice, bob) = (manager(), Participant::new(1, 1, "alice"), Participant::new(2, 1, "bob"));
+    let (mut manager, alice, bob) =
+        (manager(), Participant::new(1, 1, "alice"), Participant::new(2, 1, "bob"));
     alice.shows_itself(&mut manager).unwrap();
     bob.shows_itself(&mut manager).unwrap();
     let request = asked(alice.prefix, 1);
@@ -159,7 +165,9 @@ fn who_has_not_shown_who_it_is_is_told_why() {
     manager.heard(NOW, SECONDS, late.prefix, &late.signed(&asked(late.prefix, 1), 1));
     assert!(manager.take_overdue(NOW + Duration::from_secs(1)).is_empty());
     let overdue = manager.take_overdue(NOW + Duration::from_secs(2));
-    assert!(matches!(&overdue[..], [(_, Asker::Unknown(reason))] if reason.contains("not shown a certificate")));
+    assert!(
+        matches!(&overdue[..], [(_, Asker::Unknown(reason))] if reason.contains("not shown a certificate"))
+    );
     // Once a participant signs, what comes without a signature in its name does not concern it.
     assert_eq!(manager.heard(NOW, SECONDS, alice.prefix, &payload(&request)), Heard::Nothing);
     // Nor may another user take its place.
@@ -177,7 +185,9 @@ fn certificates_end_while_their_participants_ask() {
     assert!(is_of(&manager.heard(NOW, SECONDS + 99, alice.prefix, &alice.signed(&request, 1)), "alice"));
     let said = reason(manager.heard(NOW, SECONDS + 200, alice.prefix, &alice.signed(&request, 2)));
     assert!(said.contains("expired"), "{said}");
-    assert!(manager.identity(SECONDS + 200, prefix(2), &identity(&*alice.keys, prefix(2), 0).unwrap()).is_err());
+    assert!(
+        manager.identity(SECONDS + 200, prefix(2), &identity(&*alice.keys, prefix(2), 0).unwrap()).is_err()
+    );
 }
 
 #[test]
@@ -200,7 +210,10 @@ fn a_participant_that_is_gone_is_not_heard_again_by_replays() {
         let crowd = Participant { keys: Arc::clone(&shown), prefix: GuidPrefix(bytes) };
         crowd.shows_itself(&mut manager).unwrap();
         let counter = 11 + u64::from(number);
-        assert!(is_of(&manager.heard(NOW, SECONDS, crowd.prefix, &crowd.signed(&asked(crowd.prefix, 1), counter)), "crowd"));
+        assert!(is_of(
+            &manager.heard(NOW, SECONDS, crowd.prefix, &crowd.signed(&asked(crowd.prefix, 1), counter)),
+            "crowd"
+        ));
         manager.gone(crowd.prefix);
     }
     alice.shows_itself(&mut manager).unwrap();
@@ -208,7 +221,11 @@ fn a_participant_that_is_gone_is_not_heard_again_by_replays() {
 }
 
 /// Something that nobody with a right to it has said.
-fn hostile(random: &mut Random, good: &[(GuidPrefix, Vec<u8>)], users: &[Participant]) -> (GuidPrefix, Vec<u8>) {
+fn hostile(
+    random: &mut Random,
+    good: &[(GuidPrefix, Vec<u8>)],
+    users: &[Participant],
+) -> (GuidPrefix, Vec<u8>) {
     let any = |random: &mut Random, most: usize| random.below_u64(most as u64) as usize;
     let (from, bytes) = good[any(random, good.len())].clone();
     let user = &users[any(random, users.len())];
@@ -229,7 +246,14 @@ fn hostile(random: &mut Random, good: &[(GuidPrefix, Vec<u8>)], users: &[Partici
         4 => (user.prefix, bytes),
         5 if other.prefix != user.prefix => {
             let counter = random.bits();
-            (user.prefix, other.says(&asked(user.prefix, number), |said| Statement { counter, from: user.prefix, ..said }))
+            (
+                user.prefix,
+                other.says(&asked(user.prefix, number), |said| Statement {
+                    counter,
+                    from: user.prefix,
+                    ..said
+                }),
+            )
         }
         5 | 6 => {
             let (wrong, counter) = (random.below_u64(3), random.bits());
@@ -248,7 +272,8 @@ fn hostile(random: &mut Random, good: &[(GuidPrefix, Vec<u8>)], users: &[Partici
 fn no_request_that_is_not_authorised_is_taken() {
     let mut random = Random::new(19);
     let mut manager = manager();
-    let users: Vec<Participant> = (1..=4).map(|number| Participant::new(number, 1, &format!("user-{number}"))).collect();
+    let users: Vec<Participant> =
+        (1..=4).map(|number| Participant::new(number, 1, &format!("user-{number}"))).collect();
     let mut good = Vec::new();
     for user in &users {
         user.shows_itself(&mut manager).unwrap();

@@ -30,7 +30,7 @@ fn allow(who: &[Who], topics: &[&str], limits: Limits) -> Rule {
 }
 
 fn asked(pair: Pair, topic: &str, importance: u8, limit: u64) -> Request {
-    let number = u16::from(pair.0.to_bytes()[14]);
+    let number = u16::from(pair.0.to_bytes()[3]);
     let mut contract = at_once(500, 20 * MS);
     contract.importance = importance;
     let request = request(pair, 1, 0, 3, (5_000 + number, 6_000 + number), contract, limit);
@@ -43,7 +43,8 @@ fn reason(world: &World, pair: Pair) -> &str {
 
 #[test]
 fn who_may_not_ask_is_told_the_line_and_what_is_allowed() {
-    let limits = Limits { flows: Some(1), importance: Some(5), least_latency: Some(2 * MS), ..Limits::default() };
+    let limits =
+        Limits { flows: Some(1), importance: Some(5), least_latency: Some(2 * MS), ..Limits::default() };
     let rules = vec![allow(&[Who::User("alice".to_owned())], &["Vitals/*"], limits)];
     let mut world = world(Policy { otherwise: Effect::Deny, rules }, true);
     world.ask_as(asked(pair(1), "Vitals/a", 5, 15 * MS), user("alice"));
@@ -67,7 +68,10 @@ fn who_may_not_ask_is_told_the_line_and_what_is_allowed() {
         assert!(reason(&world, pair(number)).contains(words), "{words}: {}", reason(&world, pair(number)));
     }
     // What nobody has signed does not change what is there, whatever it says.
-    world.ask_as(Request { serial: 9, maximum_latency: 1, ..asked(pair(1), "Vitals/a", 5, MS) }, Asker::Unknown("no".to_owned()));
+    world.ask_as(
+        Request { serial: 9, maximum_latency: 1, ..asked(pair(1), "Vitals/a", 5, MS) },
+        Asker::Unknown("no".to_owned()),
+    );
     world.settle();
     assert_eq!((world.state(pair(1)), world.verdicts[&pair(1)].serial), (Some(State::Admitted), 1));
     // Its place becomes free for another one.
@@ -94,7 +98,8 @@ fn what_if_goes_through_the_policy() {
     let asked = |name: &str, importance| {
         let mut contract = at_once(500, 20 * MS);
         contract.importance = importance;
-        let question = control::what_if::Question { user: name.to_owned(), ..question(&world, 0, 3, contract, 15 * MS) };
+        let question =
+            control::what_if::Question { user: name.to_owned(), ..question(&world, 0, 3, contract, 15 * MS) };
         world.manager.what_if(&question).unwrap()
     };
     use control::what_if::Outcome::{Admitted, Refused};
@@ -115,7 +120,11 @@ fn a_user_has_no_more_requests_than_it_may() {
     world.ask_as(asked(pair(4), "T", 0, 15 * MS), user("bob"));
     world.settle();
     assert_eq!([1, 2, 4].map(|number| world.state(pair(number))), [Some(State::Admitted); 3]);
-    assert!(reason(&world, pair(3)).contains("user alice has 2 requests already"), "{}", reason(&world, pair(3)));
+    assert!(
+        reason(&world, pair(3)).contains("user alice has 2 requests already"),
+        "{}",
+        reason(&world, pair(3))
+    );
 }
 
 /// Whether a text fits a pattern, by trying all that a star may stand for.
@@ -129,17 +138,24 @@ fn fits(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// The rule for a request, as the judge reads the list.
-fn judged_rule<'p>(policy: &'p Policy, asker: &Asker, host: [u8; 4], topic: &str) -> Option<(usize, &'p Rule)> {
+fn judged_rule<'p>(
+    policy: &'p Policy,
+    asker: &Asker,
+    host: [u8; 4],
+    topic: &str,
+) -> Option<(usize, &'p Rule)> {
     policy.rules.iter().enumerate().find(|(_, rule)| {
         let meant = rule.who.is_empty()
             || rule.who.iter().any(|who| match (who, asker) {
                 (Who::User(pattern), Asker::User(name)) => fits(pattern.as_bytes(), name.as_bytes()),
-                (Who::Address(first, bits), Asker::Anyone) => {
-                    (0..*bits).all(|bit| (first[usize::from(bit / 8)] ^ host[usize::from(bit / 8)]) >> (7 - bit % 8) & 1 == 0)
-                }
+                (Who::Address(first, bits), Asker::Anyone) => (0..*bits).all(|bit| {
+                    (first[usize::from(bit / 8)] ^ host[usize::from(bit / 8)]) >> (7 - bit % 8) & 1 == 0
+                }),
                 _ => false,
             });
-        meant && (rule.topics.is_empty() || rule.topics.iter().any(|pattern| fits(pattern.as_bytes(), topic.as_bytes())))
+        meant
+            && (rule.topics.is_empty()
+                || rule.topics.iter().any(|pattern| fits(pattern.as_bytes(), topic.as_bytes())))
     })
 }
 
@@ -155,7 +171,10 @@ fn judge(policy: &Policy, granted: &[(Request, Asker)]) {
         };
         assert_eq!(rule.effect, Effect::Allow, "{request:?} {asker:?}");
         assert!(rule.limits.importance.is_none_or(|most| request.contract.importance <= most), "{request:?}");
-        assert!(rule.limits.least_latency.is_none_or(|least| request.maximum_latency >= least), "{request:?}");
+        assert!(
+            rule.limits.least_latency.is_none_or(|least| request.maximum_latency >= least),
+            "{request:?}"
+        );
         // Payload, RTPS, UDP, IPv4 and Ethernet with preamble and gap: at least so much is on the wire.
         let bits = u128::from(request.contract.largest_message + 20 + 28 + 38) * 8;
         let whose = match asker {
@@ -167,8 +186,14 @@ fn judge(policy: &Policy, granted: &[(Request, Asker)]) {
     }
     for ((number, whose), (flows, rate)) in sums {
         let limits = policy.rules[number].limits;
-        assert!(limits.flows.is_none_or(|most| flows <= u128::from(most)), "{whose} has {flows} flows: {limits:?}");
-        assert!(limits.rate.is_none_or(|most| rate <= u128::from(most)), "{whose} has {rate} b/s: {limits:?}");
+        assert!(
+            limits.flows.is_none_or(|most| flows <= u128::from(most)),
+            "{whose} has {flows} flows: {limits:?}"
+        );
+        assert!(
+            limits.rate.is_none_or(|most| rate <= u128::from(most)),
+            "{whose} has {rate} b/s: {limits:?}"
+        );
         let part = |share: u32| u128::from(share) * LINK / 1_000_000;
         assert!(limits.share.is_none_or(|share| rate <= part(share)), "{whose} has {rate} b/s: {limits:?}");
     }
@@ -224,10 +249,12 @@ fn nothing_is_granted_that_the_policy_forbids() {
                 world.withdraw(pair);
                 there.remove(&pair);
             } else {
-                let mut contract = at_once(200 + 100 * random.below(10) as u32, MS * (5 + random.below(30)) as u64);
+                let mut contract =
+                    at_once(200 + 100 * random.below(10) as u32, MS * (5 + random.below(30)) as u64);
                 contract.importance = random.below(6) as u8;
                 let ports = (5_000 + u16::from(number), 6_000 + u16::from(number));
-                let asked = request(pair, step + 1, from, to, ports, contract, MS * (8 + random.below(20)) as u64);
+                let asked =
+                    request(pair, step + 1, from, to, ports, contract, MS * (8 + random.below(20)) as u64);
                 let asked = Request { topic: (*random.of(&TOPICS)).to_owned(), ..asked };
                 world.ask_as(asked.clone(), asker.clone());
                 there.insert(pair, (asked, asker));
@@ -237,8 +264,11 @@ fn nothing_is_granted_that_the_policy_forbids() {
             }
         }
         world.settle();
-        let granted: Vec<(Request, Asker)> =
-            there.iter().filter(|(pair, _)| world.state(**pair) == Some(State::Admitted)).map(|(_, asked)| asked.clone()).collect();
+        let granted: Vec<(Request, Asker)> = there
+            .iter()
+            .filter(|(pair, _)| world.state(**pair) == Some(State::Admitted))
+            .map(|(_, asked)| asked.clone())
+            .collect();
         judge(&policy, &granted);
         admitted += granted.len();
         refused += there.len() - granted.len();
