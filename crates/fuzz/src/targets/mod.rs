@@ -11,6 +11,7 @@ mod reader_cache;
 mod recordings;
 mod settings;
 mod shared_memory;
+mod signed;
 mod switches;
 mod types;
 
@@ -27,6 +28,7 @@ pub use messages::rtps_message;
 pub use operators::web_question;
 pub use recordings::recording_file;
 pub use settings::{settings_file, settings_toml};
+pub use signed::{policy_file, signed_sample};
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
 
@@ -116,6 +118,28 @@ pub const NETWORK_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: files::networks,
     session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Policy files, for the manager.
+pub const POLICY_FILE: Target = Target {
+    name: "policy_file",
+    structure: Structure::Plain,
+    seeds: signed::policies,
+    session: || Box::new(policy_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Samples of the admission topics with signatures.
+pub const SIGNED_SAMPLE: Target = Target {
+    name: "signed_sample",
+    structure: Structure::Plain,
+    seeds: signed::samples,
+    session: || Box::new(signed_sample),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -333,7 +357,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 23] = [
+pub const ALL: [Target; 25] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -341,6 +365,8 @@ pub const ALL: [Target; 23] = [
     PARTICIPANT_STRANGER,
     READER_CACHE,
     NETWORK_FILE,
+    POLICY_FILE,
+    SIGNED_SAMPLE,
     SWITCH_MODELS,
     SETTINGS_FILE,
     SETTINGS_TOML,
