@@ -184,6 +184,11 @@ impl Trust {
         Ok(manager.writer)
     }
 
+    /// The epoch that a manager has shown, if it is believed.
+    pub fn epoch_of(&self, manager: GuidPrefix) -> Option<u64> {
+        self.managers.get(&manager)?.shown.as_ref().map(|(_, epoch)| *epoch)
+    }
+
     /// What a manager has said before it has shown its certificate.
     pub fn take_held(&mut self, from: GuidPrefix) -> Vec<Vec<u8>> {
         let (of_it, others): (VecDeque<_>, _) =

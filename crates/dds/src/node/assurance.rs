@@ -27,7 +27,7 @@ use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now};
 use super::Node;
 use super::endpoints::Subject;
 use super::reader::ReaderCell;
-use super::signing::Signing;
+use super::signing::{Signing, is_withdrawal};
 use super::timers::Alarm;
 use super::watch::{Callback, Watch};
 use super::work::Work;
@@ -220,8 +220,9 @@ impl Node {
                     (None, None) => {}
                 }
             }
-            for (data, key) in requests.iter().map(decoded::<Request>) {
-                match (data, key) {
+            for sample in &requests {
+                let (data, key) = decoded::<Request>(sample);
+                match if is_withdrawal(sample) { (None, data) } else { (data, key) } {
                     (Some(request), _) => gate.request_heard(now.monotonic, request),
                     (None, Some(key)) => {
                         let (writer, reader) = key.pair();

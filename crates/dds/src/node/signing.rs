@@ -12,7 +12,7 @@ use dcps::writer::WriteOptions;
 use rtps::writer::Body;
 use wire::admission::{IDENTITY_TOPIC, IDENTITY_TYPE, Identity, MANAGER_TOPIC, Request, Verdict};
 use wire::cdr::{DdsType as _, Encoding};
-use wire::seal::{Credentials, Purpose};
+use wire::seal::{self, Credentials, Purpose};
 use wire::{Duration, Guid, GuidPrefix, Instant, Now};
 
 use super::Node;
@@ -68,11 +68,16 @@ impl Signing {
             let (Some(identity), _) = decoded::<Identity>(&sample) else { continue };
             let seconds = u64::try_from(now.wall.as_nanos()).unwrap_or(0) / 1_000_000_000;
             let mut trust = lock(&self.trust);
+            let (before, asked) = (trust.epoch_of(from), gate.managers().0);
             match trust.identity_heard(seconds, from, &identity) {
                 Ok(writer) => {
                     gate.set_distrust(trust.has_strangers_alone());
                     if let Some(writer) = writer {
                         gate.manager_found(now.monotonic, writer);
+                    }
+                    // What was signed for the start before counts for nothing.
+                    if asked == Some(from) && before != trust.epoch_of(from) {
+                        gate.ask_anew(now.monotonic);
                     }
                     for payload in trust.take_held(from) {
                         if let Opinion::Believed(verdict) = trust.verdict_heard(now.monotonic, from, &payload)
@@ -104,7 +109,9 @@ impl Signing {
     /// Says that a pair is not wanted any more, and forgets it later: the signature is in a sample, and a sample that is disposed of at once
     /// may not arrive.
     pub(super) fn withdraw(&self, out: &WriterCell, request: &Request, now: Now) {
-        self.publish(out, request, Purpose::Withdrawal, now);
+        if !self.publish(out, request, Purpose::Withdrawal, now) {
+            return withdraw(out, request, now);
+        }
         let mut withdrawn = lock(&self.withdrawn);
         withdrawn.push_back((now.monotonic.after(STAY), request.clone()));
         while withdrawn.front().is_some_and(|(until, _)| *until <= now.monotonic)
@@ -115,16 +122,26 @@ impl Signing {
         }
     }
 
-    fn publish(&self, out: &WriterCell, request: &Request, purpose: Purpose, now: Now) {
+    /// True if it is signed. A withdrawal that is not is not published.
+    fn publish(&self, out: &WriterCell, request: &Request, purpose: Purpose, now: Now) -> bool {
         let mut payload = Vec::new();
         if request.encode_payload(Encoding::XCDR1, &mut payload).is_err() {
-            return;
+            return false;
         }
         let wall = u64::try_from(now.wall.as_nanos()).unwrap_or(0);
         let manager = Guid::from_bytes(request.manager).prefix;
-        lock(&self.trust).seal(wall, purpose, manager, &mut payload);
-        let _ = out.lock().machine.write(now, Body::Copy(&payload), &WriteOptions::default());
+        let is_signed = lock(&self.trust).seal(wall, purpose, manager, &mut payload);
+        if is_signed || purpose == Purpose::Request {
+            let _ = out.lock().machine.write(now, Body::Copy(&payload), &WriteOptions::default());
+        }
+        is_signed
     }
+}
+
+/// Whether a sample of the request topic is a signed withdrawal. For the participant of the writer it is as good as one that is disposed of.
+pub(super) fn is_withdrawal(sample: &Octets) -> bool {
+    let sealed = sample.payload.as_ref().and_then(|payload| seal::open(payload.bytes()));
+    sealed.is_some_and(|sealed| sealed.purpose == Purpose::Withdrawal)
 }
 
 impl Node {

@@ -41,7 +41,12 @@ fn good() -> &'static [Vec<u8>] {
             manager: Guid::new(MANAGER, EntityId::PARTICIPANT).to_bytes(),
             ..Request::default()
         };
-        let verdict = Verdict { epoch: EPOCH, lease: 6_000_000_000, reason: "because".to_owned(), ..Verdict::default() };
+        let verdict = Verdict {
+            epoch: EPOCH,
+            lease: 6_000_000_000,
+            reason: "because".to_owned(),
+            ..Verdict::default()
+        };
         let mut samples = vec![
             signed(&alice, USER, Purpose::Request, &request),
             signed(&alice, USER, Purpose::Withdrawal, &request),
