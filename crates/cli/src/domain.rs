@@ -47,6 +47,12 @@ pub struct DomainOptions {
     /// has its core for itself then.
     #[arg(long, value_name = "TIME", value_parser = parse_spin)]
     pub spin: Option<Duration>,
+    /// The user in whose name assured flows are asked for; needs --user-keys.
+    #[arg(long, value_name = "NAME", requires = "user_keys")]
+    pub user: Option<String>,
+    /// The folder with authority.pem and the key and certificate of the user, as `punctual grm keys` makes them: requests are signed.
+    #[arg(long, value_name = "FOLDER", requires = "user")]
+    pub user_keys: Option<std::path::PathBuf>,
 }
 
 fn parse_switch(text: &str) -> Result<bool, &'static str> {
@@ -121,6 +127,11 @@ impl DomainOptions {
         config.shared_memory.enabled = self.shared_memory;
         let spin = self.spin.unwrap_or_default();
         (config.shared_memory.spin, config.network.spin) = (spin, spin);
+        if let (Some(user), Some(folder)) = (&self.user, &self.user_keys) {
+            let keys = credentials::KeyFolder::load(folder, &format!("user-{user}"));
+            let keys = keys.map_err(|problem| Failure::Usage(format!("--user-keys: {problem}")))?;
+            config.assurance.credentials = Some(dds::config::Given(std::sync::Arc::new(keys)));
+        }
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(config)
     }

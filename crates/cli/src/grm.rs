@@ -2,11 +2,13 @@
 mod discover;
 mod drain;
 mod keys;
+mod policy;
 mod status;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ::keys::{Identity, Role};
 use clap::{Args, Subcommand};
@@ -18,6 +20,7 @@ use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::stop::Stop;
 use tracing::Level;
+use wire::seal::Credentials;
 
 /// The port that switches connect to, and that of agents of gates.
 const OPENFLOW: u16 = 6653;
@@ -38,7 +41,8 @@ const WEB: u16 = 8080;
     punctual grm ward.toml --interface eth0 --web 127.0.0.1:8080      with a page for operators\n  \
     punctual grm status              what is promised, to whom, and what was measured\n\n\
     Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. With --keys they have to show it;\n\
-    without, any host that reaches the listening address can claim to be one. Any participant of the domain can ask: that is not authenticated."
+    without, any host that reaches the listening address can claim to be one. With --keys requests have to be signed by the key of a user;\n\
+    without, any participant of the domain can ask. --policy says who may ask for what."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -68,6 +72,12 @@ pub(crate) struct Arguments {
     /// Says what is wrong with the files, or that nothing is, and ends.
     #[arg(long)]
     check: bool,
+    /// Takes requests that are not signed, and signs no verdicts, also with --keys.
+    #[arg(long, requires = "keys")]
+    unsigned_requests: bool,
+    /// The policy file: who may ask for what. Without one all may be asked for.
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Says nothing but what is wrong.
     #[arg(short, long)]
     quiet: bool,
@@ -80,6 +90,9 @@ pub(crate) struct Arguments {
     /// Requests of the readers of one participant.
     #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests_of_participant)]
     most_requests_of_participant: usize,
+    /// Requests of one user, where requests are signed.
+    #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests_of_user)]
+    most_requests_of_user: usize,
     #[command(flatten)]
     web: WebOptions,
     #[command(flatten)]
@@ -115,6 +128,8 @@ enum Command {
     Undrain(drain::Back),
     /// Makes keys and certificates, and the authority that signs them.
     Keys(keys::Arguments),
+    /// Checks a policy file, and answers who may ask for what by it.
+    Policy(policy::Arguments),
     /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
     Status(status::Arguments),
 }
@@ -146,6 +161,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         (Some(Command::Drain(drain)), _) => drain::drain(drain),
         (Some(Command::Undrain(back)), _) => drain::undrain(back),
         (Some(Command::Keys(keys)), _) => keys::run(keys),
+        (Some(Command::Policy(policy)), _) => policy::run(policy),
         (Some(Command::Status(status)), _) => status::run(status, stop),
         (None, Some(network)) => manage(arguments, network, stop),
         (None, None) => Err(Failure::Usage("name a network file, or say `punctual grm status`".to_owned())),
@@ -213,14 +229,30 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
             most_requests: arguments.most_requests,
             most_requests_of_host: arguments.most_requests_of_host,
             most_requests_of_participant: arguments.most_requests_of_participant,
+            most_requests_of_user: arguments.most_requests_of_user,
+            policy: load_policy(arguments.policy.as_deref())?,
             ..Config::default()
         },
         listen,
         agents,
         store: store(arguments.store.as_deref(), keys.as_ref())?,
         keys,
+        credentials: load_credentials(arguments)?,
         web: web(&arguments.web)?,
     })
+}
+
+fn load_policy(file: Option<&Path>) -> Result<Option<::policy::Policy>, Failure> {
+    let policy = file.map(network::open_policy).transpose();
+    policy.map_err(|problem| Failure::Usage(problem.to_string()))
+}
+
+fn load_credentials(arguments: &Arguments) -> Result<Option<Arc<dyn Credentials>>, Failure> {
+    let Some(folder) = arguments.keys.as_deref().filter(|_| !arguments.unsigned_requests) else {
+        return Ok(None);
+    };
+    let keys = credentials::KeyFolder::load(folder, &Role::Manager.to_string());
+    keys.map(|keys| Some(Arc::new(keys) as _)).map_err(|problem| Failure::Usage(problem.to_string()))
 }
 
 fn load_keys(folder: Option<&Path>) -> Result<Option<Identity>, Failure> {

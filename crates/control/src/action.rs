@@ -189,4 +189,18 @@ pub struct Facts {
     pub maximum_latency: Option<u64>,
     /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
     pub aggregate: Option<Result<Aggregate, String>>,
+    /// Who asks.
+    pub asker: Asker,
+}
+
+/// Who asks, as far as it was shown.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub enum Asker {
+    /// Requests are not signed: the host that it comes from counts.
+    #[default]
+    Anyone,
+    /// The user of this name: its key has signed the request.
+    User(String),
+    /// It has not shown who it is, and why that is so, for people. It is refused.
+    Unknown(String),
 }

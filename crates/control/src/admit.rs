@@ -100,7 +100,13 @@ impl ResourceManager {
                 && asked.aggregate() == wish.aggregate
         };
         let others = self.requests.all().filter(same).map(|(pair, _)| pair);
-        others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()
+        let mut together = BTreeSet::from([wish.pair]);
+        for pair in others {
+            if self.examine_with(pair, &together).is_ok() {
+                together.insert(pair);
+            }
+        }
+        together
     }
 
     /// Whether there is a place for a wish as things are.

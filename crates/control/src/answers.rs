@@ -1,12 +1,13 @@
 //! Answers: what is asked, whether that can be, and what is said of it when.
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use core::time::Duration;
 
 use latency::ledger::Offer;
 use wire::admission::{Request, Socket, Verdict};
 
-use crate::action::{Action, Facts, Pair};
+use crate::action::{Action, Asker, Facts, Pair};
 use crate::note::Note;
 use crate::operations::Timer;
 use crate::requests::{Goal, Obstacle, Refused, Renewed, Waits, Wish, dotted};
@@ -16,10 +17,18 @@ impl ResourceManager {
     pub(crate) fn take_request(&mut self, now: Duration, request: Request, facts: Facts) {
         let pair = request.pair();
         if !self.requests.contains(pair) {
+            if let Err(reason) = self.may_ask(&request, &facts) {
+                self.turn_away_for_good(now, &request, reason);
+                return;
+            }
             if self.has_place(now, &request, &facts) {
                 self.requests.insert(request, facts);
                 self.publish(pair);
             }
+            return;
+        }
+        // What nobody has signed changes nothing of what was asked for by one who has.
+        if matches!(facts.asker, Asker::Unknown(_)) {
             return;
         }
         match self.requests.renew(request, facts) {
@@ -127,6 +136,11 @@ impl ResourceManager {
 
     /// What a request comes to.
     pub(crate) fn examine(&self, pair: Pair) -> Result<Wish, Obstacle> {
+        self.examine_with(pair, &BTreeSet::new())
+    }
+
+    /// The same if these pairs were served, too.
+    pub(crate) fn examine_with(&self, pair: Pair, others: &BTreeSet<Pair>) -> Result<Wish, Obstacle> {
         let wrong = |reason: &str| Err(Obstacle::Wrong(reason.into()));
         let Some(asked) = self.requests.get(pair) else { return wrong("nobody asks") };
         let request = &asked.request;
@@ -156,7 +170,7 @@ impl ResourceManager {
             maximum_latency: request.maximum_latency,
             maximum_separation: request.maximum_separation,
         };
-        Ok(Wish {
+        let wish = Wish {
             pair,
             from,
             source: request.source,
@@ -164,7 +178,9 @@ impl ResourceManager {
             contract: request.contract,
             aggregate: asked.aggregate(),
             goals: alloc::vec![goal],
-        })
+        };
+        self.within_policy(asked, &wish, others).map_err(Obstacle::Wrong)?;
+        Ok(wish)
     }
 
     /// The pair is not asked for any more.

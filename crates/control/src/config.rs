@@ -18,13 +18,19 @@ pub struct Config {
     pub answer: Duration,
     /// Ways that are compared for a flow.
     pub ways: usize,
-    /// Requests known at a time, the admitted ones among them. Beyond this and the next two a request takes the place of the least important
+    /// Requests known at a time, the admitted ones among them. Beyond this and the next three a request takes the place of the least important
     /// one that shares the limit, if that is less important than itself, and is refused otherwise.
     pub most_requests: usize,
     /// Requests of readers on one host.
     pub most_requests_of_host: usize,
     /// Requests of the readers of one participant.
     pub most_requests_of_participant: usize,
+    /// Requests of one user, where requests are signed.
+    pub most_requests_of_user: usize,
+    /// Who may ask for what; without a policy all that is admitted may be asked for.
+    pub policy: Option<policy::Policy>,
+    /// Whether requests are signed, and those that are not are refused.
+    pub signed: bool,
     /// Changes under way at a time.
     pub most_operations: usize,
     /// Ethernet addresses learned at a switch.
@@ -53,6 +59,9 @@ impl Default for Config {
             most_requests: 10_000,
             most_requests_of_host: 4_096,
             most_requests_of_participant: 1_024,
+            most_requests_of_user: 4_096,
+            policy: None,
+            signed: false,
             most_operations: 32,
             most_addresses: 1_024,
             address_timeout: 300,

@@ -12,7 +12,9 @@ extern crate alloc;
 
 pub mod action;
 mod admit;
+mod allowed;
 mod answers;
+pub mod askers;
 mod cables;
 pub mod cabling;
 pub mod change_network;

@@ -33,6 +33,15 @@ impl ResourceManager {
         true
     }
 
+    /// A request that may not be made is refused, and has nothing of what it may have had before the manager was started.
+    pub(crate) fn turn_away_for_good(&mut self, now: Duration, request: &Request, reason: String) {
+        let pair = request.pair();
+        for number in self.reservations.serving(pair) {
+            self.leave(now, number, pair, &reason);
+        }
+        self.turn_away(request, reason);
+    }
+
     /// A request that has no place is refused; it is not looked at again unless its participant asks again.
     fn turn_away(&mut self, request: &Request, reason: String) {
         let note = Note::Refused(self.ends(request), reason.clone());

@@ -32,6 +32,8 @@ pub struct Report {
     pub cabling: Vec<CablingAlarm>,
     /// What is plugged in, by its own word, and is no switch of this manager.
     pub plugged: Vec<Plugged>,
+    /// Who may ask for what, in words.
+    pub access: String,
     /// Other managers in the domain.
     pub managers: Vec<OtherManager>,
 }

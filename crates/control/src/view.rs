@@ -49,6 +49,7 @@ impl ResourceManager {
             refused_switches: self.fabric.refused_switches(),
             hosts: self.fabric.hosts(),
             reserved: self.reserved_status(),
+            access: self.access(),
             operations: self.operations.len(),
             cabling: self.cabling_alarms(),
             plugged: self.cabling.plugged(self.fabric.network()),

@@ -26,6 +26,10 @@ pub struct Question {
     pub from: String,
     /// The host of the reader, by its name.
     pub to: String,
+    /// What would be written; a policy may depend on it.
+    pub topic: String,
+    /// The user who would ask; empty if requests are not signed.
+    pub user: String,
     /// What the writer would promise.
     pub contract: Contract,
     /// The latency that the reader would ask for.
@@ -97,6 +101,9 @@ impl ResourceManager {
     /// What is wrong with the question, and what to do.
     pub fn what_if(&self, question: &Question) -> Result<Answer, String> {
         let wish = self.wish_asked(question)?;
+        if let Err(reason) = self.may_ask_this(question, &wish) {
+            return Ok(Answer::because(Outcome::Refused, reason));
+        }
         let (answer, steps) = self.reservations.apart(|| self.imagine(&wish));
         Ok(Answer { steps, ..answer })
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::ResourceManager;
-use control::action::{Done, Token};
+use control::action::{Done, Facts, Token};
 use control::config::Config;
 use control::grant::Grant;
 use control::network::Network;
@@ -30,6 +30,7 @@ use crate::operator::Window;
 use crate::presence::Presence;
 use crate::reports::Reports;
 use crate::secure::accept;
+use crate::signed::Signed;
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
 
@@ -90,6 +91,8 @@ pub(crate) struct Managed<'d> {
     pub(crate) sockets: Vec<std::net::TcpListener>,
     /// With which both ends of connections to switches and gates show who they are.
     pub(crate) keys: Option<keys::Identity>,
+    /// With which requests and verdicts are signed.
+    pub(crate) credentials: Option<Arc<dyn wire::seal::Credentials>>,
     pub(crate) store: &'d mut (dyn Store + 'static),
     pub(crate) window: Option<Window<'d>>,
 }
@@ -164,7 +167,7 @@ impl<'d> Daemon<'d> {
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
     ) -> Result<Self, Error> {
-        let Managed { network, config, agents, store, window, keys, .. } = managed;
+        let Managed { network, config, agents, store, window, keys, credentials, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
@@ -173,6 +176,7 @@ impl<'d> Daemon<'d> {
         let mut manager = ResourceManager::new(config, network, epoch)?;
         manager.use_solver(solver::multipliers);
         info!("{}", manager.reserved_status());
+        info!("{}", manager.access());
         let mut grants = Vec::new();
         for (number, grant) in store.grants()? {
             match serde_json::from_slice::<Grant>(&grant) {
@@ -186,11 +190,13 @@ impl<'d> Daemon<'d> {
         let agents = agents.into_iter().map(|(datapath, address)| {
             (datapath, Agent::new(datapath, address, epoch, keys.clone(), told_by_agents.clone()))
         });
+        let signed =
+            credentials.map(|credentials| Signed::new(participant, waker, credentials, epoch)).transpose()?;
         Ok(Self {
             manager,
             start,
             participant,
-            topics: Topics::new(participant, waker, most_verdicts, most_of_participant)?,
+            topics: Topics::new(participant, waker, most_verdicts, most_of_participant, signed)?,
             waker: Arc::clone(waker),
             reports: Reports::new(participant, waker, epoch, store.place())?,
             store,
@@ -250,6 +256,7 @@ impl<'d> Daemon<'d> {
             for pair in self.elsewhere.take_lost(now) {
                 self.manager.withdraw(now, pair);
             }
+            self.look_for_askers(now);
         }
     }
 
@@ -272,7 +279,7 @@ impl<'d> Daemon<'d> {
         let now = self.now();
         self.reports.publish(now, &self.manager);
         let mut arrived = Vec::new();
-        match self.topics.take(&mut arrived) {
+        match self.topics.take(now, &mut arrived) {
             Ok(is_all) => {
                 self.journal.is_well("requests");
                 if !is_all {
@@ -290,12 +297,29 @@ impl<'d> Daemon<'d> {
             );
             self.journal.trouble("dropped requests".to_owned(), line);
         }
-        let is_request = |arrived: &Arrived| matches!(arrived, Arrived::Request(_));
+        self.take_up(now, arrived);
+    }
+
+    /// With keys: who asked and is gone, and who has not shown who it is.
+    fn look_for_askers(&mut self, now: Duration) {
+        let Some(signed) = &self.topics.signed else { return };
+        let (gone, overdue, counters) =
+            (signed.take_gone(self.participant), signed.take_overdue(now), signed.counters());
+        self.journal.disbelief(&counters);
+        for participant in gone {
+            self.manager.participant_lost(now, participant);
+        }
+        self.take_up(now, overdue);
+    }
+
+    fn take_up(&mut self, now: Duration, arrived: Vec<Arrived>) {
+        let is_request = |arrived: &Arrived| matches!(arrived, Arrived::Request(..));
         let discovered = arrived.iter().any(is_request).then(|| Discovered::by(self.participant));
         for arrived in arrived {
             match arrived {
-                Arrived::Request(request) => {
+                Arrived::Request(request, asker) => {
                     let facts = discovered.as_ref().map(|known| known.facts(&request)).unwrap_or_default();
+                    let facts = Facts { asker, ..facts };
                     self.elsewhere.back(request.pair());
                     self.manager.request(now, *request, facts);
                 }

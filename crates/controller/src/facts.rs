@@ -2,7 +2,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use control::action::Facts;
+use control::action::{Asker, Facts};
 use dds::{DiscoveredParticipant, DomainParticipant};
 use wire::admission::Request;
 use wire::discovery::EndpointData;
@@ -36,6 +36,7 @@ impl Discovered {
                 .and_then(|reader| reader.requested_assurance)
                 .map(|requested| requested.maximum_latency),
             aggregate: None,
+            asker: Asker::Anyone,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use control::ResourceManager;
+use control::askers::AskersCounters;
 use control::note::Note;
 use dds::{DiscoveredParticipant, GuidPrefix};
 use tracing::{error, info, warn};
@@ -34,6 +35,7 @@ pub(crate) struct Journal {
     notes: u32,
     left_out: u32,
     waiting: usize,
+    disbelieved: AskersCounters,
 }
 
 impl Journal {
@@ -113,6 +115,25 @@ impl Journal {
             _ => {}
         }
         self.waiting = waiting;
+    }
+
+    /// What was not believed of those who ask: each kind is said when there is more of it, once a second at most.
+    pub(crate) fn disbelief(&mut self, counters: &AskersCounters) {
+        for (what, before, count) in [
+            ("requests without a signature", self.disbelieved.unsigned, counters.unsigned),
+            (
+                "requests that their participant has not signed for this manager",
+                self.disbelieved.forged,
+                counters.forged,
+            ),
+            ("requests that were heard before", self.disbelieved.replayed, counters.replayed),
+            ("certificates of participants", self.disbelieved.distrusted, counters.distrusted),
+        ] {
+            if count > before {
+                warn!("{} {what} are not believed, {count} in all", count - before);
+            }
+        }
+        self.disbelieved = *counters;
     }
 
     fn count_left_out(&mut self) {

@@ -23,6 +23,7 @@ mod presence;
 mod proposal;
 mod reports;
 mod secure;
+mod signed;
 mod switches;
 mod topics;
 mod topology;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub agents: BTreeMap<u64, SocketAddr>,
     /// The manager's key: with it switches and agents connect by TLS, and show who they are. Without it anybody can be one.
     pub keys: Option<keys::Identity>,
+    /// The same key for requests and verdicts: with it those who ask have to sign, and verdicts are signed. Without it anybody may ask.
+    pub credentials: Option<std::sync::Arc<dyn wire::seal::Credentials>>,
     /// Where grants are kept.
     pub store: Box<dyn Store>,
     /// Where operators have a page, if they have one.
@@ -134,7 +137,8 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, config, listen, agents, keys, mut store, web } = settings;
+    let Settings { network, mut config, listen, agents, keys, credentials, mut store, web } = settings;
+    config.signed = credentials.is_some();
     if keys.is_none() {
         tracing::info!(
             "without keys: any host that reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
@@ -177,6 +181,7 @@ pub fn run(
             agents: agents.clone(),
             sockets,
             keys: keys.clone(),
+            credentials: credentials.clone(),
             store: &mut *store,
             window,
         };

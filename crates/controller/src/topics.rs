@@ -1,7 +1,7 @@
 //! The manager's end of the admission topics.
 use std::sync::Arc;
 
-use control::action::Pair;
+use control::action::{Asker, Pair};
 use dds::qos::{DataReaderQos, Durability, History, Reliability};
 use dds::serialized::DropReason;
 use dds::status::SampleRejected;
@@ -16,10 +16,11 @@ use wire::admission::{
 };
 use wire::{EntityId, Guid, GuidPrefix};
 
+use crate::signed::Signed;
 use crate::verdicts::Voice;
 
 /// Samples that are taken at a time.
-const AT_ONCE: usize = 1_024;
+pub(crate) const AT_ONCE: usize = 1_024;
 /// Bytes that a sample takes of a history besides its own.
 const ABOUT_A_SAMPLE: usize = 256;
 /// Requests of one participant that are heard at least; those that are too many are refused, if they are heard.
@@ -35,7 +36,7 @@ const LEAST_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum Arrived {
     /// A pair is wanted, or wanted otherwise.
-    Request(Box<Request>),
+    Request(Box<Request>, Asker),
     /// It is wanted from another manager.
     Elsewhere(Pair),
     /// A pair is wanted no longer, or whoever wanted it is gone.
@@ -51,6 +52,8 @@ pub(crate) struct Topics {
     requests: DataReader<Request>,
     measured: DataReader<Measured>,
     verdicts: DataWriter<Verdict>,
+    /// With keys requests and verdicts are signed.
+    pub(crate) signed: Option<Signed>,
 }
 
 /// Wakes the daemon when there is something to take.
@@ -77,6 +80,7 @@ impl Topics {
         waker: &Arc<Notify>,
         most_verdicts: usize,
         most_of_participant: usize,
+        signed: Option<Signed>,
     ) -> Result<Self, Error> {
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
@@ -85,6 +89,7 @@ impl Topics {
             requests: requests(participant, &subscriber, most_of_participant, waker)?,
             measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), waker, |_| {})?,
             verdicts: writer(participant, &publisher, most_verdicts)?,
+            signed,
         })
     }
 
@@ -92,12 +97,18 @@ impl Topics {
     ///
     /// # Errors
     /// What taking says.
-    pub(crate) fn take(&self, out: &mut Vec<Arrived>) -> Result<bool, Error> {
-        let mut requests = self.requests.take(AT_ONCE, States::ANY)?;
-        out.extend(requests.iter_mut().filter_map(|sample| request(self.own, sample)));
+    pub(crate) fn take(&self, now: std::time::Duration, out: &mut Vec<Arrived>) -> Result<bool, Error> {
+        let is_all = match &self.signed {
+            Some(signed) => signed.take(now, &self.requests, out)?,
+            None => {
+                let mut requests = self.requests.take(AT_ONCE, States::ANY)?;
+                out.extend(requests.iter_mut().filter_map(|sample| request(self.own, sample)));
+                requests.len() < AT_ONCE
+            }
+        };
         let measured = self.measured.take(AT_ONCE, States::ANY)?;
         out.extend(measured.iter().filter_map(|sample| sample.data.map(Arrived::Measured)));
-        Ok(requests.len() < AT_ONCE && measured.len() < AT_ONCE)
+        Ok(is_all && measured.len() < AT_ONCE)
     }
 
     /// The participant whose request was dropped last since it had too many, if there was one.
@@ -109,7 +120,10 @@ impl Topics {
 
 impl Voice for Topics {
     fn tell(&self, verdict: &Verdict) -> Result<(), Error> {
-        self.verdicts.write(verdict).map(|_| ())
+        match &self.signed {
+            Some(signed) => signed.tell(&self.verdicts, verdict),
+            None => self.verdicts.write(verdict).map(|_| ()),
+        }
     }
 
     fn forget(&self, verdict: &Verdict) -> Result<(), Error> {
@@ -130,7 +144,7 @@ fn request(own: [u8; 16], sample: &mut Sample<Request>) -> Option<Arrived> {
         // One that names nobody is of a participant that has not found a manager yet.
         let is_meant = [own, [0; 16]].contains(&request.manager);
         return Some(match is_meant {
-            true => Arrived::Request(Box::new(request)),
+            true => Arrived::Request(Box::new(request), Asker::Anyone),
             false => Arrived::Elsewhere(request.pair()),
         });
     }
@@ -153,7 +167,7 @@ fn requests(
     })
 }
 
-fn reader<T: DdsType + Send + Sync + 'static>(
+pub(crate) fn reader<T: DdsType + Send + Sync + 'static>(
     participant: &DomainParticipant,
     subscriber: &Subscriber,
     (name, kind): (&str, &str),

@@ -43,14 +43,34 @@ pub struct Config {
 }
 
 /// How a participant deals with resource managers, if some of its writers and readers have ASSURANCE.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct AssuranceConfig {
     /// How long a verdict is waited for; then the pair counts as refused, until one comes. More than zero; default 3 s.
     pub patience: Duration,
+    /// The folder with `authority.pem` and the key and certificate of [`AssuranceConfig::user`], as `punctual grm keys` makes them: requests
+    /// are signed, and managers believed that have a certificate of that authority. Default none: nothing is signed, and any manager counts.
+    pub keys: Option<String>,
+    /// The user in whose name this participant asks; given together with [`AssuranceConfig::keys`]. Default none.
+    pub user: Option<String>,
+    /// The key itself. A program gives it, or the crate `punctual-settings` with its feature `keys`, from the two values above.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub credentials: Option<Given>,
 }
+
+/// Credentials that a program has given; two are equal if they are the same ones.
+#[derive(Clone, Debug)]
+pub struct Given(pub std::sync::Arc<dyn wire::seal::Credentials>);
+
+impl PartialEq for Given {
+    fn eq(&self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Given {}
 
 /// Whether and how a participant shares memory with participants of other processes of its host. Samples go that way if both allow it,
 /// are of one user and of one network namespace, and have endpoints that match; else by UDP, as everything does that is not data of the
@@ -215,7 +235,22 @@ const MAX_SPIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Default for AssuranceConfig {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(3) }
+        Self { patience: Duration::from_secs(3), keys: None, user: None, credentials: None }
+    }
+}
+
+impl AssuranceConfig {
+    /// A participant that is to sign does not go without.
+    pub(crate) fn check_keys(&self) -> Result<(), Error> {
+        if self.credentials.is_none() && (self.keys.is_some() || self.user.is_some()) {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "assurance.keys",
+                "keys are named, and the program has not loaded them",
+                "use the crate punctual-settings with its feature keys, or give AssuranceConfig::credentials",
+            ));
+        }
+        Ok(())
     }
 }
 

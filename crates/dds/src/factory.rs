@@ -9,7 +9,7 @@ use dcps::{Error, ReturnCode};
 use rtps::discovery::DiscoveryConfig;
 use wire::GuidPrefix;
 
-use crate::config::{AssuranceConfig, Config};
+use crate::config::{AssuranceConfig, Config, Given};
 use crate::driver::Driver;
 use crate::entity::QosKind;
 use crate::host::{Addresses, Engine, Host};
@@ -73,6 +73,7 @@ impl DomainParticipantFactory {
         listener: Option<Arc<dyn DomainParticipantListener>>,
         mask: StatusMask,
     ) -> Result<DomainParticipant, Error> {
+        config.assurance.check_keys()?;
         let (prefix, seed) = random()?;
         let driver = Driver::open(domain_id, config)?;
         let addresses = driver.addresses();
@@ -82,8 +83,11 @@ impl DomainParticipantFactory {
                 settings.static_peers.push(*peer);
             }
         }
-        let limits =
-            Limits { datagram: config.network.largest_datagram, patience: config.assurance.patience };
+        let limits = Limits {
+            datagram: config.network.largest_datagram,
+            patience: config.assurance.patience,
+            credentials: config.assurance.credentials.clone().map(|Given(credentials)| credentials),
+        };
         let host = Arc::clone(&driver) as Arc<dyn Host>;
         let start = move |engine| driver.start(engine);
         self.create(host, Box::new(start), settings, &addresses, limits, qos, listener, mask)
@@ -103,7 +107,7 @@ impl DomainParticipantFactory {
         qos: QosKind<DomainParticipantQos>,
     ) -> Result<DomainParticipant, Error> {
         let patience = AssuranceConfig::default().patience;
-        let limits = Limits { datagram: rtps::Path::MAX_DATAGRAM, patience };
+        let limits = Limits { datagram: rtps::Path::MAX_DATAGRAM, patience, credentials: None };
         self.create(host, Box::new(start), settings, addresses, limits, qos, None, StatusMask::NONE)
     }
 

@@ -67,6 +67,16 @@ fn flow_files() {
 }
 
 #[test]
+fn policies() {
+    withstands(&targets::POLICY_FILE, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn samples_with_signatures() {
+    withstands(&targets::SIGNED_SAMPLE, "fuzz.stateless_executions", 5);
+}
+
+#[test]
 fn questions_of_operators() {
     withstands(&targets::WEB_QUESTION, "fuzz.stateless_executions", 1);
 }

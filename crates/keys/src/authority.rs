@@ -67,6 +67,14 @@ impl Authority {
     /// # Errors
     /// A file cannot be written.
     pub fn issue(&self, role: Role) -> Result<bool, Error> {
+        self.issue_for(role, 365 * YEARS)
+    }
+
+    /// The same with a certificate that holds for so many days from now; one for 0 days or fewer is over.
+    ///
+    /// # Errors
+    /// As [`Self::issue`].
+    pub fn issue_for(&self, role: Role, days: i64) -> Result<bool, Error> {
         let [certificate, key] = ["pem", "key"].map(|end| self.folder.join(format!("{role}.{end}")));
         if certificate.exists() {
             return Ok(false);
@@ -74,6 +82,7 @@ impl Authority {
         let pair = KeyPair::generate().map_err(|error| made(&key, &error))?;
         let signed = params(&role.to_string())
             .and_then(|mut params| {
+                params.not_after = OffsetDateTime::now_utc().saturating_add(Duration::days(days));
                 let (accepts, connects) = role.ends();
                 let server = accepts.then_some(ExtendedKeyUsagePurpose::ServerAuth);
                 let client = connects.then_some(ExtendedKeyUsagePurpose::ClientAuth);

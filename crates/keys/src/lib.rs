@@ -11,7 +11,7 @@ mod role;
 
 pub use authority::Authority;
 pub use identity::Identity;
-pub use role::Role;
+pub use role::{Name, Role};
 pub use rustls;
 
 /// The file with the certificate of the authority.

@@ -13,6 +13,43 @@ pub enum Role {
     Gates(u64),
     /// A member of the etcd cluster that keeps grants: managers connect to it, and it to other members.
     Store,
+    /// Participants that ask for flows, by the name of their user.
+    User(Name),
+}
+
+/// The name of a user: at most 58 small letters, digits and hyphens, with a letter or digit at both ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// Zeros after its end.
+    bytes: [u8; MOST_NAME],
+}
+
+/// With the name of the role and a hyphen before it, it is a label of DNS, which has 63 bytes at most.
+const MOST_NAME: usize = 58;
+
+impl Name {
+    /// This name; `None` if there is no user of such a name.
+    pub fn new(text: &str) -> Option<Self> {
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let ends = [text.bytes().next()?, text.bytes().next_back()?];
+        let is_good =
+            ends.into_iter().all(is_plain) && text.bytes().all(|byte| is_plain(byte) || byte == b'-');
+        let mut bytes = [0; MOST_NAME];
+        bytes.get_mut(..text.len()).filter(|_| is_good)?.copy_from_slice(text.as_bytes());
+        Some(Self { bytes })
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(MOST_NAME);
+        self.bytes.get(..end).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
 }
 
 /// What names of roles end with in certificates: a domain that has no owner in DNS.
@@ -28,13 +65,13 @@ impl Role {
     pub(crate) const fn ends(self) -> (bool, bool) {
         match self {
             Self::Manager | Self::Store => (true, true),
-            Self::Switch(_) => (false, true),
+            Self::Switch(_) | Self::User(_) => (false, true),
             Self::Gates(_) => (true, false),
         }
     }
 }
 
-/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`.
+/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -42,6 +79,7 @@ impl fmt::Display for Role {
             Self::Store => f.write_str("store"),
             Self::Switch(datapath) => write!(f, "switch-{datapath}"),
             Self::Gates(datapath) => write!(f, "gates-{datapath}"),
+            Self::User(name) => write!(f, "user-{}", name.as_str()),
         }
     }
 }
@@ -56,11 +94,13 @@ impl FromStr for Role {
             None if text == "store" => Some(Self::Store),
             Some(("switch", datapath)) => number(datapath).map(Self::Switch),
             Some(("gates", datapath)) => number(datapath).map(Self::Gates),
+            Some(("user", name)) => Name::new(name).map(Self::User),
             _ => None,
         };
         role.ok_or_else(|| {
             format!(
-                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch",
+                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME, with small letters, \
+                 digits and hyphens",
                 text.escape_default()
             )
         })
@@ -73,7 +113,17 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for role in [Role::Manager, Role::Store, Role::Switch(1), Role::Gates(0xffff_ffff_ffff_ffff)] {
+        let user = |name: &str| Role::User(Name::new(name).unwrap());
+        let longest = "a".repeat(MOST_NAME);
+        for role in [
+            Role::Manager,
+            Role::Store,
+            Role::Switch(1),
+            Role::Gates(0xffff_ffff_ffff_ffff),
+            user("alice"),
+            user("b-2"),
+            user(&longest),
+        ] {
             assert_eq!(role.to_string().parse(), Ok(role));
         }
         for text in [
@@ -86,6 +136,13 @@ mod tests {
             "gates-x",
             "manager-1",
             "../manager",
+            "user-",
+            "user-Alice",
+            "user--a",
+            "user-a-",
+            "user-a.b",
+            "user-a/b",
+            &format!("user-a{longest}"),
         ] {
             assert!(text.parse::<Role>().is_err(), "{text}");
         }

@@ -17,6 +17,7 @@ mod losses;
 mod markup;
 mod models;
 mod network;
+mod policy_file;
 mod problem;
 mod quantity;
 
@@ -28,5 +29,6 @@ pub use flow_file::{FileLatency, FileOverhead, FileTopic, FlowFile};
 pub use hosts::default_ring;
 pub use losses::Losses;
 pub use network::{Asked, HOST_BUFFER, Network};
+pub use policy_file::{open_policy, read_policy};
 pub use problem::{Problem, printable};
 pub use quantity::rate;

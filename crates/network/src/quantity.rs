@@ -20,6 +20,10 @@ pub(crate) struct Loss(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Datapath(pub(crate) u64);
 
+/// A part of a link, in parts of a million, above none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Share(pub(crate) u32);
+
 /// By how much clocks run apart, in parts of a million, at most a tenth.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Drift(pub(crate) u32);
@@ -76,6 +80,22 @@ impl Loss {
         let loss = number(text, &PARTS).and_then(|loss| u32::try_from(loss).ok());
         let loss = loss.filter(|loss| *loss <= 1_000_000);
         loss.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl Share {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a share of a link such as \"5 %\": a number and % or ppm, above 0, at most all";
+        let share = number(text, &PARTS).and_then(|share| u32::try_from(share).ok());
+        let share = share.filter(|share| (1..=1_000_000).contains(share));
+        share.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "a share of a link in quotes such as \"5 %\"";
+        deserializer.deserialize_str(Text { parse: Self::parse, expected })
     }
 }
 

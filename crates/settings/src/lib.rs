@@ -91,7 +91,38 @@ impl Settings {
         // What is no text is no setting.
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Self::of(&Sources { file: file.transpose()?, variables: variables.collect() }, &mut hosts::resolve)
+        let sources = Sources { file: file.transpose()?, variables: variables.collect() };
+        let settings = Self::of(&sources, &mut hosts::resolve)?;
+        #[cfg(feature = "keys")]
+        let settings = settings.with_keys()?;
+        Ok(settings)
+    }
+
+    /// With the key that `participant.assurance.keys` and `participant.assurance.user` name, if they do.
+    ///
+    /// # Errors
+    /// One is given without the other, or the key cannot be used: why, and what to do.
+    #[cfg(feature = "keys")]
+    pub fn with_keys(mut self) -> Result<Self, Problem> {
+        let assurance = &mut self.config.assurance;
+        let place = |key: &str| explain::origin(&self.origins, &format!("participant.assurance.{key}"));
+        let wrong = |key: &str, what: String| Err(Problem { origin: place(key), what });
+        match (&assurance.keys, &assurance.user) {
+            (None, None) => {}
+            (Some(folder), Some(user)) => {
+                match credentials::KeyFolder::load(Path::new(folder), &format!("user-{user}")) {
+                    Ok(keys) => assurance.credentials = Some(dds::config::Given(std::sync::Arc::new(keys))),
+                    Err(problem) => return wrong("keys", problem.to_string()),
+                }
+            }
+            (Some(_), None) => {
+                return wrong("keys", "keys need assurance.user, the user whose key is meant".to_owned());
+            }
+            (None, Some(_)) => {
+                return wrong("user", "a user needs assurance.keys, the folder with its key".to_owned());
+            }
+        }
+        Ok(self)
     }
 
     /// From these sources; `resolve` gives the addresses of hosts that are named as peers.

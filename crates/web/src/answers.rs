@@ -26,6 +26,7 @@ pub(crate) struct NetworkAnswer<'a> {
     admitted: usize,
     operations: usize,
     reserved: Reserved<'a>,
+    access: &'a str,
     switches: &'a [SwitchStatus],
     refused_switches: Vec<RefusedSwitch<'a>>,
     hosts: &'a [HostStatus],
@@ -100,6 +101,7 @@ pub(crate) fn network<'a>(record: &Record, snapshot: &'a Snapshot, nodes: Vec<No
         admitted: report.admitted,
         operations: report.operations,
         reserved: Reserved { status: &report.reserved, text: report.reserved.to_string() },
+        access: &report.access,
         switches: &report.switches,
         refused_switches: refused
             .map(|(datapath, reason)| RefusedSwitch { datapath: *datapath, reason })

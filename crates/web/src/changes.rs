@@ -47,6 +47,11 @@ pub(crate) struct QuestionBody {
     maximum_latency: u64,
     #[serde(default)]
     maximum_separation: u64,
+    /// What would be written, and who would ask, for the policy.
+    #[serde(default)]
+    topic: String,
+    #[serde(default)]
+    user: String,
 }
 
 /// The UDP payload of the largest Ethernet frame.
@@ -72,6 +77,8 @@ pub(crate) fn question(body: &[u8]) -> Result<Question, String> {
             slack: read.slack,
             importance: read.importance,
         },
+        topic: read.topic,
+        user: read.user,
         from: read.from,
         to: read.to,
         maximum_latency: read.maximum_latency,

@@ -381,7 +381,7 @@ function showSwitches() {
   const table = byId("switches");
   if (table.tBodies[0]) table.tBodies[0].replaceWith(body);
   else table.append(body);
-  put(byId("reserved"), network.reserved.text + ".");
+  put(byId("reserved"), network.reserved.text + ". " + network.access + ".");
   byId("managers").replaceChildren(...network.managers.map((other) => el("li", {}, "another manager: participant " + other.participant + " \"" + other.name + "\" at " + other.address + ": " + other.role)));
 }
 

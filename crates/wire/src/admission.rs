@@ -4,6 +4,7 @@
 //! A *pair* is one assured writer and one assured reader; it is the key of every sample but the report. Times are in
 //! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use derive::DdsType;
@@ -19,10 +20,15 @@ pub const MEASURED_TOPIC: &str = "punctual/admission/measured";
 /// Topic of [`Report`]: reliable, volatile: what was said before a reader came is the past.
 pub const REPORT_TOPIC: &str = "punctual/admission/report";
 
-/// Whether what is written to a topic decides about the network: requests and verdicts. Participants of Punctual send these to each other's ports of
+/// Topic of [`Identity`] of participants that ask: reliable, transient local, one sample kept. Managers read it.
+pub const IDENTITY_TOPIC: &str = "punctual/admission/identity";
+/// Topic of [`Identity`] of managers: the same, and participants read it.
+pub const MANAGER_TOPIC: &str = "punctual/admission/manager";
+
+/// Whether what is written to a topic decides about the network: requests, verdicts, and who says them. Participants of Punctual send these to each other's ports of
 /// discovery, and so in the class that a network may have for it.
 pub fn is_control(topic: &str) -> bool {
-    [REQUEST_TOPIC, VERDICT_TOPIC].contains(&topic)
+    [REQUEST_TOPIC, VERDICT_TOPIC, IDENTITY_TOPIC, MANAGER_TOPIC].contains(&topic)
 }
 
 /// The participant that an instance with this canonical key (XCDR version 2, big endian) belongs to; `None` if it is no key of the type.
@@ -33,7 +39,7 @@ pub type InstanceOwner = fn(&[u8]) -> Option<GuidPrefix>;
 pub fn instance_owner(topic: &str) -> Option<InstanceOwner> {
     match topic {
         REQUEST_TOPIC | MEASURED_TOPIC => Some(|key| prefix_at(key, 16)),
-        REPORT_TOPIC => Some(|key| prefix_at(key, 0)),
+        REPORT_TOPIC | IDENTITY_TOPIC | MANAGER_TOPIC => Some(|key| prefix_at(key, 0)),
         _ => None,
     }
 }
@@ -51,6 +57,9 @@ pub const VERDICT_TYPE: &str = "punctual::admission::Verdict";
 pub const MEASURED_TYPE: &str = "punctual::admission::Measured";
 /// Name of the type [`Report`] in announcements.
 pub const REPORT_TYPE: &str = "punctual::admission::Report";
+
+/// Name of the type [`Identity`] in announcements.
+pub const IDENTITY_TYPE: &str = "punctual::admission::Identity";
 
 /// Most octets of a reason, and of a topic's name.
 pub const MOST_TEXT: usize = 1024;
@@ -248,6 +257,23 @@ pub struct Report {
     /// The report as JSON.
     #[dds(bound = 16777216)]
     pub json: String,
+}
+
+/// The certificate of a participant, shown once: with it all signatures under its requests or verdicts are verified ([`crate::seal`]).
+#[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
+#[dds(appendable, crate = "crate")]
+pub struct Identity {
+    /// GUID of the participant.
+    #[dds(key)]
+    pub participant: [u8; 16],
+    /// The epoch of a manager; 0 of a participant that asks.
+    pub epoch: u64,
+    /// The certificate, X.509 in DER.
+    #[dds(bound = 2048)]
+    pub certificate: Vec<u8>,
+    /// By its key, over the certificate, the participant and the epoch.
+    #[dds(bound = 72)]
+    pub signature: Vec<u8>,
 }
 
 impl Socket {

@@ -21,6 +21,7 @@ pub mod message;
 pub mod parameter;
 pub mod qos;
 pub mod schema;
+pub mod seal;
 pub mod sequence_number;
 pub mod sorted;
 pub mod time;

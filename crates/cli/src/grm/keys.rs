@@ -12,18 +12,22 @@ use crate::exit::{Failure, Outcome};
 #[command(after_help = "Examples:\n  \
     punctual grm keys keys --network ward.toml      for the manager, all switches of the file and their gates\n  \
     punctual grm keys keys switch-3 gates-3         for one more switch, with datapath id 3\n  \
-    punctual grm keys keys store                    for the members of etcd, if they keep grants\n\n\
+    punctual grm keys keys store                    for the members of etcd, if they keep grants\n  \
+    punctual grm keys keys user-alice               for participants of alice, which ask for flows\n\n\
     What is there already is kept. authority.key can sign any certificate: keep it where the network cannot reach it. To take a certificate\n\
     back, make another authority and issue all anew. See docs/grm.md.")]
 pub(crate) struct Arguments {
     /// The folder; it is made if it is not there.
     folder: PathBuf,
-    /// For whom: manager, store, switch-N or gates-N, where N is the datapath id of the switch.
+    /// For whom: manager, store, switch-N or gates-N, where N is the datapath id of the switch, or user-NAME.
     #[arg(value_name = "ROLE", required_unless_present = "network")]
     roles: Vec<Role>,
     /// For all of a network file: its manager, its switches, and their gates.
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
+    /// For how many days certificates that are made now hold.
+    #[arg(long, value_name = "NUMBER", default_value_t = 3_650, value_parser = clap::value_parser!(i64).range(1..=36_500))]
+    days: i64,
 }
 
 /// Makes them, and says which.
@@ -38,7 +42,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::System(error.to_string());
     let authority = Authority::open(&arguments.folder).map_err(|error| failed(&error))?;
     for role in roles {
-        let said = if authority.issue(role).map_err(|error| failed(&error))? { "made" } else { "kept" };
+        let said = if authority.issue_for(role, arguments.days).map_err(|error| failed(&error))? {
+            "made"
+        } else {
+            "kept"
+        };
         println!("{said} {}", arguments.folder.join(format!("{role}.pem")).display());
     }
     Ok(Outcome::Done)

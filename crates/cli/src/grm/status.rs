@@ -98,6 +98,7 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
             words(view, "store").escape_debug()
         ),
         format!("{} requests, {} admitted", number(view, "requests"), number(view, "admitted")),
+        words(view, "access").to_owned(),
     ];
     if !pairs.is_empty() {
         lines.push(String::new());

@@ -10,6 +10,7 @@ mod managers;
 mod meters;
 mod saboteur;
 mod secure;
+mod signed;
 mod trees;
 mod ward;
 mod web;

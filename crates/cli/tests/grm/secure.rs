@@ -25,7 +25,7 @@ fn client(ward: &Ward, keys: Option<(&Identity, Role)>) -> Result<(), String> {
 #[test]
 fn keys_keep_strangers_from_switches_and_gates() {
     let Some(_turn) = lab_turn::turn() else { return };
-    let ward = Ward::secured(&with_gates(NETWORK));
+    let ward = Ward::secured(&with_gates(NETWORK), "default = \"allow\"");
     let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
     let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
     patiently("the verdict", || {

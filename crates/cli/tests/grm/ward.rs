@@ -1,10 +1,12 @@
 //! A lab with a manager, and participants on its hosts.
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use credentials::KeyFolder;
 use dds::assurance::PairAssurance;
-use dds::config::{Config, Interfaces};
+use dds::config::{Config, Given, Interfaces};
 use dds::qos::{
     DataReaderQos, DataWriterQos, History, OfferedAssurance, Reliability, RequestedAssurance, WhenRefused,
 };
@@ -117,13 +119,15 @@ impl Ward {
         Self::with(lab, folder, None, arguments)
     }
 
-    /// The same with keys for the manager, the switches and the gates.
-    pub(crate) fn secured(text: &str) -> Self {
+    /// The same with keys for the manager, the switches, the gates, and alice, who asks; and with a policy.
+    pub(crate) fn secured(text: &str, policy: &str) -> Self {
         let folder = Folder::new();
         let (file, keys) = (folder.file("ward.toml", text), folder.0.join("keys"));
         let program = Path::new(env!("CARGO_BIN_EXE_punctual"));
-        let made = Command::new(program).args(["grm", "keys"]).arg(&keys).arg("--network").arg(file).status();
+        let mut made = Command::new(program);
+        let made = made.args(["grm", "keys"]).arg(&keys).args(["user-alice", "--network"]).arg(file).status();
         assert!(made.unwrap().success());
+        folder.file("policy.toml", policy);
         let options =
             Options { program: Some(program.to_owned()), keys: Some(keys.clone()), ..Options::default() };
         let lab = Lab::up_with(&lab_turn::network(text), &lab_turn::name(), &options).unwrap();
@@ -171,7 +175,7 @@ impl Ward {
             command.arg("--flows").arg(flows);
         }
         if let Some(keys) = &self.keys {
-            command.arg("--keys").arg(keys);
+            command.arg("--keys").arg(keys).arg("--policy").arg(self.file("policy.toml"));
         }
         command
     }
@@ -314,22 +318,29 @@ impl Ward {
         queues.into_iter().map(|(_, counts)| counts).collect()
     }
 
+    /// The key of the user, if there are keys.
+    fn credentials(&self) -> Option<Given> {
+        let keys = self.keys.as_ref()?;
+        Some(Given(Arc::new(KeyFolder::load(keys, "user-alice").unwrap())))
+    }
+
     /// On a thread that is on the host of the participant.
-    fn join() -> DomainParticipant {
+    fn join(credentials: Option<Given>) -> DomainParticipant {
         let mut config = Config::default();
         config.network.interfaces = Interfaces::Named(vec!["eth0".to_owned()]);
         config.assurance.patience = dds::Duration::from_secs(60);
+        config.assurance.credentials = credentials;
         let factory = DomainParticipantFactory::get_instance();
         factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap()
     }
 
     /// A writer on a host, of samples of so many octets, at most one in `separation` nanoseconds.
     pub(crate) fn writer(&self, host: &str, topic: &str, octets: usize, separation: i64) -> Writer {
-        self.lab.on(host, || Self::make_writer(topic, octets, separation)).unwrap()
+        let credentials = self.credentials();
+        self.lab.on(host, || Self::make_writer(Self::join(credentials), topic, octets, separation)).unwrap()
     }
 
-    fn make_writer(topic: &str, octets: usize, separation: i64) -> Writer {
-        let participant = Self::join();
+    fn make_writer(participant: DomainParticipant, topic: &str, octets: usize, separation: i64) -> Writer {
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
         let mut qos = DataWriterQos {
@@ -348,16 +359,34 @@ impl Ward {
 
     /// A reader on a host that asks for a latency in nanoseconds, and takes nothing without it.
     pub(crate) fn reader(&self, host: &str, topic: &str, within: i64) -> Reader {
-        self.lab.on(host, || Self::make_reader(topic, within, Reliability::RELIABLE)).unwrap()
+        self.reader_with(host, topic, within, self.credentials())
+    }
+
+    /// The same with these keys, or none.
+    pub(crate) fn reader_with(
+        &self,
+        host: &str,
+        topic: &str,
+        within: i64,
+        credentials: Option<Given>,
+    ) -> Reader {
+        let make = || Self::make_reader(Self::join(credentials), topic, within, Reliability::RELIABLE);
+        self.lab.on(host, make).unwrap()
     }
 
     /// The same, and what is lost is not repeated.
     pub(crate) fn best_effort_reader(&self, host: &str, topic: &str, within: i64) -> Reader {
-        self.lab.on(host, || Self::make_reader(topic, within, Reliability::BEST_EFFORT)).unwrap()
+        let credentials = self.credentials();
+        let make = || Self::make_reader(Self::join(credentials), topic, within, Reliability::BEST_EFFORT);
+        self.lab.on(host, make).unwrap()
     }
 
-    fn make_reader(topic: &str, within: i64, reliability: Reliability) -> Reader {
-        let participant = Self::join();
+    fn make_reader(
+        participant: DomainParticipant,
+        topic: &str,
+        within: i64,
+        reliability: Reliability,
+    ) -> Reader {
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
         let mut qos = DataReaderQos {

@@ -77,6 +77,11 @@ impl Asked {
         answered && self.grant == Some(number) && self.serial == self.request.serial
     }
 
+    /// The address of the host that asks.
+    pub(crate) const fn asker(&self) -> [u8; 4] {
+        self.asker
+    }
+
     /// Whether it is under way.
     pub(crate) fn is_working(&self) -> bool {
         self.progress == Progress::Working

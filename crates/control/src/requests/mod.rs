@@ -24,7 +24,7 @@ use crate::action::{Facts, Pair};
 pub(crate) use asked::{Asked, Progress, Turn};
 use displaces::Displaces;
 pub(crate) use quota::QuotaReached;
-use quota::asker;
+pub(crate) use quota::asker;
 pub(crate) use verdicts::{Refused, Waits};
 pub(crate) use wish::{Goal, Obstacle, Wish};
 

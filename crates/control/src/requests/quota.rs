@@ -1,4 +1,4 @@
-//! How many requests may be known: of all, of a host, of a participant.
+//! How many requests may be known: of all, of a user, of a host, of a participant.
 use alloc::format;
 use alloc::string::String;
 use core::cmp::Reverse;
@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 use wire::admission::Request;
 
 use super::{Asked, Requests};
-use crate::action::{Facts, Pair};
+use crate::action::{Asker, Facts, Pair};
 use crate::config::Config;
 
 /// No more requests may be known that share a limit.
@@ -22,7 +22,7 @@ pub(crate) struct QuotaReached {
 type Shares<'a> = dyn Fn(&Pair, &Asked) -> bool + 'a;
 
 /// Where a request comes from: the address of the reader's host.
-pub(super) fn asker(request: &Request, facts: &Facts) -> [u8; 4] {
+pub(crate) fn asker(request: &Request, facts: &Facts) -> [u8; 4] {
     match facts.reader_addresses.as_slice() {
         [] => request.destination.address,
         known if known.contains(&request.destination.address) => request.destination.address,
@@ -43,12 +43,19 @@ impl Requests {
         let (participant, host) = (request.pair().1.prefix, asker(request, facts));
         let of_participant = |pair: &Pair, _: &Asked| pair.1.prefix == participant;
         let of_host = |_: &Pair, asked: &Asked| asked.asker == host;
+        let of_user = |_: &Pair, asked: &Asked| asked.facts.asker == facts.asker;
+        let user = match &facts.asker {
+            Asker::User(name) => {
+                Some((config.most_requests_of_user, format!("user {name} has"), &of_user as &Shares<'_>))
+            }
+            Asker::Anyone | Asker::Unknown(_) => None,
+        };
         let quotas: [(usize, String, &Shares<'_>); 3] = [
             (config.most_requests_of_participant, "the participant has".into(), &of_participant),
             (config.most_requests_of_host, format!("host {} has", host_name(host)), &of_host),
             (config.most_requests, "there are".into(), &|_, _| true),
         ];
-        quotas.into_iter().find_map(|(most, who, is)| {
+        user.into_iter().chain(quotas).find_map(|(most, who, is)| {
             let mut count = 0;
             let mut least = None;
             for (pair, asked) in self.asked.iter().filter(|(pair, asked)| is(pair, asked)) {

@@ -11,7 +11,15 @@ use crate::world::{Pair, World, request};
 /// What would become of a flow between two hosts.
 pub(crate) fn question(world: &World, from: usize, to: usize, contract: Contract, limit: u64) -> Question {
     let name = |host: usize| world.network.hosts[host].name.clone();
-    Question { from: name(from), to: name(to), contract, maximum_latency: limit, maximum_separation: 0 }
+    Question {
+        from: name(from),
+        to: name(to),
+        topic: "T".to_owned(),
+        user: String::new(),
+        contract,
+        maximum_latency: limit,
+        maximum_separation: 0,
+    }
 }
 
 /// All that a question could change and must not.

@@ -19,6 +19,7 @@ mod line;
 mod moves;
 mod mutants;
 mod networks;
+mod policy;
 mod quotas;
 mod random;
 mod rates;

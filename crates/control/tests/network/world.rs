@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use control::ResourceManager;
-use control::action::{Facts, GateKey, StoreChange, SwitchReport, Token};
+use control::action::{Asker, Facts, GateKey, StoreChange, SwitchReport, Token};
 use control::config::Config;
 use control::foreign::Endpoint;
 use control::grant::Grant;
@@ -327,7 +327,12 @@ impl World {
         if std::env::var_os("CONTROL_TRACE").is_some() {
             eprintln!("{:?} ASK {request:?}", self.now);
         }
-        let facts = Facts { contract: Some(request.contract), ..Facts::default() };
+        self.ask_as(request, Asker::Anyone);
+    }
+
+    /// The same in a name.
+    pub(crate) fn ask_as(&mut self, request: Request, asker: Asker) {
+        let facts = Facts { contract: Some(request.contract), asker, ..Facts::default() };
         self.manager.request(self.now, request, facts);
         self.collect();
     }

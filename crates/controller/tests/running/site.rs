@@ -122,6 +122,7 @@ pub(crate) fn managed_with(
         listen: vec![LISTEN.parse().unwrap()],
         agents: BTreeMap::new(),
         keys,
+        credentials: None,
         store,
         web: None,
     };

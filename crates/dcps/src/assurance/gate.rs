@@ -17,7 +17,7 @@ use self::ask::named;
 use super::managers::Managers;
 use super::pair::{Pair, Runs, Side, batching, hopeless};
 use super::verdict::Grant;
-use super::{Action, PairAssurance, Way};
+use super::{Action, DISTRUST, PairAssurance, Way};
 
 /// Verdicts and requests that came before discovery had told of their pair; managers and readers repeat the others.
 const EARLY: usize = 256;
@@ -56,6 +56,8 @@ pub struct Gate {
     early: VecDeque<Early>,
     actions: VecDeque<Action>,
     counters: GateCounters,
+    /// A manager is there that is not believed: why nobody answers.
+    distrusts: bool,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,7 @@ impl Gate {
             serial: 0,
             early: VecDeque::new(),
             actions: VecDeque::new(),
+            distrusts: false,
             counters: GateCounters {
                 other_manager: 0,
                 old_epoch: 0,
@@ -90,6 +93,11 @@ impl Gate {
     /// What it counted.
     pub const fn counters(&self) -> &GateCounters {
         &self.counters
+    }
+
+    /// Whether the managers of the domain are not believed, all of them: pairs that nobody answers for are refused with that reason.
+    pub const fn set_distrust(&mut self, distrusts: bool) {
+        self.distrusts = distrusts;
     }
 
     /// True if it has no pairs.
@@ -383,7 +391,10 @@ impl Gate {
                 pair.patience_at = Instant::NEVER;
                 // A former grant goes on: it is repeated for as long as it holds.
                 if pair.state == State::Pending && pair.grant.is_none() {
-                    let reason = shortened(&pair.unheard());
+                    let reason = match self.distrusts && !pair.is_taken_up {
+                        true => DISTRUST.into(),
+                        false => shortened(&pair.unheard()),
+                    };
                     pair.decide(State::Refused, reason);
                 }
             }

@@ -25,6 +25,7 @@ mod reader_property;
 mod reader_states;
 mod request_offered;
 mod topic;
+mod trust;
 mod write_over;
 mod write_with;
 mod writer;

@@ -21,11 +21,13 @@ use wire::admission::{
 };
 use wire::cdr::{DdsType, Encoding};
 use wire::qos::{Durability, History, Reliability};
+use wire::seal::Credentials;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now};
 
 use super::Node;
 use super::endpoints::Subject;
 use super::reader::ReaderCell;
+use super::signing::{Signing, is_withdrawal};
 use super::timers::Alarm;
 use super::watch::{Callback, Watch};
 use super::work::Work;
@@ -42,6 +44,8 @@ const MEASURING: Duration = Duration::from_secs(1);
 /// What a participant keeps for the assurance of its endpoints.
 pub(super) struct Assurance {
     gate: Mutex<Gate>,
+    /// What it signs and whom it believes, if it has keys.
+    signing: Option<Signing>,
     /// Some endpoint had ASSURANCE.
     is_used: AtomicBool,
     alarm: Arc<Alarm>,
@@ -57,9 +61,14 @@ pub(super) struct Assurance {
 }
 
 impl Assurance {
-    pub(super) fn new(prefix: GuidPrefix, patience: Duration) -> Self {
+    pub(super) fn new(
+        prefix: GuidPrefix,
+        patience: Duration,
+        credentials: Option<Arc<dyn Credentials>>,
+    ) -> Self {
         Self {
             gate: Mutex::new(Gate::new(prefix, patience)),
+            signing: credentials.map(|credentials| Signing::new(prefix, credentials)),
             is_used: AtomicBool::new(false),
             alarm: Alarm::new(),
             measure_at: AtomicU64::new(Instant::NEVER.as_nanos()),
@@ -73,8 +82,10 @@ impl Assurance {
 
     /// True for the ids of hidden endpoints.
     fn has(&self, id: EntityId) -> bool {
-        let readers = [&self.verdicts, &self.heard].into_iter().filter_map(OnceLock::get);
-        let writers = [&self.requests, &self.measured].into_iter().filter_map(OnceLock::get);
+        let (managers, identity) =
+            self.signing.as_ref().map(|signing| (&signing.managers, &signing.identity)).unzip();
+        let readers = [&self.verdicts, &self.heard].into_iter().chain(managers).filter_map(OnceLock::get);
+        let writers = [&self.requests, &self.measured].into_iter().chain(identity).filter_map(OnceLock::get);
         readers.map(|cell| cell.guid).chain(writers.map(|cell| cell.guid)).any(|guid| guid.entity_id == id)
     }
 }
@@ -84,6 +95,7 @@ impl Node {
     pub(crate) fn prepare_assured_writer(self: &Arc<Self>, work: &mut Work) -> Result<(), Error> {
         let _making = lock(&self.assurance.making);
         self.assurance.is_used.store(true, Ordering::SeqCst);
+        self.prepare_signing(false, work)?;
         self.hidden_reader::<Verdict>(&self.assurance.verdicts, VERDICT_TOPIC, VERDICT_TYPE, work)?;
         self.hidden_reader::<Request>(&self.assurance.heard, REQUEST_TOPIC, REQUEST_TYPE, work)
     }
@@ -93,9 +105,14 @@ impl Node {
         let _making = lock(&self.assurance.making);
         self.assurance.is_used.store(true, Ordering::SeqCst);
         self.host.stamp_arrivals();
+        self.prepare_signing(true, work)?;
         self.hidden_reader::<Verdict>(&self.assurance.verdicts, VERDICT_TOPIC, VERDICT_TYPE, work)?;
         self.hidden_writer::<Request>(&self.assurance.requests, REQUEST_TOPIC, REQUEST_TYPE, true, work)?;
         self.hidden_writer::<Measured>(&self.assurance.measured, MEASURED_TOPIC, MEASURED_TYPE, false, work)
+    }
+
+    pub(super) const fn signing(&self) -> Option<&Signing> {
+        self.assurance.signing.as_ref()
     }
 
     /// The pairs of a local endpoint.
@@ -120,7 +137,7 @@ impl Node {
         self.assurance.is_used.load(Ordering::SeqCst) && self.assurance.has(id)
     }
 
-    fn hidden_reader<T: DdsType + Send + Sync + 'static>(
+    pub(super) fn hidden_reader<T: DdsType + Send + Sync + 'static>(
         self: &Arc<Self>,
         place: &OnceLock<Arc<ReaderCell>>,
         topic: &str,
@@ -150,7 +167,7 @@ impl Node {
         Ok(())
     }
 
-    fn hidden_writer<T: DdsType + Send + Sync + 'static>(
+    pub(super) fn hidden_writer<T: DdsType + Send + Sync + 'static>(
         self: &Arc<Self>,
         place: &OnceLock<Arc<WriterCell>>,
         topic: &str,
@@ -183,8 +200,17 @@ impl Node {
             let requests = take(self.assurance.heard.get(), now);
             let discovery = self.lock_discovery();
             let mut gate = lock(&self.assurance.gate);
+            if let Some(signing) = self.signing() {
+                signing.hear_managers(&mut gate, now);
+            }
             for sample in &verdicts {
                 let from = Guid::from_bytes(sample.info.publication_handle.to_bytes()).prefix;
+                if let Some(signing) = self.signing() {
+                    if let Some(verdict) = signing.believed(from, sample, now) {
+                        gate.verdict_heard(now.monotonic, from, verdict);
+                    }
+                    continue;
+                }
                 match decoded::<Verdict>(sample) {
                     (Some(verdict), _) => gate.verdict_heard(now.monotonic, from, verdict),
                     (None, Some(key)) => {
@@ -194,8 +220,9 @@ impl Node {
                     (None, None) => {}
                 }
             }
-            for (data, key) in requests.iter().map(decoded::<Request>) {
-                match (data, key) {
+            for sample in &requests {
+                let (data, key) = decoded::<Request>(sample);
+                match if is_withdrawal(sample) { (None, data) } else { (data, key) } {
                     (Some(request), _) => gate.request_heard(now.monotonic, request),
                     (None, Some(key)) => {
                         let (writer, reader) = key.pair();
@@ -221,7 +248,9 @@ impl Node {
             Event::WriterMatched { reader, writer, paths, .. } => {
                 if writer.topic_name == VERDICT_TOPIC {
                     self.at_managers(discovery, now, work, |gate| {
-                        gate.manager_found(now.monotonic, writer.guid)
+                        if self.signing().is_none_or(|signing| signing.manager_found(gate, writer.guid)) {
+                            gate.manager_found(now.monotonic, writer.guid);
+                        }
                     });
                 }
                 let Some(own) = own(reader).filter(|own| Gate::is_for(own, writer)) else {
@@ -255,7 +284,12 @@ impl Node {
             }
             Event::WriterUnmatched { reader, writer, .. } => {
                 if discovery.endpoint(*writer).is_none() {
-                    self.at_managers(discovery, now, work, |gate| gate.manager_lost(now.monotonic, *writer));
+                    self.at_managers(discovery, now, work, |gate| {
+                        if let Some(signing) = self.signing() {
+                            signing.manager_lost(gate, *writer);
+                        }
+                        gate.manager_lost(now.monotonic, *writer);
+                    });
                 }
                 self.leave_gate(discovery, *reader, *writer, now, work);
                 false
@@ -372,13 +406,19 @@ impl Node {
                 }
                 Action::Ask(request) => {
                     if let Some(out) = self.assurance.requests.get() {
-                        publish(out, &request, now);
+                        match self.signing() {
+                            Some(signing) => signing.ask(out, &request, now),
+                            None => publish(out, &request, now),
+                        }
                         work.touch_writer(out);
                     }
                 }
                 Action::Withdraw(request) => {
                     if let Some(out) = self.assurance.requests.get() {
-                        withdraw(out, &request, now);
+                        match self.signing() {
+                            Some(signing) => signing.withdraw(out, &request, now),
+                            None => withdraw(out, &request, now),
+                        }
                         work.touch_writer(out);
                     }
                 }
@@ -420,7 +460,7 @@ fn subject(topic: &str, type_name: &str) -> Subject {
     }
 }
 
-fn take(cell: Option<&Arc<ReaderCell>>, now: Now) -> Vec<Octets> {
+pub(super) fn take(cell: Option<&Arc<ReaderCell>>, now: Now) -> Vec<Octets> {
     let mut found = Vec::new();
     if let Some(cell) = cell {
         let mut state = cell.lock();
@@ -433,7 +473,7 @@ fn take(cell: Option<&Arc<ReaderCell>>, now: Now) -> Vec<Octets> {
 }
 
 /// A sample, or the key of an instance that is disposed. What cannot be decoded is neither.
-fn decoded<T: DdsType>(octets: &Octets) -> (Option<T>, Option<T>) {
+pub(super) fn decoded<T: DdsType>(octets: &Octets) -> (Option<T>, Option<T>) {
     let data = octets.payload.as_ref().and_then(|payload| T::decode_payload(payload.bytes()).ok());
     let ended =
         octets.info.instance_state == dcps::InstanceState::NotAliveDisposed && octets.payload.is_none();
@@ -442,7 +482,7 @@ fn decoded<T: DdsType>(octets: &Octets) -> (Option<T>, Option<T>) {
 }
 
 /// Writes a sample of ours, which its history always has room for: it is kept by handle or replaces the one before.
-fn publish<T: DdsType>(cell: &WriterCell, sample: &T, now: Now) {
+pub(super) fn publish<T: DdsType>(cell: &WriterCell, sample: &T, now: Now) {
     let mut octets = Vec::new();
     if sample.encode_payload(Encoding::XCDR1, &mut octets).is_ok() {
         // At the limit of octets the pair goes unasked, and counts as refused for want of an answer.
@@ -450,7 +490,7 @@ fn publish<T: DdsType>(cell: &WriterCell, sample: &T, now: Now) {
     }
 }
 
-fn withdraw(cell: &WriterCell, request: &Request, now: Now) {
+pub(super) fn withdraw(cell: &WriterCell, request: &Request, now: Now) {
     let mut octets = Vec::new();
     if request.encode_payload(Encoding::XCDR1, &mut octets).is_ok() {
         // It disposes the instance as well.

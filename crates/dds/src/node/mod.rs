@@ -15,6 +15,7 @@ pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
 mod settle;
+mod signing;
 mod speakers;
 mod table;
 mod timers;
@@ -102,12 +103,14 @@ pub(crate) struct Node {
 pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>;
 
 /// What a participant keeps to besides QoS.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Limits {
     /// Most octets of a datagram.
     pub(crate) datagram: u32,
     /// How long the verdict of a resource manager is waited for.
     pub(crate) patience: wire::Duration,
+    /// With which requests are signed.
+    pub(crate) credentials: Option<Arc<dyn wire::seal::Credentials>>,
 }
 
 /// The topics of a participant.
@@ -161,7 +164,7 @@ impl Node {
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
             max_datagram: limits.datagram,
             segments: AtomicBool::new(false),
-            assurance: Assurance::new(prefix, limits.patience),
+            assurance: Assurance::new(prefix, limits.patience, limits.credentials),
             closed: AtomicBool::new(false),
             process: Process::current(),
             start: Mutex::new(Some(start)),

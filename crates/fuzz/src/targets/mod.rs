@@ -12,6 +12,7 @@ mod reader_cache;
 mod recordings;
 mod settings;
 mod shared_memory;
+mod signed;
 mod switches;
 mod types;
 
@@ -29,6 +30,7 @@ pub use messages::rtps_message;
 pub use operators::web_question;
 pub use recordings::recording_file;
 pub use settings::{settings_file, settings_toml};
+pub use signed::{policy_file, signed_sample};
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
 
@@ -129,6 +131,28 @@ pub const FLOW_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: files::flows,
     session: || Box::new(flow_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Policy files, for the manager.
+pub const POLICY_FILE: Target = Target {
+    name: "policy_file",
+    structure: Structure::Plain,
+    seeds: signed::policies,
+    session: || Box::new(policy_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Samples of the admission topics with signatures.
+pub const SIGNED_SAMPLE: Target = Target {
+    name: "signed_sample",
+    structure: Structure::Plain,
+    seeds: signed::samples,
+    session: || Box::new(signed_sample),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -357,7 +381,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 24] = [
+pub const ALL: [Target; 26] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -366,6 +390,8 @@ pub const ALL: [Target; 24] = [
     READER_CACHE,
     NETWORK_FILE,
     FLOW_FILE,
+    POLICY_FILE,
+    SIGNED_SAMPLE,
     SWITCH_MODELS,
     SETTINGS_FILE,
     SETTINGS_TOML,

@@ -124,6 +124,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
                 port_id: "eth0".to_owned(),
                 system_name: "desk".to_owned(),
             }],
+            access: "Requests are not signed: anybody in the domain may ask, for anything".to_owned(),
             managers: vec![OtherManager {
                 participant: "0101".to_owned(),
                 name: "punctual grm".to_owned(),

@@ -24,6 +24,11 @@ impl Gate {
         }
     }
 
+    /// The manager that is asked has begun anew: all is asked again.
+    pub fn ask_anew(&mut self, now: Instant) {
+        self.ask_again(now);
+    }
+
     /// Whether a verdict of a manager in this participant counts for a pair: it is asked, or has granted what the pair has.
     pub(super) fn counts(&self, pair: &Pair, from: GuidPrefix) -> bool {
         self.asked_for(pair) == Some(from) || pair.grant.as_ref().is_some_and(|grant| grant.manager == from)
