@@ -60,7 +60,8 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
     let members = Members::new(&served.bridge, served.ports.clone())?;
     // Who has the group has the bridge.
     let copies = Copies::open(served.log)?;
-    let bridge = Bridge::new(&served.bridge, members, served.log);
+    let mut bridge = Bridge::new(&served.bridge, members, served.log);
+    bridge.begin()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

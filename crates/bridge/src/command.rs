@@ -32,8 +32,8 @@ pub struct SwitchArguments {
 enum SwitchVerb {
     /// Speaks OpenFlow 1.3 with a manager for a bridge, and sets rules at its ports.
     ///
-    /// Until a manager has said something the bridge forwards as before; then by what managers say alone. It runs until Ctrl-C, and takes all
-    /// of its rules away. If it is killed they stay, and the next agent takes them over.
+    /// From its start on the bridge forwards what managers say, and nothing else. It runs until Ctrl-C, and takes all of its rules away: the bridge
+    /// forwards as bridges do then. If it is killed the rules stay, and the next agent takes them over.
     #[command(after_help = "Examples:\n  \
         punctual switch serve --bridge br0 --port 1=eth1 --port 2=eth2 --datapath 1 --controller 192.0.2.1:6653\n  \
         punctual switch serve --bridge br0 --port 1=eth1 --datapath 1 --controller 192.0.2.1:6653 --keys /etc/punctual/keys\n\n\
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn ports_have_numbers_and_plain_names() {
         assert_eq!(port("3=eth3"), Ok((3, "eth3".to_owned())));
-        for text in ["eth3", "0=eth3", "3=", "x=eth3", "3=../eth3", "3=a b", "3=a\"b", "3=eth012345678901"] {
+        for text in ["eth3", "0=eth3", "3=", "x=eth3", "3=../eth3", "3=a b", "3=a\"b", "3=eth0123456789012"] {
             assert!(port(text).is_err(), "{text}");
         }
     }

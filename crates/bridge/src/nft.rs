@@ -30,6 +30,23 @@ impl Nft {
         Self { name: TableName::of(bridge), log, told: None, before: BTreeMap::new(), last: BTreeMap::new() }
     }
 
+    /// Lets nothing pass until there is something to go by. What an agent before has left stays until then.
+    ///
+    /// # Errors
+    /// What `nft` says.
+    pub fn begin(&mut self, ports: &Ports) -> Result<(), Error> {
+        if self.list()?.table.is_some() { Ok(()) } else { self.apply(&Tables::default(), ports) }
+    }
+
+    fn list(&self) -> Result<Listing, Error> {
+        let line = self.name.list();
+        match finish(program("nft").args(line.split(' ')), None) {
+            Ok(text) => read(&text),
+            Err(error) if error.what.contains("No such file or directory") => Ok(Listing::default()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes the kernel do what the tables say at these ports, in one step.
     ///
     /// # Errors
@@ -74,12 +91,7 @@ impl Nft {
     /// What `nft` says; that there is no such table is no error.
     pub fn read(&mut self) -> Result<(Differences, BTreeMap<u64, Traffic>), Error> {
         let Some(told) = &self.told else { return Ok((Differences::default(), BTreeMap::new())) };
-        let line = self.name.list();
-        let listing = match finish(program("nft").args(line.split(' ')), None) {
-            Ok(text) => read(&text)?,
-            Err(error) if error.what.contains("No such file or directory") => Listing::default(),
-            Err(error) => return Err(error),
-        };
+        let listing = self.list()?;
         let differences = told.compare(&listing);
         let mut traffic = told.traffic(&listing);
         for (id, counted) in &mut traffic {

@@ -42,6 +42,14 @@ impl Bridge {
         self.members.there().into_iter().find(|(_, name)| is(name)).map(|(number, _)| number)
     }
 
+    /// Lets nothing pass until a manager has spoken, but for what an agent before has left.
+    ///
+    /// # Errors
+    /// What `nft` says.
+    pub fn begin(&mut self) -> Result<(), Error> {
+        self.nft.begin(&self.members.there())
+    }
+
     /// Takes all rules away.
     ///
     /// # Errors

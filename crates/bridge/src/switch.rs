@@ -435,3 +435,203 @@ fn parts<T: Clone>(all: Vec<T>, reply: impl Fn(Vec<T>) -> MultipartReply) -> Vec
     let part = |index: usize| all.iter().skip(index.saturating_mul(EACH)).take(EACH).cloned().collect();
     (0..count).map(|index| Message::MultipartReply { more: index + 1 < count, reply: reply(part(index)) }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use openflow::flow::FlowMod;
+    use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
+    use openflow::instruction::Instruction;
+    use openflow::multipart::{FlowFilter, PortStats};
+    use openflow::port::{PortConfig, PortFeatures, PortState};
+    use openflow::words::GroupId;
+    use system::Error;
+
+    use super::*;
+    use crate::datapath::Found;
+
+    const NOW: Duration = Duration::from_secs(5);
+    const MANAGER: Connection = 1;
+    const OTHER: Connection = 2;
+
+    /// What a test says that a data path does.
+    #[derive(Default)]
+    struct Path {
+        ports: Vec<u32>,
+        /// How many entries it had at each step.
+        applied: Vec<usize>,
+        fails: bool,
+        found: Found,
+        sent: Vec<(u32, Vec<u8>)>,
+    }
+
+    impl DataPath for Path {
+        fn ports(&self) -> Vec<Port> {
+            let port = |number: &u32| Port {
+                number: PortNo(*number),
+                address: [2; 6],
+                raw_name: [0; 16],
+                config: PortConfig::NONE,
+                state: PortState::LIVE,
+                current: PortFeatures::NONE,
+                advertised: PortFeatures::NONE,
+                supported: PortFeatures::NONE,
+                peer: PortFeatures::NONE,
+                current_speed: 0,
+                max_speed: 0,
+            };
+            self.ports.iter().map(port).collect()
+        }
+
+        fn counted(&self, _: PortNo) -> Vec<PortStats> {
+            Vec::new()
+        }
+
+        fn apply(&mut self, tables: &Tables) -> Result<(), Error> {
+            if self.fails {
+                return Err(Error::new("no", ""));
+            }
+            self.applied.push(tables.entries().count());
+            Ok(())
+        }
+
+        fn read(&mut self, _: &Tables) -> Result<Found, Error> {
+            Ok(self.found.clone())
+        }
+
+        fn send(&mut self, port: u32, frame: &[u8]) -> Result<(), Error> {
+            self.sent.push((port, frame.to_vec()));
+            Ok(())
+        }
+    }
+
+    fn switch() -> Switch<Path> {
+        let mut switch = Switch::new(7, Path { ports: vec![1, 2, 3], ..Path::default() });
+        switch.connected(MANAGER);
+        switch
+    }
+
+    fn flow(port: u32) -> Message {
+        let out = vec![Instruction::ApplyActions(vec![Action::output(PortNo(9))])];
+        Message::FlowMod(FlowMod::add(1, Match::of(&[Oxm::in_port(PortNo(port))]).unwrap(), out))
+    }
+
+    fn said(switch: &mut Switch<Path>) -> Vec<(Connection, u32, Message)> {
+        switch.take_said().into_iter().map(|(connection, xid, message)| (connection, xid.0, message)).collect()
+    }
+
+    fn refused(message: &Message) -> Option<ErrorCode> {
+        match message {
+            Message::Error(error) => Some(error.code()),
+            _ => None,
+        }
+    }
+
+    fn flows(switch: &mut Switch<Path>) -> usize {
+        let ask = Message::ask(MultipartRequest::Flow(FlowFilter::ALL));
+        switch.hear(MANAGER, Xid(99), &ask, NOW);
+        let count = |(_, _, message)| match message {
+            Message::MultipartReply { reply: MultipartReply::Flow(flows), .. } => flows.len(),
+            _ => 0,
+        };
+        said(switch).into_iter().map(count).sum()
+    }
+
+    #[test]
+    fn what_comes_in_one_piece_is_done_in_one_step_before_it_is_confirmed() {
+        let mut switch = switch();
+        for port in 1..=3 {
+            switch.hear(MANAGER, Xid(port), &flow(port), NOW);
+        }
+        switch.hear(MANAGER, Xid(4), &Message::BarrierRequest, NOW);
+        assert!(switch.is_asked() && said(&mut switch).is_empty());
+        switch.settle();
+        assert_eq!(switch.path().applied, [3]);
+        assert_eq!(said(&mut switch), [(MANAGER, 4, Message::BarrierReply)]);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_and_leaves_the_tables() {
+        let mut switch = switch();
+        switch.hear(MANAGER, Xid(1), &flow(1), NOW);
+        switch.settle();
+        switch.path().fails = true;
+        switch.hear(MANAGER, Xid(2), &flow(2), NOW);
+        switch.hear(MANAGER, Xid(3), &Message::BarrierRequest, NOW);
+        switch.settle();
+        let said = said(&mut switch);
+        assert_eq!(said.iter().map(|(_, xid, _)| *xid).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(refused(&said[0].2), Some(ErrorCode::FlowUnknown));
+        assert_eq!(flows(&mut switch), 1);
+    }
+
+    #[test]
+    fn what_others_have_changed_is_not_told_as_there() {
+        let mut switch = switch();
+        for port in 1..=3 {
+            switch.hear(MANAGER, Xid(port), &flow(port), NOW);
+        }
+        assert_eq!(flows(&mut switch), 3);
+        switch.path().found = Found { flows: [2].into(), altered: true, ..Found::default() };
+        assert_eq!(flows(&mut switch), 2);
+        assert!(switch.take_log().iter().any(|line| line.contains("changed by others: 1 entries")));
+        let before = switch.path().applied.len();
+        switch.path().found = Found { altered: true, ..Found::default() };
+        assert_eq!(flows(&mut switch), 2);
+        assert_eq!(switch.path().applied.len(), before + 1, "what nobody would tell again is put right");
+    }
+
+    #[test]
+    fn one_master_changes_and_slaves_only_look() {
+        let mut switch = switch();
+        switch.connected(OTHER);
+        let role = |role, generation| Message::RoleRequest(Role { role, generation });
+        switch.hear(MANAGER, Xid(1), &role(ControllerRole::Master, 5), NOW);
+        switch.hear(OTHER, Xid(2), &role(ControllerRole::Master, 4), NOW);
+        switch.hear(OTHER, Xid(3), &role(ControllerRole::Master, 6), NOW);
+        switch.hear(MANAGER, Xid(4), &flow(1), NOW);
+        let said = said(&mut switch);
+        assert_eq!(said[1].1, 2);
+        assert_eq!(refused(&said[1].2), Some(ErrorCode::RoleStale));
+        assert_eq!(refused(&said[3].2), Some(ErrorCode::RequestIsSlave));
+        switch.hear(OTHER, Xid(5), &flow(1), NOW);
+        switch.copied(0, 1, 2, 60, &[0; 60]);
+        switch.path().ports = vec![1, 2];
+        switch.look_at_ports();
+        let told: Vec<_> = super::tests::said(&mut switch).into_iter().map(|(to, _, message)| (to, message.kind())).collect();
+        let (packet, port) = (openflow::message::MessageType::PacketIn, openflow::message::MessageType::PortStatus);
+        assert_eq!(told, [(OTHER, packet), (MANAGER, port), (OTHER, port)]);
+    }
+
+    #[test]
+    fn odd_requests_are_refused_and_frames_go_by_ports_that_are_there() {
+        let mut switch = switch();
+        let group = GroupMod {
+            command: GroupCommand::Add,
+            kind: GroupType::Select,
+            group: GroupId(1),
+            buckets: vec![Bucket::of(Vec::new())],
+        };
+        switch.hear(MANAGER, Xid(1), &Message::GroupMod(group), NOW);
+        switch.hear(MANAGER, Xid(2), &Message::QueueGetConfigRequest(PortNo(1)), NOW);
+        let packet = |action, data: &[u8]| {
+            Message::PacketOut(PacketOut {
+                buffer: BufferId::NONE,
+                in_port: PortNo(1),
+                actions: vec![action],
+                data: data.to_vec(),
+            })
+        };
+        switch.hear(MANAGER, Xid(3), &packet(Action::output(PortNo(8)), &[0; 60]), NOW);
+        switch.hear(MANAGER, Xid(4), &packet(Action::output(PortNo(1)), &[0; 3]), NOW);
+        switch.hear(MANAGER, Xid(5), &packet(Action::output(PortNo::FLOOD), &[1; 60]), NOW);
+        let codes: Vec<_> = said(&mut switch).iter().filter_map(|(_, _, message)| refused(message)).collect();
+        let expected = [
+            ErrorCode::GroupBadType,
+            ErrorCode::RequestBadType,
+            ErrorCode::ActionBadOutPort,
+            ErrorCode::RequestBadPacket,
+        ];
+        assert_eq!(codes, expected);
+        assert_eq!(switch.path().sent, [(2, vec![1; 60]), (3, vec![1; 60])]);
+    }
+}

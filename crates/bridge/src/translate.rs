@@ -156,6 +156,7 @@ fn dispatch(ruleset: &mut Ruleset, table: u8, priority: u16, entry: &Entry, port
             let mut lefts: Vec<Value> = keyed.into_iter().map(|(_, left, _)| left).collect();
             let left = if lefts.len() == 1 { lefts.remove(0) } else { json!({ "concat": lefts }) };
             let mut statements = prerequisites(&fields);
+            statements.extend(is_udp.then(whole_datagram));
             statements.push(json!({ "vmap": { "key": left, "data": format!("@{name}") } }));
             let rule = Rule { statements, entry: None, map: Some(name) };
             ruleset.chains.entry(chain).or_default().rules.push(rule);
@@ -163,9 +164,15 @@ fn dispatch(ruleset: &mut Ruleset, table: u8, priority: u16, entry: &Entry, port
         return;
     }
     let mut statements: Vec<Value> = fields.iter().filter_map(|oxm| condition(oxm, &fields, ports)).collect();
+    statements.extend((is_ipv4 && (has(OxmField::UdpSrc) || has(OxmField::UdpDst))).then(whole_datagram));
     statements.push(json!({ "goto": { "target": target } }));
     let rule = Rule { statements, entry: Some(entry.id), map: None };
     ruleset.chains.entry(chain).or_default().rules.push(rule);
+}
+
+/// UDP ports are matched in whole datagrams alone: gates let fragments pass as best effort, the first of them too, which has ports.
+fn whole_datagram() -> Value {
+    is(json!({ "&": [{ "payload": { "protocol": "ip", "field": "frag-off" } }, 0x3fff] }), 0)
 }
 
 fn is(left: Value, right: impl Into<Value>) -> Value {

@@ -5,6 +5,7 @@ use std::path::Path;
 use latency::network::Port;
 use latency::routes::Topology;
 use latency::split::Split;
+use serde::Deserialize;
 use latency::switch::{Interface, SwitchModel};
 
 use crate::file::load;
@@ -52,6 +53,19 @@ pub struct Switch {
     pub model: String,
     /// Its model.
     pub kind: SwitchModel,
+    /// What it is in a lab.
+    pub made: SwitchKind,
+}
+
+/// Kinds of switches that a lab can be built of. The manager speaks OpenFlow with each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// Open vSwitch in user space.
+    #[default]
+    OpenVswitch,
+    /// A bridge of the kernel with nftables, and an agent that speaks OpenFlow for it.
+    Bridge,
 }
 
 /// One end of a link.

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::description::SwitchKind;
 use crate::problem::{Problem, Source};
 use crate::quantity::{Drift, Loss, Rate, Time};
 
@@ -221,6 +222,9 @@ pub(crate) struct Host {
 pub(crate) struct Switch {
     pub(crate) name: Spanned<String>,
     pub(crate) model: Spanned<String>,
+    /// What it is in a lab; if not given, what suits the model.
+    #[serde(default)]
+    pub(crate) kind: Option<SwitchKind>,
 }
 
 #[derive(Deserialize, Debug)]

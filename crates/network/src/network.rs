@@ -11,6 +11,7 @@ use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
+use crate::models::made_of;
 use crate::description::{Host, Link, Switch};
 use crate::document::{self, Document};
 use crate::file::LARGEST_FILE;
@@ -146,6 +147,7 @@ impl Network {
                 name: switch.name.get_ref().clone(),
                 model: switch.model.get_ref().clone(),
                 kind: model.clone(),
+                made: switch.kind.unwrap_or_else(|| made_of(switch.model.get_ref())),
             });
             kinds.push(model);
         }
