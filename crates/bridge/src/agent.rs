@@ -55,7 +55,10 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
     if let Some(keys) = &served.keys
         && keys.role() != Role::Switch(served.datapath)
     {
-        return Err(Error::new(format!("the keys are those of {}", keys.role()), "take those of this switch"));
+        return Err(Error::new(
+            format!("the keys are those of {}", keys.role()),
+            "take those of this switch",
+        ));
     }
     let members = Members::new(&served.bridge, served.ports.clone())?;
     // Who has the group has the bridge.
@@ -92,11 +95,10 @@ impl<L: FnMut(&str)> Agent<L> {
         let failed = Error::system("signals");
         let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
         let [interrupt, terminate, hangup] = signals;
-        let (mut interrupt, mut terminate, mut hangup) =
-            match (interrupt, terminate, hangup) {
-                (Ok(one), Ok(two), Ok(three)) => (one, two, three),
-                (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Err(failed(error)),
-            };
+        let (mut interrupt, mut terminate, mut hangup) = match (interrupt, terminate, hangup) {
+            (Ok(one), Ok(two), Ok(three)) => (one, two, three),
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Err(failed(error)),
+        };
         let mut copies = heard_by_thread(copies);
         let (told, mut heard) = ears();
         let step = served.controllers.len() as Connection;

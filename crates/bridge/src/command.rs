@@ -70,7 +70,11 @@ fn port(text: &str) -> Result<(u32, String), String> {
     let number = number.parse().ok().filter(|number| *number > 0).ok_or_else(wrong)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
     // Names go into rules and into paths of the kernel.
-    if interface.is_empty() || interface.len() > 15 || !interface.chars().all(plain) || interface.starts_with('.') {
+    if interface.is_empty()
+        || interface.len() > 15
+        || !interface.chars().all(plain)
+        || interface.starts_with('.')
+    {
         return Err(wrong());
     }
     Ok((number, interface.to_owned()))
@@ -100,7 +104,9 @@ pub fn run_switch(arguments: &SwitchArguments, out: &mut dyn Write, told: &mut d
 fn served(arguments: &ServeArguments) -> Result<Served, Error> {
     let mut ports = BTreeMap::new();
     for (number, interface) in &arguments.ports {
-        if ports.values().any(|other| other == interface) || ports.insert(*number, interface.clone()).is_some() {
+        if ports.values().any(|other| other == interface)
+            || ports.insert(*number, interface.clone()).is_some()
+        {
             let what = format!("port {number} or {interface} is there twice");
             return Err(Error::new(what, "give each port and each interface once"));
         }

@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recvmsg, sendmsg, setsockopt, socket,
-    sockopt,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recvmsg, sendmsg,
+    setsockopt, socket, sockopt,
 };
 use system::Error;
 
@@ -60,10 +60,14 @@ impl Copies {
     /// Somebody has it already, or the right is missing.
     pub(crate) fn open(group: u16) -> Result<Self, Error> {
         let failed = |error: Errno| {
-            Error::new(format!("group {group} of the netfilter log: {error}"), "is another agent at work? take another --log-group")
+            Error::new(
+                format!("group {group} of the netfilter log: {error}"),
+                "is another agent at work? take another --log-group",
+            )
         };
         let flags = SockFlag::SOCK_CLOEXEC;
-        let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter).map_err(failed)?;
+        let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)
+            .map_err(failed)?;
         bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(failed)?;
         // What is not granted shows as loss under load only.
         let _ = setsockopt(&fd, sockopt::RcvBufForce, &BUFFER);
@@ -76,7 +80,13 @@ impl Copies {
     /// Configures, and waits for the answer, which the kernel gives within the call.
     fn ask(&mut self, group: u16, attribute: u16, value: &[u8]) -> Result<(), Errno> {
         let request = request(group, attribute, value);
-        sendmsg::<NetlinkAddr>(self.socket.as_raw_fd(), &[IoSlice::new(&request)], &[], MsgFlags::empty(), None)?;
+        sendmsg::<NetlinkAddr>(
+            self.socket.as_raw_fd(),
+            &[IoSlice::new(&request)],
+            &[],
+            MsgFlags::empty(),
+            None,
+        )?;
         let length = self.receive()?;
         for message in messages(self.piece.get(..length).unwrap_or_default()) {
             if message.kind == ANSWER {
@@ -89,7 +99,8 @@ impl Copies {
 
     fn receive(&mut self) -> Result<usize, Errno> {
         let mut parts = [IoSliceMut::new(&mut self.piece)];
-        recvmsg::<NetlinkAddr>(self.socket.as_raw_fd(), &mut parts, None, MsgFlags::empty()).map(|got| got.bytes)
+        recvmsg::<NetlinkAddr>(self.socket.as_raw_fd(), &mut parts, None, MsgFlags::empty())
+            .map(|got| got.bytes)
     }
 
     /// The copies that come next; none if more came than had room.

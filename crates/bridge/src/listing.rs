@@ -106,7 +106,9 @@ impl Told {
         let all = || self.ruleset.chains.keys().filter_map(|name| number(name, 'e'));
         if self.table != listing.table {
             found.entries.extend(all());
-            found.groups.extend(self.ruleset.chains.keys().filter_map(|name| number(name, 'g')).map(|id| id as u32));
+            found
+                .groups
+                .extend(self.ruleset.chains.keys().filter_map(|name| number(name, 'g')).map(|id| id as u32));
             found.any = true;
             return found;
         }
@@ -180,7 +182,8 @@ mod tests {
     use crate::ruleset::{Chain, Map, Rule};
 
     fn told() -> Told {
-        let rule = |entry, map: Option<&str>| Rule { statements: Vec::new(), entry, map: map.map(str::to_owned) };
+        let rule =
+            |entry, map: Option<&str>| Rule { statements: Vec::new(), entry, map: map.map(str::to_owned) };
         let chain = |rules| Chain { device: None, rules };
         let mut ruleset = Ruleset::default();
         for (name, rules) in [
@@ -194,23 +197,28 @@ mod tests {
         }
         let elements = [(vec!["p1".to_owned(), "5000".to_owned()], ("e2".to_owned(), 2))].into();
         ruleset.maps.insert("m".to_owned(), Map { types: Vec::new(), elements });
-        let numbers = [("t0", vec![10, 11, 12]), ("e1", vec![13]), ("e2", vec![14]), ("e3", vec![15]), ("g7", vec![16])];
+        let numbers = [
+            ("t0", vec![10, 11, 12]),
+            ("e1", vec![13]),
+            ("e2", vec![14]),
+            ("e3", vec![15]),
+            ("g7", vec![16]),
+        ];
         let numbers = numbers.map(|(name, numbers)| (name.to_owned(), numbers)).into();
         Told { ruleset, table: Some(4), numbers }
     }
 
     fn listed(change: impl Fn(&mut Vec<Value>)) -> Listing {
-        let rule = |chain: &str, handle: u64| {
-            json!({ "rule": { "chain": chain, "handle": handle, "expr": [{ "counter": { "packets": 2, "bytes": 100 } }] } })
-        };
+        let rule = |chain: &str, handle: u64| json!({ "rule": { "chain": chain, "handle": handle, "expr": [{ "counter": { "packets": 2, "bytes": 100 } }] } });
         let mut items = vec![
             json!({ "metainfo": {} }),
             json!({ "table": { "name": "x", "handle": 4 } }),
             json!({ "map": { "name": "m", "elem": [[{ "concat": ["p1", 5000] }, { "goto": { "target": "e2" } }]] } }),
         ];
-        items.extend([("t0", 10), ("t0", 11), ("t0", 12), ("e1", 13), ("e2", 14), ("e3", 15), ("g7", 16)].map(
-            |(chain, handle)| rule(chain, handle),
-        ));
+        items.extend(
+            [("t0", 10), ("t0", 11), ("t0", 12), ("e1", 13), ("e2", 14), ("e3", 15), ("g7", 16)]
+                .map(|(chain, handle)| rule(chain, handle)),
+        );
         change(&mut items);
         Listing::read(&json!({ "nftables": items }).to_string()).unwrap()
     }
@@ -236,7 +244,9 @@ mod tests {
         assert_eq!(differs(|items| drop(items.remove(6))), (vec![1], vec![]), "its chain");
         assert_eq!(differs(|items| drop(items.remove(9))), (vec![], vec![7]), "the group");
         assert_eq!(differs(|items| items.swap(3, 5)), (vec![1, 2, 3], vec![]), "another order");
-        let strange = |items: &mut Vec<Value>| items.insert(3, json!({ "rule": { "chain": "t0", "handle": 99, "expr": [] } }));
+        let strange = |items: &mut Vec<Value>| {
+            items.insert(3, json!({ "rule": { "chain": "t0", "handle": 99, "expr": [] } }))
+        };
         assert_eq!(differs(strange), (vec![1, 2, 3], vec![]));
         let other = |items: &mut Vec<Value>| items[1] = json!({ "table": { "name": "x", "handle": 5 } });
         assert_eq!(differs(other), (vec![1, 2, 3], vec![7]), "another table of the same name");

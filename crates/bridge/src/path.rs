@@ -8,9 +8,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, bind, sendmsg, socket,
-};
+use nix::sys::socket::{AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, bind, sendmsg, socket};
 use openflow::multipart::PortStats;
 use openflow::port::Port;
 use openflow::words::PortNo;
@@ -74,7 +72,12 @@ impl DataPath for Bridge {
 
     fn read(&mut self, _: &Tables) -> Result<Found, Error> {
         let (differences, traffic) = self.nft.read()?;
-        Ok(Found { flows: differences.entries, groups: differences.groups, altered: differences.any, traffic })
+        Ok(Found {
+            flows: differences.entries,
+            groups: differences.groups,
+            altered: differences.any,
+            traffic,
+        })
     }
 
     fn send(&mut self, port: u32, frame: &[u8]) -> Result<(), Error> {

@@ -47,7 +47,11 @@ impl Members {
             let master = fs::read_link(self.interfaces.join(name).join("master"));
             master.is_ok_and(|master| master.file_name() == Path::new(&self.bridge).file_name())
         };
-        self.ports.iter().filter(|(_, name)| is_member(name)).map(|(number, name)| (*number, name.clone())).collect()
+        self.ports
+            .iter()
+            .filter(|(_, name)| is_member(name))
+            .map(|(number, name)| (*number, name.clone()))
+            .collect()
     }
 
     /// What OpenFlow says of those that are there.
@@ -57,13 +61,19 @@ impl Members {
 
     fn describe(&self, number: u32, name: &str) -> Port {
         let up = self.number(name, "carrier") == Some(1);
-        let speed = self.number(name, "speed").and_then(|megabits| u32::try_from(megabits.saturating_mul(1_000)).ok());
+        let speed = self
+            .number(name, "speed")
+            .and_then(|megabits| u32::try_from(megabits.saturating_mul(1_000)).ok());
         Port {
             number: PortNo(number),
             address: self.text(name, "address").and_then(|text| address(&text)).unwrap_or_default(),
             raw_name: Port::pack_name(name.as_bytes()),
             // An interface that is down has no carrier that can be read.
-            config: if self.text(name, "carrier").is_some() { PortConfig::NONE } else { PortConfig::PORT_DOWN },
+            config: if self.text(name, "carrier").is_some() {
+                PortConfig::NONE
+            } else {
+                PortConfig::PORT_DOWN
+            },
             state: if up { PortState::LIVE } else { PortState::LINK_DOWN },
             current: PortFeatures::NONE,
             advertised: PortFeatures::NONE,

@@ -17,7 +17,9 @@ use openflow::multipart::{
 use openflow::oxm::Oxm;
 use openflow::packet::{PacketIn, PacketInReason, PacketOut};
 use openflow::port::{Port, PortReason, PortStatus};
-use openflow::switch::{AsyncConfig, Capabilities, ConfigFlags, ControllerRole, Features, Role, SwitchConfig};
+use openflow::switch::{
+    AsyncConfig, Capabilities, ConfigFlags, ControllerRole, Features, Role, SwitchConfig,
+};
 use openflow::words::{BufferId, PortNo, TableId, Xid};
 
 use crate::datapath::DataPath;
@@ -204,7 +206,9 @@ impl<D: DataPath> Switch<D> {
         for port in &self.ports {
             match find(&old, port.number) {
                 None => news.push(PortStatus { reason: PortReason::Add, port: port.clone() }),
-                Some(was) if was != *port => news.push(PortStatus { reason: PortReason::Modify, port: port.clone() }),
+                Some(was) if was != *port => {
+                    news.push(PortStatus { reason: PortReason::Modify, port: port.clone() })
+                }
                 Some(_) => {}
             }
         }
@@ -288,7 +292,8 @@ impl<D: DataPath> Switch<D> {
         let decides = matches!(asked.role, ControllerRole::Master | ControllerRole::Slave);
         if decides {
             // Numbers of generations go round (OpenFlow 1.3.5, 6.3.6).
-            let stale = self.generation.is_some_and(|known| (asked.generation.wrapping_sub(known) as i64) < 0);
+            let stale =
+                self.generation.is_some_and(|known| (asked.generation.wrapping_sub(known) as i64) < 0);
             if stale {
                 return self.refuse(connection, xid, ErrorCode::RoleStale);
             }
@@ -316,9 +321,13 @@ impl<D: DataPath> Switch<D> {
         for action in &packet.actions {
             match action {
                 Action::Output { port, .. } if [PortNo::ALL, PortNo::FLOOD].contains(port) => {
-                    out.extend(self.ports.iter().map(|port| port.number).filter(|port| *port != packet.in_port));
+                    out.extend(
+                        self.ports.iter().map(|port| port.number).filter(|port| *port != packet.in_port),
+                    );
                 }
-                Action::Output { port, .. } if self.ports.iter().any(|known| known.number == *port) => out.push(*port),
+                Action::Output { port, .. } if self.ports.iter().any(|known| known.number == *port) => {
+                    out.push(*port)
+                }
                 Action::Output { .. } => return Err(ErrorCode::ActionBadOutPort),
                 _ => return Err(ErrorCode::ActionBadType),
             }
@@ -388,7 +397,12 @@ impl<D: DataPath> Switch<D> {
             MultipartRequest::Table => {
                 let of = |table: u8| {
                     let flows = self.tables.entries().filter(|((of, ..), _)| *of == table).count();
-                    TableStats { table: TableId(table), active: flows as u32, lookups: u64::MAX, matched: u64::MAX }
+                    TableStats {
+                        table: TableId(table),
+                        active: flows as u32,
+                        lookups: u64::MAX,
+                        matched: u64::MAX,
+                    }
                 };
                 whole(MultipartReply::Table((0..TABLES).map(of).collect()))
             }
@@ -433,7 +447,9 @@ fn whole(reply: MultipartReply) -> Vec<Message> {
 fn parts<T: Clone>(all: Vec<T>, reply: impl Fn(Vec<T>) -> MultipartReply) -> Vec<Message> {
     let count = all.len().div_ceil(EACH).max(1);
     let part = |index: usize| all.iter().skip(index.saturating_mul(EACH)).take(EACH).cloned().collect();
-    (0..count).map(|index| Message::MultipartReply { more: index + 1 < count, reply: reply(part(index)) }).collect()
+    (0..count)
+        .map(|index| Message::MultipartReply { more: index + 1 < count, reply: reply(part(index)) })
+        .collect()
 }
 
 #[cfg(test)]
@@ -516,7 +532,11 @@ mod tests {
     }
 
     fn said(switch: &mut Switch<Path>) -> Vec<(Connection, u32, Message)> {
-        switch.take_said().into_iter().map(|(connection, xid, message)| (connection, xid.0, message)).collect()
+        switch
+            .take_said()
+            .into_iter()
+            .map(|(connection, xid, message)| (connection, xid.0, message))
+            .collect()
     }
 
     fn refused(message: &Message) -> Option<ErrorCode> {
@@ -558,9 +578,9 @@ mod tests {
         switch.hear(MANAGER, Xid(2), &flow(2), NOW);
         switch.hear(MANAGER, Xid(3), &Message::BarrierRequest, NOW);
         switch.settle();
-        let said = said(&mut switch);
-        assert_eq!(said.iter().map(|(_, xid, _)| *xid).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(refused(&said[0].2), Some(ErrorCode::FlowUnknown));
+        let heard = said(&mut switch);
+        assert_eq!(heard.iter().map(|(_, xid, _)| *xid).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(refused(&heard[0].2), Some(ErrorCode::FlowUnknown));
         assert_eq!(flows(&mut switch), 1);
     }
 
@@ -589,16 +609,18 @@ mod tests {
         switch.hear(OTHER, Xid(2), &role(ControllerRole::Master, 4), NOW);
         switch.hear(OTHER, Xid(3), &role(ControllerRole::Master, 6), NOW);
         switch.hear(MANAGER, Xid(4), &flow(1), NOW);
-        let said = said(&mut switch);
-        assert_eq!(said[1].1, 2);
-        assert_eq!(refused(&said[1].2), Some(ErrorCode::RoleStale));
-        assert_eq!(refused(&said[3].2), Some(ErrorCode::RequestIsSlave));
+        let heard = said(&mut switch);
+        assert_eq!(heard[1].1, 2);
+        assert_eq!(refused(&heard[1].2), Some(ErrorCode::RoleStale));
+        assert_eq!(refused(&heard[3].2), Some(ErrorCode::RequestIsSlave));
         switch.hear(OTHER, Xid(5), &flow(1), NOW);
         switch.copied(0, 1, 2, 60, &[0; 60]);
         switch.path().ports = vec![1, 2];
         switch.look_at_ports();
-        let told: Vec<_> = super::tests::said(&mut switch).into_iter().map(|(to, _, message)| (to, message.kind())).collect();
-        let (packet, port) = (openflow::message::MessageType::PacketIn, openflow::message::MessageType::PortStatus);
+        let told: Vec<_> =
+            said(&mut switch).into_iter().map(|(to, _, message)| (to, message.kind())).collect();
+        let (packet, port) =
+            (openflow::message::MessageType::PacketIn, openflow::message::MessageType::PortStatus);
         assert_eq!(told, [(OTHER, packet), (MANAGER, port), (OTHER, port)]);
     }
 

@@ -112,7 +112,9 @@ impl Tables {
         let number = group.group.0;
         let known = self.groups.contains_key(&number);
         match group.command {
-            GroupCommand::Delete => return Ok(self.remove_groups(now, |of| group.group == GroupId::ALL || of == number)),
+            GroupCommand::Delete => {
+                return Ok(self.remove_groups(now, |of| group.group == GroupId::ALL || of == number));
+            }
             GroupCommand::Add if known => return Err(ErrorCode::GroupExists),
             GroupCommand::Add if self.groups.len() >= MOST_GROUPS => return Err(ErrorCode::GroupOutOfGroups),
             GroupCommand::Modify if !known => return Err(ErrorCode::GroupUnknown),
@@ -235,12 +237,16 @@ impl Tables {
         if actions.len() > MOST_PARTS {
             return Err(ErrorCode::ActionTooMany);
         }
-        let has = |field, value: u128| matching.get(field).is_some_and(|oxm| oxm.mask().is_none() && oxm.value() == value);
+        let has = |field, value: u128| {
+            matching.get(field).is_some_and(|oxm| oxm.mask().is_none() && oxm.value() == value)
+        };
         let ipv4 = has(OxmField::EthType, IPV4);
         for (index, action) in actions.iter().enumerate() {
             match action {
                 Action::Group(group) => {
-                    let Some(group) = self.groups.get(&group.0) else { return Err(ErrorCode::ActionBadOutGroup) };
+                    let Some(group) = self.groups.get(&group.0) else {
+                        return Err(ErrorCode::ActionBadOutGroup);
+                    };
                     // Its buckets change the frame itself, one after the other: nothing may come behind.
                     if index + 1 < actions.len() || onward {
                         return Err(ErrorCode::ActionUnsupportedOrder);
@@ -350,7 +356,12 @@ fn check_match(matching: &Match) -> Result<(), ErrorCode> {
         let masked = oxm.mask().is_some_and(|mask| mask != oxm.field().all_bits());
         match oxm.field() {
             OxmField::EthDst | OxmField::EthSrc => {}
-            OxmField::InPort | OxmField::EthType | OxmField::IpDscp | OxmField::IpProto | OxmField::UdpSrc | OxmField::UdpDst
+            OxmField::InPort
+            | OxmField::EthType
+            | OxmField::IpDscp
+            | OxmField::IpProto
+            | OxmField::UdpSrc
+            | OxmField::UdpDst
                 if masked =>
             {
                 return Err(ErrorCode::MatchBadMask);
@@ -476,10 +487,19 @@ mod tests {
         let out = |port| Action::output(PortNo(port));
         let dscp = || Action::SetField(FieldValue::ip_dscp(10));
         let to = || Action::SetField(FieldValue::eth_dst([2; 6]));
-        assert_eq!(told(group(1, vec![vec![dscp(), to(), out(1)], vec![dscp(), out(2)], vec![out(3)]])), None);
-        assert_eq!(told(group(2, vec![vec![to(), out(1)], vec![dscp(), out(2)]])), Some(ErrorCode::GroupBadBucket));
+        assert_eq!(
+            told(group(1, vec![vec![dscp(), to(), out(1)], vec![dscp(), out(2)], vec![out(3)]])),
+            None
+        );
+        assert_eq!(
+            told(group(2, vec![vec![to(), out(1)], vec![dscp(), out(2)]])),
+            Some(ErrorCode::GroupBadBucket)
+        );
         assert_eq!(told(group(1, Vec::new())), Some(ErrorCode::GroupExists));
-        assert_eq!(told(GroupMod { kind: GroupType::Select, ..group(3, Vec::new()) }), Some(ErrorCode::GroupBadType));
+        assert_eq!(
+            told(GroupMod { kind: GroupType::Select, ..group(3, Vec::new()) }),
+            Some(ErrorCode::GroupBadType)
+        );
     }
 
     #[test]

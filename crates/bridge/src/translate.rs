@@ -86,7 +86,9 @@ pub fn translate(tables: &Tables, ports: &Ports, log: u16) -> Ruleset {
         (*table, u16::MAX - *priority, signature(&entry.flow.matching), entry.id)
     });
     for ((table, priority, _), entry) in entries {
-        ruleset.chains.insert(entry_chain(entry.id), Chain { device: None, rules: entry_rules(entry, ports, log) });
+        ruleset
+            .chains
+            .insert(entry_chain(entry.id), Chain { device: None, rules: entry_rules(entry, ports, log) });
         dispatch(&mut ruleset, *table, *priority, entry, ports);
     }
     ruleset
@@ -108,7 +110,8 @@ fn signature(matching: &Match) -> Option<Vec<OxmField>> {
 
 /// Fields of which a map can be the key, and the prerequisites that go before.
 fn key(oxm: &Oxm, ports: &Ports) -> Option<(&'static str, Value, String)> {
-    let payload = |protocol: &str, field: &str| json!({ "payload": { "protocol": protocol, "field": field } });
+    let payload =
+        |protocol: &str, field: &str| json!({ "payload": { "protocol": protocol, "field": field } });
     Some(match oxm.field() {
         OxmField::InPort => {
             let name = ports.get(&u32::try_from(oxm.value()).ok()?)?;
@@ -240,7 +243,8 @@ fn entry_rules(entry: &Entry, ports: &Ports, log: u16) -> Vec<Rule> {
             }
             // The last way out takes the frame itself, so that it need not be copied.
             Action::Output { port, .. } if last && in_port.is_some_and(|from| from != port.0) => {
-                rules.extend(ports.get(&port.0).map(|name| Rule::of(vec![json!({ "fwd": { "dev": name } })])));
+                rules
+                    .extend(ports.get(&port.0).map(|name| Rule::of(vec![json!({ "fwd": { "dev": name } })])));
             }
             action => rules.extend(action_rules(action, in_port, ports, Some(six))),
         }
@@ -258,7 +262,8 @@ fn action_rules(action: &Action, in_port: Option<u32>, ports: &Ports, six: Optio
         Action::SetField(value) => Some(Rule::of(vec![set(value, six == Some(true))])),
         Action::Output { port, .. } if in_port != Some(port.0) => {
             let name = ports.get(&port.0)?;
-            let other = json!({ "match": { "op": "!=", "left": { "meta": { "key": "iifname" } }, "right": name } });
+            let other =
+                json!({ "match": { "op": "!=", "left": { "meta": { "key": "iifname" } }, "right": name } });
             let copy = json!({ "dup": { "addr": name } });
             Some(Rule::of(if in_port.is_some() { vec![copy] } else { vec![other, copy] }))
         }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::builder::TypedValueParser as _;
 use clap::{Args, ValueEnum};
 use network::SwitchKind;
-use clap::builder::TypedValueParser as _;
 
 use crate::contrast::Contrast;
 use crate::live::{Wishes, measure, obstacle, suiting};
@@ -105,7 +105,11 @@ fn attempt(
     for (option, path) in outputs.into_iter().filter_map(|(option, path)| Some((option, path?))) {
         plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
     }
-    let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle(arguments.switch.kind()) };
+    let why = if arguments.simulate {
+        Some("it was asked for".to_owned())
+    } else {
+        obstacle(arguments.switch.kind())
+    };
     let asked = arguments.rate.and_then(Scale::of_rate);
     let chosen = match (why, asked) {
         (Some(why), _) => Err(why),

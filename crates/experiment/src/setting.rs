@@ -132,16 +132,23 @@ mod tests {
 
     #[test]
     fn the_switch_is_of_the_kind_that_is_asked_for_and_promises_the_same() {
-        let [usual, bridge] =
-            [SwitchKind::OpenVswitch, SwitchKind::Bridge].map(|kind| Setting::new(Scale::ALL[0], kind).unwrap());
-        let kinds = |setting: &Setting| setting.network.switches().iter().map(|one| one.made).collect::<Vec<_>>();
-        assert_eq!((kinds(&usual), kinds(&bridge)), (vec![SwitchKind::OpenVswitch], vec![SwitchKind::Bridge]));
+        let [usual, bridge] = [SwitchKind::OpenVswitch, SwitchKind::Bridge]
+            .map(|kind| Setting::new(Scale::ALL[0], kind).unwrap());
+        let kinds =
+            |setting: &Setting| setting.network.switches().iter().map(|one| one.made).collect::<Vec<_>>();
+        assert_eq!(
+            (kinds(&usual), kinds(&bridge)),
+            (vec![SwitchKind::OpenVswitch], vec![SwitchKind::Bridge])
+        );
         assert_eq!(usual.topics, bridge.topics);
     }
 
     #[test]
     fn the_plan_promises_all_topics() {
-        for topic in Scale::ALL.into_iter().flat_map(|scale| Setting::new(scale, SwitchKind::default()).unwrap().topics) {
+        for topic in Scale::ALL
+            .into_iter()
+            .flat_map(|scale| Setting::new(scale, SwitchKind::default()).unwrap().topics)
+        {
             let bound = topic.planned.clone().unwrap();
             assert!(topic.wire_time() < bound && bound <= topic.limit, "{}: {bound}", topic.name);
         }

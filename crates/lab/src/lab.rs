@@ -368,10 +368,10 @@ impl Building<'_> {
 
     /// Makes a bridge and starts its agent, if somebody manages it. It goes up last: until a manager has spoken nothing is forwarded then.
     fn bridge(&mut self, program: &Path, switch: &Switch, files: &Files, managed: bool) -> Result<(), Error> {
+        files.make()?;
         bridge_switch::make(&self.tools, switch)?;
         if managed {
             let log = files.log("agent");
-            files.make()?;
             let command = bridge_switch::agent(&self.tools, program, switch, self.keys.as_deref());
             self.serve(command, &log)?;
         }

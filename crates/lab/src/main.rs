@@ -1,8 +1,8 @@
 //! The verbs `lab`, `gate`, `host` and `switch` of the command `punctual` in a program of their own, for experiments that are built without it.
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
 use bridge::{SwitchArguments, run_switch};
+use clap::{Parser, Subcommand};
 use gate_agent::{GateArguments, run_gate};
 use lab::command::{LabArguments, run_lab};
 use lab::host::{HostArguments, run_host};

@@ -5,8 +5,8 @@ use std::path::Path;
 use latency::network::Port;
 use latency::routes::Topology;
 use latency::split::Split;
-use serde::Deserialize;
 use latency::switch::{Interface, SwitchModel};
+use serde::Deserialize;
 
 use crate::file::load;
 use crate::network::{Asked, Network};

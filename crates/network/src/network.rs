@@ -11,13 +11,13 @@ use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
-use crate::models::made_of;
 use crate::description::{Host, Link, Switch};
 use crate::document::{self, Document};
 use crate::file::LARGEST_FILE;
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::models::Models;
+use crate::models::made_of;
 use crate::problem::{Problem, Source};
 
 /// The most nodes, links and flows of a network, and subscribers of a flow.

@@ -17,7 +17,8 @@ struct Host(OwnedFd);
 impl Host {
     fn new(number: u32) -> Self {
         let name = format!("h{number}");
-        let fd = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll).unwrap();
+        let fd =
+            socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll).unwrap();
         let found = getifaddrs().unwrap().filter(|found| found.interface_name == name);
         let link: LinkAddr = found.filter_map(|found| found.address?.as_link_addr().copied()).next().unwrap();
         bind(fd.as_raw_fd(), &link).unwrap();
@@ -30,7 +31,7 @@ impl Host {
         sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(frame)], &[], MsgFlags::empty(), None).unwrap();
     }
 
-    /// All frames that came, and that it has put itself.
+    /// All frames that came.
     fn take(&self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         loop {
@@ -92,9 +93,7 @@ fn read(frame: &[u8]) -> (u8, u8, [u8; 4], u16) {
 fn sent(frame: &[u8]) -> [Vec<(u8, u8, [u8; 4], u16)>; 3] {
     let hosts = [1, 2, 3].map(Host::new);
     hosts[0].put(frame);
-    let mut took = [0, 1, 2].map(|host: usize| hosts[host].take());
-    assert_eq!(took[0].iter().filter(|other| *other == frame).count(), 1, "it hears itself, and nothing comes back");
-    took[0].retain(|other| other != frame);
+    let took = [0, 1, 2].map(|host: usize| hosts[host].take());
     took.map(|frames| frames.iter().map(|frame| read(frame)).collect())
 }
 
@@ -114,7 +113,8 @@ fn an_admitted_flow_leaves_by_its_port_at_its_level() {
         let frame = frame([2, 0, 0, 0, 0, 2], TWO, 7001, 46);
         assert_eq!(sent(&frame), [vec![], vec![(10, 2, TWO, 7001)], vec![]]);
         let (_, traffic) = kernel.read().unwrap();
-        let counted: Vec<u64> = traffic.values().filter(|traffic| traffic.packets > 0).map(|traffic| traffic.octets).collect();
+        let counted: Vec<u64> =
+            traffic.values().filter(|traffic| traffic.packets > 0).map(|traffic| traffic.octets).collect();
         assert_eq!(counted, [frame.len() as u64], "one entry counts it, with its Ethernet header");
     });
 }

@@ -15,10 +15,10 @@ use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, PortNo, TableId};
 use testkit::namespace::{bare, ip};
 
-pub const NOW: Duration = Duration::from_secs(1);
+pub(crate) const NOW: Duration = Duration::from_secs(1);
 
 /// Runs a test beside a bridge `br0` with the ports p1 to p3; h1 to h3 are their other ends.
-pub fn beside_a_bridge(test: impl FnOnce(Nft, Ports) + Send) {
+pub(crate) fn beside_a_bridge(test: impl FnOnce(Nft, Ports) + Send) {
     bare(|| {
         // Nothing is said by itself.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
@@ -37,36 +37,42 @@ pub fn beside_a_bridge(test: impl FnOnce(Nft, Ports) + Send) {
 }
 
 /// What `nft` prints.
-pub fn nft(line: &str) -> String {
+pub(crate) fn nft(line: &str) -> String {
     let output = Command::new("nft").args(line.split(' ')).output().unwrap();
     assert!(output.status.success(), "nft {line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-pub fn add(tables: &mut Tables, table: u8, priority: u16, fields: &[Oxm], instructions: Vec<Instruction>) {
+pub(crate) fn add(
+    tables: &mut Tables,
+    table: u8,
+    priority: u16,
+    fields: &[Oxm],
+    instructions: Vec<Instruction>,
+) {
     let mut flow = FlowMod::add(priority, Match::of(fields).unwrap(), instructions);
     flow.table = TableId(table);
     tables.change_flow(&flow, NOW).unwrap();
 }
 
-pub fn apply(actions: Vec<Action>) -> Vec<Instruction> {
+pub(crate) fn apply(actions: Vec<Action>) -> Vec<Instruction> {
     vec![Instruction::ApplyActions(actions)]
 }
 
-pub fn dscp(dscp: u8) -> Action {
+pub(crate) fn dscp(dscp: u8) -> Action {
     Action::SetField(FieldValue::ip_dscp(dscp))
 }
 
-pub fn out(port: u32) -> Action {
+pub(crate) fn out(port: u32) -> Action {
     Action::output(PortNo(port))
 }
 
-pub fn set(field: OxmField, value: u128) -> Action {
+pub(crate) fn set(field: OxmField, value: u128) -> Action {
     Action::SetField(FieldValue::new(field, value).unwrap())
 }
 
 /// A flow from 10.1.0.1:5000 by a port.
-pub fn flow(port: u32, destination: [u8; 4], to: u16) -> [Oxm; 7] {
+pub(crate) fn flow(port: u32, destination: [u8; 4], to: u16) -> [Oxm; 7] {
     [
         Oxm::in_port(PortNo(port)),
         Oxm::eth_type(0x0800),
@@ -78,14 +84,15 @@ pub fn flow(port: u32, destination: [u8; 4], to: u16) -> [Oxm; 7] {
     ]
 }
 
-pub fn group(tables: &mut Tables, number: u32, buckets: Vec<Vec<Action>>) {
+pub(crate) fn group(tables: &mut Tables, number: u32, buckets: Vec<Vec<Action>>) {
     let buckets = buckets.into_iter().map(Bucket::of).collect();
-    let group = GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: GroupId(number), buckets };
+    let group =
+        GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: GroupId(number), buckets };
     tables.change_group(&group, NOW).unwrap();
 }
 
 /// Tables as a manager fills them: one flow to a port, one that forks, and everything else over two tables of addresses.
-pub fn managed() -> Tables {
+pub(crate) fn managed() -> Tables {
     let mut tables = Tables::default();
     group(&mut tables, 1, (1..=3).map(|port| vec![out(port)]).collect());
     let reader = vec![

@@ -54,7 +54,8 @@ fn start_agent(ward: &Ward) -> Child {
     let [manager, _] = ward.lab.switch("s1").unwrap().control();
     let program = env!("CARGO_BIN_EXE_punctual");
     let ports = "--port 1=p1 --port 2=p2 --port 3=p3 --port 4=p4";
-    let line = format!("{program} switch serve --bridge br0 --datapath 1 {ports} --controller {manager}:6653");
+    let line =
+        format!("{program} switch serve --bridge br0 --datapath 1 {ports} --controller {manager}:6653");
     at_switch(ward, &line).spawn().unwrap()
 }
 
@@ -93,7 +94,9 @@ fn a_bridge_keeps_an_admitted_flow_through_a_flood_and_saboteurs() {
     all_arrive(&writer, &reader, 20);
     {
         let _flood = Flood::new(&ward);
-        patiently("the flood, which is above what the link carries", || (ward.sent("s1", 2)[0].1 > 50).then_some(()));
+        patiently("the flood, which is above what the link carries", || {
+            (ward.sent("s1", 2)[0].1 > 50).then_some(())
+        });
         all_arrive(&writer, &reader, 100);
         assert!(ward.sent("s1", 2)[1..].iter().all(|(_, lost)| *lost == 0), "{:?}", ward.sent("s1", 2));
     }
