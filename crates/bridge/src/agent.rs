@@ -7,10 +7,11 @@ use keys::{Identity, Role};
 use openflow::{Message, Xid};
 use system::{Error, check_packages, check_rights};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, channel};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::copies::{Copies, Copy};
+use crate::copies::{Copies, Copy, Links};
 use crate::nft::PROGRAMS;
 use crate::path::Bridge;
 use crate::ports::Members;
@@ -18,8 +19,8 @@ use crate::session::{Controller, Heard, ears, keep};
 use crate::switch::{Connection, Switch};
 use crate::translate::{Ports, copy_of};
 
-/// How often ports are looked at.
-const PORTS: Duration = Duration::from_millis(100);
+/// How often ports are looked at if nobody says that one has changed.
+const PORTS: Duration = Duration::from_secs(1);
 /// How often counters are read for entries that go by themselves.
 const COUNTERS: Duration = Duration::from_secs(1);
 /// Pieces of copies that wait to be heard.
@@ -63,7 +64,7 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
     let members = Members::new(&served.bridge, served.ports.clone())?;
     // Who has the group has the bridge.
     let copies = Copies::open(served.log)?;
-    let mut bridge = Bridge::new(&served.bridge, members, served.log);
+    let mut bridge = Bridge::new(&served.bridge, members, served.log)?;
     bridge.begin()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -72,7 +73,6 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
     let mut agent = Agent {
         switch: Switch::new(served.datapath, bridge),
         controllers: BTreeMap::new(),
-        interfaces: BTreeMap::new(),
         began: Instant::now(),
         log,
     };
@@ -84,8 +84,6 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
 struct Agent<L> {
     switch: Switch<Bridge>,
     controllers: BTreeMap<Connection, UnboundedSender<(Xid, Message)>>,
-    /// Ports by the index of their interface.
-    interfaces: BTreeMap<u32, u32>,
     began: Instant,
     log: L,
 }
@@ -100,6 +98,7 @@ impl<L: FnMut(&str)> Agent<L> {
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return Err(failed(error)),
         };
         let mut copies = heard_by_thread(copies);
+        let mut changes = heard_of_links(Links::open()?);
         let (told, mut heard) = ears();
         let step = served.controllers.len() as Connection;
         for (number, address) in (1..).zip(&served.controllers) {
@@ -145,10 +144,9 @@ impl<L: FnMut(&str)> Agent<L> {
                     Some(Err(error)) => return Err(error),
                     None => return Ok(()),
                 },
-                _ = ports.tick() => {
-                    self.interfaces.clear();
-                    self.switch.look_at_ports();
-                }
+                _ = ports.tick() => self.switch.look_at_ports(),
+                // What several interfaces tell at once is one change.
+                Some(()) = changes.recv() => self.switch.look_at_ports(),
                 _ = counters.tick() => self.switch.tick(self.began.elapsed()),
             }
             self.speak();
@@ -178,14 +176,7 @@ impl<L: FnMut(&str)> Agent<L> {
 
     fn copied(&mut self, prefix: &str, interface: u32, frame: &[u8]) {
         let Some((table, entry)) = copy_of(prefix) else { return };
-        let port = match self.interfaces.get(&interface) {
-            Some(port) => *port,
-            None => {
-                let Some(port) = self.switch.path().port_of(interface) else { return };
-                self.interfaces.insert(interface, port);
-                port
-            }
-        };
+        let Some(port) = self.switch.path().port_of(interface) else { return };
         self.switch.copied(table, entry, port, frame.len(), frame);
     }
 
@@ -210,6 +201,20 @@ fn heard_by_thread(mut copies: Copies) -> Receiver<Result<Vec<Copy>, Error>> {
             let copied = copies.wait();
             let ends = copied.is_err();
             if told.blocking_send(copied).is_err() || ends {
+                return;
+            }
+        }
+    });
+    heard
+}
+
+/// Waits on a thread for changes of interfaces, which ends with the process.
+fn heard_of_links(mut links: Links) -> Receiver<()> {
+    let (told, heard) = channel(1);
+    std::thread::spawn(move || {
+        while links.wait().is_ok() {
+            // Who has not looked yet will see this change, too.
+            if let Err(TrySendError::Closed(())) = told.try_send(()) {
                 return;
             }
         }

@@ -1,4 +1,5 @@
-//! Copies of frames for the controller: the kernel hands them over by a group of its netfilter log (nfnetlink), whole.
+//! What the kernel tells unasked, by netlink: copies of frames for the controller, whole, from a group of its netfilter log; and that interfaces have
+//! changed.
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -18,6 +19,8 @@ const CONFIG: u16 = PACKET | 1;
 /// The answer to a request (linux/netlink.h).
 const ANSWER: u16 = 2;
 const REQUEST_WITH_ANSWER: u16 = 1 | 4;
+/// The group of rtnetlink that tells of interfaces.
+const LINKS: u32 = 1;
 /// Attributes of a configuration.
 const COMMAND: u16 = 1;
 const MODE: u16 = 2;
@@ -112,6 +115,39 @@ impl Copies {
             Ok(length) => Ok(read(self.piece.get(..length).unwrap_or_default())),
             Err(Errno::ENOBUFS | Errno::EINTR) => Ok(Vec::new()),
             Err(error) => Err(Error::new(format!("the netfilter log: {error}"), "")),
+        }
+    }
+}
+
+/// Where the kernel says that interfaces have changed (rtnetlink).
+#[derive(Debug)]
+pub(crate) struct Links(OwnedFd);
+
+impl Links {
+    /// Listens in this network namespace.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn open() -> Result<Self, Error> {
+        let failed = |error: Errno| Error::new(format!("changes of interfaces: {error}"), "");
+        let fd =
+            socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)
+                .map_err(failed)?;
+        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, LINKS)).map_err(failed)?;
+        Ok(Self(fd))
+    }
+
+    /// Waits for a change.
+    ///
+    /// # Errors
+    /// None will be heard any more.
+    pub(crate) fn wait(&mut self) -> Result<(), Error> {
+        let mut piece = [0; 64];
+        let mut parts = [IoSliceMut::new(&mut piece)];
+        match recvmsg::<NetlinkAddr>(self.0.as_raw_fd(), &mut parts, None, MsgFlags::empty()) {
+            // More have come than had room, which is a change.
+            Ok(_) | Err(Errno::ENOBUFS | Errno::EINTR) => Ok(()),
+            Err(error) => Err(Error::new(format!("changes of interfaces: {error}"), "")),
         }
     }
 }

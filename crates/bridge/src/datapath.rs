@@ -38,10 +38,10 @@ pub struct Found {
 /// What forwards frames as flow tables say.
 pub trait DataPath {
     /// The ports that are there.
-    fn ports(&self) -> Vec<Port>;
+    fn ports(&mut self) -> Vec<Port>;
 
     /// What a port, or any, has counted.
-    fn counted(&self, port: PortNo) -> Vec<PortStats>;
+    fn counted(&mut self, port: PortNo) -> Vec<PortStats>;
 
     /// Forwards by these tables from now on.
     ///

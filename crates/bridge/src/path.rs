@@ -16,13 +16,14 @@ use system::Error;
 
 use crate::datapath::{DataPath, Found};
 use crate::nft::Nft;
-use crate::ports::Members;
+use crate::ports::{Members, Seen};
 use crate::tables::Tables;
 
 /// A bridge whose frames go as flow tables say.
 #[derive(Debug)]
 pub struct Bridge {
     members: Members,
+    seen: Seen,
     nft: Nft,
     /// For each port the index of its interface, and a socket that sends by it.
     senders: BTreeMap<u32, (u32, OwnedFd)>,
@@ -30,14 +31,17 @@ pub struct Bridge {
 
 impl Bridge {
     /// A bridge with these ports; the log group is where copies for controllers go. Nothing is changed yet.
-    pub fn new(name: &str, members: Members, log: u16) -> Self {
-        Self { members, nft: Nft::new(name, log), senders: BTreeMap::new() }
+    ///
+    /// # Errors
+    /// What `ip` says.
+    pub fn new(name: &str, members: Members, log: u16) -> Result<Self, Error> {
+        let seen = members.look()?;
+        Ok(Self { members, seen, nft: Nft::new(name, log), senders: BTreeMap::new() })
     }
 
-    /// The port whose interface has this index.
+    /// The port whose interface had this index when ports were looked at.
     pub fn port_of(&self, interface: u32) -> Option<u32> {
-        let is = |name: &String| if_nametoindex(name.as_str()) == Ok(interface);
-        self.members.there().into_iter().find(|(_, name)| is(name)).map(|(number, _)| number)
+        self.seen.port_of(interface)
     }
 
     /// Lets nothing pass until a manager has spoken, but for what an agent before has left.
@@ -45,7 +49,7 @@ impl Bridge {
     /// # Errors
     /// What `nft` says.
     pub fn begin(&mut self) -> Result<(), Error> {
-        self.nft.begin(&self.members.there())
+        self.nft.begin(&self.seen.there())
     }
 
     /// Takes all rules away.
@@ -58,16 +62,26 @@ impl Bridge {
 }
 
 impl DataPath for Bridge {
-    fn ports(&self) -> Vec<Port> {
-        self.members.described()
+    fn ports(&mut self) -> Vec<Port> {
+        // What cannot be seen for a moment is taken to be as it was.
+        if let Ok(seen) = self.members.look() {
+            self.seen = seen;
+        }
+        self.seen.described()
     }
 
-    fn counted(&self, port: PortNo) -> Vec<PortStats> {
-        self.members.counted(port)
+    fn counted(&mut self, port: PortNo) -> Vec<PortStats> {
+        self.ports();
+        self.seen.counted(port)
     }
 
     fn apply(&mut self, tables: &Tables) -> Result<(), Error> {
-        self.nft.apply(tables, &self.members.there())
+        if self.nft.apply(tables, &self.seen.there()).is_ok() {
+            return Ok(());
+        }
+        // A port may have gone that was there when ports were looked at.
+        self.ports();
+        self.nft.apply(tables, &self.seen.there())
     }
 
     fn read(&mut self, _: &Tables) -> Result<Found, Error> {
@@ -81,10 +95,10 @@ impl DataPath for Bridge {
     }
 
     fn send(&mut self, port: u32, frame: &[u8]) -> Result<(), Error> {
-        let there = self.members.there();
-        let name = there.get(&port).ok_or_else(|| Error::new(format!("port {port} is not there"), ""))?;
+        let missing = || Error::new(format!("port {port} is not there"), "");
+        let name = self.members.interface(port).ok_or_else(missing)?;
         let failed = |error: nix::Error| Error::new(format!("{name}: {error}"), "");
-        let index = if_nametoindex(name.as_str()).map_err(failed)?;
+        let index = if_nametoindex(name).map_err(failed)?;
         // An interface that was made anew has another index, and needs another socket.
         if self.senders.get(&port).is_none_or(|(known, _)| *known != index) {
             self.senders.insert(port, (index, sender(name)?));

@@ -55,7 +55,7 @@ pub struct Switch<D> {
 
 impl<D: DataPath> Switch<D> {
     /// A switch that nobody has told anything.
-    pub fn new(datapath: u64, path: D) -> Self {
+    pub fn new(datapath: u64, mut path: D) -> Self {
         let ports = path.ports();
         Self {
             datapath,
@@ -481,7 +481,7 @@ mod tests {
     }
 
     impl DataPath for Path {
-        fn ports(&self) -> Vec<Port> {
+        fn ports(&mut self) -> Vec<Port> {
             let port = |number: &u32| Port {
                 number: PortNo(*number),
                 address: [2; 6],
@@ -498,7 +498,7 @@ mod tests {
             self.ports.iter().map(port).collect()
         }
 
-        fn counted(&self, _: PortNo) -> Vec<PortStats> {
+        fn counted(&mut self, _: PortNo) -> Vec<PortStats> {
             Vec::new()
         }
 
