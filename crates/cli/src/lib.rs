@@ -80,6 +80,8 @@ enum Command {
     Gate(gate_agent::GateArguments),
     /// Gives assured flows queues of their own at an interface of this host.
     Host(lab::host::HostArguments),
+    /// Makes a Linux bridge a switch that a resource manager manages.
+    Switch(bridge::SwitchArguments),
     /// Writes the manual pages of all commands into a folder.
     Man(manual::ManArguments),
     /// Prints a script for a shell, which completes commands and options.
@@ -134,6 +136,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
+        Command::Switch(arguments) => return bridge::run_switch(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),
         Command::InDomain(command) => command,

@@ -1,4 +1,4 @@
-//! The experiment on this machine: real programs and kernels, an Open vSwitch, and links of a lab.
+//! The experiment on this machine: real programs and kernels, a switch, and links of a lab.
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use lab::awake::Awake;
 use lab::layout::Carrying;
 use lab::probe::Probes;
 use lab::{Lab, Options};
-use network::Network;
+use network::{Network, SwitchKind};
 
 use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
 use crate::interrupts::Raised;
@@ -68,9 +68,9 @@ pub(crate) fn suiting(stopped: Stopped<'_>, progress: &dyn Fn(&str)) -> Result<(
     Scale::suiting(&probes.stop(), watched)
 }
 
-/// Why it cannot be measured here; `None` if it can.
-pub(crate) fn obstacle() -> Option<String> {
-    let checked = lab::check_rights().and_then(|()| lab::check_programs(true));
+/// Why it cannot be measured here with a switch of this kind; `None` if it can.
+pub(crate) fn obstacle(kind: SwitchKind) -> Option<String> {
+    let checked = lab::check_rights().and_then(|()| lab::check_programs_of(true, &[kind]));
     checked.err().map(|error| error.to_string())
 }
 
@@ -85,9 +85,13 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     let awake = Awake::new();
     let mut report = Report {
         place: format!(
-            "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
+            "Measured on this machine: programs in network namespaces, {} between them, and links of \
              {} Mb/s, which a program emulates frame by frame; where the switch holds a frame up for longer than one of hardware would, the link behind \
              it makes up for that as far as it can. Messages have a quarter of the size that the paper has, and all times are {} times as long.",
+            match setting.kind {
+                SwitchKind::OpenVswitch => "an Open vSwitch",
+                SwitchKind::Bridge => "a Linux bridge with nftables",
+            },
             setting.scale.megabits(),
             setting.scale.times()
         ),

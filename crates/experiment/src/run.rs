@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Args;
 use clap::builder::TypedValueParser as _;
+use clap::{Args, ValueEnum};
+use network::SwitchKind;
 
 use crate::contrast::Contrast;
 use crate::live::{Wishes, measure, obstacle, suiting};
@@ -29,6 +30,7 @@ pub const VOID: u8 = 3;
     punctual midas                        measures it in a lab (needs root), or simulates it where there can be none\n  \
     punctual midas --simulate             simulates it frame by frame\n  \
     punctual midas --rate 10              over links of 10 Mb/s, for machines that stand still often\n  \
+    punctual midas --switch bridge        on a Linux bridge in place of Open vSwitch\n  \
     punctual midas --html /tmp/m.html     where the page with the plots goes\n  \
     punctual midas --svg /tmp/m.svg       its picture as a file of its own, too\n\n\
     Exit code: 0 every promise was kept; 1 a promise was broken; 2 wrong command line; 3 it could not be done, or the machine stood\n\
@@ -43,6 +45,9 @@ pub struct Arguments {
     /// Megabits per second of its links; without it, as fast as suits how this machine stands still
     #[arg(long, value_name = "MEGABITS", value_parser = clap::builder::PossibleValuesParser::new(["100", "50", "10"]).map(|text| text.parse::<u32>().unwrap_or(100)))]
     pub rate: Option<u32>,
+    /// The kind of switch: Open vSwitch, or a bridge of the kernel with nftables
+    #[arg(long, value_enum, default_value_t = Switch::OpenVswitch)]
+    pub switch: Switch,
     /// Plays this phase alone, 1 to 4; may be repeated, and says nothing of the others
     #[arg(long, value_name = "NUMBER", hide = true, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub phase: Vec<u8>,
@@ -52,6 +57,24 @@ pub struct Arguments {
     /// Where its picture goes as a file of its own: one topic without and with a manager (SVG)
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// Kinds of switches that the experiment runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Switch {
+    /// Open vSwitch in user space
+    OpenVswitch,
+    /// A bridge of Linux with nftables, set by `punctual switch serve`
+    Bridge,
+}
+
+impl Switch {
+    fn kind(self) -> SwitchKind {
+        match self {
+            Self::OpenVswitch => SwitchKind::OpenVswitch,
+            Self::Bridge => SwitchKind::Bridge,
+        }
+    }
 }
 
 /// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. It ends early once `stopped` is true; `progress`
@@ -82,7 +105,11 @@ fn attempt(
     for (option, path) in outputs.into_iter().filter_map(|(option, path)| Some((option, path?))) {
         plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
     }
-    let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
+    let why = if arguments.simulate {
+        Some("it was asked for".to_owned())
+    } else {
+        obstacle(arguments.switch.kind())
+    };
     let asked = arguments.rate.and_then(Scale::of_rate);
     let chosen = match (why, asked) {
         (Some(why), _) => Err(why),
@@ -90,7 +117,7 @@ fn attempt(
         (None, None) => suiting(stopped, progress),
     };
     let scale = asked.or(chosen.as_ref().ok().map(|(scale, _)| *scale)).unwrap_or(Scale::ALL[0]);
-    let setting = Setting::new(scale)?;
+    let setting = Setting::new(scale, arguments.switch.kind())?;
     // Each phase is shown as soon as it is over, because all of them take minutes.
     let mut told = |text: &str| {
         progress("");

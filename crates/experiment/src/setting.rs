@@ -1,5 +1,5 @@
 //! What is measured: the topics of the network file, and what the plan promises for each.
-use network::Network;
+use network::{Network, SwitchKind};
 
 use crate::scale::Scale;
 
@@ -42,6 +42,8 @@ pub(crate) struct Topic {
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) scale: Scale,
+    /// What its switch is in a lab.
+    pub(crate) kind: SwitchKind,
     /// The network file.
     pub(crate) text: String,
     pub(crate) network: Network,
@@ -49,13 +51,17 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Reads the network file in a scale and plans it.
+    /// Reads the network file in a scale, for a switch of a kind, and plans it. The model of the switch is the same for all kinds: what the
+    /// experiment allows a switch, each keeps.
     ///
     /// # Errors
     /// What is wrong with the file, in words.
-    pub(crate) fn new(scale: Scale) -> Result<Self, String> {
+    pub(crate) fn new(scale: Scale, kind: SwitchKind) -> Result<Self, String> {
         let none = |_: &std::path::Path| Err("the experiment's network file names no other".to_owned());
-        let text = scale.network();
+        let mut text = scale.network();
+        if kind == SwitchKind::Bridge {
+            text = text.replace("\n[[switch]]\n", "\n[[switch]]\nkind = \"bridge\"\n");
+        }
         let network = Network::parse(FILE, &text, none).map_err(|problem| problem.to_string())?;
         let report = plan::plan(&network);
         let mut topics = Vec::new();
@@ -85,7 +91,7 @@ impl Setting {
                 port: port_to(&network, subscriber),
             });
         }
-        Ok(Self { scale, text, network, topics })
+        Ok(Self { scale, kind, text, network, topics })
     }
 }
 
@@ -114,7 +120,7 @@ mod tests {
     #[test]
     fn the_topics_are_those_of_the_paper_scaled() {
         for (scale, times) in Scale::ALL.into_iter().zip([2_500_000, 5_000_000, 25_000_000]) {
-            let setting = Setting::new(scale).unwrap();
+            let setting = Setting::new(scale, SwitchKind::default()).unwrap();
             assert_eq!(setting.topics.len(), TABLE_TWO.len());
             for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
                 assert_eq!(topic.size, size / 4);
@@ -125,8 +131,24 @@ mod tests {
     }
 
     #[test]
+    fn the_switch_is_of_the_kind_that_is_asked_for_and_promises_the_same() {
+        let [usual, bridge] = [SwitchKind::OpenVswitch, SwitchKind::Bridge]
+            .map(|kind| Setting::new(Scale::ALL[0], kind).unwrap());
+        let kinds =
+            |setting: &Setting| setting.network.switches().iter().map(|one| one.made).collect::<Vec<_>>();
+        assert_eq!(
+            (kinds(&usual), kinds(&bridge)),
+            (vec![SwitchKind::OpenVswitch], vec![SwitchKind::Bridge])
+        );
+        assert_eq!(usual.topics, bridge.topics);
+    }
+
+    #[test]
     fn the_plan_promises_all_topics() {
-        for topic in Scale::ALL.into_iter().flat_map(|scale| Setting::new(scale).unwrap().topics) {
+        for topic in Scale::ALL
+            .into_iter()
+            .flat_map(|scale| Setting::new(scale, SwitchKind::default()).unwrap().topics)
+        {
             let bound = topic.planned.clone().unwrap();
             assert!(topic.wire_time() < bound && bound <= topic.limit, "{}: {bound}", topic.name);
         }
@@ -135,7 +157,7 @@ mod tests {
     fn the_busy_network_has_the_same_flows_and_promises_all() {
         let text = include_str!("../networks/busy.toml");
         let busy = Network::parse("busy.toml", text, |_| Err(String::new())).unwrap();
-        let usual = Setting::new(Scale::ALL[0]).unwrap().network;
+        let usual = Setting::new(Scale::ALL[0], SwitchKind::default()).unwrap().network;
         let flows = |network: &Network| -> Vec<_> {
             let shape = |asked: &network::Asked| {
                 (asked.name.clone(), asked.flow.largest_message, asked.flow.separation)

@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_simulated_experiment_shows_what_the_paper_shows() {
-        let setting = Setting::new(Scale::ALL[0]).unwrap();
+        let setting = Setting::new(Scale::ALL[0], network::SwitchKind::default()).unwrap();
         let mut texts = 0;
         let mut told = |_: &str| {
             texts += 1;

@@ -13,8 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use keys::{Identity, Role};
-use network::Network;
+use network::{Network, SwitchKind};
 
+use crate::bridge_switch;
 use crate::emulator::PortCount;
 use crate::inside::inside;
 use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
@@ -23,7 +24,7 @@ use crate::memory::Raised;
 use crate::place::{self, Place, Record};
 use crate::remove::{PINS, down_held, processes};
 use crate::switch::{self, Files};
-use crate::tools::{MARK, Tools, check_programs, check_rights};
+use crate::tools::{MARK, Tools, check_programs_of, check_rights};
 use gate_agent::GateClient;
 use system::Error;
 
@@ -77,7 +78,8 @@ impl Lab {
         let layout = Layout::new(network, name, options.carrying)?;
         check_rights()?;
         let gated = layout.switches.iter().any(|switch| switch.gated);
-        check_programs(gated)?;
+        let kinds: Vec<SwitchKind> = network.switches().iter().map(|switch| switch.made).collect();
+        check_programs_of(gated, &kinds)?;
         let mut record = Record::new(&layout, network.name());
         let keys = options.keys.as_deref().map(|folder| whole_keys(folder, &layout)).transpose()?;
         record.keys.clone_from(&keys);
@@ -204,6 +206,10 @@ impl Lab {
     /// There is no such switch, or it does not listen.
     pub fn management(&self, switch: &str) -> Result<String, Error> {
         let folder = Path::new(place::PLACE).join(&self.record.name);
+        if self.switch(switch)?.bridge {
+            let what = format!("the switch \"{switch}\" is a bridge, which ovs-ofctl does not know");
+            return Err(Error::new(what, "nft list ruleset shows what it has, in its namespace"));
+        }
         Files::of(&folder, self.switch(switch)?).management(&Tools::new(&self.record.name))
     }
 
@@ -212,7 +218,7 @@ impl Lab {
         let folder = Path::new(place::PLACE).join(&self.record.name);
         let of_switch = |switch: &Switch| {
             let files = Files::of(&folder, switch);
-            [files.log("vswitchd"), files.log("gate")]
+            [files.log("vswitchd"), files.log("agent"), files.log("gate")]
         };
         self.record.switches.iter().flat_map(of_switch).chain([folder.join(LINKS_LOG)]).collect()
     }
@@ -317,7 +323,7 @@ impl Building<'_> {
         link::namespaces(&self.tools, self.layout)?;
         self.go_on()?;
         link::links(&self.tools, self.layout)?;
-        record.real_time = self.switches()?;
+        record.real_time = self.switches(&program)?;
         self.go_on()?;
         link::queues(&self.tools, self.layout)?;
         self.go_on()?;
@@ -337,14 +343,19 @@ impl Building<'_> {
     }
 
     /// Starts all switches; whether all have real-time priority.
-    fn switches(&self) -> Result<bool, Error> {
+    fn switches(&mut self, program: &Path) -> Result<bool, Error> {
         let memory = self.layout.switches.iter().map(|switch| switch.memory).max().unwrap_or(0);
         let raised = Raised::to(memory)?;
         let mut real_time = true;
-        for switch in &self.layout.switches {
+        let layout = self.layout;
+        for switch in &layout.switches {
             self.go_on()?;
             let files = Files::of(self.place.path(), switch);
             let managed = self.layout.manager().is_some();
+            if switch.bridge {
+                self.bridge(program, switch, &files, managed)?;
+                continue;
+            }
             switch::start(&self.tools, &files, switch, managed, self.keys.as_deref())?;
             real_time &= switch::hurry(&self.tools, &files)?;
             if let (_, Some(cores)) = self.cores() {
@@ -353,6 +364,18 @@ impl Building<'_> {
         }
         drop(raised);
         Ok(real_time)
+    }
+
+    /// Makes a bridge and starts its agent, if somebody manages it. It goes up last: until a manager has spoken nothing is forwarded then.
+    fn bridge(&mut self, program: &Path, switch: &Switch, files: &Files, managed: bool) -> Result<(), Error> {
+        files.make()?;
+        bridge_switch::make(&self.tools, switch)?;
+        if managed {
+            let log = files.log("agent");
+            let command = bridge_switch::agent(&self.tools, program, switch, self.keys.as_deref());
+            self.serve(command, &log)?;
+        }
+        bridge_switch::up(&self.tools, switch)
     }
 
     /// The core of emulated links, and those of switches, which would wait for each other on the same one; any if there is one core

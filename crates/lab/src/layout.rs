@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 
 use latency::network::Buffer;
 use latency::switch::Guard;
-use network::Network;
+use network::{Network, SwitchKind};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{Filled, Queues};
@@ -71,7 +71,7 @@ pub enum Carrying {
     Emulated,
 }
 
-/// A switch: an Open vSwitch of its own in a network namespace, with a bridge `br0` and ports `p1`, `p2`, ...
+/// A switch: an Open vSwitch of its own, or a bridge of the kernel, in a network namespace: a bridge `br0` with ports `p1`, `p2`, ...
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Switch {
     /// What it is called in the file.
@@ -90,6 +90,9 @@ pub struct Switch {
     pub guarded: bool,
     /// Octets that its full queues take of the buffer of its socket.
     pub memory: u64,
+    /// Whether it is a bridge of the kernel.
+    #[serde(default)]
+    pub bridge: bool,
 }
 
 /// An end of a link.
@@ -174,6 +177,7 @@ impl Layout {
                 gated: matches!(switch.kind.guard, Guard::Gates { .. }),
                 guarded: switch.kind.guard != Guard::None,
                 memory: 0,
+                bridge: switch.made == SwitchKind::Bridge,
             });
         }
         layout.add_links(network, carrying)?;

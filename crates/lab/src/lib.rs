@@ -7,7 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod awake;
-pub mod classes;
+pub mod bridge_switch;
+mod classes;
 pub mod command;
 pub mod emulator;
 mod ended;
@@ -32,4 +33,4 @@ pub use list::{Condition, Listed, list};
 pub use place::{PLACE, Record, names, record};
 pub use remove::down;
 pub use system::Error;
-pub use tools::{check_programs, check_rights};
+pub use tools::{check_programs, check_programs_of, check_rights};

@@ -1,6 +1,7 @@
-//! The verbs `lab`, `gate` and `host` of the command `punctual` in a program of their own, for experiments that are built without it.
+//! The verbs `lab`, `gate`, `host` and `switch` of the command `punctual` in a program of their own, for experiments that are built without it.
 use std::process::ExitCode;
 
+use bridge::{SwitchArguments, run_switch};
 use clap::{Parser, Subcommand};
 use gate_agent::{GateArguments, run_gate};
 use lab::command::{LabArguments, run_lab};
@@ -19,6 +20,7 @@ enum Verb {
     Lab(LabArguments),
     Gate(GateArguments),
     Host(HostArguments),
+    Switch(SwitchArguments),
 }
 
 fn main() -> ExitCode {
@@ -27,5 +29,6 @@ fn main() -> ExitCode {
         Verb::Lab(arguments) => run_lab(&arguments, &mut out, &mut told),
         Verb::Gate(arguments) => run_gate(&arguments, &mut out, &mut told),
         Verb::Host(arguments) => run_host(&arguments, &mut out, &mut told),
+        Verb::Switch(arguments) => run_switch(&arguments, &mut out, &mut told),
     })
 }

@@ -56,6 +56,11 @@ impl Files {
         Ok(format!("unix:{}", path.display()))
     }
 
+    /// Makes the folder.
+    pub(crate) fn make(&self) -> Result<(), Error> {
+        make_folder(&self.folder)
+    }
+
     /// The log of a process.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))

@@ -2,6 +2,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use network::SwitchKind;
 use system::{Error, check_packages, finish, program};
 
 /// The variable that marks every process of a lab with the name of the lab.
@@ -10,13 +11,15 @@ pub(crate) const MARK: &str = "PUNCTUAL_LAB";
 const NAMESPACES: &str = "/run/netns";
 
 /// Programs, and the Debian packages that bring them.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ethtool", "ethtool"),
     ("nsenter", "util-linux"),
     ("chrt", "util-linux"),
     ("taskset", "util-linux"),
+];
+const OPEN_VSWITCH: [(&str, &str); 4] = [
     ("ovsdb-tool", "openvswitch-switch"),
     ("ovsdb-server", "openvswitch-switch"),
     ("ovs-vswitchd", "openvswitch-switch"),
@@ -31,14 +34,28 @@ pub fn check_rights() -> Result<(), Error> {
     system::check_rights("a lab", "namespaces, switches and real-time priorities need root")
 }
 
-/// Whether everything is installed that labs need, or labs with gates.
+/// Whether everything is installed that labs of Open vSwitch need, or such labs with gates.
 ///
 /// # Errors
 /// The names of the packages that are missing.
 pub fn check_programs(gates: bool) -> Result<(), Error> {
+    check_programs_of(gates, &[SwitchKind::OpenVswitch])
+}
+
+/// The same for labs with these kinds of switches.
+///
+/// # Errors
+/// The names of the packages that are missing.
+pub fn check_programs_of(gates: bool, kinds: &[SwitchKind]) -> Result<(), Error> {
+    let of = |kind: SwitchKind| match kind {
+        SwitchKind::OpenVswitch => &OPEN_VSWITCH[..],
+        SwitchKind::Bridge => &bridge::nft::PROGRAMS[..],
+    };
     let (programs, files) =
         if gates { (gate_agent::PROGRAMS, gate_agent::FILES) } else { (&[][..], &[][..]) };
-    check_packages("a lab", &[&PROGRAMS[..], programs].concat(), files)
+    let kinds = kinds.iter().map(|kind| of(*kind));
+    let all: Vec<_> = [&PROGRAMS[..], programs].into_iter().chain(kinds).flatten().copied().collect();
+    check_packages("a lab", &all, files)
 }
 
 /// Runs programs, of one lab or of none.

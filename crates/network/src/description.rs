@@ -6,6 +6,7 @@ use latency::network::Port;
 use latency::routes::Topology;
 use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
+use serde::Deserialize;
 
 use crate::file::load;
 use crate::network::{Asked, Network};
@@ -56,6 +57,19 @@ pub struct Switch {
     pub model: String,
     /// Its model.
     pub kind: SwitchModel,
+    /// What it is in a lab.
+    pub made: SwitchKind,
+}
+
+/// Kinds of switches that a lab can be built of. The manager speaks OpenFlow with each.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// Open vSwitch in user space.
+    #[default]
+    OpenVswitch,
+    /// A bridge of the kernel with nftables, and an agent that speaks OpenFlow for it.
+    Bridge,
 }
 
 /// One end of a link.

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::description::SwitchKind;
 use crate::problem::{Problem, Source};
 use crate::quantity::{Datapath, Drift, Loss, Rate, Time};
 
@@ -227,6 +228,9 @@ pub(crate) struct Switch {
     /// The number by which it names itself; its place in the file, from 1, if there is none.
     #[serde(default)]
     pub(crate) datapath: Option<Spanned<Datapath>>,
+    /// What it is in a lab; if not given, what suits the model.
+    #[serde(default)]
+    pub(crate) kind: Option<SwitchKind>,
 }
 
 #[derive(Deserialize, Debug)]

@@ -23,7 +23,7 @@ mod quantity;
 
 pub use change::{Change, Removed};
 pub use check::{check_models, check_network};
-pub use description::{End, Host, Link, Other, Switch};
+pub use description::{End, Host, Link, Other, Switch, SwitchKind};
 pub use file::load;
 pub use flow_file::{FileLatency, FileOverhead, FileTopic, FlowFile};
 pub use hosts::default_ring;

@@ -17,6 +17,7 @@ use crate::file::LARGEST_FILE;
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::models::Models;
+use crate::models::made_of;
 use crate::problem::{Problem, Source};
 
 /// The most nodes, links and flows of a network, and subscribers of a flow.
@@ -147,6 +148,7 @@ impl Network {
                 datapath: network.datapath(source, switch)?,
                 model: switch.model.get_ref().clone(),
                 kind: model.clone(),
+                made: switch.kind.unwrap_or_else(|| made_of(switch.model.get_ref())),
             });
             kinds.push(model);
         }

@@ -2,6 +2,7 @@
 //! wants it any more. Needs root and Open vSwitch; elsewhere the tests are passed over, but not in continuous integration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bridge;
 mod browser;
 mod discover;
 mod foreign;

@@ -1,0 +1,146 @@
+//! The same manager over the second kind of switch: a Linux bridge with its agent.
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use dds::assurance::State;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
+use crate::{Flood, MILLISECOND, contracts};
+
+/// The map of admitted flows: port, addresses and UDP ports.
+const FLOWS: &str = "m0_60000_0_5_10_11_12_15_16";
+
+/// A bridge with a writer, a reader, a manager and a stranger.
+fn network() -> String {
+    let stranger = "[[host]]\nname = \"stranger\"\n[[link]]\nends = [\"stranger\", \"s1:4\"]\n";
+    let display = "ends = [\"display\", \"s1:2\"]\n";
+    let text = with_gates(&format!("{NETWORK}{stranger}"));
+    text.replace(display, &format!("{display}rate = \"20 Mb/s\"\n"))
+        .replace("model = \"gated\"", "model = \"gated\"\nkind = \"bridge\"")
+}
+
+/// A program in the namespace of the switch.
+fn at_switch(ward: &Ward, line: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &ward.lab.switch("s1").unwrap().namespace]).args(line.split(' '));
+    command
+}
+
+fn nft(ward: &Ward, line: &str) -> String {
+    let output = at_switch(ward, &format!("nft {line}")).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Entries of admitted flows in the kernel.
+fn flows(ward: &Ward) -> usize {
+    nft(ward, &format!("list map netdev punctual_br0 {FLOWS}")).matches(" : goto e").count()
+}
+
+/// The process of the agent.
+fn agent(ward: &Ward) -> Option<i32> {
+    let namespace = &ward.lab.switch("s1").unwrap().namespace;
+    let output = Command::new("ip").args(["netns", "pids", namespace]).output().unwrap();
+    let ids = String::from_utf8(output.stdout).unwrap();
+    ids.lines().filter_map(|id| id.parse::<i32>().ok()).find(|id| {
+        let line = std::fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.contains("switch\0serve")
+    })
+}
+
+/// Another agent for the same bridge.
+fn start_agent(ward: &Ward) -> Child {
+    let [manager, _] = ward.lab.switch("s1").unwrap().control();
+    let program = env!("CARGO_BIN_EXE_punctual");
+    let ports = "--port 1=p1 --port 2=p2 --port 3=p3 --port 4=p4";
+    let line =
+        format!("{program} switch serve --bridge br0 --datapath 1 {ports} --controller {manager}:6653");
+    at_switch(ward, &line).spawn().unwrap()
+}
+
+fn admitted(ward: &Ward) -> (Writer, Reader) {
+    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.best_effort_reader("display", "Picture", 20 * MILLISECOND);
+    let pair = patiently("the verdict", || {
+        reader.pairs().into_iter().find(|pair| matches!(pair.state, State::Admitted | State::Refused))
+    });
+    assert_eq!(pair.state, State::Admitted, "{}", pair.reason);
+    assert!(pair.bound.is_some_and(|bound| bound <= dds::Duration::from_millis(20)), "{pair:?}");
+    patiently("the writer's match", || (writer.matched() == 1).then_some(()));
+    (writer, reader)
+}
+
+/// Writes as often as the contract lets, and counts what arrives until all has.
+fn all_arrive(writer: &Writer, reader: &Reader, count: usize) {
+    let mut received = 0;
+    for _ in 0..count {
+        writer.write();
+        std::thread::sleep(Duration::from_millis(11));
+        received += reader.take();
+    }
+    patiently("all samples, none of which is repeated", || {
+        received += reader.take();
+        (received == count).then_some(())
+    });
+}
+
+#[test]
+fn a_bridge_keeps_an_admitted_flow_through_a_flood_and_saboteurs() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let ward = Ward::of(&network());
+    let (writer, reader) = admitted(&ward);
+    assert_eq!((flows(&ward), contracts(&ward)), (1, 1));
+    all_arrive(&writer, &reader, 20);
+    {
+        let _flood = Flood::new(&ward);
+        patiently("the flood, which is above what the link carries", || {
+            (ward.sent("s1", 2)[0].1 > 50).then_some(())
+        });
+        all_arrive(&writer, &reader, 100);
+        assert!(ward.sent("s1", 2)[1..].iter().all(|(_, lost)| *lost == 0), "{:?}", ward.sent("s1", 2));
+    }
+    let log = ward.log();
+    assert!(!log.contains("not as it is to be") && !log.contains("have not come"), "{log}");
+    let spoilt = [
+        format!("flush map netdev punctual_br0 {FLOWS}"),
+        "insert rule netdev punctual_br0 t0 drop".to_owned(),
+        "delete table netdev punctual_br0".to_owned(),
+    ];
+    for (times, line) in (1..).zip(spoilt) {
+        assert!(at_switch(&ward, &format!("nft {line}")).status().unwrap().success(), "{line}");
+        patiently("a line that says so", || {
+            (ward.log().matches("switch s1: put right").count() >= times).then_some(())
+        });
+        patiently("the flow, and nothing strange", || {
+            let strange = nft(&ward, "list chain netdev punctual_br0 t0").contains("\t\tdrop\n");
+            (flows(&ward) == 1 && !strange).then_some(())
+        });
+        all_arrive(&writer, &reader, 10);
+    }
+    drop(reader);
+    patiently("the end of the flow", || (flows(&ward) == 0 && contracts(&ward) == 0).then_some(()));
+    drop(writer);
+}
+
+#[test]
+fn an_agent_that_is_killed_leaves_the_flow_and_one_that_ends_leaves_nothing() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let ward = Ward::of(&network());
+    let (writer, reader) = admitted(&ward);
+    let first = agent(&ward).unwrap();
+    kill(Pid::from_raw(first), Signal::SIGKILL).unwrap();
+    patiently("the end of the agent", || (agent(&ward) != Some(first)).then_some(()));
+    assert_eq!(flows(&ward), 1, "the kernel goes on without it");
+    all_arrive(&writer, &reader, 20);
+    let mut second = start_agent(&ward);
+    let told = |ward: &Ward| nft(ward, "list map netdev punctual_br0 m2_100_3").contains(" : goto ");
+    patiently("the flow from the next agent", || (flows(&ward) == 1 && told(&ward)).then_some(()));
+    all_arrive(&writer, &reader, 20);
+    assert!(reader.pairs().iter().all(|pair| pair.state == State::Admitted), "{:?}", reader.pairs());
+    nft(&ward, "add table netdev of_others");
+    let id = agent(&ward).unwrap();
+    kill(Pid::from_raw(id), Signal::SIGINT).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(0));
+    assert_eq!(nft(&ward, "list tables"), "table netdev of_others\n");
+}
