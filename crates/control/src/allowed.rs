@@ -13,12 +13,14 @@ use crate::resource_manager::ResourceManager;
 use crate::what_if::Question;
 
 impl ResourceManager {
-    /// Whether a request may be made, whatever there is already.
+    /// Whether a request may be made, whatever there is already. What the operator's flow file asks for, the operator has allowed.
     pub(crate) fn may_ask(&self, request: &Request, facts: &Facts) -> Result<(), String> {
         if let Asker::Unknown(reason) = &facts.asker {
             return Err(reason.clone());
         }
-        let Some(policy) = &self.config.policy else { return Ok(()) };
+        let Some(policy) = self.config.policy.as_ref().filter(|_| facts.aggregate.is_none()) else {
+            return Ok(());
+        };
         let address = asker(request, facts);
         let host = self.fabric.host_name(address);
         let subject = subject(&facts.asker, &host, address);
@@ -32,7 +34,9 @@ impl ResourceManager {
         wish: &Wish,
         others: &BTreeSet<Pair>,
     ) -> Result<(), String> {
-        let Some(policy) = &self.config.policy else { return Ok(()) };
+        let Some(policy) = self.config.policy.as_ref().filter(|_| asked.facts.aggregate.is_none()) else {
+            return Ok(());
+        };
         let (address, asker) = (asked.asker(), &asked.facts.asker);
         let host = self.fabric.host_name(address);
         let subject = subject(asker, &host, address);
@@ -96,7 +100,8 @@ impl ResourceManager {
             return held;
         }
         for (pair, other) in self.requests.all().filter(|(pair, _)| *pair != but_for) {
-            let is_served = other.grant.is_some() || other.is_working() || others.contains(&pair);
+            let asks = other.facts.aggregate.is_none();
+            let is_served = asks && (other.grant.is_some() || other.is_working() || others.contains(&pair));
             if !is_served {
                 continue;
             }
@@ -132,6 +137,7 @@ impl ResourceManager {
             source: wire::admission::Socket::default(),
             destination: wire::admission::Socket::default(),
             contract,
+            aggregate: None,
             goals: alloc::vec::Vec::new(),
         };
         let flow = network.flow(&wish)?;
