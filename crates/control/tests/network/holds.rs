@@ -23,7 +23,7 @@ impl Play {
             return;
         }
         let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
-        // A frame that claims another host's IPv4 address reaches no host.
+        // A frame that claims an IPv4 address that the network file gives to another host reaches no host.
         let claims = Packet {
             from: mac(from),
             to: [0xff; 6],
@@ -34,7 +34,8 @@ impl Play {
             ports: (40_000, *self.random.of(&[7_400, 7_410, 7_411])),
             dscp: *self.random.of(&[0, 46, 48]),
         };
-        if from != to {
+        let is_bound = !self.world.network.hosts[to].addresses.is_empty();
+        if from != to && is_bound {
             let arrived = self.world.send(from, claims);
             assert!(arrived.is_empty(), "{claims:?} from {from} arrives: {arrived:?}");
         }
