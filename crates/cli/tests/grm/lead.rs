@@ -67,7 +67,8 @@ impl Drop for Manager {
 
 /// An admitted flow, with samples all the time while `act` goes on: each of them arrives, and whatever `act` looks at, switch and gate have it once.
 fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
-    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    // Of one frame: a thread that is interrupted between two frames of a message would leave the gate's window.
+    let writer = ward.writer("camera", "Picture", 1_000, 10 * MILLISECOND);
     let reader = ward.best_effort_reader("display", "Picture", 5 * MILLISECOND);
     patiently("the verdict", || is_admitted(&reader).then_some(()));
     patiently("the writer's match", || (writer.matched() == 1).then_some(()));
