@@ -19,6 +19,8 @@ const REAL_TIME: [&str; 19] = [
     "crates/cli/",
     "crates/compare/",
     "crates/controller/",
+    "crates/store/",
+    "crates/testkit/src/etcd.rs",
     "crates/forks/",
     "crates/fuzz/",
     "crates/tiers/",
