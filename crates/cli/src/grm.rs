@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::keys::{Identity, Role};
 use clap::{Args, Subcommand};
@@ -25,6 +26,8 @@ use wire::seal::Credentials;
 /// The port that switches connect to, and that of agents of gates.
 const OPENFLOW: u16 = 6653;
 const GATES: u16 = 6654;
+/// How long verdicts hold of managers that share a store: until another one leads, and switches have connected to it.
+const SHARED_LEASE: Duration = Duration::from_secs(12);
 /// The port of the page.
 const WEB: u16 = 8080;
 
@@ -221,10 +224,12 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
     let keys = load_keys(arguments.keys.as_deref())?;
+    let is_shared = arguments.store.as_deref().and_then(Path::to_str).is_some_and(Address::is_meant);
     let domains = u16::try_from(arguments.domain.domain).into_iter().collect();
     Ok(Settings {
         network: controller::network(planned),
         config: Config {
+            lease: if is_shared { SHARED_LEASE } else { Config::default().lease },
             domains,
             most_requests: arguments.most_requests,
             most_requests_of_host: arguments.most_requests_of_host,
