@@ -80,7 +80,10 @@ fn who_may_not_ask_is_refused_and_replays_do_no_harm() {
         let heard =
             subscriber.create_datareader::<Request>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
-        let says = publisher.create_datawriter::<Request>(&topic, QosKind::Default, None, NO_STATUS).unwrap();
+        let mut qos = publisher.get_default_datawriter_qos();
+        qos.endpoint.durability = Durability::TransientLocal;
+        let says =
+            publisher.create_datawriter::<Request>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         patiently("a reader of requests", || (!says.get_matched_subscriptions().is_empty()).then_some(()));
         let mut samples = Vec::new();
         patiently("requests", || {
