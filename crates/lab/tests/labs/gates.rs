@@ -188,7 +188,7 @@ fn fragments_between_two_hosts_have_the_contract_of_all_their_udp() {
     // From elsewhere, or to elsewhere, it is no part of it.
     for (host, to) in [("b", "c"), ("a", "b")] {
         greet(&lab, host, to);
-        send(&socket(&lab, host, 6_000, 0), address(&lab, to, 5_000), 4_000, 3, Duration::from_millis(3));
+        send(&socket(&lab, host, 6_001, 0), address(&lab, to, 5_000), 4_000, 3, Duration::from_millis(3));
     }
     assert_eq!((of(all).frames + of(all).excess, marked() - before), (60, 30));
 }
