@@ -18,7 +18,7 @@ use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::PortNo;
 use serde_json::{Value, json};
 
-use crate::ruleset::{Chain, Map, Rule, Ruleset};
+use crate::ruleset::{Chain, Rule, Ruleset};
 use crate::tables::{Entry, Place, TABLES, Tables, actions, ordered};
 
 /// Copies for the controller of each entry: this many in a second, and so many at once.
@@ -151,7 +151,7 @@ fn dispatch(ruleset: &mut Ruleset, table: u8, priority: u16, entry: &Entry, port
     if mapped {
         let signature: String = fields.iter().map(|oxm| format!("_{}", oxm.field().number())).collect();
         let name = format!("m{table}_{priority}{signature}");
-        let map = ruleset.maps.entry(name.clone()).or_insert_with(Map::default);
+        let map = ruleset.maps.entry(name.clone()).or_default();
         let is_new = map.elements.is_empty();
         map.types = keyed.iter().map(|(kind, _, _)| *kind).collect();
         map.elements.insert(keyed.iter().map(|(_, _, value)| value.clone()).collect(), (target, entry.id));
