@@ -19,13 +19,13 @@ use crate::session::{Controller, Heard, ears, keep};
 use crate::switch::{Connection, Switch};
 use crate::translate::{Ports, copy_of};
 
-/// How often ports are looked at if nobody says that one has changed.
+/// How often ports are looked at if the kernel does not say that one has changed.
 const PORTS: Duration = Duration::from_secs(1);
 /// How often counters are read for entries that go by themselves.
 const COUNTERS: Duration = Duration::from_secs(1);
 /// Pieces of copies that wait to be heard.
 const WAITING: usize = 64;
-/// How long changes wait that nobody has asked about.
+/// How long changes wait that no barrier asks about.
 const UNASKED: Duration = Duration::from_millis(50);
 
 /// What an agent serves.

@@ -60,7 +60,7 @@ impl Copies {
     /// Takes a group of the log of this network namespace, which can have one owner.
     ///
     /// # Errors
-    /// Somebody has it already, or the right is missing.
+    /// Another process has it already, or the right is missing.
     pub(crate) fn open(group: u16) -> Result<Self, Error> {
         let failed = |error: Errno| {
             Error::new(

@@ -1,6 +1,6 @@
 //! The OpenFlow side of a switch, without sockets and clocks: what controllers say, what they are answered, and what is told unasked.
 //!
-//! What really forwards is a [`DataPath`]. Changes are gathered until somebody has to know that they are done, and then done in one step; so no
+//! What really forwards is a [`DataPath`]. Changes are gathered until a controller has to know that they are done, and then done in one step; so no
 //! frame meets the half of what came in one piece.
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub struct Switch<D> {
 }
 
 impl<D: DataPath> Switch<D> {
-    /// A switch that nobody has told anything.
+    /// A switch that no controller has told anything.
     pub fn new(datapath: u64, mut path: D) -> Self {
         let ports = path.ports();
         Self {
@@ -150,7 +150,7 @@ impl<D: DataPath> Switch<D> {
         }
     }
 
-    /// Whether somebody waits to hear that changes are done.
+    /// Whether a controller waits to hear that changes are done.
     pub fn is_asked(&self) -> bool {
         !self.barriers.is_empty()
     }
@@ -356,7 +356,7 @@ impl<D: DataPath> Switch<D> {
                 found.groups.len()
             ));
             self.tables.forget(|id| found.flows.contains(&id), |number| found.groups.contains(&number));
-            // What nobody would tell again is put right here.
+            // What no controller would tell again is put right here.
             if found.flows.is_empty()
                 && found.groups.is_empty()
                 && let Err(error) = self.path.apply(&self.tables)
@@ -597,7 +597,11 @@ mod tests {
         let before = switch.path().applied.len();
         switch.path().found = Found { altered: true, ..Found::default() };
         assert_eq!(flows(&mut switch), 2);
-        assert_eq!(switch.path().applied.len(), before + 1, "what nobody would tell again is put right");
+        assert_eq!(
+            switch.path().applied.len(),
+            before + 1,
+            "what no controller would tell again is put right"
+        );
     }
 
     #[test]

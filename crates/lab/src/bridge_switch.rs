@@ -7,7 +7,7 @@ use crate::layout::{OPENFLOW_PORT, Switch};
 use crate::tools::Tools;
 use system::Error;
 
-/// Makes the bridge, down, with its ports. It sends groups to all: nobody in a lab asks who is in one.
+/// Makes the bridge, down, with its ports. It sends groups to all: no host of a lab asks who is in one.
 pub(crate) fn make(tools: &Tools, switch: &Switch) -> Result<(), Error> {
     let mut lines = "link add br0 type bridge mcast_snooping 0\n".to_owned();
     for port in &switch.ports {

@@ -366,7 +366,7 @@ impl Building<'_> {
         Ok(real_time)
     }
 
-    /// Makes a bridge and starts its agent, if somebody manages it. It goes up last: until a manager has spoken nothing is forwarded then.
+    /// Makes a bridge and starts its agent, if there is a manager. It goes up last: until a manager has spoken nothing is forwarded then.
     fn bridge(&mut self, program: &Path, switch: &Switch, files: &Files, managed: bool) -> Result<(), Error> {
         files.make()?;
         bridge_switch::make(&self.tools, switch)?;

@@ -92,7 +92,7 @@ fn open_vswitch() -> SwitchModel {
 /// A bridge of Linux with nftables, set by `punctual switch serve`, and ports shaped to at most 100 Mb/s, as measured on two virtual cores
 /// (docs/bridge.md has the figures): from send call to reception 45 us in the median and 171 us in 999 of 1000 cases, hosts included; three times that is
 /// taken. Longer ones were pauses of the virtual machine, so a bound through it holds as long as the machine itself keeps time.
-/// Frames are handed over by the core that receives them, but nobody has measured that it always is the same one: their order is not taken for granted.
+/// Frames are handed over by the core that receives them, but it was not measured that it always is the same one: their order is not taken for granted.
 /// Three classes and best effort; queues hold what 50 full frames are, in frames of any size; message gates at the ports of hosts, as many as its
 /// maps hold, which bear nothing below a microsecond.
 fn linux_bridge() -> SwitchModel {

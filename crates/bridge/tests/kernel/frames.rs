@@ -79,8 +79,11 @@ fn frame(to: [u8; 6], destination: [u8; 4], port: u16, dscp: u8) -> Vec<u8> {
     [&to[..], &[2, 0, 0, 0, 0, 1], &[8, 0], &ip, &udp].concat()
 }
 
+/// DSCP, the last byte of the Ethernet destination, IPv4 destination and UDP port.
+type Read = (u8, u8, [u8; 4], u16);
+
 /// DSCP, Ethernet destination, IPv4 destination and UDP port of a frame whose checksums are right.
-fn read(frame: &[u8]) -> (u8, u8, [u8; 4], u16) {
+fn read(frame: &[u8]) -> Read {
     let (ip, udp) = (&frame[14..34], &frame[34..34 + 8 + PAYLOAD.len()]);
     assert_eq!(sum(ip), 0xffff, "the checksum of the header");
     let pseudo = [&ip[12..20], &[0, 17], &udp[4..6], udp].concat();
@@ -89,8 +92,8 @@ fn read(frame: &[u8]) -> (u8, u8, [u8; 4], u16) {
     (ip[1] >> 2, frame[5], ip[16..20].try_into().unwrap(), u16::from_be_bytes([udp[2], udp[3]]))
 }
 
-/// What each host receives after one has sent: frames of others are those of this test, as nobody else speaks.
-fn sent(frame: &[u8]) -> [Vec<(u8, u8, [u8; 4], u16)>; 3] {
+/// What each host receives after one has sent: frames of others are those of this test, as no other host speaks.
+fn sent(frame: &[u8]) -> [Vec<Read>; 3] {
     let hosts = [1, 2, 3].map(Host::new);
     hosts[0].put(frame);
     let took = [0, 1, 2].map(|host: usize| hosts[host].take());
