@@ -149,6 +149,7 @@ fn manage(
         listen: switches.clone().map(|switch| address(switch, 1, 6_653)).collect::<Result<_, _>>()?,
         agents: agents.collect::<Result<BTreeMap<_, _>, Failure>>()?,
         keys: None,
+        credentials: None,
         store,
         web: None,
     };

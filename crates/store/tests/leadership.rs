@@ -139,8 +139,7 @@ fn run(seed: u64, slowest: u64, disturbed: bool) -> Seen {
         if !calm && random.one_in(2_000) {
             away_until = now + random.below_u64(8_000) * MILLISECOND;
         }
-        for index in 0..processes.len() {
-            let process = &mut processes[index];
+        for process in &mut processes {
             if !calm && random.one_in(1_500) {
                 process.paused = now + random.below_u64(5_000) * MILLISECOND;
             }

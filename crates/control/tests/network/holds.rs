@@ -139,7 +139,8 @@ impl Play {
             assert_eq!(*host, to);
             assert_eq!(
                 (packet.to, packet.destination, packet.ports.1),
-                (mac(to), reader.address, reader.port)
+                (mac(to), reader.address, reader.port),
+                "not there, or elsewhere: {verdict:?}"
             );
             assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "no level: {trace:?}");
             assert_eq!(trace.iter().map(|(link, _)| *link).collect::<Vec<_>>(), way);

@@ -86,7 +86,7 @@ fn a_manager_is_believed_once_it_has_shown_a_certificate_of_the_same_authority()
     assert_eq!(trust.verdict_heard(at(10), MANAGER, &said), Opinion::Waits);
     assert_eq!(manager.shows_itself(&mut trust), Ok(Some(writer(MANAGER))));
     assert!(!trust.has_strangers_alone());
-    assert_eq!(trust.take_held(MANAGER), [said.clone()]);
+    assert_eq!(trust.take_held(MANAGER), std::slice::from_ref(&said));
     assert!(is_believed(&trust.verdict_heard(at(10), MANAGER, &said)));
     // Others are not: of another authority, a user, one whose certificate is over, one in the name of the first.
     let stranger = Manager { prefix: GuidPrefix([8; 12]), ..Manager::new(2) };

@@ -2,7 +2,7 @@
 use lldp::{ChassisId, Frame, Id, Organization, PortId, WriteError};
 
 /// Frames with all that is read, and with little.
-pub fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     let (Some(local), Some(port)) = (ChassisId::local("0000000000000001"), PortId::local("7")) else {
         return Vec::new();
     };
