@@ -1,7 +1,7 @@
 //! What is plugged in where, as LLDP tells it, compared with the network file.
 //!
-//! [`Cabling`] keeps it. It is told which ports there are and what came in by them; it says which cables are plugged elsewhere than the file has them, and
-//! what else cannot be. A frame counts only if it is the manager's own ([`frame`]), fresh, and came in by a port where the file has another switch or nothing: what
+//! `Cabling` keeps it. It is told which ports there are and what came in by them; it says which cables are plugged elsewhere than the file has them, and
+//! what else cannot be. A frame counts only if it is the manager's own (`frame.rs`), fresh, and came in by a port where the file has another switch or nothing: what
 //! comes in by the port of a host, a host may have sent again.
 mod frame;
 mod odd;
