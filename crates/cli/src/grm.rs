@@ -1,8 +1,10 @@
 //! `punctual grm`: manages a network, and shows what a manager does.
 mod discover;
 mod drain;
+mod interface;
 mod keys;
 mod policy;
+mod reload;
 mod status;
 
 use std::collections::BTreeMap;
@@ -133,6 +135,8 @@ enum Command {
     Keys(keys::Arguments),
     /// Checks a policy file, and answers who may ask for what by it.
     Policy(policy::Arguments),
+    /// Lets the manager read its network file again, and go on with it if all that is promised can be kept.
+    Reload(reload::Arguments),
     /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
     Status(status::Arguments),
 }
@@ -165,6 +169,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         (Some(Command::Undrain(back)), _) => drain::undrain(back),
         (Some(Command::Keys(keys)), _) => keys::run(keys),
         (Some(Command::Policy(policy)), _) => policy::run(policy),
+        (Some(Command::Reload(reload)), _) => reload::run(reload),
         (Some(Command::Status(status)), _) => status::run(status, stop),
         (None, Some(network)) => manage(arguments, network, stop),
         (None, None) => Err(Failure::Usage("name a network file, or say `punctual grm status`".to_owned())),
@@ -185,7 +190,7 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
         return Ok(Outcome::Done);
     }
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
-    let mut settings = settings(arguments, &planned)?;
+    let mut settings = settings(arguments, file, &planned)?;
     settings.config.described = controller::described(&flows);
     let participant = arguments.domain.join_with("punctual grm", controller::announce_often)?;
     let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
@@ -200,26 +205,14 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
-fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Settings, Failure> {
-    let switches = || planned.switches().iter().map(|switch| (switch, switch.datapath));
+fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> Result<Settings, Failure> {
     let mut listen = arguments.listen.clone();
-    let mut agents = BTreeMap::new();
     if arguments.lab {
-        for (_, number) in switches() {
-            let third = u8::try_from(number).map_err(|_| {
-                Failure::Usage("a lab has 255 switches at most: give --listen and --gates".to_owned())
-            })?;
-            listen.push((Ipv4Addr::new(172, 31, third, 1), OPENFLOW).into());
-            agents.insert(number, (Ipv4Addr::new(172, 31, third, 2), GATES).into());
+        for switch in planned.switches() {
+            listen.push((in_lab(switch.datapath, 1).map_err(Failure::Usage)?, OPENFLOW).into());
         }
     }
-    for (name, address) in &arguments.gates {
-        let found = switches().find(|(switch, _)| switch.name == *name);
-        let Some((_, datapath)) = found else {
-            return Err(Failure::Usage(format!("--gates: the network has no switch \"{name}\"")));
-        };
-        agents.insert(datapath, *address);
-    }
+    let agents = agents(planned, arguments.lab, &arguments.gates).map_err(Failure::Usage)?;
     if listen.is_empty() {
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
@@ -244,6 +237,41 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         keys,
         credentials: load_credentials(arguments)?,
         web: web(&arguments.web)?,
+        read_again: Some(read_again(arguments, file)),
+    })
+}
+
+/// An address in the control network of a lab.
+fn in_lab(datapath: u64, end: u8) -> Result<Ipv4Addr, String> {
+    let third = u8::try_from(datapath)
+        .map_err(|_| "a lab has 255 switches at most: give --listen and --gates".to_owned())?;
+    Ok(Ipv4Addr::new(172, 31, third, end))
+}
+
+/// Where the agents of gates are, by datapath id.
+fn agents(
+    planned: &network::Network,
+    lab: bool,
+    gates: &[(String, SocketAddr)],
+) -> Result<BTreeMap<u64, SocketAddr>, String> {
+    let mut agents = BTreeMap::new();
+    for switch in planned.switches().iter().filter(|_| lab) {
+        agents.insert(switch.datapath, (in_lab(switch.datapath, 2)?, GATES).into());
+    }
+    for (name, address) in gates {
+        let found = planned.switches().iter().find(|switch| switch.name == *name);
+        let found = found.ok_or_else(|| format!("--gates: the network has no switch \"{name}\""))?;
+        agents.insert(found.datapath, *address);
+    }
+    Ok(agents)
+}
+
+/// Reads the network file again.
+fn read_again(arguments: &Arguments, file: &Path) -> controller::ReadAgain {
+    let (file, lab, gates) = (file.to_owned(), arguments.lab, arguments.gates.clone());
+    Box::new(move || {
+        let planned = network::Network::open(&file).map_err(|problem| problem.to_string())?;
+        Ok((controller::network(&planned), agents(&planned, lab, &gates)?))
     })
 }
 

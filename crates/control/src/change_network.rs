@@ -25,6 +25,15 @@ pub struct Obstacle {
     pub reason: String,
 }
 
+/// What has become of another network file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Reloaded {
+    /// Whether the manager goes on with it.
+    pub applied: bool,
+    /// The flows that could not be kept: those that are revoked if it is applied, and what stands in the way if not.
+    pub obstacles: Vec<Obstacle>,
+}
+
 /// Links of a network by the names of their ends and the number of the port at a switch.
 pub(crate) type Ports = BTreeMap<(String, String, u32), usize>;
 

@@ -149,6 +149,11 @@ impl ResourceManager {
         self.requests.measured(measured);
     }
 
+    /// The other managers in the domain.
+    pub fn managers(&self) -> &[OtherManager] {
+        &self.managers
+    }
+
     /// Which other managers are in the domain now: for the report.
     pub fn managers_seen(&mut self, managers: Vec<OtherManager>) {
         self.managers = managers;

@@ -152,6 +152,7 @@ fn manage(
         credentials: None,
         store,
         web: None,
+        read_again: None,
     };
     let stop = || stop.load(Ordering::Relaxed);
     controller::run(settings, &participant, &stop)?;

@@ -18,7 +18,6 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{error, info, warn};
 use web::Command;
 
-use crate::Error;
 use crate::cables;
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::elsewhere::Elsewhere;
@@ -33,6 +32,7 @@ use crate::secure::accept;
 use crate::signed::Signed;
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
+use crate::{Error, ReadAgain};
 
 /// Most connections that may be switches.
 pub(crate) const CONNECTIONS: usize = 1_024;
@@ -80,6 +80,10 @@ pub(crate) struct Daemon<'d> {
     pub(crate) told: Sender<Heard>,
     /// What operators see, if there is a page.
     pub(crate) window: Option<Window<'d>>,
+    /// Reads the network again.
+    pub(crate) read_again: Option<&'d ReadAgain>,
+    /// The network to go on with, and where the agents of its gates are.
+    pub(crate) changed: Option<Box<(Network, BTreeMap<u64, SocketAddr>)>>,
 }
 
 /// What a manager works with.
@@ -95,15 +99,19 @@ pub(crate) struct Managed<'d> {
     pub(crate) credentials: Option<Arc<dyn wire::seal::Credentials>>,
     pub(crate) store: &'d mut (dyn Store + 'static),
     pub(crate) window: Option<Window<'d>>,
+    /// Reads the network again.
+    pub(crate) read_again: Option<&'d ReadAgain>,
 }
 
 /// Why a manager does not go on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(crate) enum Ended {
     /// It was to stop.
     Stopped,
     /// Another one goes before it.
     StandsBack,
+    /// It goes on with another network, and agents of its gates at these places.
+    Changed(Box<(Network, BTreeMap<u64, SocketAddr>)>),
 }
 
 /// Runs a manager until `stop` says so, or another one goes before it.
@@ -141,7 +149,12 @@ pub(crate) async fn run(
             Some(accepted) = arrivals.recv() => daemon.accepted(accepted),
             Some(said) = heard.recv() => daemon.heard(said),
             Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
-            Some(command) = next(&mut commands) => daemon.commanded(command),
+            Some(command) = next(&mut commands) => {
+                daemon.commanded(command);
+                if let Some(changed) = daemon.changed.take() {
+                    return Ok(Ended::Changed(changed));
+                }
+            }
             () = waker.notified() => daemon.arrived(),
             () = tokio::time::sleep_until(until) => daemon.timeout(),
             _ = look_at_lead.tick(), if is_shared => {}
@@ -167,7 +180,7 @@ impl<'d> Daemon<'d> {
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
     ) -> Result<Self, Error> {
-        let Managed { network, config, agents, store, window, keys, credentials, .. } = managed;
+        let Managed { network, config, agents, store, window, keys, credentials, read_again, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
@@ -215,6 +228,8 @@ impl<'d> Daemon<'d> {
             next_connection: 0,
             told,
             window,
+            read_again,
+            changed: None,
         })
     }
 

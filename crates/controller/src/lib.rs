@@ -21,6 +21,7 @@ mod lead;
 mod operator;
 mod presence;
 mod proposal;
+mod reload;
 mod reports;
 mod secure;
 mod signed;
@@ -69,7 +70,12 @@ pub struct Settings {
     pub store: Box<dyn Store>,
     /// Where operators have a page, if they have one.
     pub web: Option<web::Settings>,
+    /// Reads the network again, if that can be: operators may ask for it.
+    pub read_again: Option<ReadAgain>,
 }
+
+/// Reads the network that is managed, and where the agents of its gates are; what is wrong, if it cannot be read.
+pub type ReadAgain = Box<dyn Fn() -> Result<(Network, BTreeMap<u64, SocketAddr>), String>>;
 
 /// Why a manager cannot work.
 #[derive(Debug)]
@@ -137,7 +143,17 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, mut config, listen, agents, keys, credentials, mut store, web } = settings;
+    let Settings {
+        mut network,
+        mut config,
+        listen,
+        mut agents,
+        keys,
+        credentials,
+        mut store,
+        web,
+        read_again,
+    } = settings;
     config.signed = credentials.is_some();
     if keys.is_none() {
         tracing::info!(
@@ -146,10 +162,12 @@ pub fn run(
     }
     let mut web = web.map(web::start).transpose().map_err(Error::System)?;
     let mut presence = Presence::new(participant, &network);
+    // It manages already, and goes on with another network.
+    let mut goes_on = false;
     loop {
         // Switches that are there already need not try again. Managers that share a store may share a host.
         let is_shared = store.standing() != Standing::Alone;
-        let mut sockets = if is_shared { Vec::new() } else { bind(&listen)? };
+        let mut sockets = if is_shared && !goes_on { Vec::new() } else { bind(&listen)? };
         let mut stands_by = || {
             sockets.clear();
             if let Some((publisher, ..)) = &mut web {
@@ -157,6 +175,7 @@ pub fn run(
             }
         };
         let turn = match is_shared {
+            _ if goes_on => presence.say_that(true).map(|()| true)?,
             true => presence.wait_to_lead(&mut *store, stop, &mut stands_by)?,
             false => presence.wait_for_turn(stop, &mut stands_by)?,
         };
@@ -184,6 +203,7 @@ pub fn run(
             credentials: credentials.clone(),
             store: &mut *store,
             window,
+            read_again: read_again.as_ref(),
         };
         let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
         let ended = match runtime.block_on(daemon) {
@@ -195,8 +215,16 @@ pub fn run(
             }
             ended => ended?,
         };
+        goes_on = false;
         match ended {
             Ended::Stopped => return Ok(()),
+            // As a manager that starts again: switches and participants notice as little.
+            Ended::Changed(changed) => {
+                (network, agents) = *changed;
+                participant.delete_contained_entities()?;
+                presence = Presence::new(participant, &network);
+                goes_on = true;
+            }
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,
         }

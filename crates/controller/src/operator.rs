@@ -173,6 +173,10 @@ impl Daemon<'_> {
             Command::Drain { switch, force, reason, who, answer } => {
                 let _ = answer.send(self.drain(&switch, force, &reason, &who));
             }
+            Command::Reload { answer, .. } if answer.is_closed() => {}
+            Command::Reload { check, force, who, answer } => {
+                let _ = answer.send(self.reload(check, force, &who));
+            }
             Command::WhatIf(question, answer) => {
                 let _ = answer.send(self.manager.what_if(&question));
             }

@@ -14,6 +14,7 @@ mod metrics;
 mod model;
 mod page;
 mod record;
+mod reload;
 mod routes;
 mod serve;
 mod settings;

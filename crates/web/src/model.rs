@@ -1,5 +1,6 @@
 //! What the manager hands over, and what it is asked.
 use control::action::Pair;
+use control::change_network::Reloaded;
 use control::drain::Drained;
 use control::operator::ByHand;
 use control::report::{LinkReport, Report};
@@ -70,6 +71,17 @@ pub struct Place {
 pub enum Command {
     /// What would be answered to a request. Changes nothing.
     WhatIf(Question, Sender<Result<Answer, String>>),
+    /// The network file is read again, and applied if all that is promised can be kept; why it cannot be read, if it cannot.
+    Reload {
+        /// It is not applied.
+        check: bool,
+        /// It is applied also if flows cannot be kept: they are revoked.
+        force: bool,
+        /// Who wants it.
+        who: String,
+        /// Where it is answered.
+        answer: Sender<Result<Reloaded, String>>,
+    },
     /// A flow ends by hand; what was done in words, or why it cannot be.
     ByHand {
         /// The flow.

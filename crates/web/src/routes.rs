@@ -23,6 +23,7 @@ use crate::metrics::{self, Own};
 use crate::model::{Command, Snapshot};
 use crate::page::Page;
 use crate::record::{Record, Standing};
+use crate::reload::reload;
 use crate::{OPENAPI, limits};
 
 /// Where a request comes from.
@@ -63,6 +64,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/api/v1/flows", get(flows)),
         ("/api/v1/flows/{id}", get(flow).delete(end_flow)),
         ("/api/v1/switches/{name}/drain", put(drain).delete(undrain)),
+        ("/api/v1/network/reload", post(reload)),
         ("/api/v1/requests", post(what_if)),
         ("/api/v1/history", get(history)),
         ("/api/v1/alarms", get(alarms)),

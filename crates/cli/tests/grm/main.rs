@@ -9,6 +9,7 @@ mod foreign;
 mod lead;
 mod managers;
 mod meters;
+mod reload;
 mod saboteur;
 mod secure;
 mod signed;

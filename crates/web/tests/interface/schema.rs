@@ -89,6 +89,12 @@ fn answers_are_as_documented() {
                         let name = [("Punctual-Operator", "Ann Example")];
                         stage.send(&method.to_uppercase(), &format!("{place}{query}"), &name, b"")
                     }
+                    ("/api/v1/network/reload", _) => stage.send(
+                        "POST",
+                        &format!("{place}?check=true"),
+                        &[("Punctual-Operator", "Ann Example")],
+                        b"",
+                    ),
                     (_, "delete") => {
                         let place = format!("{place}?how=revoke&reason=maintenance%20of%20s1");
                         stage.send("DELETE", &place, &[("Punctual-Operator", "Ann Example")], b"")
@@ -106,7 +112,7 @@ fn answers_are_as_documented() {
                 tried.push((path.clone(), method.clone()));
             }
         }
-        assert_eq!(tried.len(), 12, "{tried:?}");
+        assert_eq!(tried.len(), 13, "{tried:?}");
         let words = stage.asked.lock().unwrap().join("\n");
         assert!(words.contains("Ann Example at 127.0.0.1") && words.contains("maintenance of s1"), "{words}");
     });
@@ -119,7 +125,7 @@ fn errors_are_as_documented() {
         let delete = |id: &str, query: &str, headers: &[(&str, &str)]| {
             stage.send("DELETE", &format!("/api/v1/flows/{id}{query}"), headers, b"")
         };
-        let drains = "/api/v1/switches/{name}/drain";
+        let (drains, reloads) = ("/api/v1/switches/{name}/drain", "/api/v1/network/reload");
         let drain = |method: &str, switch: &str, query: &str, headers: &[(&str, &str)]| {
             stage.send(method, &format!("{}{query}", drains.replace("{name}", switch)), headers, b"")
         };
@@ -150,6 +156,9 @@ fn errors_are_as_documented() {
                     br#"{"from":"x","to":"y","largest_message":1,"minimum_separation":1,"maximum_latency":1}"#,
                 ),
             ),
+            (reloads, "post", 400, stage.send("POST", "/api/v1/network/reload?sure=1", &name, b"")),
+            (reloads, "post", 403, stage.send("POST", reloads, &[], b"")),
+            (reloads, "post", 422, stage.send("POST", reloads, &name, b"")),
             (drains, "put", 400, drain("PUT", "s1", "", &name)),
             (drains, "put", 400, drain("PUT", "s1", "?reason=%20", &name)),
             (drains, "put", 403, drain("PUT", "s1", "?reason=x", &[])),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use control::change_network::{Obstacle, Reloaded};
 use control::drain::{Drained, Staying};
 use control::others::OtherManager;
 use control::report::{
@@ -284,6 +285,16 @@ fn reply(command: Command) {
             let unknown = question.from != "camera";
             let _ =
                 answer.send(if unknown { Err("the network has no such host".to_owned()) } else { Ok(good) });
+        }
+        Command::Reload { check, answer, .. } => {
+            let obstacle = Obstacle {
+                topic: "Picture".to_owned(),
+                from: "camera".to_owned(),
+                to: vec!["display".to_owned()],
+                reason: "what it was promised would not hold".to_owned(),
+            };
+            let reloaded = Reloaded { applied: false, obstacles: vec![obstacle] };
+            let _ = answer.send(if check { Ok(reloaded) } else { Err("line 3: no node".to_owned()) });
         }
         Command::Drain { switch, answer, .. } => {
             let staying = Staying { flow: "Picture".to_owned(), why: "no other way".to_owned() };
