@@ -75,7 +75,7 @@ pub struct Settings {
 }
 
 /// Reads the network that is managed, and where the agents of its gates are; what is wrong, if it cannot be read.
-pub type ReadAgain = Box<dyn Fn() -> Result<(Network, BTreeMap<u64, SocketAddr>), String>>;
+pub type ReadAgain = Box<dyn Fn() -> Result<(Network, BTreeMap<u64, SocketAddr>), String> + Send>;
 
 /// Why a manager cannot work.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     seconds: u64,
     /// The file to write. Default: standard output.
-    #[arg(short, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The model that the file gives all switches.
     #[arg(long, value_name = "NAME", default_value = "open-vswitch")]

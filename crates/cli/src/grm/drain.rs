@@ -9,8 +9,8 @@ use crate::output::print;
 /// Command line of `punctual grm drain`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    punctual grm drain s2 --reason \"new firmware\"            what can leaves, and what cannot is listed\n  \
-    punctual grm drain s2 --reason \"new firmware\" --force    and cut\n  \
+    punctual grm drain s2 --reason firmware            what can leaves, and what cannot is listed\n  \
+    punctual grm drain s2 --reason firmware --force    and cut\n  \
     punctual grm undrain s2\n\n\
     Say it again to see how far it is. A manager that starts again drains nothing. The manager has to run with --web.\n\n\
     Exit code: 0 nothing is over the switch any more, or will be in a moment; 1 flows stay, or the manager does not answer.")]
@@ -29,6 +29,9 @@ pub(super) struct Arguments {
 
 /// Command line of `punctual grm undrain`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual grm undrain s2      new flows may go over it again, and those that are refused get another turn\n\n\
+    Exit code: 0 done; 1 there is no such switch, or the manager does not answer.")]
 pub(super) struct Back {
     /// The switch, by its name in the network file.
     switch: String,

@@ -10,6 +10,8 @@ use crate::span;
 
 /// Command line of `punctual grm policy`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual grm policy check policy.toml      whether the file is right")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -17,7 +19,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Reads a policy file, and says whether somebody may ask for something by it.
+    /// Reads a policy file, and says who may ask for what by it.
     Check(Check),
 }
 

@@ -3,17 +3,19 @@ use super::terminal::Terminal;
 use super::{Block, blocks, root};
 
 /// Takes some forty seconds, most of which it waits: not for every save of a file.
-fn is_wanted() -> bool {
+pub(super) fn is_wanted() -> bool {
     std::env::var("PUNCTUAL_TIER").is_ok_and(|tier| tier != "quick")
 }
 
 /// Removes the lab also where a test fails.
-struct Tidy<'r>(&'r std::path::Path, String);
+pub(super) struct Tidy<'r>(pub(super) &'r std::path::Path, pub(super) String);
 
 impl Drop for Tidy<'_> {
     fn drop(&mut self) {
         let mut terminal = Terminal::new(self.0, &self.1);
-        if !std::thread::panicking() {
+        if std::thread::panicking() {
+            terminal.is_over();
+        } else {
             terminal.ends();
         }
     }
