@@ -231,7 +231,8 @@ pub fn check_identity(
     identity: &crate::admission::Identity,
     now: u64,
 ) -> Result<Certified, String> {
-    if Guid::from_bytes(identity.participant).prefix != from {
+    // Its key is the participant: with another entity it would be an instance of its own.
+    if Guid::from_bytes(identity.participant) != Guid::new(from, crate::EntityId::PARTICIPANT) {
         return Err("it shows a certificate in the name of another participant".into());
     }
     if identity.certificate.len() > MOST_CERTIFICATE {
