@@ -27,7 +27,7 @@ impl ResourceManager {
             }
             return;
         }
-        // What nobody has signed changes nothing of what was asked for by one who has.
+        // A request without a signature changes nothing of one that has one.
         if matches!(facts.asker, Asker::Unknown(_)) {
             return;
         }

@@ -34,7 +34,7 @@ const BEHIND: &str = "the clock of its host is far behind that of hosts that hav
 /// What a sample of the request topic comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Heard {
-    /// It asks. Whoever asks without having shown who it is has to be told no.
+    /// It asks. A participant that asks without having shown who it is has to be told no.
     Ask(Box<Request>, Asker),
     /// A pair is wanted no longer.
     Withdraw(Pair),
@@ -80,7 +80,7 @@ struct Known {
 }
 
 impl Askers {
-    /// Nobody has asked this start of a manager, with this epoch and participant.
+    /// No participant has asked this start of a manager yet, with this epoch and participant.
     pub fn new(credentials: Arc<dyn Credentials>, own: GuidPrefix, epoch: u64) -> Self {
         Self {
             own,
@@ -165,7 +165,7 @@ impl Askers {
         self.known.iter().filter(|(_, known)| !known.is_gone).map(|(from, _)| *from)
     }
 
-    /// A participant is gone. What it has signed is remembered, so that nobody says it again.
+    /// A participant is gone. What it has signed is remembered, so that it does not count when it is sent again.
     pub fn gone(&mut self, participant: GuidPrefix) {
         self.distrusted.remove(&participant);
         self.held.retain(|(_, from, _)| *from != participant);

@@ -77,7 +77,7 @@ impl Daemon<'_> {
 
     /// It cannot make sure that it leads, or does not: gives switches and gates up, at once. What is granted stays in them.
     ///
-    /// For as long as nobody else is known to lead it goes on to repeat what is granted, so that admitted flows go on; it answers nobody.
+    /// For as long as no other manager is known to lead it repeats what is granted, so that admitted flows go on; it answers no request.
     pub(crate) async fn hold_out(&mut self, stop: &dyn Fn() -> bool) -> Ended {
         self.connections.clear();
         self.agents.clear();

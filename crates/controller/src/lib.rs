@@ -133,7 +133,7 @@ impl std::error::Error for Error {}
 /// Runs a manager until `stop` says so, which is asked ten times a second. What an operator should know goes to `tracing`.
 ///
 /// While another manager of the network is there that goes before it ([`control::others`]), or leads if they share a store, it stands by: it touches no
-/// switch and answers nobody, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
+/// switch and answers no request, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
 /// run out.
 ///
 /// # Errors

@@ -131,7 +131,7 @@ impl Signed {
         let is_all = samples.len() < AT_ONCE && identities.len() < AT_ONCE;
         for sample in &samples {
             let from = Guid::from_bytes(sample.info.publication_handle.to_bytes()).prefix;
-            // That a request is disposed of is signed by nobody: a withdrawal is a sample.
+            // That a request is disposed of is not signed: a withdrawal is a sample.
             let Some(payload) = &sample.payload else { continue };
             out.extend(arrived(askers.heard(now, seconds, from, payload.bytes())));
         }

@@ -133,7 +133,7 @@ fn rule(source: Source<'_>, stated: &Spanned<Stated>) -> Result<Rule, Problem> {
     Ok(Rule { line, effect: rule.effect.into(), who, topics, limits })
 }
 
-/// A list of patterns; one that is there is not empty: for nobody and for all are not to be mistaken for each other.
+/// A list of patterns; one that is there is not empty: an empty one could be taken for all askers or for none.
 fn patterns<'s>(
     source: Source<'_>,
     said: Option<&'s Spanned<Vec<Spanned<String>>>>,

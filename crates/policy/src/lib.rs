@@ -53,7 +53,7 @@ pub struct Rule {
 /// Whom a rule is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// Users whose names fit this pattern; requests that nobody signed are of none.
+    /// Users whose names fit this pattern; requests without a signature are of no user.
     User(String),
     /// Hosts whose names fit this pattern, where requests are not signed.
     Host(String),

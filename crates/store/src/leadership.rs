@@ -1,7 +1,7 @@
 //! Which of several processes leads, as a state machine: a key in a shared store, bound to a lease that its holder renews.
 //!
 //! [`Leadership`] says what is to be asked of the store, and hears the answers; times are durations since any fixed moment of a clock that never
-//! goes back. Whoever created the key leads, for as long as the lease lives. The store counts the lease from when it hears a renewal; the leader
+//! goes back. The manager that created the key leads, for as long as the lease lives. The store counts the lease from when it hears a renewal; the leader
 //! counts from when it sent it, which is earlier, and gives it up a quarter of its length before it can end. So it has stopped before another
 //! one can lead, as long as its clock is not slower than three quarters of the store's. Even if it is, each of its writes says which key it
 //! created, and the store takes no write of one whose key is gone.
@@ -9,7 +9,7 @@ use core::time::Duration;
 
 /// How often one that stands by looks whether there is a leader.
 pub const LOOK: Duration = Duration::from_millis(100);
-/// How often a leader looks whether its key is still there: it goes before its lease if somebody deletes it.
+/// How often a leader looks whether its key is still there: it goes before its lease if it is deleted.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 /// The wait before what had no answer is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ pub const SECONDS: u64 = 1;
 const PARTS: u32 = 4;
 /// A lease is renewed after one of this many parts.
 const RENEWALS: u32 = 5;
-/// A lease that is longer is taken for this: nobody should wait for a takeover for longer than that.
+/// A lease that is longer is taken for this: no takeover should take longer than that.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the store is asked. There is one question at a time; each wants an answer, if only that there is none.
@@ -50,7 +50,7 @@ pub enum Answer {
     Renewed(Option<Duration>),
     /// It was ended.
     Revoked,
-    /// Nobody knows what came of it.
+    /// It is not known what came of it.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ pub enum Answer {
 pub enum Standing {
     /// It led, or has not begun: it looks who leads and does not try to, until [`Leadership::stand_by`].
     Idle,
-    /// Another one leads, or nobody does yet.
+    /// Another one leads, or none does yet.
     StandsBy,
     /// It leads: its key was created at this revision.
     Leads(i64),
@@ -71,7 +71,7 @@ pub enum Standing {
 enum State {
     Idle,
     StandsBy,
-    /// Nobody led a moment ago.
+    /// None led a moment ago.
     Wants,
     /// It has a lease, asked for at the time.
     Candidate {

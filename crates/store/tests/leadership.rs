@@ -221,7 +221,7 @@ fn two_never_lead_at_once_and_some_one_leads_soon_when_all_is_well() {
     let (mut terms, mut counted, mut fenced) = (0, 0, 0);
     for seed in tiers::current().seeds("control.lead_seeds") {
         let seen = run(seed, 800, true);
-        assert!(seen.terms > 0 && seen.counted > 0, "seed {seed}: nobody leads");
+        assert!(seen.terms > 0 && seen.counted > 0, "seed {seed}: none leads");
         // The rest of a lease, what the store is late with, and pauses that had begun.
         assert!(
             seen.longest_gap < 10_000 * MILLISECOND,

@@ -28,7 +28,7 @@ impl ToyKeys {
     }
 }
 
-/// 72 bytes that nobody finds by chance.
+/// 72 bytes that are not found by chance.
 fn hash(certificate: &[u8], message: &[u8]) -> [u8; 72] {
     let mut out = [0; 72];
     for (round, part) in out.chunks_exact_mut(8).enumerate() {

@@ -117,7 +117,7 @@ fn is_admitted(reader: &Reader) -> bool {
     reader.pairs().iter().any(|pair| pair.state == State::Admitted)
 }
 
-/// Checks for some seconds: longer than verdicts hold that nobody repeats.
+/// Checks for some seconds: longer than a verdict holds that is not repeated.
 fn stays(check: &dyn Fn()) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(14) {

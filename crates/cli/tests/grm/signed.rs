@@ -63,7 +63,7 @@ fn who_may_not_ask_is_refused_and_replays_do_no_harm() {
     patiently("a line about the certificate", || ward.log().contains("of another authority").then_some(()));
     assert!(!is_admitted(&stranger));
 
-    // Somebody hears all requests and says them again, with their signatures, and that they are over.
+    // Another participant hears all requests and sends them again, with their signatures, and that they are over.
     let replays = ward.lab.on("display", || {
         let mut config = Config::default();
         config.network.interfaces = Interfaces::Named(vec!["eth0".to_owned()]);

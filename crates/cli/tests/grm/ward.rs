@@ -134,7 +134,7 @@ impl Ward {
         Self::with(lab, folder, Some(keys), &[])
     }
 
-    /// The same, whose managers somebody else starts.
+    /// The same, whose managers the test starts.
     pub(crate) fn unmanaged(text: &str) -> Self {
         let folder = Folder::new();
         folder.file("ward.toml", text);

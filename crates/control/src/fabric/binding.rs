@@ -169,7 +169,7 @@ impl Fabric {
         })
     }
 
-    /// Whether a frame from a MAC address may come by a link to a switch: nobody else has the address, or it comes from the owner.
+    /// Whether a frame from a MAC address may come by a link to a switch: no other host has the address, or it comes from the owner.
     pub(super) fn may_come(&self, switch: usize, link: usize, mac: MacAddress) -> bool {
         let Some(owner) = self.owner_of(mac) else { return true };
         spanning::towards(&self.network, &self.tree, switch, owner) == Some(link)

@@ -51,7 +51,7 @@ const COOKIE: u64 = 0x5043 << 48;
 const OF_FLOWS: u64 = COOKIE | 2 << 40;
 /// The mark of flows that are learned.
 pub(crate) const LEARNED: u64 = COOKIE | 1 << 40;
-/// The mark of flows that give the manager, and nobody else, what claims an address that is another port's.
+/// The mark of flows that give the manager alone what claims an address that is another port's.
 pub(super) const REFUSED: u64 = COOKIE | 3 << 40;
 const KIND: u64 = 0xffff_ff00_0000_0000;
 

@@ -220,7 +220,7 @@ fn a_participant_that_is_gone_is_not_heard_again_by_replays() {
     assert!(reason(manager.heard(NOW, SECONDS, alice.prefix, &signed)).contains("clock"));
 }
 
-/// Something that nobody with a right to it has said.
+/// Something that was not said by a participant with a right to it.
 fn hostile(
     random: &mut Random,
     good: &[(GuidPrefix, Vec<u8>)],

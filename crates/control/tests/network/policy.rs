@@ -67,7 +67,7 @@ fn who_may_not_ask_is_told_the_line_and_what_is_allowed() {
         assert_eq!(world.state(pair(number)), Some(State::Refused), "pair {number}");
         assert!(reason(&world, pair(number)).contains(words), "{words}: {}", reason(&world, pair(number)));
     }
-    // What nobody has signed does not change what is there, whatever it says.
+    // A request without a signature does not change what is there, whatever it says.
     world.ask_as(
         Request { serial: 9, maximum_latency: 1, ..asked(pair(1), "Vitals/a", 5, MS) },
         Asker::Unknown("no".to_owned()),

@@ -56,7 +56,7 @@ pub struct Gate {
     early: VecDeque<Early>,
     actions: VecDeque<Action>,
     counters: GateCounters,
-    /// A manager is there that is not believed: why nobody answers.
+    /// A manager is there that is not believed: why there is no answer.
     distrusts: bool,
 }
 
@@ -95,7 +95,7 @@ impl Gate {
         &self.counters
     }
 
-    /// Whether the managers of the domain are not believed, all of them: pairs that nobody answers for are refused with that reason.
+    /// Whether the managers of the domain are not believed, all of them: pairs without an answer are refused with that reason.
     pub const fn set_distrust(&mut self, distrusts: bool) {
         self.distrusts = distrusts;
     }

@@ -91,7 +91,7 @@ impl Signing {
         }
     }
 
-    /// The verdict of a sample, if it is believed. That a verdict is disposed of is signed by nobody, and counts for nothing.
+    /// The verdict of a sample, if it is believed. That a verdict is disposed of is not signed, and counts for nothing.
     pub(super) fn believed(&self, from: GuidPrefix, sample: &Octets, now: Now) -> Option<Verdict> {
         let payload = sample.payload.as_ref()?;
         match lock(&self.trust).verdict_heard(now.monotonic, from, payload.bytes()) {

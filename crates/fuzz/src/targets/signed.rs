@@ -83,15 +83,15 @@ pub fn signed_sample(bytes: &[u8]) {
     assert!(trust.identity_heard(1, MANAGER, &of_manager).is_ok(), "a good certificate is believed");
     let heard = askers.heard(Duration::ZERO, 1, USER, bytes);
     let counts = matches!(&heard, Heard::Ask(_, Asker::User(_)) | Heard::Withdraw(_));
-    assert!(is_good || !counts, "nobody has signed {heard:?}");
+    assert!(is_good || !counts, "without a signature: {heard:?}");
     let opinion = trust.verdict_heard(Instant::from_nanos(10), MANAGER, bytes);
-    assert!(is_good || !matches!(opinion, Opinion::Believed(_)), "nobody has signed {opinion:?}");
-    // As a certificate of a stranger: as long as it is none of the two, nobody is believed for it.
+    assert!(is_good || !matches!(opinion, Opinion::Believed(_)), "without a signature: {opinion:?}");
+    // As a certificate of a stranger: as long as it is none of the two, no participant is believed for it.
     if let Ok(shown) = Identity::decode_payload(bytes) {
         let is_one = shown == of_user || shown == of_manager;
         let from = Guid::from_bytes(shown.participant).prefix;
         let mut other = Askers::new(manager, MANAGER, EPOCH);
-        assert!(is_one || other.identity(1, from, &shown).is_err(), "nobody has signed {shown:?}");
+        assert!(is_one || other.identity(1, from, &shown).is_err(), "without a signature: {shown:?}");
     }
 }
 

@@ -55,7 +55,7 @@ impl Shared {
         self.start.elapsed()
     }
 
-    /// Nobody panics while holding it, and what is in it is whole between calls.
+    /// No thread panics while it holds it, and what is in it is whole between calls.
     pub(super) fn leadership(&self) -> MutexGuard<'_, Leadership> {
         self.leadership.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 //! Below the prefix of a name there are: `format`, `epoch`, `leader` (bound to the leader's lease), `sequence`, and `grants/` with a key of 16
 //! hexadecimal digits for each grant. Each change is one transaction, which compares that the key `leader` is the one that this process
 //! created, and that `sequence` has the value of the change before: so a change of one that leads no longer does nothing, and neither does one that
-//! was sent before another one and comes later. Where nobody knows whether a change has arrived, `sequence` says it afterwards.
+//! was sent before another one and comes later. Where it is not known whether a change has arrived, `sequence` says it afterwards.
 mod address;
 mod http;
 mod keeper;
@@ -56,7 +56,7 @@ pub struct EtcdStore {
     thread: Option<JoinHandle<()>>,
     term: Option<Term>,
     grants: BTreeMap<u64, Vec<u8>>,
-    /// Of these nobody knows whether etcd has what is in `grants`.
+    /// Of these it is not known whether etcd has what is in `grants`.
     doubtful: BTreeSet<u64>,
     /// Until then changes fail at once, and why.
     fails: Option<(Instant, String)>,
@@ -211,7 +211,7 @@ impl EtcdStore {
         if !is_ours {
             return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
         }
-        // Nobody else writes from here on, and nothing that this process has written before comes any more.
+        // No other manager writes from here on, and nothing that this process has written before comes any more.
         self.grants = self.read_grants()?;
         self.doubtful.clear();
         (self.term, self.fails) = (Some(term), None);
@@ -251,7 +251,7 @@ impl EtcdStore {
         self.address.key(&format!("grants/{number:016x}"))
     }
 
-    /// Writes these, and what nobody knows of whether it is written, until a time.
+    /// Writes these, and what may not be written yet, until a time.
     fn write(&mut self, changes: &BTreeMap<u64, Option<&[u8]>>, until: Instant) -> Result<(), Trouble> {
         let Some(mut term) = self.term else {
             return Err(Trouble::Refused(NOT_LEADING, "this manager does not lead".to_owned()));
@@ -305,7 +305,7 @@ impl EtcdStore {
         }
     }
 
-    /// Writes what nobody knows of whether it is written, but for so many.
+    /// Writes what may not be written yet, but for so many.
     fn settle(&mut self, left: usize, until: Instant) -> Result<(), Trouble> {
         while self.doubtful.len() > left {
             let some: Vec<u64> = self.doubtful.iter().copied().take(MOST_CHANGES).collect();
