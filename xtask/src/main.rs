@@ -30,7 +30,7 @@ const HELP: &str = "\
 Developer commands of Punctual.
 
   cargo xtask check          all checks below, in this order; the exit code is 0 if all hold
-  cargo xtask <check>...     only these
+  cargo xtask <check>...     only these; `built` means the last three, which build, and `read` all others
 
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
@@ -39,15 +39,16 @@ Developer commands of Punctual.
     examples   each entity, condition and listener of the public API has an example
     licences   licences of third-party crates, and a decision record that explains each chosen one
     packages   crates that programs depend on are described and come with the licence, on published crates alone
-    packing    cargo package on them; with CI set they are built from their packages, too
     fmt        cargo fmt --check
+    packing    cargo package on them; with CI set they are built from their packages, too
     clippy     cargo clippy, warnings are errors
     docs       cargo doc, warnings are errors
 
   cargo xtask test           all tests, those that only compute beside those that wait, with their sum at the end
+  cargo xtask test --checks  the same, with the checks `built` beside them
   cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
-  cargo xtask mutants        mistakes of latency and control on purpose, each in a copy: which test sees it; takes an hour or two
+  cargo xtask mutants        mistakes of latency, control and response on purpose, each in a copy: which test sees it; takes hours
   cargo xtask mutants TEXT...  only those whose names contain one of the texts, or all of the crate of that name
 ";
 
@@ -59,6 +60,9 @@ enum Check {
     ByCargo(fn(&Path) -> Outcome),
 }
 
+/// The checks that build. All others read files.
+const BUILT: [&str; 3] = ["packing", "clippy", "docs"];
+
 const CHECKS: [(&str, Check); 11] = [
     ("arrows", Check::OfTree(arrows::check)),
     ("purity", Check::OfTree(purity::check)),
@@ -67,8 +71,8 @@ const CHECKS: [(&str, Check); 11] = [
     ("examples", Check::OfTree(examples::check)),
     ("licences", Check::OfTree(licences::check)),
     ("packages", Check::OfTree(packages::check)),
-    ("packing", Check::ByCargo(packages::pack)),
     ("fmt", Check::ByCargo(cargo::fmt)),
+    ("packing", Check::ByCargo(packages::pack)),
     ("clippy", Check::ByCargo(cargo::clippy)),
     ("docs", Check::ByCargo(cargo::docs)),
 ];
@@ -94,18 +98,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the named checks (`check` means all); true if all hold.
+/// Whether `asked`, the name of a check or of several, means the check `name`.
+fn means(asked: &str, name: &str) -> bool {
+    match asked {
+        "check" => true,
+        "built" => BUILT.contains(&name),
+        "read" => !BUILT.contains(&name),
+        _ => asked == name,
+    }
+}
+
+/// Runs the named checks; true if all hold.
 fn checks(names: &[String]) -> Result<bool, String> {
-    if let Some(unknown) =
-        names.iter().find(|name| *name != "check" && !CHECKS.iter().any(|(known, _)| known == name))
-    {
+    if let Some(unknown) = names.iter().find(|asked| !CHECKS.iter().any(|(name, _)| means(asked, name))) {
         return Err(format!("`{unknown}` is not a command; see cargo xtask --help"));
     }
     let root = tree::root();
     let tree = Tree::load(&root)?;
     let mut all_hold = true;
     for (name, check) in &CHECKS {
-        if !names.iter().any(|asked| asked == "check" || asked == name) {
+        if !names.iter().any(|asked| means(asked, name)) {
             continue;
         }
         let start = Instant::now();
@@ -127,6 +139,12 @@ mod tests {
         for (name, _) in &CHECKS {
             assert!(HELP.contains(&format!("\n    {name} ")), "{name}");
         }
+    }
+
+    #[test]
+    fn each_check_reads_or_builds() {
+        let named = |asked| CHECKS.iter().map(|(name, _)| *name).filter(|name| means(asked, name)).count();
+        assert_eq!((named("check"), named("read"), named("built")), (CHECKS.len(), 8, BUILT.len()));
     }
 
     #[test]

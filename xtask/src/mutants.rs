@@ -1,7 +1,9 @@
-//! Plausible mistakes of `latency`, of `control`, and of what keeps bounds with losses in `rtps` and `plan`, one at a time in a copy of them: does a test see each of them?
+//! Plausible mistakes of `latency`, of `control`, of `response`, and of what keeps bounds with losses in `rtps` and `plan`, one at a time in a copy of them: does a test see each of them?
 mod control;
 mod list;
 mod losses;
+mod record;
+mod response;
 mod ways;
 
 use std::collections::BTreeSet;
@@ -12,6 +14,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use list::Mutant;
+use record::{Record, Seen};
 
 /// Tests that are asked.
 struct Judge {
@@ -36,46 +39,72 @@ const PROMISES: &[&str] = &["--package", "punctual-plan", "--test", "promises"];
 const LOSSES: &[&str] = &["--package", "punctual-rtps", "--test", "behaviour", "--", "losses", "overtaken"];
 const NETWORK: &[&str] = &["--package", "punctual-control", "--test", "network"];
 
+const RESPONSE: &[&str] = &["--package", "punctual-response", "--test", "behaviour"];
+const JUDGED: &[&str] = &["--package", "punctual-response", "--test", "judged", "no_bound"];
+
 /// They are asked in turn until one fails: those that are quick first, then what takes minutes.
-const JUDGES: [Judge; 8] = [
+const JUDGES: [Judge; 11] = [
     judge("latency", &["latency"], &["--package", "punctual-latency"], "quick"),
     judge("losses", &["latency", "rtps"], LOSSES, "quick"),
     judge("frames", &["latency"], SOUNDNESS, "quick"),
     judge("promises", &["latency", "plan"], PROMISES, "quick"),
     judge("control", &["control"], &["--package", "punctual-control"], "quick"),
+    judge("response", &["response"], RESPONSE, "quick"),
+    judge("judged", &["response"], JUDGED, "quick"),
     judge("promises in ci", &["latency", "plan"], PROMISES, "ci"),
     judge("frames in ci", &["latency"], SOUNDNESS, "ci"),
     judge("control in ci", &["control"], NETWORK, "ci"),
+    judge("judged in ci", &["response"], JUDGED, "ci"),
 ];
 
 /// What tests say of a mistake, or of what has none.
 enum Said {
     Nothing,
     /// The first test that fails.
-    Fails(String),
+    Fails(Seen),
     /// No test fails, and still not all pass: what the tests' end was, such as a signal from outside.
     Ended(String),
 }
 
 impl Judge {
     fn ask(&self, copy: &Path) -> Result<Said, String> {
-        let arguments = [&["test", "--quiet", "--offline"], self.arguments].concat();
-        let output = cargo(copy, &arguments, self.tier)?;
-        if output.status.success() {
-            return Ok(Said::Nothing);
-        }
-        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        Ok(match failed_test(&out) {
-            Some(test) => Said::Fails(test.to_owned()),
-            None => Said::Ended(error.lines().last().unwrap_or("no word of cargo").to_owned()),
-        })
+        ask(copy, self.arguments, self.tier)
     }
+}
+
+impl Seen {
+    /// Whether the test fails now: alone, and so within moments of when its program is built.
+    fn ask(&self, copy: &Path) -> Result<Said, String> {
+        let program: Vec<&str> = self.program.split(' ').collect();
+        let arguments = [program.as_slice(), &["--", "--exact", self.test.as_str()]].concat();
+        ask(copy, &arguments, &self.tier)
+    }
+}
+
+fn ask(copy: &Path, arguments: &[&str], tier: &str) -> Result<Said, String> {
+    let output = cargo(copy, &[&["test", "--quiet", "--offline"], arguments].concat(), tier)?;
+    if output.status.success() {
+        return Ok(Said::Nothing);
+    }
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Ok(match (failed_test(&out), failed_program(&error)) {
+        (Some(test), Some(program)) => {
+            Said::Fails(Seen { program: program.into(), tier: tier.into(), test: test.into() })
+        }
+        _ => Said::Ended(error.lines().last().unwrap_or("no word of cargo").to_owned()),
+    })
 }
 
 /// The first test of those that are listed as failures: the list behind the last word `failures:`.
 fn failed_test(out: &str) -> Option<&str> {
     let (_, list) = out.rsplit_once("\nfailures:\n")?;
     list.lines().next()?.strip_prefix("    ")
+}
+
+/// What cargo says of the program that has failed: the arguments that run it again.
+fn failed_program(error: &str) -> Option<&str> {
+    let (_, rest) = error.rsplit_once("to rerun pass `")?;
+    rest.split_once('`').map(|(program, _)| program)
 }
 
 /// Tries the mistakes whose names contain one of the texts, those of the crates that are named, or all; true if each that was tried is seen.
@@ -94,29 +123,46 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool, String> {
         if !tried.iter().any(|mutant| judge.of.contains(&mutant.of)) {
             continue;
         }
-        if let Said::Fails(what) | Said::Ended(what) = judge.ask(&copy)? {
-            return Err(format!("the tests of {} fail without any mistake: {what}", judge.name));
-        }
+        let what = match judge.ask(&copy)? {
+            Said::Nothing => continue,
+            Said::Fails(seen) => seen.test,
+            Said::Ended(how) => how,
+        };
+        return Err(format!("the tests of {} fail without any mistake: {what}", judge.name));
     }
+    let names: Vec<&str> = all().map(|mutant| mutant.name).collect();
+    let at = root.join(record::FILE);
+    let mut record = Record::read(&read(&at)?)?;
     let mut survived = 0;
     for mutant in &tried {
         let start = Instant::now();
-        let (judge, said) = seen_by(&copy, mutant)?;
-        let (seen, what) = match said {
-            Said::Fails(test) => (judge, test),
+        let Mutant { of, name, .. } = mutant;
+        let (judge, said) = seen_by(&copy, mutant, record.of(name))?;
+        let (verdict, what) = match said {
+            Said::Fails(seen) => {
+                let what = format!("{}: {}", seen.program, seen.test);
+                record.note(name, seen);
+                (judge, what)
+            }
             Said::Ended(how) => ("NO TEST FAILED", format!("{judge}: {how}")),
             Said::Nothing => ("SURVIVED", String::new()),
         };
-        let Mutant { of, name, .. } = mutant;
-        println!("{seen:<15} {of:<8} {name:<65} {:>4} s  {what}", start.elapsed().as_secs());
-        survived += u64::from(seen != judge);
+        println!("{verdict:<15} {of:<8} {name:<65} {:>4} s  {what}", start.elapsed().as_secs());
+        survived += u64::from(verdict != judge);
+        // At once, so that a run that is ended early loses nothing.
+        write(&at, record.written(&names).as_bytes())?;
     }
     println!("{} mistakes, {survived} of them not seen", tried.len());
     Ok(survived == 0)
 }
 
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    list::MUTANTS.iter().chain(ways::MUTANTS).chain(control::MUTANTS).chain(losses::MUTANTS)
+    list::MUTANTS
+        .iter()
+        .chain(ways::MUTANTS)
+        .chain(control::MUTANTS)
+        .chain(losses::MUTANTS)
+        .chain(response::MUTANTS)
 }
 
 /// A workspace of the crates alone, as they are now. What is as it was is not written, so that it need not be built again.
@@ -134,8 +180,8 @@ fn prepare(root: &Path, copy: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the first judge says that does not let the mistake pass, or else the last one.
-fn seen_by(copy: &Path, mutant: &Mutant) -> Result<(&'static str, Said), String> {
+/// What the test says that is known to see the mistake, or else the first judge that does not let it pass, or else the last one.
+fn seen_by(copy: &Path, mutant: &Mutant, known: Option<&Seen>) -> Result<(&'static str, Said), String> {
     let file = copy.join("crates").join(mutant.of).join("src").join(mutant.file);
     let right = read(&file)?;
     let times = right.matches(mutant.right).count();
@@ -147,6 +193,11 @@ fn seen_by(copy: &Path, mutant: &Mutant) -> Result<(&'static str, Said), String>
     let package = format!("punctual-{}", mutant.of);
     let builds = cargo(copy, &["build", "--quiet", "--offline", "--package", &package], "quick");
     let builds = builds.map(|output| output.status.success());
+    if let Some(known) = known.filter(|_| builds == Ok(true))
+        && let Ok(said @ Said::Fails(_)) = known.ask(copy)
+    {
+        seen = Ok(("as recorded", said));
+    }
     for judge in JUDGES.iter().filter(|judge| judge.of.contains(&mutant.of)) {
         if matches!(seen, Ok((_, Said::Nothing))) && builds == Ok(true) {
             seen = judge.ask(copy).map(|said| (judge.name, said));
@@ -215,6 +266,18 @@ mod tests {
         assert_eq!(failed_test(fails), Some("a::b"));
         assert_eq!(failed_test("\nrunning 2 tests\n."), None);
         assert_eq!(failed_test(""), None);
+        let error = "error: test failed, to rerun pass `-p punctual-latency --test behaviour`\n";
+        assert_eq!(failed_program(error), Some("-p punctual-latency --test behaviour"));
+        assert_eq!(failed_program("error: could not compile `punctual-latency`\n"), None);
+    }
+
+    /// What is recorded of a mistake that is gone would be kept for ever.
+    #[test]
+    fn what_is_recorded_is_of_mistakes_that_are_tried() {
+        let text = read(&crate::tree::root().join(record::FILE)).unwrap();
+        let names: Vec<&str> = all().map(|mutant| mutant.name).collect();
+        let record = Record::read(&text).unwrap();
+        assert_eq!(record.written(&names), text);
     }
 
     /// A mistake that no longer applies would be tried by nobody, and be noticed only when all are.
@@ -226,6 +289,6 @@ mod tests {
             assert_eq!(text.matches(right).count(), 1, "{name}: `{right}` in {file}");
             assert_ne!(right, wrong, "{name}");
         }
-        assert!(all().count() >= 120);
+        assert!(all().count() >= 162);
     }
 }

@@ -1,11 +1,11 @@
 //! All tests, those that only compute beside those that mostly wait, and their sum.
 //!
-//! Labs, other vendors' programs and commands wait for most of their time. Meanwhile the processors compute what needs no clock, with a
-//! priority that takes nothing from anything else.
+//! Labs, other vendors' programs and commands wait for most of their time. Two lanes of them run at once, each in namespaces of its own. Meanwhile
+//! the processors compute what needs no clock, and in continuous integration build what checks need, with a priority that takes nothing from anything else.
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
@@ -14,10 +14,14 @@ use serde_json::Value;
 use crate::cargo::program;
 use crate::tree::metadata;
 
-/// Judges how much of the time the machine stalled: nothing beside it.
-const ALONE: [&str; 1] = ["midas"];
+/// Judge how much of the time the machine stalled: nothing beside them.
+const ALONE: [&str; 2] = ["midas", "proof"];
+/// Wait for labs, and for so long that the other programs that wait have ended by then; `labs` looks at settings of the machine, which another
+/// lab changes while it is there.
+const LABS: [&str; 2] = ["grm", "labs"];
 /// Only compute, and for long: no clock but a simulated one, no socket.
-const COMPUTING: [&str; 6] = ["cdr_property", "network", "promises", "seeds", "soundness", "targets"];
+const COMPUTING: [&str; 7] =
+    ["cdr_property", "judged", "network", "promises", "seeds", "soundness", "targets"];
 /// Runs a command with the policy of Linux for what only takes what nobody else wants.
 const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
@@ -66,6 +70,7 @@ impl Sum {
 #[derive(PartialEq, Eq, Debug)]
 struct Lanes {
     alone: Vec<String>,
+    labs: Vec<String>,
     computing: Vec<String>,
     others: Vec<String>,
 }
@@ -85,14 +90,16 @@ impl Lanes {
                 |name| Err(format!("no test program `{name}`: correct the lists in xtask/src/suite.rs")),
             )
         };
-        let (alone, computing) = (take(&ALONE)?, take(&COMPUTING)?);
-        Ok(Self { alone, computing, others: others.into_iter().map(str::to_owned).collect() })
+        let (alone, labs, computing) = (take(&ALONE)?, take(&LABS)?, take(&COMPUTING)?);
+        Ok(Self { alone, labs, computing, others: others.into_iter().map(str::to_owned).collect() })
     }
 }
 
 /// A running command, and the lines that it prints, also those to the standard error.
 struct Running {
     child: Child,
+    /// Lines that were looked at already.
+    seen: Vec<std::io::Result<Vec<u8>>>,
     lines: Receiver<std::io::Result<Vec<u8>>>,
 }
 
@@ -103,18 +110,30 @@ impl Running {
         // One pipe for both, so that the lines stay in order.
         let (reader, writer) = std::io::pipe().map_err(failed)?;
         let twin = writer.try_clone().map_err(failed)?;
-        let mut command = Command::new(name);
+        let mut command = crate::cargo::command(name);
         command.current_dir(root).args(arguments).stdout(writer).stderr(twin);
         let child = command.spawn().map_err(failed)?;
         let (give, lines) = channel();
         // Ends with the pipe: the command, which keeps our ends of it open, is gone by then.
         std::thread::spawn(move || BufReader::new(reader).split(b'\n').try_for_each(|line| give.send(line)));
-        Ok(Self { child, lines })
+        Ok(Self { child, seen: Vec::new(), lines })
+    }
+
+    /// Waits until cargo runs the first program of tests, and so has left the lock of what it builds to others, or has ended.
+    fn begin(mut self) -> Self {
+        while let Ok(line) = self.lines.recv() {
+            let begins = line.as_ref().is_ok_and(|line| line.trim_ascii_start().starts_with(b"Running "));
+            self.seen.push(line);
+            if begins {
+                break;
+            }
+        }
+        self
     }
 
     /// Passes on what it prints until it ends, those lines first that it has printed already; true if it succeeded.
     fn finish(mut self, out: &mut impl Write, sum: &mut Sum) -> Result<bool, String> {
-        for line in self.lines {
+        for line in self.seen.into_iter().chain(self.lines) {
             let line = line.map_err(|error| format!("cannot read what the tests print: {error}"))?;
             out.write_all(&line)
                 .and_then(|()| out.write_all(b"\n"))
@@ -127,14 +146,14 @@ impl Running {
 }
 
 /// Runs the tests of the workspace, passes their output on, and prints the sum as the last line; true if all passed. With arguments it is one
-/// `cargo test`, to which they go.
+/// `cargo test`, to which they go, except that `--checks` alone means all tests and the checks that build beside them.
 pub(crate) fn run(root: &Path, extra: &[String]) -> Result<bool, String> {
     let start = Instant::now();
     let (mut sum, mut out) = (Sum::default(), std::io::stdout());
-    let succeeded = if extra.is_empty() {
-        in_lanes(root, &mut out, &mut sum)?
-    } else {
-        test(root, &[], extra)?.finish(&mut out, &mut sum)?
+    let (succeeded, checked) = match extra {
+        [] => in_lanes(root, false, &mut out, &mut sum)?,
+        [only] if only == "--checks" => in_lanes(root, true, &mut out, &mut sum)?,
+        _ => (test(root, &[], extra)?.finish(&mut out, &mut sum)?, true),
     };
     let verdict = sum.verdict(succeeded);
     if let Err(reason) = &verdict {
@@ -142,25 +161,52 @@ pub(crate) fn run(root: &Path, extra: &[String]) -> Result<bool, String> {
     }
     let Sum { programs, passed, failed, ignored } = sum;
     let took = start.elapsed().as_secs();
+    if !checked {
+        println!("FAIL: checks failed: see above, or run: cargo xtask check");
+    }
     println!("{passed} passed, {failed} failed, {ignored} ignored in {programs} test programs, {took} s");
-    Ok(verdict.is_ok())
+    Ok(verdict.is_ok() && checked)
 }
 
-fn in_lanes(root: &Path, out: &mut impl Write, sum: &mut Sum) -> Result<bool, String> {
+/// Whether the tests passed, and whether the checks hold.
+fn in_lanes(root: &Path, checks: bool, out: &mut impl Write, sum: &mut Sum) -> Result<(bool, bool), String> {
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
     let named = |names: Vec<String>| names.into_iter().flat_map(|name| ["--test".to_owned(), name]);
-    let Lanes { alone, computing, others } = Lanes::of(&metadata(root)?)?;
+    let title = |out: &mut dyn Write, what: &str| {
+        writeln!(out, "=== {what}").map_err(|error| format!("cannot write: {error}"))
+    };
+    let Lanes { alone, labs, computing, others } = Lanes::of(&metadata(root)?)?;
     if !test(root, &[], &words(&["--no-run"]))?.finish(out, sum)? {
-        return Ok(false);
+        return Ok((false, true));
     }
     let alone = test(root, &[], &named(alone).collect::<Vec<_>>())?.finish(out, sum)?;
-    let meanwhile = test(root, &IDLE, &named(computing).collect::<Vec<_>>())?;
+    let labs = test(root, &[], &named(labs).collect::<Vec<_>>())?.begin();
     let others = [words(&["--lib", "--bins"]), named(others).collect()].concat();
-    let others = test(root, &[], &others)?.finish(out, sum)?;
-    writeln!(out, "=== computed meanwhile").map_err(|error| format!("cannot write: {error}"))?;
+    let others = test(root, &[], &others)?.begin();
+    let meanwhile = test(root, &IDLE, &named(computing).collect::<Vec<_>>())?.begin();
+    // Last, since it has the lock of what cargo builds for minutes.
+    let checks = if checks { Some(built_checks(root)?) } else { None };
+    let others = others.finish(out, sum)?;
+    title(out, "labs beside them")?;
+    let labs = labs.finish(out, sum)?;
+    title(out, "computed meanwhile")?;
     let meanwhile = meanwhile.finish(out, sum)?;
+    let checked = match checks {
+        Some(checks) => {
+            title(out, "checked meanwhile")?;
+            checks.finish(out, sum)?
+        }
+        None => true,
+    };
     let documents = test(root, &[], &words(&["--doc"]))?.finish(out, sum)?;
-    Ok(alone && others && meanwhile && documents)
+    Ok((alone && others && labs && meanwhile && documents, checked))
+}
+
+/// Starts this program for the checks that build, which take what is left of the processors.
+fn built_checks(root: &Path) -> Result<Running, String> {
+    let own = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    let own = own.to_str().ok_or("the path of this program is not UTF-8")?;
+    Running::start(root, &[IDLE.as_slice(), &[own, "built"]].concat())
 }
 
 /// Starts `cargo test` on the workspace, by another command if there is one.
@@ -192,17 +238,38 @@ mod tests {
 
     #[test]
     fn each_test_program_is_in_one_lane() {
-        let names = [&ALONE[..], &COMPUTING, &["labs", "why"]].concat();
+        let names = [&ALONE[..], &LABS, &COMPUTING, &["measure", "why"]].concat();
         let lanes = Lanes::of(&with_tests(&names)).unwrap();
         assert_eq!(lanes.alone, ALONE);
+        assert_eq!(lanes.labs, LABS);
         assert_eq!(lanes.computing, COMPUTING);
-        assert_eq!(lanes.others, ["labs", "why"]);
+        assert_eq!(lanes.others, ["measure", "why"]);
     }
 
     #[test]
     fn a_listed_test_program_that_is_gone_is_named() {
         let error = Lanes::of(&with_tests(&ALONE)).unwrap_err();
-        assert!(error.contains("`cdr_property`"), "{error}");
+        assert!(error.contains("`grm`"), "{error}");
+    }
+
+    /// The command ends once there is a file, which is made when its first program of tests runs.
+    #[test]
+    fn what_was_printed_before_a_program_ran_is_passed_on_too() {
+        let folder = std::env::temp_dir().join(format!("xtask-begin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let script = format!(
+            "echo compiling; echo '     Running tests/a.rs'; until [ -e go ]; do sleep 0.01; done; echo '{GOOD}'"
+        );
+        let running = Running::start(&folder, &["sh", "-c", &script]).unwrap().begin();
+        std::fs::write(folder.join("go"), "").unwrap();
+        let (mut sum, mut out) = (Sum::default(), Vec::new());
+        assert_eq!(running.finish(&mut out, &mut sum), Ok(true));
+        std::fs::remove_dir_all(&folder).unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert_eq!(said, format!("compiling\n     Running tests/a.rs\n{GOOD}\n"));
+        assert_eq!(sum.passed, 17);
+        let silent = Running::start(Path::new("."), &["true"]).unwrap().begin();
+        assert_eq!(silent.finish(&mut Vec::new(), &mut sum), Ok(true));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! It judges nothing: `crates/attacks/tests/attacks` does, and knows nothing of this but its lines.
 //!
 //! `pub TOPIC [TERM...]` and `sub TOPIC [TERM...]`; terms are `best-effort`, `last=DEPTH` (else KEEP_ALL), `bytes=LIMIT`, `peer=ADDRESS`,
-//! `interface=NAME`, `shm=on|off` (off), `patience=SECONDS`, `every=MILLISECONDS` of a writer and `within=MILLISECONDS` of a reader for ASSURANCE. `knock NAME` connects to an abstract local socket without end, as another user may, and `spin` uses a processor without end.
+//! `interface=NAME`, `shm=on|off` (off), `patience=SECONDS`, `every=MILLISECONDS` of a writer and `within=MILLISECONDS` of a reader for ASSURANCE, `keys=FOLDER` with
+//! `user=NAME` to sign requests. `knock NAME` connects to an abstract local socket without end, as another user may, and `spin` uses a processor without end.
 mod knock;
 mod reader;
 mod terms;

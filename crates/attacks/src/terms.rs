@@ -1,8 +1,11 @@
 //! The terms of the command line.
 use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
 
+use credentials::KeyFolder;
 use dds::Duration;
-use dds::config::{Config, Interfaces, Peer};
+use dds::config::{Config, Given, Interfaces, Peer};
 use dds::qos::{EndpointQos, History, OfferedAssurance, Reliability, RequestedAssurance, WhenRefused};
 
 /// Most bytes of a sample that has a contract.
@@ -36,6 +39,7 @@ impl Terms {
             reliability: Reliability { max_blocking_time: Duration::from_secs(5), ..Reliability::RELIABLE },
             history: History::KeepAll,
         };
+        let (mut keys, mut user) = (None, None);
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             match (name, value) {
@@ -59,12 +63,18 @@ impl Terms {
                     terms.requested = Some(RequestedAssurance { when_refused: WhenRefused::Fail, ..within });
                     terms.config.assurance.patience = Duration::from_secs(60);
                 }
+                ("keys", folder) => keys = Some(folder),
+                ("user", name) => user = Some(name),
                 ("shm", on @ ("on" | "off")) => terms.config.shared_memory.enabled = on == "on",
                 ("patience", seconds) => {
                     terms.reliability.max_blocking_time = Duration::from_secs(seconds.parse()?);
                 }
                 _ => return Err(format!("{word} is no term").into()),
             }
+        }
+        if let Some((folder, user)) = keys.zip(user) {
+            let keys = KeyFolder::load(Path::new(folder), &format!("user-{user}"))?;
+            terms.config.assurance.credentials = Some(Given(Arc::new(keys)));
         }
         Ok(terms)
     }

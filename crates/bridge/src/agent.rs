@@ -15,6 +15,7 @@ use crate::copies::{Copies, Copy, Links};
 use crate::nft::PROGRAMS;
 use crate::path::Bridge;
 use crate::ports::Members;
+use crate::queues::PortQueues;
 use crate::session::{Controller, Heard, ears, keep};
 use crate::switch::{Connection, Switch};
 use crate::translate::{Ports, copy_of};
@@ -41,6 +42,8 @@ pub struct Served {
     pub controllers: Vec<SocketAddr>,
     /// Who it is to them: the keys of this switch.
     pub keys: Option<Identity>,
+    /// The queues that its ports get, if the agent is to make them.
+    pub queues: Option<PortQueues>,
     /// The group of the netfilter log for copies.
     pub log: u16,
 }
@@ -49,7 +52,7 @@ pub struct Served {
 /// can be served; `log` hears what an operator may want to know.
 ///
 /// # Errors
-/// The bridge cannot be served, or its rules cannot be taken away.
+/// The bridge cannot be served, its queues cannot be made, or rules or queues cannot be taken away.
 pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Result<(), Error> {
     check_rights("a switch", "rules at its ports go into the kernel")?;
     check_packages("a bridge as a switch", &PROGRAMS, &[])?;
@@ -64,7 +67,22 @@ pub fn serve(served: &Served, ready: impl FnOnce(), log: impl FnMut(&str)) -> Re
     let members = Members::new(&served.bridge, served.ports.clone())?;
     // Who has the group has the bridge.
     let copies = Copies::open(served.log)?;
-    let mut bridge = Bridge::new(&served.bridge, members, served.log)?;
+    let bridge = Bridge::new(&served.bridge, members, served.log)?;
+    // Before anything is forwarded: where queues cannot be made, the bridge is as it was.
+    served.queues.as_ref().map_or(Ok(()), PortQueues::make)?;
+    let ended = forward(served, bridge, copies, ready, log);
+    let removed = served.queues.as_ref().map_or(Ok(()), PortQueues::remove);
+    ended.and(removed)
+}
+
+/// Forwards as managers say until a signal comes, and takes the rules away.
+fn forward(
+    served: &Served,
+    mut bridge: Bridge,
+    copies: Copies,
+    ready: impl FnOnce(),
+    log: impl FnMut(&str),
+) -> Result<(), Error> {
     bridge.begin()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use keys::{Identity, Role};
+use network::Network;
 use system::Error;
 
 use crate::agent::{Served, serve};
+use crate::queues::PortQueues;
 
 /// It was done.
 const DONE: u8 = 0;
@@ -36,7 +38,8 @@ enum SwitchVerb {
     /// forwards as bridges do then. If it is killed the rules stay, and the next agent takes them over.
     #[command(after_help = "Examples:\n  \
         punctual switch serve --bridge br0 --port 1=eth1 --port 2=eth2 --datapath 1 --controller 192.0.2.1:6653\n  \
-        punctual switch serve --bridge br0 --port 1=eth1 --datapath 1 --controller 192.0.2.1:6653 --keys /etc/punctual/keys\n\n\
+        punctual switch serve --bridge br0 --port 1=eth1 --datapath 1 --controller 192.0.2.1:6653 --keys /etc/punctual/keys\n  \
+        punctual switch serve --bridge br0 --port 1=eth1 --datapath 1 --controller 192.0.2.1:6653 --queues ward.toml\n\n\
         See docs/bridge.md.")]
     Serve(ServeArguments),
 }
@@ -59,6 +62,9 @@ struct ServeArguments {
     /// The folder with authority.pem, and switch-N.pem and switch-N.key for the datapath id N
     #[arg(long, value_name = "FOLDER")]
     keys: Option<PathBuf>,
+    /// The network file: ports get the queues that it has for them, until the agent ends
+    #[arg(long, value_name = "FILE")]
+    queues: Option<PathBuf>,
     /// The group of the netfilter log by which the kernel hands frames to the agent; each bridge needs one
     #[arg(long, value_name = "NUMBER", default_value_t = 6653)]
     log_group: u16,
@@ -113,7 +119,12 @@ fn served(arguments: &ServeArguments) -> Result<Served, Error> {
     }
     let role = Role::Switch(arguments.datapath);
     let keys = arguments.keys.as_deref().map(|folder| Identity::load(folder, role)).transpose()?;
+    let queues = arguments.queues.as_deref().map(|file| {
+        let network = Network::open(file).map_err(|problem| Error::new(problem.to_string(), ""))?;
+        PortQueues::of(&network, arguments.datapath, &ports)
+    });
     Ok(Served {
+        queues: queues.transpose()?,
         bridge: arguments.bridge.clone(),
         ports,
         datapath: arguments.datapath,

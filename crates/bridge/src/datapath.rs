@@ -12,7 +12,7 @@
 //! | go on with what it has when its agent ends by a crash | promises outlive the agent |
 //! | keep the order of frames of one flow at one level | the plan says so of its model |
 //!
-//! Queues are no part of it: the plan knows them by the model of the switch, and they are made once, beside its ports.
+//! Queues are no part of it: the plan knows them by the model of the switch, and they are made beside its ports ([`PortQueues`](crate::queues::PortQueues)).
 use std::collections::{BTreeMap, BTreeSet};
 
 use openflow::multipart::{PortStats, Traffic};

@@ -5,17 +5,21 @@
 //!                                 tables.rs      what was told
 //!                                 translate.rs   as rules (ruleset.rs)
 //!                                 nft.rs         in the kernel, read back by listing.rs
+//! network file --> queues.rs, of classes.rs          queues of ports, read back by disciplines.rs
 //! ```
 //!
 //! How to use it: docs/bridge.md. Why it is so: decision 21.
 pub mod agent;
+pub mod classes;
 mod command;
 mod copies;
 pub mod datapath;
+pub mod disciplines;
 pub mod listing;
 pub mod nft;
 pub mod path;
 pub mod ports;
+pub mod queues;
 pub mod ruleset;
 mod session;
 pub mod switch;

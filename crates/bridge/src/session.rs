@@ -2,15 +2,14 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use connections::{From, To};
 use keys::{Identity, Role};
 use openflow::channel::{Config, Event};
 use openflow::error_code::{ErrorCode, ErrorMessage};
 use openflow::{Channel, Message, Xid};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_rustls::TlsConnector;
 
 use crate::switch::Connection;
 
@@ -68,24 +67,15 @@ pub(crate) async fn keep(controller: Controller, first: Connection, step: Connec
     }
 }
 
-type From = Box<dyn AsyncRead + Send + Unpin>;
-type To = Box<dyn AsyncWrite + Send + Unpin>;
-
+/// Connects to a controller; with keys it has to show that it is a manager.
 async fn connect(controller: &Controller) -> std::io::Result<(From, To)> {
-    let late = || std::io::Error::from(std::io::ErrorKind::TimedOut);
-    timeout(CONNECTING, async {
-        let stream = TcpStream::connect(controller.address).await?;
-        stream.set_nodelay(true)?;
-        let Some(keys) = &controller.keys else {
-            let (from, to) = stream.into_split();
-            return Ok((Box::new(from) as From, Box::new(to) as To));
-        };
-        let (config, name) = keys.client_to(Role::Manager).map_err(std::io::Error::other)?;
-        let (from, to) = tokio::io::split(TlsConnector::from(config).connect(name, stream).await?);
-        Ok((Box::new(from) as From, Box::new(to) as To))
-    })
-    .await
-    .map_err(|_| late())?
+    let secure = controller.keys.as_ref().map(|keys| keys.client_to(Role::Manager));
+    let secure = secure.transpose().map_err(std::io::Error::other)?;
+    let connected = timeout(CONNECTING, connections::connect(controller.address, secure)).await;
+    let connected = connected.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
+    let connected = connected
+        .map_err(|error| connections::why(&error, Role::Manager).map_or(error, std::io::Error::other));
+    Ok(tokio::io::split(connected?))
 }
 
 /// Runs a connection to its end; why it ended.

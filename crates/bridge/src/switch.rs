@@ -72,6 +72,11 @@ impl<D: DataPath> Switch<D> {
         }
     }
 
+    /// What controllers have told it.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
     /// What forwards.
     pub fn path(&mut self) -> &mut D {
         &mut self.path

@@ -9,7 +9,7 @@ use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
 use openflow::instruction::Instruction;
 use openflow::matching::{CanonicalMatch, Match};
 use openflow::multipart::{FlowFilter, FlowStats, GroupDescription, Traffic};
-use openflow::oxm::{AnyOxm, OxmField};
+use openflow::oxm::{AnyOxm, Oxm, OxmField};
 use openflow::words::{Age, GroupId, PortNo, TableId};
 
 /// Flow tables that a frame may pass, numbered from 0.
@@ -241,6 +241,7 @@ impl Tables {
             matching.get(field).is_some_and(|oxm| oxm.mask().is_none() && oxm.value() == value)
         };
         let ipv4 = has(OxmField::EthType, IPV4);
+        let ipv6 = has(OxmField::EthType, IPV6);
         for (index, action) in actions.iter().enumerate() {
             match action {
                 Action::Group(group) => {
@@ -251,17 +252,18 @@ impl Tables {
                     if index + 1 < actions.len() || onward {
                         return Err(ErrorCode::ActionUnsupportedOrder);
                     }
-                    let rewrites = group.buckets.iter().any(|bucket| bucket.actions.iter().any(is_of_ipv4));
-                    if rewrites && !ipv4 {
+                    let rewrites = group.buckets.iter().any(|bucket| bucket.actions.iter().any(is_of_ip));
+                    if rewrites && !ipv4 && !ipv6 {
                         return Err(ErrorCode::ActionMatchInconsistent);
                     }
                 }
                 Action::SetField(value) => {
                     let fits = match value.field() {
                         OxmField::EthDst | OxmField::EthSrc => true,
-                        OxmField::IpDscp => ipv4 || has(OxmField::EthType, IPV6),
+                        OxmField::IpDscp => ipv4 || ipv6,
                         OxmField::Ipv4Src | OxmField::Ipv4Dst => ipv4,
-                        OxmField::UdpSrc | OxmField::UdpDst => ipv4 && has(OxmField::IpProto, UDP),
+                        OxmField::Ipv6Src | OxmField::Ipv6Dst => ipv6,
+                        OxmField::UdpSrc | OxmField::UdpDst => (ipv4 || ipv6) && has(OxmField::IpProto, UDP),
                         _ => return Err(ErrorCode::ActionBadSetType),
                     };
                     if !fits {
@@ -362,10 +364,15 @@ fn check_match(matching: &Match) -> Result<(), ErrorCode> {
             | OxmField::IpProto
             | OxmField::UdpSrc
             | OxmField::UdpDst
+            | OxmField::Icmpv6Type
+            | OxmField::Ipv6NdTarget
                 if masked =>
             {
                 return Err(ErrorCode::MatchBadMask);
             }
+            // With a tag or without one: what VLAN a frame is of is not looked at.
+            OxmField::VlanVid if is_tagged(&oxm).is_some() => {}
+            OxmField::VlanVid => return Err(ErrorCode::MatchBadTag),
             OxmField::Ipv4Src | OxmField::Ipv4Dst if masked => return Err(ErrorCode::MatchBadNwMask),
             OxmField::InPort
             | OxmField::EthType
@@ -374,11 +381,26 @@ fn check_match(matching: &Match) -> Result<(), ErrorCode> {
             | OxmField::Ipv4Src
             | OxmField::Ipv4Dst
             | OxmField::UdpSrc
-            | OxmField::UdpDst => {}
+            | OxmField::UdpDst
+            | OxmField::Ipv6Src
+            | OxmField::Ipv6Dst
+            | OxmField::Icmpv6Type
+            | OxmField::Ipv6NdTarget => {}
             _ => return Err(ErrorCode::MatchBadField),
         }
     }
     Ok(())
+}
+
+/// Whether a field is for frames with a VLAN tag, or for those without one; none if it is another field or for some VLANs alone.
+pub(crate) fn is_tagged(oxm: &Oxm) -> Option<bool> {
+    let means = |other: Oxm| oxm.value() == other.value() && oxm.mask() == other.mask();
+    let is_tag = oxm.field() == OxmField::VlanVid;
+    match () {
+        () if is_tag && means(Oxm::untagged()) => Some(false),
+        () if is_tag && means(Oxm::tagged()) => Some(true),
+        () => None,
+    }
 }
 
 fn check_port(port: PortNo, controller: bool) -> Result<(), ErrorCode> {
@@ -386,7 +408,7 @@ fn check_port(port: PortNo, controller: bool) -> Result<(), ErrorCode> {
     if real || controller && port == PortNo::CONTROLLER { Ok(()) } else { Err(ErrorCode::ActionBadOutPort) }
 }
 
-fn is_of_ipv4(action: &Action) -> bool {
+fn is_of_ip(action: &Action) -> bool {
     matches!(action, Action::SetField(value) if !matches!(value.field(), OxmField::EthDst | OxmField::EthSrc))
 }
 
@@ -424,7 +446,7 @@ fn check_bucket(bucket: &Bucket) -> Result<(), ErrorCode> {
     let sets = |action: &Action| {
         matches!(action, Action::SetField(value) if matches!(
             value.field(),
-            OxmField::EthDst | OxmField::EthSrc | OxmField::IpDscp | OxmField::Ipv4Src | OxmField::Ipv4Dst | OxmField::UdpSrc | OxmField::UdpDst
+            OxmField::EthDst | OxmField::EthSrc | OxmField::IpDscp | OxmField::Ipv4Src | OxmField::Ipv4Dst | OxmField::Ipv6Src | OxmField::Ipv6Dst | OxmField::UdpSrc | OxmField::UdpDst
         ))
     };
     if before.iter().all(sets) { Ok(()) } else { Err(ErrorCode::GroupBadBucket) }
@@ -447,7 +469,7 @@ pub fn ordered(buckets: &[Bucket]) -> Vec<&Bucket> {
 
 #[cfg(test)]
 mod tests {
-    use openflow::oxm::{FieldValue, Oxm};
+    use openflow::oxm::FieldValue;
 
     use super::*;
 
@@ -475,6 +497,9 @@ mod tests {
         let masked = Oxm::masked(OxmField::Ipv4Dst, 0x0a00_0000, 0xff00_0000).unwrap();
         let some = flow(&[Oxm::eth_type(0x0800), masked], Vec::new());
         assert_eq!(told(some), Some(ErrorCode::MatchBadNwMask));
+        let vlan = |vid| flow(&[Oxm::exact(OxmField::VlanVid, vid).unwrap()], Vec::new());
+        assert_eq!((told(vlan(0)), told(flow(&[Oxm::tagged()], Vec::new()))), (None, None));
+        assert_eq!(told(vlan(0x1005)), Some(ErrorCode::MatchBadTag), "a VLAN of its own is not told apart");
         let mut back = flow(&[], Vec::new());
         (back.table, back.instructions) = (TableId(1), vec![Instruction::GotoTable(TableId(1))]);
         assert_eq!(told(back), Some(ErrorCode::InstructionBadTable));

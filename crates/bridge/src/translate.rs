@@ -19,7 +19,7 @@ use openflow::words::PortNo;
 use serde_json::{Value, json};
 
 use crate::ruleset::{Chain, Rule, Ruleset};
-use crate::tables::{Entry, Place, TABLES, Tables, actions, ordered};
+use crate::tables::{Entry, Place, TABLES, Tables, actions, is_tagged, ordered};
 
 /// Copies for the controller of each entry: this many in a second, and so many at once.
 const COPIES: (u32, u32) = (1_000, 200);
@@ -121,6 +121,8 @@ fn key(oxm: &Oxm, ports: &Ports) -> Option<(&'static str, Value, String)> {
         OxmField::EthSrc => ("ether_addr", payload("ether", "saddr"), mac(oxm.value())),
         OxmField::Ipv4Src => ("ipv4_addr", payload("ip", "saddr"), ipv4(oxm.value())),
         OxmField::Ipv4Dst => ("ipv4_addr", payload("ip", "daddr"), ipv4(oxm.value())),
+        OxmField::Ipv6Src => ("ipv6_addr", payload("ip6", "saddr"), ipv6(oxm.value())),
+        OxmField::Ipv6Dst => ("ipv6_addr", payload("ip6", "daddr"), ipv6(oxm.value())),
         OxmField::UdpSrc => ("inet_service", payload("udp", "sport"), oxm.value().to_string()),
         OxmField::UdpDst => ("inet_service", payload("udp", "dport"), oxm.value().to_string()),
         _ => return None,
@@ -140,12 +142,16 @@ fn dispatch(ruleset: &mut Ruleset, table: u8, priority: u16, entry: &Entry, port
     let has = |field| fields.iter().any(|oxm: &Oxm| oxm.field() == field);
     let is_ipv4 = fields.iter().any(|oxm| oxm.field() == OxmField::EthType && oxm.value() == IPV4);
     // All entries of a map have the same EtherType and protocol, as the ports are those of UDP.
-    let is_udp = is_ipv4 && has(OxmField::UdpDst);
+    let is_ipv6 = fields.iter().any(|oxm| oxm.field() == OxmField::EthType && oxm.value() == IPV6);
+    let whole = if is_ipv6 { without_extensions } else { whole_datagram };
+    let is_udp = (is_ipv4 || is_ipv6) && has(OxmField::UdpDst);
     let mapped = signature(matching).is_some()
         && !keyed.is_empty()
         && (is_udp || fields.len() == keyed.len())
         && fields.iter().all(|oxm| {
-            key(oxm, ports).is_some() || matches!(oxm.field(), OxmField::EthType | OxmField::IpProto)
+            let is_before =
+                matches!(oxm.field(), OxmField::EthType | OxmField::IpProto) || is_tagged(oxm) == Some(false);
+            key(oxm, ports).is_some() || is_before
         })
         && fields.iter().any(|oxm| oxm.field() != OxmField::InPort);
     if mapped {
@@ -159,15 +165,18 @@ fn dispatch(ruleset: &mut Ruleset, table: u8, priority: u16, entry: &Entry, port
             let mut lefts: Vec<Value> = keyed.into_iter().map(|(_, left, _)| left).collect();
             let left = if lefts.len() == 1 { lefts.remove(0) } else { json!({ "concat": lefts }) };
             let mut statements = prerequisites(&fields);
-            statements.extend(is_udp.then(whole_datagram));
+            statements.extend(is_udp.then(whole));
             statements.push(json!({ "vmap": { "key": left, "data": format!("@{name}") } }));
             let rule = Rule { statements, entry: None, map: Some(name) };
             ruleset.chains.entry(chain).or_default().rules.push(rule);
         }
         return;
     }
-    let mut statements: Vec<Value> = fields.iter().filter_map(|oxm| condition(oxm, &fields, ports)).collect();
-    statements.extend((is_ipv4 && (has(OxmField::UdpSrc) || has(OxmField::UdpDst))).then(whole_datagram));
+    let tags = fields.iter().filter_map(is_tagged).flat_map(tag);
+    let others = fields.iter().filter_map(|oxm| condition(oxm, &fields, ports));
+    let mut statements: Vec<Value> = tags.chain(others).collect();
+    let by_port = has(OxmField::UdpSrc) || has(OxmField::UdpDst);
+    statements.extend(((is_ipv4 || is_ipv6) && by_port).then(whole));
     statements.push(json!({ "goto": { "target": target } }));
     let rule = Rule { statements, entry: Some(entry.id), map: None };
     ruleset.chains.entry(chain).or_default().rules.push(rule);
@@ -178,18 +187,34 @@ fn whole_datagram() -> Value {
     is(json!({ "&": [{ "payload": { "protocol": "ip", "field": "frag-off" } }, 0x3fff] }), 0)
 }
 
+/// The same in IPv6, where UDP follows the header at once: gates let what has extension headers pass as best effort.
+fn without_extensions() -> Value {
+    is(json!({ "payload": { "protocol": "ip6", "field": "nexthdr" } }), 17)
+}
+
 fn is(left: Value, right: impl Into<Value>) -> Value {
     json!({ "match": { "op": "==", "left": left, "right": right.into() } })
 }
 
-/// EtherType and protocol before a look-up.
+/// Whether a frame has a VLAN tag. The kernel takes the outer tag out of a frame before its ingress: `meta protocol` is what is behind it, and the bytes
+/// of the link layer are as they came.
+fn tag(is_tagged: bool) -> Vec<Value> {
+    let ether_type = || json!({ "payload": { "base": "ll", "offset": 96, "len": 16 } });
+    let types = [0x8100, 0x88a8];
+    if is_tagged {
+        return vec![is(ether_type(), json!({ "set": types }))];
+    }
+    types.map(|kind| json!({ "match": { "op": "!=", "left": ether_type(), "right": kind } })).to_vec()
+}
+
+/// Tag, EtherType and protocol before a look-up.
 fn prerequisites(fields: &[Oxm]) -> Vec<Value> {
     let of = |oxm: &Oxm| match oxm.field() {
         OxmField::EthType => Some(is(json!({ "meta": { "key": "protocol" } }), oxm.value() as u64)),
         OxmField::IpProto => Some(is(json!({ "meta": { "key": "l4proto" } }), oxm.value() as u64)),
         _ => None,
     };
-    fields.iter().filter_map(of).collect()
+    fields.iter().filter_map(is_tagged).flat_map(tag).chain(fields.iter().filter_map(of)).collect()
 }
 
 fn condition(oxm: &Oxm, fields: &[Oxm], ports: &Ports) -> Option<Value> {
@@ -197,6 +222,11 @@ fn condition(oxm: &Oxm, fields: &[Oxm], ports: &Ports) -> Option<Value> {
     Some(match oxm.field() {
         OxmField::EthType => is(json!({ "meta": { "key": "protocol" } }), value),
         OxmField::IpProto => is(json!({ "meta": { "key": "l4proto" } }), value),
+        OxmField::Icmpv6Type => is(json!({ "payload": { "protocol": "icmpv6", "field": "type" } }), value),
+        OxmField::Ipv6NdTarget => {
+            let target = json!({ "payload": { "protocol": "icmpv6", "field": "taddr" } });
+            is(target, ipv6(oxm.value()))
+        }
         OxmField::IpDscp => {
             let six = fields.iter().any(|oxm| oxm.field() == OxmField::EthType && oxm.value() == IPV6);
             let protocol = if six { "ip6" } else { "ip" };
@@ -207,6 +237,9 @@ fn condition(oxm: &Oxm, fields: &[Oxm], ports: &Ports) -> Option<Value> {
             let all = oxm.field().all_bits();
             match oxm.mask().filter(|mask| *mask != all) {
                 Some(0) => return None,
+                Some(mask) if matches!(oxm.field(), OxmField::Ipv6Src | OxmField::Ipv6Dst) => {
+                    is(json!({ "&": [left, ipv6(mask)] }), right)
+                }
                 Some(mask) => is(json!({ "&": [left, mac(mask)] }), right),
                 None => match right.parse::<u64>() {
                     Ok(number) => is(left, number),
@@ -279,6 +312,8 @@ fn set(value: &FieldValue, six: bool) -> Value {
         OxmField::IpDscp => ("ip", "dscp", (value.value() as u64).into()),
         OxmField::Ipv4Src => ("ip", "saddr", ipv4(value.value()).into()),
         OxmField::Ipv4Dst => ("ip", "daddr", ipv4(value.value()).into()),
+        OxmField::Ipv6Src => ("ip6", "saddr", ipv6(value.value()).into()),
+        OxmField::Ipv6Dst => ("ip6", "daddr", ipv6(value.value()).into()),
         OxmField::UdpSrc => ("udp", "sport", (value.value() as u64).into()),
         _ => ("udp", "dport", (value.value() as u64).into()),
     };
@@ -296,4 +331,8 @@ fn mac(value: u128) -> String {
 
 fn ipv4(value: u128) -> String {
     std::net::Ipv4Addr::from(value as u32).to_string()
+}
+
+fn ipv6(value: u128) -> String {
+    std::net::Ipv6Addr::from(value).to_string()
 }

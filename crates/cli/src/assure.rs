@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use dds::assurance::{PairAssurance, Stage, State};
-use dds::qos::{OfferedAssurance, RequestedAssurance, WhenRefused};
+use dds::qos::{Losses, OfferedAssurance, RequestedAssurance, WhenRefused};
 use dds::{DomainParticipant, Duration, Guid};
 
 use crate::describe::{People, Person};
@@ -15,6 +15,10 @@ pub(crate) struct Wanted {
     /// ASSURANCE: samples are to come within this time, as a resource manager promises, or unassured if it does not.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     within: Option<Duration>,
+    /// With --within: that time is to hold even if so many frames are lost in such a time, as in 2/1s: 1 to 4, in at least twice the time of --within. Needs a
+    /// reliable reader.
+    #[arg(long, requires = "within", value_name = "FRAMES/TIME", value_parser = losses, help_heading = "QoS")]
+    losses: Option<Losses>,
     /// With --within: takes nothing from a writer whose samples are not promised in that time.
     #[arg(long, requires = "within", help_heading = "QoS")]
     or_fail: bool,
@@ -23,8 +27,20 @@ pub(crate) struct Wanted {
 impl Wanted {
     pub(crate) fn qos(self) -> Option<RequestedAssurance> {
         let when_refused = if self.or_fail { WhenRefused::Fail } else { WhenRefused::RunUnassured };
-        self.within.map(|within| RequestedAssurance { when_refused, ..RequestedAssurance::within(within) })
+        let losses = self.losses;
+        self.within.map(|within| RequestedAssurance {
+            when_refused,
+            losses,
+            ..RequestedAssurance::within(within)
+        })
     }
+}
+
+/// Reads so many frames in such a time: `2/1s`.
+fn losses(text: &str) -> Result<Losses, String> {
+    let parts = text.split_once('/').and_then(|(frames, within)| Some((frames.trim().parse().ok()?, within)));
+    let Some((frames, within)) = parts else { return Err("write 2/1s: two frames in any second".to_owned()) };
+    Ok(Losses { frames, within: span::parse(within)? })
 }
 
 /// Reads what a writer promises: `separation=5ms,size=48060,most=8ms,importance=3,jitter=100us,emission=300us,slack=50us`.
@@ -125,6 +141,15 @@ pub(crate) fn offer(latency: Option<Duration>, separation: Option<Duration>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn losses_are_read() {
+        let within = Duration::from_secs(1);
+        assert_eq!(losses("2/1s"), Ok(Losses { frames: 2, within }));
+        for text in ["2", "2/", "/1s", "x/1s", "256/1s", "2/often"] {
+            assert!(losses(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn promises_are_read() {

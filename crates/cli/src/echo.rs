@@ -29,6 +29,7 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual echo Poses --idl pose.idl --type robot::Pose --count 10 --info\n  \
     punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
     punctual echo Poses --format text          one member a line, and a line --- after each sample\n  \
+    punctual echo Readings --filter 'celsius > 90'   those that pass a filter\n  \
     punctual echo Anything --hex               bytes of any topic\n\n\
     One sample a line, as JSON, which other programs read best. `punctual pub` reads what this writes, in either format. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
     partitions, so that it gets what there is; the options below ask for something else. Without a writer it waits for one. What did not\n\
@@ -47,6 +48,10 @@ pub(crate) struct Arguments {
     info: bool,
     #[command(flatten)]
     format: FormatOption,
+    /// Only samples for which this filter expression of DDS is true, such as `celsius > 90 AND sensor <> 7`; writers of Punctual, and of
+    /// others that know such filters, do not send the rest.
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
     /// TIME_BASED_FILTER: at most one sample of an instance in this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     separation: Option<Duration>,
@@ -88,7 +93,14 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
-    let reader = subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?;
+    let reader = match &arguments.filter {
+        None => subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?,
+        Some(expression) => {
+            let name = format!("{} filtered", arguments.topic);
+            let filtered = participant.create_contentfilteredtopic(&name, &topic, expression, [""; 0])?;
+            subscriber.create_raw_datareader(&filtered, form.support(), qos, None, NO_STATUS)?
+        }
+    };
     let mut shower = Shower::new(form, arguments.format.format, arguments.info);
     let shown = listen(arguments, &participant, &reader, &mut shower, stop, start)?;
     progress("");

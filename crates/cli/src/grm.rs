@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// http://HOST:PORT[,HOST:PORT...][/NAME] or https://... with --keys: several managers may share it, and one of them leads.
     #[arg(long, value_name = "FILE|URL")]
     store: Option<PathBuf>,
-    /// The folder with authority.pem, manager.pem and manager.key: switches and agents of gates connect by TLS 1.3, and show who they are.
+    /// The folder with authority.pem, manager.pem and manager.key: switches, agents of gates and operators connect by TLS 1.3, and show who they are.
     #[arg(long, value_name = "FOLDER")]
     keys: Option<PathBuf>,
     /// What is known of programs that do not ask for a latency, such as those of other vendors: `docs/grm.md` tells how to write such a file.
@@ -83,6 +83,13 @@ pub(crate) struct Arguments {
     /// The policy file: who may ask for what. Without one all may be asked for.
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// Grants bounds with losses, and takes for true that every host that asks for one does what is due of repairs (answers, repeats, asks when a wait is
+    /// over) within this time, as in 1ms. Without it none is granted.
+    #[arg(long, value_name = "TIME", value_parser = crate::span::parse_finite)]
+    reaction: Option<Duration>,
+    /// Every port between switches sends LLDP so often, 100ms to 5s; a cable over which three such frames in a row, and all others, do not come carries no flows.
+    #[arg(long, value_name = "TIME", value_parser = crate::span::parse_finite, default_value = "1s")]
+    lldp_interval: Duration,
     /// Says nothing but what is wrong.
     #[arg(short, long)]
     quiet: bool,
@@ -108,14 +115,14 @@ pub(crate) struct Arguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Page for operators")]
 struct WebOptions {
-    /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. An address that
-    /// others can reach needs the three options below.
+    /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. With --keys by TLS 1.3,
+    /// for who shows a certificate of an operator. Without, an address that others can reach needs the three options below.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
     web: Option<SocketAddr>,
-    /// A file with the token that is asked for: 32 characters or more, readable by its owner alone.
+    /// A file with the token that is asked for, with --keys of who shows no certificate: 32 characters or more, readable by its owner alone.
     #[arg(long, value_name = "FILE", requires = "web")]
     web_token: Option<PathBuf>,
-    /// The certificate for TLS, with those that it rests on, in PEM.
+    /// The certificate for TLS, with those that it rests on, in PEM. With --keys it is for browsers; commands see that of the manager.
     #[arg(long, value_name = "FILE", requires = "web", requires = "web_key")]
     web_cert: Option<PathBuf>,
     /// The key of the certificate, in PEM.
@@ -217,6 +224,7 @@ fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> R
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
     let keys = load_keys(arguments.keys.as_deref())?;
+    let web = web(&arguments.web, keys.as_ref())?;
     let is_shared = arguments.store.as_deref().and_then(Path::to_str).is_some_and(Address::is_meant);
     let domains = u16::try_from(arguments.domain.domain).into_iter().collect();
     Ok(Settings {
@@ -229,6 +237,8 @@ fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> R
             most_requests_of_participant: arguments.most_requests_of_participant,
             most_requests_of_user: arguments.most_requests_of_user,
             policy: load_policy(arguments.policy.as_deref())?,
+            losses: arguments.reaction,
+            rounds: arguments.lldp_interval,
             ..Config::default()
         },
         listen,
@@ -236,7 +246,7 @@ fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> R
         store: store(arguments.store.as_deref(), keys.as_ref())?,
         keys,
         credentials: load_credentials(arguments)?,
-        web: web(&arguments.web)?,
+        web,
         read_again: Some(read_again(arguments, file)),
     })
 }
@@ -293,10 +303,10 @@ fn load_keys(folder: Option<&Path>) -> Result<Option<Identity>, Failure> {
     keys.map_err(|error| Failure::Usage(error.to_string()))
 }
 
-fn web(options: &WebOptions) -> Result<Option<web::Settings>, Failure> {
+fn web(options: &WebOptions, keys: Option<&Identity>) -> Result<Option<web::Settings>, Failure> {
     let Some(address) = options.web else { return Ok(None) };
     let certificate = options.web_cert.as_deref().zip(options.web_key.as_deref());
-    let settings = web::Settings::new(address, options.web_token.as_deref(), certificate);
+    let settings = web::Settings::new(address, keys, options.web_token.as_deref(), certificate);
     let settings = settings.map_err(Failure::Usage)?;
     tracing::info!("the page for operators is at {}", settings.url());
     Ok(Some(settings))

@@ -72,6 +72,8 @@ enum Command {
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
+    /// Checks, explains, compares and launches deployment plans of components.
+    Deploy(deploy::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
     Midas(midas::Midas),
     /// Builds and removes real test networks on this machine.
@@ -133,6 +135,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
+        Command::Deploy(arguments) => return deploy::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),

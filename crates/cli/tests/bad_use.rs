@@ -50,7 +50,7 @@ fn options_and_values_that_do_not_exist() {
 #[test]
 fn a_page_that_others_could_reach_without_a_token_and_tls() {
     let network = concat!(env!("CARGO_MANIFEST_DIR"), "/../plan/networks/hosts.toml");
-    let said = "192.0.2.1:8080 can be reached by others: give --web-token FILE, and --web-cert FILE with --web-key FILE";
+    let said = "192.0.2.1:8080 can be reached by others: give --keys FOLDER, or --web-token FILE, and --web-cert FILE with --web-key FILE for TLS";
     wrong(&["grm", network, "--store", "none", "--web", "192.0.2.1"], said);
     wrong(&["grm", network, "--web", "here"], "give an address, as 192.0.2.1");
     wrong(&["grm", network, "--web-token", "file"], "required arguments were not provided");

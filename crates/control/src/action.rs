@@ -2,7 +2,9 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use wire::admission::Address;
 
+use gate::protocol::{ContractState, PortState};
 use openflow::Message;
 use openflow::multipart::{
     FlowStats, GroupDescription, GroupFeatures, MeterConfig, MeterFeatures, MeterStats,
@@ -10,8 +12,9 @@ use openflow::multipart::{
 use openflow::port::Port;
 use openflow::switch::Features;
 use wire::Guid;
-use wire::admission::{Contract, Verdict};
+use wire::admission::{Contract, OfferedRepairs, RequestedLosses, Verdict};
 
+use crate::drain::StoredDrain;
 use crate::foreign::aggregate::Aggregate;
 use crate::grant::Grant;
 
@@ -122,6 +125,10 @@ pub enum StoreChange {
     PutAll(Vec<Grant>),
     /// No grant of this number.
     Remove(u64),
+    /// This switch is drained.
+    Drain(StoredDrain),
+    /// The switch of this name is not.
+    Undrain(String),
 }
 
 /// What a switch says of itself when it connects.
@@ -150,6 +157,15 @@ pub struct SwitchContent {
     pub meters: Vec<MeterConfig>,
     /// What its meters have counted, if that was asked for.
     pub counters: Vec<MeterStats>,
+}
+
+/// All that the gates of a switch have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct GatesContent {
+    /// Contracts, with what was counted under each.
+    pub contracts: Vec<ContractState>,
+    /// Ports, with what came in without a contract.
+    pub ports: Vec<PortState>,
 }
 
 /// How something ended that was asked for.
@@ -182,11 +198,15 @@ pub struct Facts {
     /// What the writer has announced.
     pub contract: Option<Contract>,
     /// Addresses of the writer's participant; empty if unknown.
-    pub writer_addresses: Vec<[u8; 4]>,
+    pub writer_addresses: Vec<Address>,
     /// Addresses of the reader's participant; empty if unknown.
-    pub reader_addresses: Vec<[u8; 4]>,
+    pub reader_addresses: Vec<Address>,
     /// The maximum latency that the reader has announced, in nanoseconds.
     pub maximum_latency: Option<u64>,
+    /// What the writer has announced of repairs.
+    pub repairs: Option<OfferedRepairs>,
+    /// What the reader has announced of losses.
+    pub losses: Option<RequestedLosses>,
     /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
     pub aggregate: Option<Result<Aggregate, String>>,
     /// Who asks.

@@ -42,7 +42,7 @@ impl ResourceManager {
                 return true;
             }
         };
-        let is_alone = wish.aggregate.is_some();
+        let is_alone = wish.aggregate.is_some() || wish.losses.is_some();
         if !is_alone && self.served_by_tree(now, &wish, own) {
             return true;
         }
@@ -51,6 +51,9 @@ impl ResourceManager {
             .at(wish.source, wish.destination)
             .and_then(|number| self.reservations.get(number));
         let Some(grant) = there else {
+            if let Some(losses) = wish.losses {
+                return self.admit_with_losses(now, &wish, losses, own);
+            }
             if !is_alone && let Some(begun) = self.found_tree(now, &wish, own) {
                 return begun;
             }
@@ -73,6 +76,10 @@ impl ResourceManager {
             self.refuse(now, pair, reason, Offer::default(), true);
             return true;
         }
+        if let Some(begun) = self.meets_with_losses(now, number, &wish) {
+            return begun;
+        }
+        let Some(grant) = self.reservations.get(number) else { return true };
         if (grant.contract, grant.aggregate) == (wish.contract, wish.aggregate)
             && suits(grant.ends.first(), &wish)
         {
@@ -94,6 +101,7 @@ impl ResourceManager {
             let place = (request.source, request.destination) == (wish.source, wish.destination);
             let whose = pair.0 == wish.pair.0 || wish.aggregate.is_some();
             waits
+                && asked.request.losses.asked().is_none()
                 && place
                 && whose
                 && request.contract == wish.contract
@@ -217,7 +225,7 @@ impl ResourceManager {
     }
 
     /// Grants go; the pairs wait for that.
-    fn make_room(
+    pub(crate) fn make_room(
         &mut self,
         now: Duration,
         wish: &Wish,
@@ -253,7 +261,8 @@ impl ResourceManager {
         let port = |port: usize| self.fabric.network().port_name(port);
         let flow = |number: u64| match self.reservations.get(number) {
             Some(grant) => {
-                let topic = self.requests.first_of(&grant.pairs);
+                let leader = self.reservations.get(self.reservations.leader_of(number)).unwrap_or(grant);
+                let topic = self.requests.first_of(&leader.pairs);
                 topic.map_or_else(
                     || "a flow that is leaving".into(),
                     |asked| format!("\"{}\"", asked.request.topic),

@@ -3,11 +3,14 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use policy::{Ask, Held, Policy, Subject};
 use wire::admission::{Contract, Request};
 
 use crate::action::{Asker, Facts, Pair};
+use crate::losses::Part;
 use crate::requests::{Asked, Wish, asker};
 use crate::resource_manager::ResourceManager;
 use crate::what_if::Question;
@@ -23,7 +26,8 @@ impl ResourceManager {
         };
         let address = asker(request, facts);
         let host = self.fabric.host_name(address);
-        let subject = subject(&facts.asker, &host, address);
+        let addresses = self.fabric.addresses_with(address);
+        let subject = subject(&facts.asker, &host, &addresses);
         policy.check(&ask(subject, request)).map_err(|refusal| refusal.to_string())
     }
 
@@ -39,7 +43,8 @@ impl ResourceManager {
         };
         let (address, asker) = (asked.asker(), &asked.facts.asker);
         let host = self.fabric.host_name(address);
-        let subject = subject(asker, &host, address);
+        let addresses = self.fabric.addresses_with(address);
+        let subject = subject(asker, &host, &addresses);
         let held = self.held_by(policy, subject, &asked.request.topic, wish.pair, others);
         let ask = self.measured_ask(ask(subject, &asked.request), wish);
         policy.check_with(&ask, held).map_err(|refusal| refusal.to_string())
@@ -51,10 +56,11 @@ impl ResourceManager {
         if self.config.signed && question.user.is_empty() {
             return Err("requests are signed, and the policy goes by users: say which user would ask".into());
         }
-        let address = self.fabric.network().hosts.iter().find(|host| host.name == question.to);
-        let address = address.and_then(|host| host.addresses.first().copied()).unwrap_or_default();
+        let host = self.fabric.network().hosts.iter().find(|host| host.name == question.to);
+        let addresses = host.map(|host| host.all_addresses().map(|(address, _)| address.ip()).collect());
+        let addresses: Vec<IpAddr> = addresses.unwrap_or_default();
         let subject = match question.user.as_str() {
-            "" => Subject::Host { name: &question.to, address },
+            "" => Subject::Host { name: &question.to, addresses: &addresses },
             user => Subject::User(user),
         };
         let held = self.held_by(policy, subject, &question.topic, wish.pair, &BTreeSet::new());
@@ -106,7 +112,8 @@ impl ResourceManager {
                 continue;
             }
             let host = self.fabric.host_name(other.asker());
-            let its = self::subject(&other.facts.asker, &host, other.asker());
+            let addresses = self.fabric.addresses_with(other.asker());
+            let its = self::subject(&other.facts.asker, &host, &addresses);
             if is_same(its, subject) && policy.rule_for(its, &other.request.topic) == Some(rule) {
                 let from = self.fabric.host_of(other.request.source.address);
                 // What cannot be told counts as too much.
@@ -138,7 +145,9 @@ impl ResourceManager {
             destination: wire::admission::Socket::default(),
             contract,
             aggregate: None,
-            goals: alloc::vec::Vec::new(),
+            losses: None,
+            part: Part::Whole,
+            goals: Vec::new(),
         };
         let flow = network.flow(&wish)?;
         let (first, _) = network.access(from)?;
@@ -146,10 +155,10 @@ impl ResourceManager {
     }
 }
 
-fn subject<'a>(asker: &'a Asker, host: &'a str, address: [u8; 4]) -> Subject<'a> {
+fn subject<'a>(asker: &'a Asker, host: &'a str, addresses: &'a [IpAddr]) -> Subject<'a> {
     match asker {
         Asker::User(name) => Subject::User(name),
-        Asker::Anyone | Asker::Unknown(_) => Subject::Host { name: host, address },
+        Asker::Anyone | Asker::Unknown(_) => Subject::Host { name: host, addresses },
     }
 }
 

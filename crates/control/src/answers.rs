@@ -8,6 +8,7 @@ use latency::ledger::Offer;
 use wire::admission::{Request, Socket, Verdict};
 
 use crate::action::{Action, Asker, Facts, Pair};
+use crate::losses::Part;
 use crate::note::Note;
 use crate::operations::Timer;
 use crate::requests::{Goal, Obstacle, Refused, Renewed, Waits, Wish, dotted};
@@ -18,7 +19,7 @@ impl ResourceManager {
         let pair = request.pair();
         if !self.requests.contains(pair) {
             if let Err(reason) = self.may_ask(&request, &facts) {
-                self.turn_away_for_good(now, &request, reason);
+                self.turn_away(now, &request, &reason);
                 return;
             }
             if self.has_place(now, &request, &facts) {
@@ -72,7 +73,7 @@ impl ResourceManager {
         retry: bool,
     ) {
         let Some(Refused { is_new, held }) = self.requests.refuse(pair, reason, offer, retry) else {
-            self.operations.act(Action::Dispose(pair));
+            self.say_last(pair);
             return;
         };
         if is_new {
@@ -94,7 +95,7 @@ impl ResourceManager {
         let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {
             return;
         };
-        let verdict = Verdict { serial: asked.serial, ..self.requests.admission(grant, &asked.request) };
+        let verdict = Verdict { serial: asked.serial, ..self.admission(grant, &asked.request) };
         let repeat_at = now.saturating_add(self.config.lease / 3);
         self.reservations.set_serial(number, pair, verdict.serial);
         self.requests.admit(pair, number, verdict, repeat_at);
@@ -163,6 +164,10 @@ impl ResourceManager {
                 false => Err(Obstacle::Missing(reason.into())),
             };
         }
+        self.fabric
+            .network()
+            .check_vlans(request, asked.facts.aggregate.is_some())
+            .map_err(Obstacle::Wrong)?;
         let goal = Goal {
             host: to,
             to: request.destination,
@@ -177,6 +182,8 @@ impl ResourceManager {
             destination: request.destination,
             contract: request.contract,
             aggregate: asked.aggregate(),
+            losses: self.losses_asked(pair)?,
+            part: Part::Whole,
             goals: alloc::vec![goal],
         };
         self.within_policy(asked, &wish, others).map_err(Obstacle::Wrong)?;

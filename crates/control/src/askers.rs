@@ -68,6 +68,8 @@ pub struct Askers {
     floor: u64,
     held: VecDeque<(Duration, GuidPrefix, Vec<u8>)>,
     counters: AskersCounters,
+    /// Of whom something was not believed last.
+    disbelieved: Option<GuidPrefix>,
 }
 
 #[derive(Debug)]
@@ -91,7 +93,19 @@ impl Askers {
             floor: 0,
             held: VecDeque::new(),
             counters: AskersCounters::default(),
+            disbelieved: None,
         }
+    }
+
+    /// The participant of whom something was not believed last.
+    pub const fn disbelieved(&self) -> Option<GuidPrefix> {
+        self.disbelieved
+    }
+
+    fn disbelieve(&mut self, from: GuidPrefix, count: impl Fn(&mut AskersCounters) -> &mut u64) {
+        let count = count(&mut self.counters);
+        *count = count.saturating_add(1);
+        self.disbelieved = Some(from);
     }
 
     /// What it counted.
@@ -120,7 +134,7 @@ impl Askers {
         });
         let taken = checked.and_then(|certified| self.take_in(wall, from, certified));
         if let Err(reason) = &taken {
-            self.counters.distrusted = self.counters.distrusted.saturating_add(1);
+            self.disbelieve(from, |counters| &mut counters.distrusted);
             if !self.known.contains_key(&from) {
                 if self.distrusted.len() >= MOST_KNOWN {
                     self.distrusted.pop_first();
@@ -188,7 +202,7 @@ impl Askers {
             return Heard::Nothing;
         }
         let Some(sealed) = sealed else {
-            self.counters.unsigned = self.counters.unsigned.saturating_add(1);
+            self.disbelieve(from, |counters| &mut counters.unsigned);
             // What it signs counts; what comes without a signature in its name does not concern it.
             return if self.known.contains_key(&from) { Heard::Nothing } else { unknown(request, UNSIGNED) };
         };
@@ -200,8 +214,8 @@ impl Askers {
             return Heard::Nothing;
         };
         if sealed.counter <= known.counter {
-            self.counters.replayed = self.counters.replayed.saturating_add(1);
             let is_new = known.counter == self.floor && known.counter > 0;
+            self.disbelieve(from, |counters| &mut counters.replayed);
             return if is_new { unknown(request, BEHIND) } else { Heard::Nothing };
         }
         let statement = Statement {
@@ -213,7 +227,7 @@ impl Askers {
             content,
         };
         if !self.credentials.has_signed(&known.certified, &statement.to_bytes(), &sealed.signature) {
-            self.counters.forged = self.counters.forged.saturating_add(1);
+            self.disbelieve(from, |counters| &mut counters.forged);
             return Heard::Nothing;
         }
         known.counter = sealed.counter;

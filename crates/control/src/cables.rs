@@ -1,4 +1,5 @@
 //! Cables are watched: each port tells who it is, and what others hear of it is compared with the network file.
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -8,8 +9,8 @@ use openflow::packet::{PacketIn, PacketOut};
 use openflow::port::Port;
 use openflow::words::{BufferId, PortNo};
 
-use crate::action::Action;
-use crate::cabling::{Digest, PERIOD, Seal};
+use crate::action::{Action, SwitchContent};
+use crate::cabling::{Digest, LEAST_PERIOD, PERIOD, Seal};
 use crate::fabric::Site;
 use crate::operations::Timer;
 use crate::report::CablingAlarm;
@@ -26,14 +27,55 @@ impl ResourceManager {
         }
     }
 
-    /// All ports tell who they are, and what has not been heard for long is over.
+    /// Ports between switches tell who they are, now and then all others too; and what has not been heard for long is over.
     pub(crate) fn tell_cables(&mut self, now: Duration) {
+        let all = self.cabling.tells_all(now);
         for switch in 0..self.fabric.network().switches.len() {
-            self.tell_cables_of(now, switch);
+            let mut ports = self.cabling.telling(self.fabric.network(), switch);
+            let network = self.fabric.network();
+            let is_trunk =
+                |number| network.link_at(switch, number).is_some_and(|link| network.is_trunk(link));
+            ports.retain(|(number, _)| all || is_trunk(*number));
+            self.tell(now, switch, &ports);
         }
-        let over = self.cabling.forget_old(now);
+        let over = self.cabling.forget_old(now, self.fabric.network());
         over.into_iter().for_each(|note| self.note(note));
-        self.operations.wake(now.saturating_add(PERIOD), Timer::Cabling);
+        self.use_cables(now);
+        let rounds = self.config.rounds;
+        let period = if rounds.is_zero() { PERIOD } else { rounds.clamp(LEAST_PERIOD, PERIOD) };
+        self.operations.wake(now.saturating_add(period), Timer::Cabling);
+    }
+
+    /// A switch was read, and has counted so many frames: links over which nothing comes are silent.
+    pub(crate) fn cables_after_reading(&mut self, now: Duration, switch: usize, content: &SwitchContent) {
+        let Some(asked) = self.fabric.looked_at(Site::Switch(switch)) else { return };
+        if self.config.rounds.is_zero() || self.cabling.seal.is_none() {
+            return;
+        }
+        let mut counted = BTreeMap::new();
+        for flow in content.flows.iter().filter(|flow| flow.table.0 == 0) {
+            let port = flow.matching.get(OxmField::InPort).and_then(|oxm| u32::try_from(oxm.value()).ok());
+            if let Some(port) = port {
+                let frames: &mut u64 = counted.entry(port).or_default();
+                *frames = frames.wrapping_add(flow.traffic.packets);
+            }
+        }
+        let notes = self.cabling.answered((asked, now), self.fabric.network(), switch, &counted);
+        if !notes.is_empty() {
+            notes.into_iter().for_each(|note| self.note(note));
+            // The reading is not over: what follows from it comes after it.
+            self.operations.wake(now, Timer::Cables);
+        }
+    }
+
+    /// Flows leave cables that are wrong or lose what they carry, and may come back to those that are right. Whether any of that is new.
+    pub(crate) fn use_cables(&mut self, now: Duration) -> bool {
+        let (elsewhere, silent) = (self.cabling.elsewhere(), self.cabling.silent());
+        let is_new = self.fabric.set_wrong_cables(elsewhere, silent);
+        if is_new {
+            self.links_changed(now);
+        }
+        is_new
     }
 
     /// The ports of a switch tell who they are, if it has what it is to have: else frames might be forwarded.
@@ -55,6 +97,9 @@ impl ResourceManager {
             Some(Message::PacketOut(packet))
         });
         let messages: Vec<Message> = told.collect();
+        for (number, _) in ports {
+            self.cabling.told(now, self.fabric.network(), (switch, *number));
+        }
         if !messages.is_empty() {
             self.operations.act(Action::Send { switch: datapath, messages });
         }
@@ -62,7 +107,7 @@ impl ResourceManager {
 
     /// A switch has connected, with these ports.
     pub(crate) fn see_ports(&mut self, now: Duration, switch: usize, ports: &[Port]) {
-        self.cabling.forget_ports(switch);
+        self.cabling.forget_ports(self.fabric.network(), switch);
         for port in ports {
             self.see_port_change(now, switch, port, false);
         }
@@ -89,13 +134,9 @@ impl ResourceManager {
     pub(crate) fn hear_of_cable(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
         let port = packet.matching.get(OxmField::InPort).and_then(|oxm| u32::try_from(oxm.value()).ok());
         let (Some(switch), Some(port)) = (self.fabric.switch_index(datapath), port) else { return };
-        let before = self.cabling.elsewhere();
         let notes = self.cabling.hear(now, self.fabric.network(), (switch, port), &packet.data);
         notes.into_iter().for_each(|note| self.note(note));
-        let elsewhere = self.cabling.elsewhere();
-        if elsewhere != before {
-            self.fabric.set_elsewhere(elsewhere);
-            self.links_changed(now);
+        if self.use_cables(now) {
             self.work(now);
         }
     }

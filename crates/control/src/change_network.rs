@@ -3,11 +3,12 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
+use wire::admission::Address;
 
 use latency::program::Solver;
 use serde::Serialize;
 
-use crate::grant::Grant;
+use crate::grant::{Grant, StoredPair};
 use crate::network::{Network, NetworkError};
 use crate::reservations::{Granted, GrantedHop};
 use crate::resource_manager::ResourceManager;
@@ -64,8 +65,8 @@ pub(crate) fn hops(ports: &Ports, grant: &Grant) -> Result<Vec<GrantedHop>, usiz
 }
 
 impl ResourceManager {
-    /// The grants in force that a manager of another network could not take up as they are. Nothing is changed. The solver is that of
-    /// [`Self::use_solver`].
+    /// The grants in force that a manager of another network could not take up as they are, beside those that are on their way out: as long as these
+    /// are stored, it takes them up as well. Nothing is changed. The solver is that of [`Self::use_solver`].
     ///
     /// # Errors
     /// What is wrong with the network.
@@ -73,21 +74,28 @@ impl ResourceManager {
         let mut other = Self::new(self.config.clone(), network, 0)?;
         other.use_solver(solver);
         let ports = ports(other.fabric.network());
-        let in_force = |grant: &&Granted| grant.is_held() || grant.is_restored();
+        let is_stored = |grant: &&Granted| grant.is_held() || grant.is_restored() || grant.will_be_gone();
         // The later ones first, as when grants are restored.
-        let grants: Vec<&Granted> = self.reservations.all().rev().filter(in_force).collect();
+        let grants: Vec<&Granted> = self.reservations.all().rev().filter(is_stored).collect();
+        let leaves = grants.iter().any(|grant| grant.is_leaving());
+        let beside =
+            if leaves { " beside flows that are on their way out: ask again when they are gone" } else { "" };
         let reasons = grants.iter().map(|grant| {
-            let stored = self.to_store(grant);
+            let mut stored = self.to_store(grant);
+            if grant.is_leaving() {
+                // Those that it has served are in what is stored.
+                stored.pairs.push(StoredPair::default());
+            }
             let reason = match hops(&ports, &stored) {
                 Err(hop) => stored.hops.get(hop).map(|hop| {
                     format!("no port {} from {} to {} is in the file", hop.number, hop.from, hop.to)
                 }),
                 Ok(hops) => other.misplaced(grant, &hops).or_else(|| {
                     let is_kept = other.take_up(stored, hops).is_some();
-                    (!is_kept).then(|| "what it was promised would not hold".to_string())
+                    (!is_kept).then(|| format!("what it was promised would not hold{beside}"))
                 }),
             };
-            Some(self.obstacle(grant, reason?))
+            reason.filter(|_| !grant.is_leaving()).map(|reason| self.obstacle(grant, reason))
         });
         Ok(reasons.flatten().collect())
     }
@@ -100,21 +108,27 @@ impl ResourceManager {
             let link = network.links.get(hops.get(end.hop)?.link)?;
             Some((link.to, end.to.address))
         });
-        let wrong = |(node, address): &(usize, [u8; 4])| {
+        let wrong = |(node, address): &(usize, Address)| {
             let learns = network.hosts.get(*node).is_some_and(|host| host.addresses.is_empty());
             match self.fabric.host_of(*address) {
                 Some(host) => host != *node,
                 None => !learns,
             }
         };
+        let vlan = network.vlan_of(grant.source.address);
+        let mut across = ends.clone().filter(|(_, address)| network.vlan_of(*address) != vlan);
+        if let Some((_, address)) = across.next() {
+            return Some(format!("{} and {address} are not in one VLAN in the file", grant.source.address));
+        }
         let found = core::iter::once((first, grant.source.address)).chain(ends).find(wrong);
-        found.map(|(node, [a, b, c, d])| {
-            format!("{a}.{b}.{c}.{d} is not the address of {} in the file", network.node_name(node))
+        found.map(|(node, address)| {
+            format!("{address} is not the address of {} in the file", network.node_name(node))
         })
     }
 
     fn obstacle(&self, grant: &Granted, reason: String) -> Obstacle {
-        let asked = self.requests.first_of(&grant.pairs);
+        let leader = self.reservations.get(self.reservations.leader_of(grant.number)).unwrap_or(grant);
+        let asked = self.requests.first_of(&leader.pairs);
         let to = grant.ends.iter().map(|end| self.fabric.host_name(end.to.address));
         Obstacle {
             topic: asked.map(|asked| asked.request.topic.clone()).unwrap_or_default(),

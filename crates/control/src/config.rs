@@ -29,6 +29,8 @@ pub struct Config {
     pub most_requests_of_user: usize,
     /// Who may ask for what; without a policy all that is admitted may be asked for.
     pub policy: Option<policy::Policy>,
+    /// The longest time that hosts take to do what is due of repairs, by the operator's word. Without it no bound with losses is granted.
+    pub losses: Option<Duration>,
     /// Whether requests are signed, and those that are not are refused.
     pub signed: bool,
     /// Changes under way at a time.
@@ -40,6 +42,9 @@ pub struct Config {
     /// How often what a switch or its gates have is read back and compared with what they are to have. Large tables are read less often: at
     /// most a tenth of the time is spent with it.
     pub inspection: Duration,
+    /// How often ports between switches tell who they are, 100 ms to 5 s. A cable over which three such frames in a row do not come, and nothing else does, carries no
+    /// flows until they come again. Zero if cables are not judged by that; nor are they without [`Self::inspection`].
+    pub rounds: Duration,
     /// Refused requests that are looked at again at a time when something has become free or come back; the others follow.
     pub most_retries: usize,
     /// The time between them and the next ones.
@@ -61,11 +66,14 @@ impl Default for Config {
             most_requests_of_participant: 1_024,
             most_requests_of_user: 4_096,
             policy: None,
+            losses: None,
             signed: false,
             most_operations: 32,
             most_addresses: 1_024,
             address_timeout: 300,
             inspection: Duration::from_millis(250),
+            // A frame a second and port: four seconds until a cut is found, and no more of a link than 1.5 kb/s.
+            rounds: Duration::from_secs(1),
             most_retries: 64,
             retry_interval: Duration::from_millis(20),
             described: Described::default(),

@@ -1,18 +1,20 @@
 //! A switch is drained: flows leave it by other ways where there are such, and nothing new is admitted over it.
 //!
 //! A flow that leaves gets its new way before it loses the old one: both have a place until then, and its participants are told of no revocation. Where that
-//! cannot be, it stays until an operator says that it is to be cut. What is drained is not stored: a manager that starts again drains nothing.
+//! cannot be, it stays until an operator says that it is to be cut. That a switch is drained is stored: a manager that starts again, or takes over, goes on with it.
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::operations::Timer;
+use crate::action::StoreChange;
+use crate::losses::Role;
+use crate::operations::{Kind, Step, Task, Timer};
 use crate::requests::{Asked, Progress};
-use crate::reservations::{Granted, covers};
+use crate::reservations::{Granted, covers, takes_over};
 use crate::resource_manager::ResourceManager;
 
 /// How often is looked whether more flows can leave.
@@ -27,6 +29,42 @@ pub struct Drained {
     pub leaving: Vec<String>,
     /// Flows that cannot leave, each with why: with force they are cut.
     pub staying: Vec<Staying>,
+    /// Whether it is stored that the switch is drained, or is not any more: a manager that starts before goes on with what was stored last.
+    pub stored: bool,
+}
+
+/// What the fields of [`StoredDrain`] mean; another number is not understood.
+const FORMAT: u32 = 1;
+
+/// What is stored of a switch that is drained.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StoredDrain {
+    format: u32,
+    /// The switch.
+    pub switch: String,
+    /// Why flows are to leave it.
+    pub reason: String,
+}
+
+impl StoredDrain {
+    /// A switch is drained for this reason.
+    pub const fn new(switch: String, reason: String) -> Self {
+        Self { format: FORMAT, switch, reason }
+    }
+
+    /// What is wrong with one that was stored under the name of a switch, in words: the one who wrote it meant something else than what it says here.
+    ///
+    /// # Errors
+    /// It is of another format, or of another switch.
+    pub fn check(&self, switch: &str) -> Result<(), String> {
+        if self.format != FORMAT {
+            return Err(format!("its format is {}, and {FORMAT} is what this program reads", self.format));
+        }
+        if self.switch != switch {
+            return Err(format!("it is of switch {:?}", self.switch));
+        }
+        Ok(())
+    }
 }
 
 /// A flow that cannot leave a switch.
@@ -40,7 +78,7 @@ pub struct Staying {
 
 impl ResourceManager {
     /// Flows leave a switch; with `force` those that cannot are revoked with this reason, and admitted another way if there is one once they are gone.
-    /// It is told again with each call how far that is. A manager that starts again does not know of it.
+    /// It is told again with each call how far that is. It is stored.
     ///
     /// # Errors
     /// The network has no such switch.
@@ -52,17 +90,24 @@ impl ResourceManager {
         reason: &str,
     ) -> Result<Drained, String> {
         let index = self.switch_called(switch)?;
-        self.fabric.set_drained(index, true);
+        let is_new = self.fabric.set_drained(index, Some(reason.into()));
         self.fabric.rebuild_topology();
+        if is_new {
+            let change = StoreChange::Drain(StoredDrain::new(switch.into(), reason.into()));
+            self.store_drain(now, change);
+        }
         let staying = self.leave_switch(now, index);
-        let mut told = Drained { switch: switch.into(), leaving: Vec::new(), staying: Vec::new() };
+        let mut told =
+            Drained { switch: switch.into(), leaving: Vec::new(), staying: Vec::new(), stored: false };
         for (number, why) in staying {
             if force {
                 let reason = format!("switch {switch} is drained: {reason}");
                 self.revoke(now, number, &reason);
             } else {
                 let flow = self.flow_of_grant(number);
-                told.staying.push(Staying { flow, why });
+                if told.staying.iter().all(|staying| staying.flow != flow) {
+                    told.staying.push(Staying { flow, why });
+                }
             }
         }
         let stay: BTreeSet<&String> = told.staying.iter().map(|staying| &staying.flow).collect();
@@ -71,6 +116,7 @@ impl ResourceManager {
         told.leaving = leaving;
         self.operations.wake(now.saturating_add(AGAIN), Timer::Drain(index));
         self.work(now);
+        told.stored = self.is_drain_stored(switch);
         Ok(told)
     }
 
@@ -80,13 +126,55 @@ impl ResourceManager {
     /// The network has no such switch, or it is not drained.
     pub fn undrain(&mut self, now: Duration, switch: &str) -> Result<(), String> {
         let index = self.switch_called(switch)?;
-        if !self.fabric.set_drained(index, false) {
+        if !self.fabric.set_drained(index, None) {
             return Err(format!("switch {switch} is not drained"));
         }
         self.fabric.rebuild_topology();
+        self.store_drain(now, StoreChange::Undrain(switch.into()));
         self.requests.look_again();
         self.work(now);
         Ok(())
+    }
+
+    /// Whether the store has what was said last of a switch: that it is drained, or not any more.
+    pub fn is_drain_stored(&self, switch: &str) -> bool {
+        !self.operations.is_unstored(switch)
+    }
+
+    /// What an earlier manager has stored: these switches are drained from now on. Once, with [`Self::restore`], before anything else. Those that the network does
+    /// not have any more are given back, and forgotten.
+    pub fn restore_drains(&mut self, now: Duration, drains: Vec<StoredDrain>) -> Vec<StoredDrain> {
+        let mut unknown = Vec::new();
+        for drain in drains {
+            let Ok(index) = self.switch_called(&drain.switch) else {
+                self.store_drain(now, StoreChange::Undrain(drain.switch.clone()));
+                unknown.push(drain);
+                continue;
+            };
+            self.fabric.set_drained(index, Some(drain.reason));
+            self.operations.wake(now.saturating_add(AGAIN), Timer::Drain(index));
+        }
+        self.fabric.rebuild_topology();
+        unknown
+    }
+
+    fn store_drain(&mut self, now: Duration, change: StoreChange) {
+        let task = Task::Store { change, sure: true };
+        self.start(now, Kind::Store, alloc::vec![Step::of(alloc::vec![task])]);
+    }
+
+    /// A switch may have been drained, or not any more, since it was said what is to be stored of it.
+    pub(crate) fn renew_drain(&self, change: &mut StoreChange) {
+        let name = match change {
+            StoreChange::Drain(drain) => &drain.switch,
+            StoreChange::Undrain(name) => name,
+            StoreChange::Put(_) | StoreChange::PutAll(_) | StoreChange::Remove(_) => return,
+        };
+        let reason = self.switch_called(name).ok().and_then(|index| self.fabric.drained_for(index));
+        *change = match reason {
+            Some(reason) => StoreChange::Drain(StoredDrain::new(name.clone(), reason.into())),
+            None => StoreChange::Undrain(name.clone()),
+        };
     }
 
     fn switch_called(&self, name: &str) -> Result<usize, String> {
@@ -136,7 +224,7 @@ impl ResourceManager {
     }
 
     /// A flow gets another way in place of the one that it has, which it keeps until then.
-    fn leave_by_another_way(&mut self, now: Duration, number: u64) -> Result<(), String> {
+    pub(crate) fn leave_by_another_way(&mut self, now: Duration, number: u64) -> Result<(), String> {
         let wait = || String::from("it is being changed: it leaves afterwards, if it can");
         let grant = self.reservations.get(number).ok_or_else(wait)?;
         if !grant.is_held() || self.operations.is_moving(number) {
@@ -144,6 +232,9 @@ impl ResourceManager {
         }
         if grant.is_tree() {
             return Err("it serves several readers, and would be interrupted".into());
+        }
+        if grant.role != Role::Alone {
+            return Err("it has a bound with losses and so three flows, and would be interrupted".into());
         }
         let pairs = grant.pairs.clone();
         let is_settled = |asked: &Asked| {
@@ -169,7 +260,10 @@ impl ResourceManager {
         let granted =
             self.reservations.granted(self.fabric.network(), &plan, &wish, alloc::vec![number], at)?;
         let old = self.reservations.get(number).ok_or_else(wait)?;
-        if !covers(&granted, old) {
+        // On a way that is cut there is nothing to interrupt.
+        let suits =
+            if self.way_is_cut(old).is_some() { takes_over(&granted, old) } else { covers(&granted, old) };
+        if !suits {
             return Err(
                 "what holds it to its contract would have to be another one: it would be interrupted".into(),
             );

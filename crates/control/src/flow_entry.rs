@@ -1,5 +1,6 @@
 //! What a switch is told of an admitted flow: an entry that matches it, and a group of type all where its tree forks.
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use openflow::Message;
 use openflow::action::Action;
@@ -11,7 +12,8 @@ use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
 use wire::admission::Socket;
 
-use crate::fabric::{IPV4, OF_AGGREGATE, OF_FLOW, UDP, cookie};
+use crate::fabric::entries;
+use crate::fabric::{OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, UDP, cookie};
 
 /// A way out of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +34,10 @@ impl Output {
             let set = |field, value| FieldValue::new(field, value).ok().map(Action::SetField);
             actions.push(Action::SetField(FieldValue::eth_dst(address)));
             if let Some(socket) = socket {
-                actions.extend(set(OxmField::Ipv4Dst, u32::from_be_bytes(socket.address).into()));
+                actions.extend(match socket.address.ip() {
+                    IpAddr::V4(four) => set(OxmField::Ipv4Dst, four.to_bits().into()),
+                    IpAddr::V6(six) => set(OxmField::Ipv6Dst, six.to_bits()),
+                });
                 actions.extend(set(OxmField::UdpDst, socket.port.into()));
             }
         }
@@ -60,6 +65,8 @@ pub(crate) struct FlowEntry {
     pub(crate) meter: Option<u32>,
     /// The DSCP that its gate gives it, if that is in front of the switch.
     pub(crate) marked: Option<u8>,
+    /// The VLAN whose tag its frames have, in all switches; `None` if they have none.
+    pub(crate) vlan: Option<u16>,
 }
 
 impl FlowEntry {
@@ -68,33 +75,38 @@ impl FlowEntry {
         self.source.port == 0 && self.destination.port == 0
     }
 
-    /// Those of single flows come before those of aggregates, which would match them, too.
-    const fn priority(&self) -> u16 {
-        if self.is_aggregate() { OF_AGGREGATE } else { OF_FLOW }
+    /// The EtherType of its packets.
+    const fn kind(&self) -> u16 {
+        entries::kind(self.source.address)
     }
 
-    /// An aggregate has no ports, since fragments have none. What exceeds its contract comes by its gate, too, but is not marked.
-    fn fields(&self) -> Match {
-        if self.is_aggregate() {
-            let mut fields = alloc::vec![Oxm::in_port(PortNo(self.in_port)), Oxm::eth_type(IPV4)];
-            fields.extend(self.marked.map(Oxm::ip_dscp));
-            fields.extend([
-                Oxm::ip_proto(UDP),
-                Oxm::ipv4_src(self.source.address),
-                Oxm::ipv4_dst(self.destination.address),
-            ]);
-            return Match::of(&fields).unwrap_or_default();
+    /// Those of single flows come before those of aggregates, which would match them, too.
+    const fn priority(&self) -> u16 {
+        match self.vlan {
+            Some(_) => OF_FLOW_IN_VLAN,
+            None if self.is_aggregate() => OF_AGGREGATE,
+            None => OF_FLOW,
         }
-        Match::of(&[
-            Oxm::in_port(PortNo(self.in_port)),
-            Oxm::eth_type(IPV4),
+    }
+
+    /// An aggregate has no ports, since fragments have none. What exceeds its contract comes by its gate, too, but is not marked. Nor is what has
+    /// extension headers of IPv6 before UDP: switches look behind them, gates do not.
+    fn fields(&self) -> Match {
+        let port = Oxm::in_port(PortNo(self.in_port));
+        let mut fields =
+            alloc::vec![port, self.vlan.map_or(Oxm::untagged(), Oxm::vlan), Oxm::eth_type(self.kind())];
+        if self.is_aggregate() || !self.source.address.is_ipv4() {
+            fields.extend(self.marked.map(Oxm::ip_dscp));
+        }
+        fields.extend([
             Oxm::ip_proto(UDP),
-            Oxm::ipv4_src(self.source.address),
-            Oxm::ipv4_dst(self.destination.address),
-            Oxm::udp_src(self.source.port),
-            Oxm::udp_dst(self.destination.port),
-        ])
-        .unwrap_or_default()
+            entries::source(self.source.address),
+            entries::destination(self.destination.address),
+        ]);
+        if !self.is_aggregate() {
+            fields.extend([Oxm::udp_src(self.source.port), Oxm::udp_dst(self.destination.port)]);
+        }
+        Match::of(&fields).unwrap_or_default()
     }
 
     /// The flow entry, in place of any for the same packets.

@@ -1,14 +1,18 @@
 //! What flows, wishes and grants come to in a network: switches, entries, forks, hosts, and what the analysis is asked.
 use alloc::vec::Vec;
 
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::network::{Flow, Hop, Subscriber};
 use latency::units::NANOSECOND;
 
 use crate::flow_entry::{FlowEntry, Output};
+use crate::losses::Part;
 use crate::network::Network;
 use crate::requests::{Goal, Wish};
 use crate::reservations::{End, Granted, GrantedHop, dscp};
+
+/// Bytes of the tag of a frame in a VLAN (IEEE 802.1Q).
+const VLAN_TAG: u32 = 4;
 
 impl Network {
     /// The switch behind the writer's host.
@@ -62,6 +66,7 @@ impl Network {
                 outputs: outputs.collect(),
                 group: before.group,
                 meter: grant.meter.filter(|_| index == 0),
+                vlan: self.vlan_of(grant.source.address),
                 marked: grant.gate.filter(|_| index == 0).map(|(_, contract)| contract.dscp),
             };
             Some((switch, entry))
@@ -88,6 +93,8 @@ impl Network {
             destination: grant.destination,
             contract: grant.contract,
             aggregate: grant.aggregate,
+            losses: None,
+            part: grant.role.part(),
             goals: grant.ends.iter().map(goal).collect::<Option<_>>()?,
         })
     }
@@ -110,7 +117,11 @@ impl Network {
         let flow = Flow {
             largest_message: contract.largest_message,
             smallest_message: contract.smallest_message,
-            framing: Framing::Rtps { datagram: contract.datagram },
+            framing: Framing::Rtps {
+                datagram: contract.datagram,
+                ip: if wish.source.address.is_ipv4() { Ip::V4 } else { Ip::V6 },
+            },
+            tag: self.vlan_of(wish.source.address).map_or(0, |_| VLAN_TAG),
             separation: time(contract.minimum_separation).filter(|separation| *separation > 0)?,
             maximum_separation: some(contract.maximum_separation)?,
             jitter: time(contract.jitter)?,
@@ -129,9 +140,17 @@ impl Network {
             importance: contract.importance,
             bundle: None,
         };
-        Some(match &wish.aggregate {
-            Some(aggregate) => aggregate.applied(flow),
-            None => flow,
+        Some(match (&wish.aggregate, wish.part) {
+            (Some(aggregate), _) => aggregate.applied(flow),
+            (None, Part::Whole) => flow,
+            (None, Part::Samples) => {
+                let (first, _) = self.access(wish.from)?;
+                Flow { jitter: flow.jitter_with_losses(&self.links.get(first)?.port)?, ..flow }
+            }
+            (None, Part::Beside) => {
+                let framing = Framing::Udp { datagram: contract.datagram, ip: flow.framing.ip() };
+                Flow { framing, ..flow }
+            }
         })
     }
 

@@ -1,10 +1,13 @@
 //! What is stored of an admitted flow: enough to know it again after a start, and to put it back as it was.
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use wire::admission::Address;
 
 use crate::foreign::aggregate::Aggregate;
+pub use crate::losses::{StoredRole, StoredTogether};
 
 /// A stored grant. Nodes and ports are named, so that it can be told when the network is another one.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -14,14 +17,17 @@ pub struct Grant {
     /// The pairs of writer and reader that it serves, and what they asked for.
     pub pairs: Vec<StoredPair>,
     /// Where the flow comes from: address and port.
-    pub source: ([u8; 4], u16),
+    pub source: (StoredAddress, u16),
     /// Where it goes: address and port.
-    pub destination: ([u8; 4], u16),
+    pub destination: (StoredAddress, u16),
     /// The contract that it was admitted with.
     pub contract: StoredContract,
     /// What goes from host to host, if it is all of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// What it is of a flow with losses, if it is something of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<StoredRole>,
     /// Its maximum latency, in nanoseconds.
     pub maximum_latency: u64,
     /// The most time between messages that its readers accept, in nanoseconds; 0 if it does not matter.
@@ -39,8 +45,42 @@ pub struct Grant {
     pub meter: u32,
 }
 
+/// An address: four bytes of IPv4, or sixteen of IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum StoredAddress {
+    /// Of IPv4.
+    Four([u8; 4]),
+    /// Of IPv6.
+    Six([u8; 16]),
+}
+
+impl Default for StoredAddress {
+    fn default() -> Self {
+        Self::Four([0; 4])
+    }
+}
+
+impl From<Address> for StoredAddress {
+    fn from(address: Address) -> Self {
+        match address.ip() {
+            IpAddr::V4(four) => Self::Four(four.octets()),
+            IpAddr::V6(six) => Self::Six(six.octets()),
+        }
+    }
+}
+
+impl From<StoredAddress> for Address {
+    fn from(stored: StoredAddress) -> Self {
+        match stored {
+            StoredAddress::Four(four) => four.into(),
+            StoredAddress::Six(six) => Self::from_bytes(six),
+        }
+    }
+}
+
 /// A pair of a grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct StoredPair {
     /// GUID of the writer.
     pub writer: [u8; 16],
@@ -102,7 +142,7 @@ pub struct StoredEnd {
     /// Index of its last hop.
     pub hop: usize,
     /// Where readers receive: address and port.
-    pub to: ([u8; 4], u16),
+    pub to: (StoredAddress, u16),
     /// The Ethernet address of their host.
     pub address: [u8; 6],
     /// Its maximum latency, in nanoseconds.

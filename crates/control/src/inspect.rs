@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use gate::protocol::ContractState;
 
-use crate::action::{Action, SwitchContent};
+use crate::action::{Action, GatesContent, SwitchContent};
 use crate::fabric::{Inspected, Site};
 use crate::note::Note;
 use crate::operations::{Kind, Step, Timer};
@@ -35,6 +35,9 @@ impl ResourceManager {
     pub(crate) fn compare(&mut self, now: Duration, switch: usize, content: &SwitchContent) -> Option<Step> {
         self.count_entries(now, switch, content);
         self.limit_packets(switch, content);
+        self.cables_after_reading(now, switch, content);
+        let tagged = self.fabric.tagged_at_switch(now, switch, content);
+        tagged.into_iter().for_each(|note| self.note(note));
         let (step, what) = self.fabric.compare(switch, content)?;
         let site = self.fabric.site_name(Site::Switch(switch));
         self.note(Note::Different { site, what });
@@ -58,10 +61,12 @@ impl ResourceManager {
         &mut self,
         now: Duration,
         switch: usize,
-        there: &[ContractState],
+        there: &GatesContent,
     ) -> Option<Step> {
-        self.count_gates(now, switch, there);
-        let (step, what) = self.fabric.compare_gates(switch, there)?;
+        self.count_gates(now, switch, &there.contracts);
+        let tagged = self.fabric.tagged_at_gates(now, switch, &there.ports);
+        tagged.into_iter().for_each(|note| self.note(note));
+        let (step, what) = self.fabric.compare_gates(switch, &there.contracts)?;
         let site = self.fabric.site_name(Site::Gates(switch));
         self.note(Note::Different { site, what });
         Some(step)

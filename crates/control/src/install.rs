@@ -164,10 +164,13 @@ impl ResourceManager {
 
     /// The verdicts of all pairs of a grant.
     fn announcements(&self, grant: &Granted) -> Vec<Task> {
+        if grant.role.leader().is_some() {
+            return self.announcements_beside(grant);
+        }
         let asked = grant.pairs.iter().filter_map(|pair| self.requests.get(*pair));
         asked
             .map(|asked| {
-                let verdict = self.requests.admission(grant, &asked.request);
+                let verdict = self.admission(grant, &asked.request);
                 let serial = asked.verdict.serial;
                 Task::Announce(Box::new(wire::admission::Verdict { serial, ..verdict }))
             })
@@ -222,7 +225,14 @@ impl ResourceManager {
             })
         });
         let mut steps = Vec::new();
-        if old.is_some() {
+        if let Some(old) = old
+            && self.way_is_cut(old).is_some()
+        {
+            // What has come by the former gate is gone, or lost on the former way, before anything takes the new one.
+            steps.extend(gate);
+            steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(old.longest()))]));
+            steps.extend(installs);
+        } else if old.is_some() {
             installs.reverse();
             steps.extend(installs);
             steps.extend(gate);
@@ -259,6 +269,12 @@ impl ResourceManager {
             if let Some(old) = old {
                 self.reservations.give_back_flow(tuple, old);
                 self.release_waiting(old);
+            }
+            let cut = old.filter(|old| {
+                self.reservations.get(*old).is_some_and(|grant| self.way_is_cut(grant).is_some())
+            });
+            if let Some(old) = cut {
+                self.revoke_if_cut(now, old);
             }
             for pair in pairs {
                 let is_working = self.requests.is_working(pair);
@@ -300,6 +316,7 @@ impl ResourceManager {
         if let Some(lost) = self.reservations.take_lost_pair(number) {
             self.store_without(now, number, lost);
         }
+        self.moved_beside(number);
         let Some(grant) = self.reservations.get(number) else { return };
         for pair in grant.pairs.clone() {
             let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {

@@ -3,12 +3,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
+use wire::admission::Address;
 
 use openflow::oxm::OxmField;
 use openflow::packet::PacketIn;
 
 use crate::action::Action;
-use crate::fabric::{ARP, Claimed, MOVES_ANSWER, sender, source};
+use crate::fabric::{ARP, Claimed, Fabric, MOVES_ANSWER, is_neighbour, sender, source};
 use crate::operations::Timer;
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
@@ -21,7 +22,8 @@ impl ResourceManager {
         let Some((switch, port)) = switch.zip(port) else { return };
         // What else hosts send says nothing of where they are: it may come from further away.
         let is_arp = packet.data.get(12..14) == Some(&ARP.to_be_bytes());
-        let Some(address) = sender(&packet.data).filter(|_| is_arp) else { return };
+        let tells = is_arp || is_neighbour(&packet.data);
+        let Some(address) = sender(&packet.data).filter(|_| tells) else { return };
         let Some(host) = self.fabric.host_at(switch, port) else { return };
         let ethernet = source(&packet.data).filter(|source| source[0] & 1 == 0);
         match self.fabric.claim(now, host, address, ethernet) {
@@ -33,6 +35,7 @@ impl ResourceManager {
             }
             Claimed::Stays(before) => {
                 let name = |host: usize| self.fabric.network().node_name(host).into();
+                let claimed = address;
                 let (before, address): (String, _) = (name(before), dotted(address));
                 let subject = format!("the address {address}");
                 let what = format!(
@@ -40,7 +43,10 @@ impl ResourceManager {
                     self.fabric.network().node_name(host)
                 );
                 let notes = self.cabling.note_odd(now, subject, what);
-                notes.into_iter().for_each(|note| self.note(note));
+                // A claim that was dropped at its port is told there, and that the address stays: in the report is both.
+                if !(Fabric::has_refused(packet) && self.fabric.is_fixed(claimed)) {
+                    notes.into_iter().for_each(|note| self.note(note));
+                }
             }
         }
     }
@@ -52,7 +58,7 @@ impl ResourceManager {
         }
     }
 
-    fn has_moved(&mut self, now: Duration, address: [u8; 4], before: usize, host: usize) {
+    fn has_moved(&mut self, now: Duration, address: Address, before: usize, host: usize) {
         let network = self.fabric.network();
         let reason = format!(
             "{} has moved from the port of {} to that of {}",

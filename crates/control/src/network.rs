@@ -1,7 +1,9 @@
 //! The network as the operator has described it: hosts, switches, links, and what each port is in the analysis.
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use wire::admission::{Address, Request};
 
 use latency::network::Port;
 use latency::split::Split;
@@ -9,15 +11,57 @@ use latency::switch::{Guard, SwitchModel};
 
 use crate::fabric::Site;
 
+/// The largest id of a VLAN (IEEE 802.1Q, 9.6).
+const MOST_VLAN: u16 = 4_094;
+
 /// A host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Its IPv4 addresses. If there are none, they are learned from what its port says; else nothing is learned.
-    pub addresses: Vec<[u8; 4]>,
+    /// Its addresses of IPv4 and IPv6. If there are none, they are learned from what its port says; else nothing is learned.
+    pub addresses: Vec<Address>,
     /// Its MAC address, if that is known. If it is not, it is learned from what its port says.
     pub mac: Option<openflow::words::MacAddress>,
+    /// The VLANs of which it sends and receives tagged frames; its MAC address is known if there are any.
+    pub vlans: Vec<HostVlan>,
+}
+
+/// A VLAN of a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostVlan {
+    /// Its id, 1 to 4,094.
+    pub id: u16,
+    /// The addresses of the host in it: one at least.
+    pub addresses: Vec<Address>,
+}
+
+impl Host {
+    /// All addresses that the network file gives it, those in VLANs last, each with its VLAN.
+    pub fn all_addresses(&self) -> impl Iterator<Item = (Address, Option<u16>)> {
+        let plain = self.addresses.iter().map(|address| (*address, None));
+        let in_vlans =
+            self.vlans.iter().flat_map(|vlan| vlan.addresses.iter().map(|address| (*address, Some(vlan.id))));
+        plain.chain(in_vlans)
+    }
+
+    /// Whether the network file gives it an address, in a VLAN or not.
+    pub(crate) fn has(&self, address: Address) -> bool {
+        self.all_addresses().any(|(own, _)| own == address)
+    }
+
+    fn vlans_are_right(&self) -> bool {
+        let is_right = |(index, vlan): (usize, &HostVlan)| {
+            let is_first = self.vlans.iter().position(|other| other.id == vlan.id) == Some(index);
+            is_first && (1..=MOST_VLAN).contains(&vlan.id) && !vlan.addresses.is_empty()
+        };
+        (self.vlans.is_empty() || self.mac.is_some()) && self.vlans.iter().enumerate().all(is_right)
+    }
+
+    /// Whether it is in a VLAN.
+    pub(crate) fn is_in(&self, vlan: u16) -> bool {
+        self.vlans.iter().any(|own| own.id == vlan)
+    }
 }
 
 /// A switch.
@@ -55,6 +99,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// How the time that a limit leaves is shared out among hops.
     pub split: Split,
+    /// Directions of links that take no flows besides those that are granted.
+    pub full: BTreeSet<usize>,
 }
 
 /// Why a network cannot be managed.
@@ -66,7 +112,9 @@ pub enum NetworkError {
     /// Two switches have this number.
     Datapath(u64),
     /// Two hosts have this address.
-    Address([u8; 4]),
+    Address(Address),
+    /// This host is in a VLAN that there is not, or twice in one, without an address there, or without a MAC address.
+    Vlan(String),
     /// The link with this index names a node that does not exist, or its neighbour is not its other direction.
     Link(usize),
     /// The switch has no number for the port of this link, one that is reserved, or the same one twice.
@@ -86,8 +134,14 @@ impl fmt::Display for NetworkError {
             Self::Datapath(number) => {
                 write!(f, "two switches have the datapath id {number:#x}: give each its own")
             }
-            Self::Address([a, b, c, d]) => {
-                write!(f, "two hosts have the address {a}.{b}.{c}.{d}: give each its own")
+            Self::Address(address) => {
+                write!(f, "two hosts have the address {address}: give each its own")
+            }
+            Self::Vlan(name) => {
+                write!(
+                    f,
+                    "host \"{name}\" needs a MAC address, and for each of its VLANs an id from 1 to 4094 and an address"
+                )
             }
             Self::Link(link) => {
                 write!(f, "link {link} does not join two nodes, or the next one is not its other direction")
@@ -126,6 +180,41 @@ impl Network {
     /// The links that leave a node.
     pub fn leaving(&self, node: usize) -> impl Iterator<Item = (usize, &Link)> {
         self.links.iter().enumerate().filter(move |(_, link)| link.from == node)
+    }
+
+    /// The ids of all VLANs that hosts are in.
+    pub(crate) fn vlans(&self) -> BTreeSet<u16> {
+        self.hosts.iter().flat_map(|host| &host.vlans).map(|vlan| vlan.id).collect()
+    }
+
+    /// The VLAN in which a host has an address; `None` if frames from and to it have no tag.
+    pub fn vlan_of(&self, address: Address) -> Option<u16> {
+        let mut all = self.hosts.iter().flat_map(Host::all_addresses);
+        all.find(|(own, _)| *own == address).and_then(|(_, vlan)| vlan)
+    }
+
+    /// Whether a flow may go between the addresses of a request as far as VLANs go.
+    ///
+    /// # Errors
+    /// Why it may not, for people.
+    pub(crate) fn check_vlans(&self, request: &Request, is_aggregate: bool) -> Result<(), String> {
+        let (from, to) = (request.source.address, request.destination.address);
+        let (of_writer, of_reader) = (self.vlan_of(from), self.vlan_of(to));
+        let told = |vlan: Option<u16>| vlan.map_or("no VLAN".into(), |id| alloc::format!("VLAN {id}"));
+        if of_writer != of_reader {
+            return Err(alloc::format!(
+                "the writer's address {from} is in {}, the reader's {to} in {}: a flow stays in one VLAN",
+                told(of_writer),
+                told(of_reader)
+            ));
+        }
+        if is_aggregate && of_writer.is_some() {
+            return Err(alloc::format!(
+                "{from} and {to} are in {}: what goes between two hosts together is not tagged",
+                told(of_writer)
+            ));
+        }
+        Ok(())
     }
 
     /// The name of a node.
@@ -185,11 +274,14 @@ impl Network {
         if let Some((twice, _)) = datapaths.iter().zip(datapaths.iter().skip(1)).find(|(a, b)| a == b) {
             return Err(NetworkError::Datapath(*twice));
         }
-        let mut addresses: Vec<[u8; 4]> =
-            self.hosts.iter().flat_map(|host| host.addresses.iter().copied()).collect();
+        let mut addresses: Vec<Address> =
+            self.hosts.iter().flat_map(Host::all_addresses).map(|(address, _)| address).collect();
         addresses.sort_unstable();
         if let Some((twice, _)) = addresses.iter().zip(addresses.iter().skip(1)).find(|(a, b)| a == b) {
             return Err(NetworkError::Address(*twice));
+        }
+        if let Some(wrong) = self.hosts.iter().find(|host| !host.vlans_are_right()) {
+            return Err(NetworkError::Vlan(wrong.name.clone()));
         }
         self.check_links()?;
         for switch in &self.switches {

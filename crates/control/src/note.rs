@@ -2,6 +2,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
+use wire::admission::Address;
 
 use wire::Guid;
 use wire::admission::{Request, Socket, State};
@@ -94,6 +95,15 @@ pub enum Note {
         /// The host that it belongs to.
         owner: String,
     },
+    /// Frames with a VLAN tag have come by a port that may have none. They are dropped.
+    Tagged {
+        /// The port.
+        place: String,
+        /// Who is at it.
+        from: String,
+        /// How many since it was told last.
+        frames: u64,
+    },
     /// A cable is not where the network file has it, or what a port hears cannot be.
     Cabling {
         /// The ports it is about.
@@ -157,7 +167,11 @@ impl fmt::Display for Note {
             ),
             Self::FalseClaim { place, from, claim, owner } => write!(
                 f,
-                "{place}: frames of {from} claim {claim}, which is that of {owner}: they are dropped"
+                "{place}: frames of {from} claim {claim}, which is that of {owner}: they are dropped, and the address stays with {owner}"
+            ),
+            Self::Tagged { place, from, frames } => write!(
+                f,
+                "{place}: {frames} frames of {from} with a VLAN tag are dropped: it may send none; take the tag off at its interface"
             ),
             Self::Cabling { what, .. } => f.write_str(what),
             Self::CablingRight(subject) => write!(f, "{subject}: what was wrong with the cabling is over"),
@@ -202,12 +216,13 @@ impl ResourceManager {
 
     /// The ends of one of the pairs that a grant serves.
     pub(crate) fn ends_of_grant(&self, number: u64) -> Option<Box<Ends>> {
-        let asked = self.requests.first_of(&self.reservations.get(number)?.pairs)?;
+        let asked =
+            self.requests.first_of(&self.reservations.get(self.reservations.leader_of(number))?.pairs)?;
         Some(self.ends(&asked.request))
     }
 
     /// The name of the host that has an address, or the address.
-    pub fn host_name(&self, address: [u8; 4]) -> String {
+    pub fn host_name(&self, address: Address) -> String {
         self.fabric.host_name(address)
     }
 }

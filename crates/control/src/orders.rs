@@ -106,7 +106,7 @@ mod tests {
     use gate::{Key, Kind};
 
     fn key(port: u32, source_port: u16) -> GateKey {
-        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        let [source, destination] = [1, 2].map(|host| Ipv4Addr::new(10, 0, 0, host).into());
         GateKey { port, flow: Key { source, source_port, destination, destination_port: 7411 } }
     }
 

@@ -89,7 +89,12 @@ pub fn proof(network: &Network, participant: GuidPrefix) -> [u8; 16] {
     for host in &network.hosts {
         name(&host.name, &mut bytes);
         bytes.extend(number(host.addresses.len()));
-        bytes.extend(host.addresses.iter().flatten());
+        bytes.extend(host.addresses.iter().flat_map(|address| address.bytes()));
+        for vlan in &host.vlans {
+            bytes.extend(vlan.id.to_le_bytes());
+            bytes.extend(number(vlan.addresses.len()));
+            bytes.extend(vlan.addresses.iter().flat_map(|address| address.bytes()));
+        }
     }
     bytes.extend(number(network.switches.len()));
     for switch in &network.switches {
@@ -107,6 +112,8 @@ pub fn proof(network: &Network, participant: GuidPrefix) -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeSet;
+
     use super::*;
     use crate::network::Host;
     use alloc::vec;
@@ -158,8 +165,19 @@ mod tests {
 
     #[test]
     fn a_proof_is_of_one_network_and_one_participant() {
-        let host = |name: &str| Host { name: name.into(), addresses: vec![[10, 0, 0, 1]], mac: None };
-        let network = |hosts| Network { hosts, switches: vec![], links: vec![], split: Split::Load };
+        let host = |name: &str| Host {
+            name: name.into(),
+            addresses: vec![[10, 0, 0, 1].into()],
+            mac: None,
+            vlans: Vec::new(),
+        };
+        let network = |hosts| Network {
+            hosts,
+            switches: vec![],
+            links: vec![],
+            split: Split::Load,
+            full: BTreeSet::new(),
+        };
         let one = network(vec![host("ab"), host("c")]);
         let shifted = network(vec![host("a"), host("bc")]);
         assert_eq!(proof(&one, A), proof(&one.clone(), A));

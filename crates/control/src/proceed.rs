@@ -3,10 +3,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use gate::protocol::ContractState;
 use wire::admission::State;
 
-use crate::action::{Action, Done, GateChange, StoreChange, SwitchContent, Token};
+use crate::action::{Action, Done, GateChange, GatesContent, StoreChange, SwitchContent, Token};
 use crate::fabric::Site;
 use crate::operations::{Answer, Expired, Found, Kind, Next, Purpose, Step, Task};
 use crate::resource_manager::ResourceManager;
@@ -42,8 +41,8 @@ impl ResourceManager {
             (Site::Switch(switch), Found::Content(content)) => {
                 self.compare(now, switch, content).into_iter().collect()
             }
-            (Site::Gates(switch), Found::Contracts(contracts)) => {
-                self.compare_gates(now, switch, contracts).into_iter().collect()
+            (Site::Gates(switch), Found::Gates(content)) => {
+                self.compare_gates(now, switch, content).into_iter().collect()
             }
             _ => Vec::new(),
         }
@@ -54,6 +53,9 @@ impl ResourceManager {
             Task::Store { change: StoreChange::Put(grant), .. } => self.renew_pairs(grant),
             Task::Store { change: StoreChange::PutAll(grants), .. } => {
                 grants.iter_mut().for_each(|grant| self.renew_pairs(grant));
+            }
+            Task::Store { change: change @ (StoreChange::Drain(_) | StoreChange::Undrain(_)), .. } => {
+                self.renew_drain(change);
             }
             _ => {}
         }
@@ -151,13 +153,8 @@ impl ResourceManager {
         self.read(now, token, read.map(Found::Content));
     }
 
-    pub(crate) fn gates_read(
-        &mut self,
-        now: Duration,
-        token: Token,
-        read: Result<Vec<ContractState>, String>,
-    ) {
-        self.read(now, token, read.map(Found::Contracts));
+    pub(crate) fn gates_read(&mut self, now: Duration, token: Token, read: Result<GatesContent, String>) {
+        self.read(now, token, read.map(Found::Gates));
     }
 
     fn read(&mut self, now: Duration, token: Token, read: Result<Found, String>) {

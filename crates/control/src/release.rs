@@ -43,11 +43,7 @@ impl ResourceManager {
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
             Kind::Farewell { number, pairs } => {
-                for pair in pairs {
-                    if !self.requests.contains(pair) {
-                        self.operations.act(Action::Dispose(pair));
-                    }
-                }
+                pairs.into_iter().for_each(|pair| self.say_last(pair));
                 self.operations.add_chore(Chore::Release(number));
             }
             Kind::Release { number } => {
@@ -129,9 +125,7 @@ impl ResourceManager {
                 if let Some(verdict) = verdict {
                     self.operations.act(Action::Publish { token: None, verdict: Box::new(verdict) });
                 }
-                if !self.requests.contains(pair) {
-                    self.operations.act(Action::Dispose(pair));
-                }
+                self.say_last(pair);
                 self.store_without(now, number, pair);
             }
         }
@@ -150,6 +144,11 @@ impl ResourceManager {
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
     fn revocation(&self, number: u64, pair: Pair, reason: &str) -> Option<Verdict> {
         let grant = self.reservations.get(number).filter(|_| !self.requests.contains(pair))?;
+        if let Some(verdict) = self.requests.turned_away(pair) {
+            let was_admitted = grant.serials.contains_key(&pair);
+            let state = if was_admitted { State::Revoked } else { State::Refused };
+            return Some(Verdict { state, ..verdict.clone() });
+        }
         Some(Verdict {
             writer: pair.0.to_bytes(),
             reader: pair.1.to_bytes(),
@@ -163,8 +162,29 @@ impl ResourceManager {
         })
     }
 
+    /// What a pair has had is gone, or is being taken from it: if it has no request, it was turned away, or nothing is left to say.
+    pub(crate) fn say_last(&mut self, pair: Pair) {
+        if self.requests.contains(pair) {
+            return;
+        }
+        let action = match self.requests.turned_away(pair) {
+            Some(verdict) => Action::Publish { token: None, verdict: Box::new(verdict.clone()) },
+            None => Action::Dispose(pair),
+        };
+        self.operations.act(action);
+        self.forget_turned_away();
+    }
+
+    /// Who was turned away is known as long as a flow of it is there, or it hears that it goes: what is said then must not be the last word.
+    pub(crate) fn forget_turned_away(&mut self) {
+        let (reservations, operations) = (&self.reservations, &self.operations);
+        let is_there = |pair| !reservations.serving(pair).is_empty() || operations.says_farewell_to(pair);
+        self.requests.keep_turned_away(is_there);
+    }
+
     /// A grant cannot stay; its requests are looked at again.
     pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
+        let number = self.reservations.leader_of(number);
         let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
             GrantPhase::Leaving { .. } => return,
@@ -205,6 +225,10 @@ impl ResourceManager {
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
         let Some(grant) = self.reservations.get(number) else { return true };
         if !grant.will_be_gone() {
+            return true;
+        }
+        if grant.role.together().is_some() {
+            self.release_together(now, number);
             return true;
         }
         if self.reservations.is_being_changed(number) {
@@ -265,6 +289,7 @@ impl ResourceManager {
         for covered in self.reservations.uncover(self.fabric.network(), number) {
             self.revoke(now, covered, "its place is not there any more");
         }
+        self.forget_turned_away();
         self.want_rates();
         self.requests.look_again();
     }

@@ -105,10 +105,40 @@ pub struct PairReport {
     pub reader_at: String,
     /// Readers that the flow serves; 0 unless admitted.
     pub readers: usize,
+    /// What is lost at most with which the promise holds, if it allows for losses.
+    pub losses: Option<LossesReport>,
     /// Its way to this reader, if it is admitted.
     pub hops: Vec<HopReport>,
     /// What its reader has seen, if it has said so.
     pub measured: Option<MeasuredReport>,
+}
+
+/// A promise that allows for losses. Times in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LossesReport {
+    /// So many frames of samples, repairs and questions ...
+    pub frames: u8,
+    /// ... may be lost in any time of this length.
+    pub within: u64,
+    /// What is promised to a sample of which nothing is lost.
+    pub without: u64,
+    /// A writer asks for an acknowledgement so long after a sample.
+    pub heartbeat: u64,
+    /// A reader asks for a sample so long after it was announced.
+    pub patience: u64,
+    /// A reader asks again so long after it has asked.
+    pub again: u64,
+    /// Repairs are so far apart, and questions.
+    pub spacing: u64,
+}
+
+impl LossesReport {
+    /// What both sides keep; `None` if the promise allows for no losses.
+    pub(crate) fn of(kept: wire::admission::Repairs) -> Option<Self> {
+        let wire::admission::Repairs { frames, within, without, heartbeat, patience, again, spacing, .. } =
+            kept;
+        (frames > 0).then_some(Self { frames, within, without, heartbeat, patience, again, spacing })
+    }
 }
 
 /// A hop of an admitted flow.
@@ -139,7 +169,10 @@ pub struct LinkReport {
     pub flows: usize,
     /// False if the switch has said that the port at one of its ends is down, or it is plugged elsewhere.
     pub up: bool,
-    /// What LLDP says of it: `as planned`, `elsewhere`, or `unknown` as long as nothing was heard. Of a host's link nothing is known.
+    /// Whether the network file declares it full: it takes no flows besides those that it has.
+    pub full: bool,
+    /// What LLDP says of it: `as planned`, `elsewhere`, `silent` if frames are lost on it although its ports are up, `undecided` if nothing was heard in one of its
+    /// directions for 30 rounds that were looked at, or `unknown` as long as nothing was heard. Of a host's link nothing is known.
     pub cable: &'static str,
 }
 

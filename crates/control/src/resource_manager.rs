@@ -4,7 +4,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use gate::protocol::ContractState;
 use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::program::Solver;
@@ -12,7 +11,7 @@ use latency::reserve::Edge;
 use wire::admission::{Measured, Request};
 use wire::{Guid, GuidPrefix};
 
-use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
+use crate::action::{Action, Done, Facts, GatesContent, Pair, SwitchContent, Token};
 use crate::cabling::Cabling;
 use crate::config::Config;
 use crate::fabric::{Fabric, Reserved};
@@ -72,6 +71,7 @@ impl ResourceManager {
             ledger.limit_guards(switch, &ports, guards);
         }
         ledger.keep_meters();
+        ledger.declare_full(network.full.iter().copied());
         Ok(Self {
             requests: Requests::new(epoch, config.lease),
             config,
@@ -113,6 +113,7 @@ impl ResourceManager {
                 Timer::Moved => self.moves_are_due(now),
                 Timer::Drain(switch) => self.drain_on(now, switch),
                 Timer::Cabling => self.tell_cables(now),
+                Timer::Cables => _ = self.use_cables(now),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }
@@ -138,7 +139,9 @@ impl ResourceManager {
         let is = |guid: &Guid| guid.prefix == participant;
         let served = self.reservations.all().flat_map(|grant| &grant.pairs);
         let served = served.filter(|(writer, reader)| is(writer) || is(reader)).copied();
-        let gone: BTreeSet<Pair> = self.requests.of_participant(participant).chain(served).collect();
+        let turned_away = self.requests.turned_away_of(participant);
+        let known = self.requests.of_participant(participant).chain(turned_away);
+        let gone: BTreeSet<Pair> = known.chain(served).collect();
         for pair in gone {
             self.withdraw(now, pair);
         }
@@ -172,7 +175,7 @@ impl ResourceManager {
     }
 
     /// The answer to [`Action::ReadGates`].
-    pub fn has_read_gates(&mut self, now: Duration, token: Token, read: Result<Vec<ContractState>, String>) {
+    pub fn has_read_gates(&mut self, now: Duration, token: Token, read: Result<GatesContent, String>) {
         self.gates_read(now, token, read);
         self.work(now);
     }
@@ -205,6 +208,7 @@ impl ResourceManager {
                 Work::Chore(Chore::Prune(number)) => self.begin_prune(now, number),
                 Work::Chore(Chore::Tree) => self.begin_tree(now),
                 Work::Chore(Chore::Rates) => self.begin_rates(now),
+                Work::Chore(Chore::Reroute(number)) => self.begin_reroute(now, number),
                 Work::Unite(pair) => {
                     self.unite(now, pair);
                     true

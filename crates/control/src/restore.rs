@@ -10,7 +10,8 @@ use wire::admission::{Contract, Socket};
 use crate::action::{Pair, StoreChange};
 use crate::change_network::{hops, ports};
 use crate::fabric::Site;
-use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
+use crate::grant::{Grant, StoredAddress, StoredContract, StoredEnd, StoredHop, StoredPair};
+use crate::losses::Role;
 use crate::operations::Timer;
 use crate::requests::{Goal, Wish};
 use crate::reservations::{End, GrantPhase, Granted, GrantedHop};
@@ -24,7 +25,7 @@ impl ResourceManager {
         let separation = separations.filter(|separation| *separation > 0).min().unwrap_or(0);
         let end = |end: &End| StoredEnd {
             hop: end.hop,
-            to: (end.to.address, end.to.port),
+            to: (end.to.address.into(), end.to.port),
             address: end.address.unwrap_or_default(),
             maximum_latency: end.maximum_latency,
             maximum_separation: end.maximum_separation,
@@ -57,8 +58,8 @@ impl ResourceManager {
         Grant {
             number: grant.number,
             pairs: pairs.collect(),
-            source: (grant.source.address, grant.source.port),
-            destination: (grant.destination.address, grant.destination.port),
+            source: (grant.source.address.into(), grant.source.port),
+            destination: (grant.destination.address.into(), grant.destination.port),
             contract: StoredContract {
                 largest_message: contract.largest_message,
                 smallest_message: contract.smallest_message,
@@ -71,6 +72,7 @@ impl ResourceManager {
                 importance: contract.importance,
             },
             aggregate: grant.aggregate,
+            role: grant.role.to_store(),
             maximum_latency: latency,
             maximum_separation: separation,
             hops: hops.collect(),
@@ -107,6 +109,7 @@ impl ResourceManager {
                 self.operations.store_with_others(StoreChange::Remove(number));
             }
         }
+        self.end_incomplete(now);
         self.store_again(now);
     }
 
@@ -117,7 +120,7 @@ impl ResourceManager {
         let pairs = stored.pairs.iter();
         let pairs: Vec<Pair> =
             pairs.map(|pair| (Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader))).collect();
-        let socket = |(address, port): ([u8; 4], u16)| Socket { address, port };
+        let socket = |(address, port): (StoredAddress, u16)| Socket { address: address.into(), port };
         let from = self.fabric.network().links.get(hops.first()?.link)?.from;
         let way = StoredEnd {
             hop: hops.len().checked_sub(1)?,
@@ -127,6 +130,12 @@ impl ResourceManager {
             maximum_separation: stored.maximum_separation,
         };
         let is_tree = !stored.ends.is_empty();
+        let role = Role::of_stored(stored.role.as_ref());
+        // Those beside another flow serve no pair by themselves.
+        let pair = match role.leader() {
+            Some(_) => (Guid::UNKNOWN, Guid::UNKNOWN),
+            None => *pairs.first()?,
+        };
         let ends = if is_tree { stored.ends } else { alloc::vec![way] };
         let goal = |end: &StoredEnd| {
             let link = hops.get(end.hop)?.link;
@@ -139,7 +148,7 @@ impl ResourceManager {
             })
         };
         let wish = Wish {
-            pair: *pairs.first()?,
+            pair,
             from,
             source: socket(stored.source),
             destination: socket(stored.destination),
@@ -155,9 +164,18 @@ impl ResourceManager {
                 importance: contract.importance,
             },
             aggregate: stored.aggregate,
+            losses: None,
+            part: role.part(),
             goals: ends.iter().map(goal).collect::<Option<_>>()?,
         };
         let flow = self.fabric.network().flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;
+        let readers = wish.goals.iter().map(|goal| (goal.to.address, goal.host, goal.address));
+        if !readers
+            .chain([(wish.source.address, from, None)])
+            .all(|(address, host, ethernet)| self.fabric.remember(address, host, ethernet))
+        {
+            return None;
+        }
         if self.reservations.at(wish.source, wish.destination).is_some()
             || !self.reservations.numbers().are_groups_free(self.fabric.network(), &hops)
         {
@@ -176,7 +194,10 @@ impl ResourceManager {
             return None;
         }
         let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
-        let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
+        let mut granted = Granted { phase: GrantPhase::Restored, meter, serials, role, ..granted };
+        if let Some(promised) = granted.role.together().map(|together| together.promised) {
+            granted.ends.iter_mut().for_each(|end| end.promised = promised);
+        }
         for (index, (switch, entry)) in self.fabric.network().flow_entries(&granted).into_iter().enumerate() {
             let meter = self.reservations.meter_of(number, granted.meter).filter(|_| index == 0);
             let messages: Vec<_> = meter.into_iter().chain(entry.add()).collect();
@@ -200,7 +221,8 @@ impl ResourceManager {
             let mut sites = switches.iter().map(|(switch, _)| Site::Switch(*switch)).chain(gates);
             sites.all(|site| self.fabric.is_ready(site))
         };
-        self.reservations.hold_restored(there);
+        let there = self.all_there(there);
+        self.reservations.hold_restored(&there);
         self.requests.unpark();
     }
 

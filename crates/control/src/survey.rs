@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
+use wire::admission::Address;
 
 use lldp::Frame;
 use openflow::Message;
@@ -65,7 +66,7 @@ pub struct FoundHost {
     /// The port.
     pub at: Place,
     /// IPv4 addresses that speak there.
-    pub addresses: Vec<[u8; 4]>,
+    pub addresses: Vec<Address>,
     /// The name that it gives itself by LLDP.
     pub name: Option<String>,
     /// Bits per second of the port; 0 if the switch does not say.
@@ -95,7 +96,7 @@ struct Seen {
 
 #[derive(Default, Debug)]
 struct AtPort {
-    addresses: BTreeSet<[u8; 4]>,
+    addresses: BTreeSet<Address>,
     name: Option<String>,
 }
 
@@ -223,7 +224,7 @@ impl Survey {
         let mut odd = Vec::new();
         let links = self.links(&mut odd);
         let ends: BTreeSet<Place> = links.iter().flat_map(|link| link.ends).collect();
-        let mut owners: BTreeMap<[u8; 4], Place> = BTreeMap::new();
+        let mut owners: BTreeMap<Address, Place> = BTreeMap::new();
         let mut hosts = Vec::new();
         for (at, host) in self.hosts.iter().filter(|(at, _)| !ends.contains(at)) {
             let mut addresses = Vec::new();

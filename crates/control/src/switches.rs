@@ -3,6 +3,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
+use wire::admission::Address;
 
 use openflow::flow::FlowRemoved;
 use openflow::packet::PacketIn;
@@ -10,7 +11,7 @@ use openflow::port::{PortReason, PortStatus};
 use openflow::words::MacAddress;
 
 use crate::action::{Action, SwitchReport};
-use crate::fabric::{Heard, Phase, Site, SwitchRefusal};
+use crate::fabric::{Heard, MOST_OF_A_HOST, Phase, Site, SwitchRefusal};
 use crate::note::Note;
 use crate::operations::{Chore, Timer};
 use crate::reservations::End;
@@ -30,6 +31,9 @@ impl ResourceManager {
         self.see_ports(now, switch, &report.ports);
         self.fabric.forget_addresses(switch);
         let groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
+        // Those of VLANs are always there.
+        let of_vlans = u32::try_from(self.fabric.network().vlans().len()).unwrap_or(u32::MAX);
+        let groups = groups.saturating_sub(of_vlans);
         self.reservations.set_room_for_groups(switch, groups);
         self.links_changed(now);
         self.prepare(now, Site::Switch(switch));
@@ -134,12 +138,15 @@ impl ResourceManager {
         }
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
         self.hear_of_move(now, datapath, packet);
-        let Heard { news, learned: messages, renewed, note } = heard;
+        let Heard { news, learned: messages, renewed, note, crowded } = heard;
         if let Some((address, mac)) = renewed {
             self.has_new_mac(now, address, mac);
         }
         if let Some(note) = note {
             self.note(note);
+        }
+        if let Some(link) = crowded {
+            self.has_a_crowd(now, link);
         }
         (0..news).for_each(|_| self.requests.look_again());
         if !messages.is_empty() {
@@ -148,8 +155,22 @@ impl ResourceManager {
         self.work(now);
     }
 
+    /// A host speaks from more Ethernet addresses than are learned of one.
+    fn has_a_crowd(&mut self, now: Duration, link: usize) {
+        let network = self.fabric.network();
+        let host = network.links.get(link).map_or(usize::MAX, |link| link.to);
+        let (port, host) = (network.port_name(link), network.node_name(host));
+        let subject = format!("Ethernet addresses of {host}");
+        let what = format!(
+            "{port}: frames of {host} come from more than {MOST_OF_A_HOST} Ethernet addresses: no more of them are learned, and what is sent to the \
+             others goes everywhere"
+        );
+        let notes = self.cabling.note_odd(now, subject, what);
+        notes.into_iter().for_each(|note| self.note(note));
+    }
+
     /// A host has another MAC address than before: what is written into frames for it is wrong.
-    fn has_new_mac(&mut self, now: Duration, address: [u8; 4], mac: MacAddress) {
+    fn has_new_mac(&mut self, now: Duration, address: Address, mac: MacAddress) {
         let is_wrong =
             |end: &End| end.to.address == address && end.address.is_some_and(|former| former != mac);
         let wrong = self.reservations.all().filter(|grant| grant.ends.iter().any(is_wrong));

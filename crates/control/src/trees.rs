@@ -8,6 +8,7 @@ use latency::ledger::Plan;
 use latency::switch::Guard;
 
 use crate::action::Pair;
+use crate::losses::Role;
 use crate::requests::{Goal, Progress, Wish};
 use crate::reservations::{End, GrantPhase, Granted, suits};
 use crate::resource_manager::ResourceManager;
@@ -128,7 +129,7 @@ impl ResourceManager {
         let mut replaces: Vec<u64> = own.into_iter().collect();
         let siblings = self.reservations.all().filter(|grant| {
             let same = (grant.writer, grant.source, grant.contract) == (pair.0, wish.source, wish.contract);
-            same && !grant.is_tree()
+            same && !grant.is_tree() && grant.role == Role::Alone
         });
         for grant in siblings {
             match grant.phase {
@@ -163,8 +164,11 @@ impl ResourceManager {
             {
                 continue;
             }
-            let Ok(theirs) = self.examine(other) else { continue };
-            let same = (theirs.source, theirs.contract) == (wish.source, wish.contract);
+            // The policy may allow each of them, and not all together.
+            let beside: BTreeSet<Pair> = at.keys().copied().collect();
+            let Ok(theirs) = self.examine_with(other, &beside) else { continue };
+            let same =
+                theirs.losses.is_none() && (theirs.source, theirs.contract) == (wish.source, wish.contract);
             let Some(goal) = theirs.goals.first().filter(|_| same) else { continue };
             if let Some(index) = all.goals.iter().position(|known| known.to == goal.to) {
                 at.insert(other, index);
@@ -178,7 +182,7 @@ impl ResourceManager {
         if all.goals.len() < 2 || at.is_empty() || all.goals.first()?.to != wish.destination {
             return None;
         }
-        all.destination = self.reservations.free_group(wish.destination.port)?;
+        all.destination = self.reservations.free_group(wish.destination)?;
         let trees = self.fabric.trees(&all, self.config.ways);
         let plan = self.reservations.plan(&self.fabric.network().flow(&all)?, &trees).ok()?;
         if self.is_behind_others(pair, &plan) {

@@ -7,6 +7,7 @@ use core::time::Duration;
 use wire::Guid;
 
 use crate::action::Pair;
+use crate::losses::Role;
 use crate::operations::Timer;
 use crate::reservations::{Granted, suits};
 use crate::resource_manager::ResourceManager;
@@ -91,5 +92,5 @@ impl ResourceManager {
 
 /// Whether it is in force, and no tree.
 fn is_single(grant: &Granted) -> bool {
-    grant.is_held() && !grant.is_tree() && grant.aggregate.is_none()
+    grant.is_held() && !grant.is_tree() && grant.aggregate.is_none() && grant.role == Role::Alone
 }

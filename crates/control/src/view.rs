@@ -9,7 +9,9 @@ use wire::Guid;
 use wire::admission::{Socket, State};
 
 use crate::network::Link;
-use crate::report::{HopReport, LinkReport, MeasuredReport, PairReport, Report, ReservedStatus};
+use crate::report::{
+    HopReport, LinkReport, LossesReport, MeasuredReport, PairReport, Report, ReservedStatus,
+};
 use crate::requests::{Asked, dotted};
 use crate::reservations::{GrantedHop, Load, dscp};
 use crate::resource_manager::ResourceManager;
@@ -70,6 +72,7 @@ impl ResourceManager {
                 load,
                 flows,
                 up: self.fabric.is_up(index),
+                full: network.full.contains(&index),
                 cable: self.cabling.cable(network, index),
             }
         };
@@ -99,7 +102,7 @@ impl ResourceManager {
         let (writer, reader) = request.pair();
         let grant = asked.grant.and_then(|number| self.reservations.get(number));
         let end = grant.and_then(|grant| Some((grant, grant.end_of(request.pair())?)));
-        let present = end.and_then(|(grant, end)| self.reservations.present(grant, end));
+        let present = end.and_then(|(grant, end)| self.present(grant, end));
         let way = end.map(|(grant, end)| grant.way_to(end)).unwrap_or_default();
         let hops = way.into_iter().map(|hop| self.hop_report(hop));
         PairReport {
@@ -126,6 +129,7 @@ impl ResourceManager {
             reader_at: place(request.destination),
             readers: grant.map_or(0, |grant| grant.pairs.len()),
             hops: hops.collect(),
+            losses: LossesReport::of(verdict.losses),
             measured: asked.measured.map(|measured| MeasuredReport {
                 samples: measured.samples,
                 late: measured.late,

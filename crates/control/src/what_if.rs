@@ -12,6 +12,7 @@ use serde::Serialize;
 use wire::Guid;
 use wire::admission::{Contract, Socket};
 
+use crate::losses::Part;
 use crate::report::HopReport;
 use crate::requests::{Goal, Wish};
 use crate::resource_manager::ResourceManager;
@@ -134,6 +135,8 @@ impl ResourceManager {
             destination: Socket::default(),
             contract: *contract,
             aggregate: None,
+            losses: None,
+            part: Part::Whole,
             goals: alloc::vec![goal],
         })
     }

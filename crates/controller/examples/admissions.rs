@@ -178,7 +178,7 @@ struct Asker {
     requests: DataWriter<Request>,
     _verdicts: DataReader<Verdict>,
     heard: mpsc::Receiver<(Instant, Verdict)>,
-    hosts: Vec<([u8; 4], [u8; 4])>,
+    hosts: Vec<(wire::admission::Address, wire::admission::Address)>,
     serial: u64,
 }
 
@@ -213,7 +213,7 @@ fn ask(lab: &Lab, switches: usize, flows: &[usize]) -> Result<(), Failure> {
     let mask = StatusMask::DATA_AVAILABLE;
     let verdicts = subscriber.create_datareader(&topic, QosKind::Specific(qos), Some(listener), mask)?;
     let hosts = (1..=HOSTS).map(|host| {
-        let address = |name: String| lab.host_address(&name).map(|address| address.octets());
+        let address = |name: String| lab.host_address(&name).map(|address| address.octets().into());
         Ok((address(format!("w{host}"))?, address(format!("r{host}"))?))
     });
     let hosts = hosts.collect::<Result<_, lab::Error>>()?;

@@ -6,7 +6,7 @@ use control::grant::Grant;
 use control::orders::GateOrder;
 use control::session::{News, Session};
 use gate::protocol::Request;
-use store::Change;
+use store::{Change, Key};
 
 use crate::connection::{Connection, ConnectionId};
 use crate::daemon::{Daemon, NO_AGENT};
@@ -95,11 +95,16 @@ impl Daemon<'_> {
 fn stored(change: StoreChange) -> Result<Vec<Change>, String> {
     let put = |grant: &Grant| {
         let bytes = serde_json::to_vec(grant).map_err(|error| error.to_string())?;
-        Ok((grant.number, Some(bytes)))
+        Ok((Key::Grant(grant.number), Some(bytes)))
     };
     match change {
         StoreChange::Put(grant) => Ok(vec![put(&grant)?]),
         StoreChange::PutAll(grants) => grants.iter().map(put).collect(),
-        StoreChange::Remove(number) => Ok(vec![(number, None)]),
+        StoreChange::Remove(number) => Ok(vec![(Key::Grant(number), None)]),
+        StoreChange::Drain(drain) => {
+            let bytes = serde_json::to_vec(&drain).map_err(|error| error.to_string())?;
+            Ok(vec![(Key::Drain(drain.switch), Some(bytes))])
+        }
+        StoreChange::Undrain(switch) => Ok(vec![(Key::Drain(switch), None)]),
     }
 }

@@ -3,12 +3,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use connections::{Arrival, From, To};
 use control::session::Session;
 use keys::rustls::pki_types::CertificateDer;
+use keys::{Identity, Role};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
-
-use crate::secure::{Arrival, From, To};
 
 /// Names a connection as long as the daemon runs.
 pub(crate) type ConnectionId = u64;
@@ -44,7 +44,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Takes a connection over. `told` hears what comes in; as it is bounded, a switch that floods waits.
     pub(crate) fn new(id: ConnectionId, arrival: Arrival, session: Session, told: Sender<Heard>) -> Self {
-        let Arrival { from, to, peer, shown } = arrival;
+        let Arrival { stream, peer, shown } = arrival;
+        let (from, to) = tokio::io::split(stream);
         let queued = Arc::new(AtomicUsize::new(0));
         let (to_write, written) = unbounded_channel();
         tokio::spawn(write_all(id, to, written, Arc::clone(&queued), told.clone()));
@@ -54,7 +55,8 @@ impl Connection {
 
     /// Whether the peer may be this switch, by the certificate that it has shown, if there are keys.
     pub(crate) fn may_be(&self, datapath: u64) -> Result<(), String> {
-        Arrival::check(self.shown.as_deref(), datapath)
+        let shown = self.shown.as_deref();
+        shown.map_or(Ok(()), |shown| Identity::check(Some(shown), Role::Switch(datapath)))
     }
 
     /// Hands over what the session wants to send, as far as there is room.

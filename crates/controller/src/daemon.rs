@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 use control::ResourceManager;
 use control::action::{Done, Facts, Token};
 use control::config::Config;
-use control::grant::Grant;
 use control::network::Network;
 use control::orders::GateOrder;
 use dds::DomainParticipant;
 use store::{Change, Standing, Store};
-use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use web::Command;
 
 use crate::cables;
@@ -24,15 +22,15 @@ use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
 use crate::journal::Journal;
+use crate::kept;
 use crate::lead;
 use crate::operator::Window;
 use crate::presence::Presence;
 use crate::reports::Reports;
-use crate::secure::accept;
 use crate::signed::Signed;
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
-use crate::{Error, ReadAgain};
+use crate::{Error, ReadAgain, accept_switches};
 
 /// Most connections that may be switches.
 pub(crate) const CONNECTIONS: usize = 1_024;
@@ -124,12 +122,7 @@ pub(crate) async fn run(
 ) -> Result<Ended, Error> {
     let (accepted, mut arrivals) = channel(1);
     let Managed { sockets, keys, .. } = &mut managed;
-    for socket in std::mem::take(sockets) {
-        let listener = TcpListener::from_std(socket);
-        let listener = listener
-            .map_err(|error| Error::System(format!("a socket for switches cannot be used: {error}")))?;
-        tokio::spawn(accept(listener, keys.clone(), accepted.clone()));
-    }
+    accept_switches(std::mem::take(sockets), keys.as_ref(), &accepted)?;
     let (told, mut heard) = channel(WAITING);
     let (told_by_agents, mut heard_of_gates) = channel(WAITING);
     let waker = Arc::new(Notify::new());
@@ -190,15 +183,7 @@ impl<'d> Daemon<'d> {
         manager.use_solver(solver::multipliers);
         info!("{}", manager.reserved_status());
         info!("{}", manager.access());
-        let mut grants = Vec::new();
-        for (number, grant) in store.grants()? {
-            match serde_json::from_slice::<Grant>(&grant) {
-                Ok(grant) => grants.push(grant),
-                Err(error) => error!("stored grant {number} cannot be read and is left out: {error}"),
-            }
-        }
-        info!("begins with {} stored grants, as epoch {epoch}", grants.len());
-        manager.restore(Duration::ZERO, grants);
+        kept::take_up(&mut manager, store, epoch)?;
         manager.watch_cables(Duration::ZERO, cables::secret()?, cables::digest);
         let agents = agents.into_iter().map(|(datapath, address)| {
             (datapath, Agent::new(datapath, address, epoch, keys.clone(), told_by_agents.clone()))
@@ -271,6 +256,9 @@ impl<'d> Daemon<'d> {
             for pair in self.elsewhere.take_lost(now) {
                 self.manager.withdraw(now, pair);
             }
+            if let Some((count, last)) = self.topics.forged() {
+                self.journal.forgeries(count, last);
+            }
             self.look_for_askers(now);
         }
     }
@@ -320,7 +308,7 @@ impl<'d> Daemon<'d> {
         let Some(signed) = &self.topics.signed else { return };
         let (gone, overdue, counters) =
             (signed.take_gone(self.participant), signed.take_overdue(now), signed.counters());
-        self.journal.disbelief(&counters);
+        self.journal.disbelief(counters.0, counters.1);
         for participant in gone {
             self.manager.participant_lost(now, participant);
         }

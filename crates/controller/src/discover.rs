@@ -3,16 +3,15 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use connections::Accepted;
 use control::session::{News, Session};
 use control::survey::{Found, Survey};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc::channel;
 use tracing::{info, warn};
 
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::daemon::CONNECTIONS;
-use crate::secure::{Accepted, accept};
-use crate::{Error, bind, cables};
+use crate::{Error, accept_switches, bind, cables};
 
 /// Messages that wait at most; who has more to say waits.
 const WAITING: usize = 64;
@@ -36,11 +35,7 @@ pub fn discover(
     let runtime = runtime.map_err(|error| Error::System(format!("no event loop: {error}")))?;
     runtime.block_on(async {
         let (accepted, mut arrivals) = channel(1);
-        for socket in sockets {
-            let listener = TcpListener::from_std(socket);
-            let unusable = |error| Error::System(format!("a socket for switches cannot be used: {error}"));
-            tokio::spawn(accept(listener.map_err(unusable)?, keys.clone(), accepted.clone()));
-        }
+        accept_switches(sockets, keys.as_ref(), &accepted)?;
         let (told, mut heard) = channel(WAITING);
         let mut looking = Looking {
             survey: Survey::new(cables::secret()?, cables::digest),

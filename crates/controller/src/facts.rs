@@ -1,10 +1,9 @@
 //! What the manager's own discovery says of those who ask.
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use control::action::{Asker, Facts};
 use dds::{DiscoveredParticipant, DomainParticipant};
-use wire::admission::Request;
+use wire::admission::{Address, Request};
 use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix, Locator};
 
@@ -35,21 +34,25 @@ impl Discovered {
             maximum_latency: announced(reader)
                 .and_then(|reader| reader.requested_assurance)
                 .map(|requested| requested.maximum_latency),
+            repairs: announced(writer)
+                .and_then(|writer| writer.offered_assurance)
+                .and_then(|offered| offered.repairs),
+            losses: announced(reader)
+                .and_then(|reader| reader.requested_assurance)
+                .and_then(|requested| requested.losses),
             aggregate: None,
             asker: Asker::Anyone,
         }
     }
 
-    fn addresses(&self, prefix: GuidPrefix) -> Vec<[u8; 4]> {
+    fn addresses(&self, prefix: GuidPrefix) -> Vec<Address> {
         let found = self.participants.iter().find(|found| found.data.prefix == prefix);
         let locators = found.map(|found| found.data.default_unicast.as_slice()).unwrap_or_default();
         locators
             .iter()
             .filter_map(Locator::socket_addr)
-            .filter_map(|address| match address.ip() {
-                IpAddr::V4(v4) if !v4.is_loopback() => Some(v4.octets()),
-                _ => None,
-            })
+            .filter(|address| !address.ip().is_loopback())
+            .map(|address| address.ip().into())
             .collect()
     }
 }

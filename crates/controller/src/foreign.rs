@@ -6,6 +6,7 @@ use control::foreign::{Described, Endpoint, Importance, Limit, Overhead, Separat
 use dds::DomainParticipant;
 use dds::qos::ReliabilityKind;
 use network::{FileLatency, FlowFile};
+use wire::admission::Address;
 use wire::discovery::EndpointData;
 use wire::{Duration, GuidPrefix, Locator};
 
@@ -42,7 +43,7 @@ pub fn described(file: &FlowFile) -> Described {
 
 /// Where a participant receives.
 struct Receives {
-    addresses: Vec<[u8; 4]>,
+    addresses: Vec<Address>,
     is_in_group: bool,
 }
 
@@ -97,12 +98,14 @@ fn is_ipv4(locator: &Locator) -> bool {
 }
 
 /// The IPv4 addresses of locators, each once, without those of the host itself.
-fn addresses(locators: &[Locator]) -> Vec<[u8; 4]> {
+fn addresses(locators: &[Locator]) -> Vec<Address> {
     let address = |locator: &Locator| match locator.socket_addr()?.ip() {
-        IpAddr::V4(address) if !address.is_loopback() && !address.is_unspecified() => Some(address.octets()),
+        IpAddr::V4(address) if !address.is_loopback() && !address.is_unspecified() => {
+            Some(Address::from(address.octets()))
+        }
         _ => None,
     };
-    let mut addresses: Vec<[u8; 4]> = locators.iter().filter_map(address).collect();
+    let mut addresses: Vec<Address> = locators.iter().filter_map(address).collect();
     addresses.sort_unstable();
     addresses.dedup();
     addresses

@@ -1,16 +1,16 @@
 //! The connection to the agent of a switch's gates: requests go out in order, answers come back in order. An agent of another version
 //! is not used.
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use connections::{From, To};
 use gate::protocol::{Answer, Request, check_version};
 use keys::{Identity, Role};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
-
-use crate::secure::{self, From, To};
 
 /// The longest wait for a connection, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -84,7 +84,7 @@ async fn serve(
     let mut told_before = None;
     let mut pause = PAUSE;
     loop {
-        let connected = timeout(PATIENCE, secure::connect(address, keys.as_ref(), Role::Gates(switch))).await;
+        let connected = timeout(PATIENCE, connect(address, keys.as_ref(), switch)).await;
         let why = match connected {
             Ok(Ok((from, to))) => match greet(from, to, epoch).await {
                 Ok((from, to)) => {
@@ -129,6 +129,15 @@ async fn serve(
             }
         }
     }
+}
+
+/// Connects to the agent of a switch's gates; with keys, the agent has to show that it is that.
+async fn connect(address: SocketAddr, keys: Option<&Identity>, switch: u64) -> io::Result<(From, To)> {
+    let role = Role::Gates(switch);
+    let secure = keys.map(|keys| keys.client_to(role)).transpose().map_err(io::Error::other)?;
+    let connected = connections::connect(address, secure).await;
+    let connected = connected.map_err(|error| connections::why(&error, role).map_or(error, io::Error::other));
+    Ok(tokio::io::split(connected?))
 }
 
 /// Asks a new agent for its version, and tells it the epoch; why it is not to be used.
@@ -213,7 +222,7 @@ mod tests {
         agent_that_says(VERSION, scripts)
     }
 
-    const VERSION: &str = "{\"answer\":\"version\",\"version\":3}\n";
+    const VERSION: &str = "{\"answer\":\"version\",\"version\":4}\n";
     const LEADS: &str = "{\"answer\":\"leads\",\"epoch\":7}\n";
 
     fn agent_that_says(version: &'static str, scripts: Vec<Vec<&'static str>>) -> SocketAddr {

@@ -21,6 +21,9 @@ const MOST_PARTICIPANTS: usize = 50;
 const MOST_SUBJECTS: usize = 1_024;
 /// The subject of what is wrong with the store.
 const STORE: &str = "store";
+/// The subject of requests that are not believed, and after how many looks, one a second, it is over.
+const DISBELIEVED: &str = "requests that are not believed";
+const QUIET: u32 = 60;
 
 /// What the log needs to know of itself.
 #[derive(Default, Debug)]
@@ -36,6 +39,8 @@ pub(crate) struct Journal {
     left_out: u32,
     waiting: usize,
     disbelieved: AskersCounters,
+    /// So often in turn there was nothing more of it.
+    quiet: u32,
 }
 
 impl Journal {
@@ -117,8 +122,29 @@ impl Journal {
         self.waiting = waiting;
     }
 
-    /// What was not believed of those who ask: each kind is said when there is more of it, once a second at most.
-    pub(crate) fn disbelief(&mut self, counters: &AskersCounters) {
+    /// So many requests were dropped since they are about readers of other participants than they came from, the last one from this participant.
+    pub(crate) fn forgeries(&mut self, count: u64, last: GuidPrefix) {
+        let line = format!(
+            "{count} requests about readers of other participants than they came from are dropped, the last one of participant {}",
+            self.named(last)
+        );
+        self.trouble("forged requests".to_owned(), line);
+    }
+
+    /// A participant as people know it, if it is known.
+    fn named(&self, participant: GuidPrefix) -> String {
+        self.participants.get(&participant).cloned().unwrap_or_else(|| participant.to_string())
+    }
+
+    /// What was not believed of those who ask, the last of it from a participant: each kind is said when there is more of it, once a second at most,
+    /// and is an alarm until a while has passed without.
+    pub(crate) fn disbelief(&mut self, counters: AskersCounters, last: Option<GuidPrefix>) {
+        self.quiet = if counters == self.disbelieved { self.quiet.saturating_add(1) } else { 0 };
+        if self.quiet >= QUIET {
+            return self.is_well(DISBELIEVED);
+        }
+        let last = last.map(|last| self.named(last)).unwrap_or_default();
+        let mut lines = Vec::new();
         for (what, before, count) in [
             ("requests without a signature", self.disbelieved.unsigned, counters.unsigned),
             (
@@ -130,10 +156,14 @@ impl Journal {
             ("certificates of participants", self.disbelieved.distrusted, counters.distrusted),
         ] {
             if count > before {
-                warn!("{} {what} are not believed, {count} in all", count - before);
+                lines.push(format!("{} {what} are not believed, {count} in all", count - before));
             }
         }
-        self.disbelieved = *counters;
+        if !lines.is_empty() {
+            let line = format!("{}; the last one of participant {last}", lines.join("; "));
+            self.trouble(DISBELIEVED.to_owned(), line);
+        }
+        self.disbelieved = counters;
     }
 
     fn count_left_out(&mut self) {
@@ -178,12 +208,7 @@ impl Journal {
 fn name(found: &DiscoveredParticipant, manager: &ResourceManager) -> String {
     let data = &found.data;
     let addresses = data.default_unicast.iter().filter_map(wire::Locator::socket_addr);
-    let mut hosts: Vec<String> = addresses
-        .map(|address| match address.ip() {
-            std::net::IpAddr::V4(address) => manager.host_name(address.octets()),
-            address => address.to_string(),
-        })
-        .collect();
+    let mut hosts: Vec<String> = addresses.map(|address| manager.host_name(address.ip().into())).collect();
     hosts.sort_unstable();
     hosts.dedup();
     let called = data.entity_name.as_deref().filter(|name| !name.is_empty());

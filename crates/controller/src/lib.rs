@@ -17,13 +17,13 @@ mod facts;
 mod foreign;
 mod gates;
 mod journal;
+mod kept;
 mod lead;
 mod operator;
 mod presence;
 mod proposal;
 mod reload;
 mod reports;
-mod secure;
 mod signed;
 mod switches;
 mod topics;
@@ -229,6 +229,23 @@ pub fn run(
             Ended::StandsBack => participant.delete_contained_entities()?,
         }
     }
+}
+
+/// Accepts connections of switches at these sockets from now on; with keys, of those that show a certificate.
+fn accept_switches(
+    sockets: Vec<TcpListener>,
+    keys: Option<&keys::Identity>,
+    accepted: &tokio::sync::mpsc::Sender<connections::Accepted>,
+) -> Result<(), Error> {
+    let tls =
+        keys.map(keys::Identity::server).transpose().map_err(|error| Error::System(error.to_string()))?;
+    for socket in sockets {
+        let listener = tokio::net::TcpListener::from_std(socket);
+        let unusable = |error| Error::System(format!("a socket for switches cannot be used: {error}"));
+        let (listener, accepted) = (listener.map_err(unusable)?, accepted.clone());
+        tokio::spawn(connections::accept(listener, tls.clone(), "switches", accepted));
+    }
+    Ok(())
 }
 
 /// The sockets that switches connect to.

@@ -146,6 +146,11 @@ fn said(note: &Note) -> Said {
             let place = Place { place: place.clone(), topic: claim.clone(), how: "claimed", frames: 1 };
             ("claimed", from.clone(), None, Some(place))
         }
+        Note::Tagged { place, from, frames } => {
+            let topic = "frames with VLAN tags".to_owned();
+            let place = Place { place: place.clone(), topic, how: "dropped", frames: *frames };
+            ("dropped", from.clone(), None, Some(place))
+        }
         Note::Cabling { .. } | Note::CablingRight(_) => ("cabling", "the network".to_owned(), None, None),
         Note::NotStored(_) => ("store", manager(), None, None),
         Note::StoreWorks => ("store", manager(), None, None),
@@ -214,18 +219,32 @@ impl Daemon<'_> {
         let now = self.now();
         let (drained, text) = match force {
             Some(force) => {
-                let drained = self.manager.drain(now, switch, force, reason)?;
+                let mut drained = self.manager.drain(now, switch, force, reason)?;
+                drained.stored = self.is_drain_stored(switch);
                 let how = if force { "drained by force" } else { "drained" };
                 let (leave, stay) = (drained.leaving.len(), drained.staying.len());
                 let text = format!(
-                    "switch {switch} is {how} by {who}: {reason}: {leave} flows leave, {stay} cannot; a manager that starts again does not know of it"
+                    "switch {switch} is {how} by {who}: {reason}: {leave} flows leave, {stay} cannot{}",
+                    if drained.stored {
+                        ""
+                    } else {
+                        "; it could not be stored yet, and a manager that starts before it is would not know of it"
+                    }
                 );
                 (drained, text)
             }
             None => {
                 self.manager.undrain(now, switch)?;
-                let drained = Drained { switch: switch.to_owned(), leaving: Vec::new(), staying: Vec::new() };
-                (drained, format!("flows may come back to switch {switch}, says {who}"))
+                let stored = self.is_drain_stored(switch);
+                let (leaving, staying) = (Vec::new(), Vec::new());
+                let drained = Drained { switch: switch.to_owned(), leaving, staying, stored };
+                let later = match stored {
+                    true => "",
+                    false => {
+                        "; that could not be stored yet, and a manager that starts before it is drains it again"
+                    }
+                };
+                (drained, format!("flows may come back to switch {switch}, says {who}{later}"))
             }
         };
         warn!("{text}");
@@ -234,6 +253,12 @@ impl Daemon<'_> {
             window.say(Said { time, who, what: "by hand", text, warning, flow: None, frames: None });
         }
         Ok(drained)
+    }
+
+    /// Does what the manager wants, and says whether the store has what was said last of a switch.
+    fn is_drain_stored(&mut self, switch: &str) -> bool {
+        self.settle();
+        self.manager.is_drain_stored(switch)
     }
 
     /// Tells operators what has happened, and shows them what there is.

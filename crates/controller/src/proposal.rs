@@ -64,9 +64,9 @@ pub fn proposal(found: &Found, model: &str) -> Result<String, String> {
                 "# Fill in if it is to have a fixed one: it was not seen to use IPv4.\n# address = \"...\"\n",
             ),
             [first, more @ ..] => {
-                let _ = writeln!(text, "address = \"{}\"", dotted(*first));
+                let _ = writeln!(text, "address = \"{}\"", first);
                 for more in more {
-                    let _ = writeln!(text, "# {} speaks there, too.", dotted(*more));
+                    let _ = writeln!(text, "# {} speaks there, too.", more);
                 }
             }
         }
@@ -121,10 +121,6 @@ fn host_name(host: &FoundHost, taken: &mut Vec<String>) -> String {
     name
 }
 
-fn dotted(address: [u8; 4]) -> std::net::Ipv4Addr {
-    address.into()
-}
-
 #[cfg(test)]
 mod tests {
     use control::survey::{FoundLink, FoundSwitch};
@@ -135,7 +131,7 @@ mod tests {
         let switch = |datapath| FoundSwitch { datapath, queues: None, meters: true };
         let host = |at, address: Option<[u8; 4]>, name: Option<&str>| FoundHost {
             at,
-            addresses: address.into_iter().collect(),
+            addresses: address.map(Into::into).into_iter().collect(),
             name: name.map(str::to_owned),
             rate: 10_000_000_000,
         };
@@ -160,7 +156,7 @@ mod tests {
         let hosts: Vec<(&str, Option<String>)> = network
             .hosts()
             .iter()
-            .map(|host| (host.name.as_str(), host.address.map(|address| address.to_string())))
+            .map(|host| (host.name.as_str(), host.addresses.first().map(ToString::to_string)))
             .collect();
         let expected =
             [("camera", Some("10.0.0.1".to_owned())), ("s1-2", None), ("h5", Some("10.0.0.3".to_owned()))];

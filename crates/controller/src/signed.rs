@@ -158,9 +158,10 @@ impl Signed {
         gone
     }
 
-    /// What was not believed.
-    pub(crate) fn counters(&self) -> AskersCounters {
-        *self.askers.borrow().counters()
+    /// What was not believed, and of whom last.
+    pub(crate) fn counters(&self) -> (AskersCounters, Option<GuidPrefix>) {
+        let askers = self.askers.borrow();
+        (*askers.counters(), askers.disbelieved())
     }
 }
 

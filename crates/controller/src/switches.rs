@@ -1,5 +1,6 @@
 //! What switches and the agents of gates say.
-use control::action::Token;
+use connections::{Accepted, Arrival};
+use control::action::{GatesContent, Token};
 use control::orders::Next;
 use control::session::{News, Session};
 use gate::protocol::Answer;
@@ -8,7 +9,6 @@ use tracing::{info, warn};
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::daemon::{CONNECTIONS, Daemon};
 use crate::gates::GateHeard;
-use crate::secure::{Accepted, Arrival};
 
 impl Daemon<'_> {
     pub(crate) fn accepted(&mut self, accepted: Accepted) {
@@ -150,7 +150,7 @@ impl Daemon<'_> {
             }
             GateHeard::Done { token, answer } if self.readings.remove(&Token(token)).is_some() => {
                 let read = match answer {
-                    Ok(Answer::List { contracts, .. }) => Ok(contracts),
+                    Ok(Answer::List { contracts, ports }) => Ok(GatesContent { contracts, ports }),
                     Ok(other) => Err(format!("they answer something else than what they have: {other:?}")),
                     Err(why) => Err(why),
                 };

@@ -111,6 +111,12 @@ impl Topics {
         Ok(is_all && measured.len() < AT_ONCE)
     }
 
+    /// How many requests were dropped since they are about readers of other participants than they came from, and who sent the last one.
+    pub(crate) fn forged(&self) -> Option<(u64, GuidPrefix)> {
+        let dropped = self.requests.dropped(DropReason::Unauthorized);
+        dropped.last.map(|(writer, _, _)| (dropped.count, writer.prefix))
+    }
+
     /// The participant whose request was dropped last since it had too many, if there was one.
     pub(crate) fn dropped(&self) -> Option<GuidPrefix> {
         let last = self.requests.dropped(DropReason::Instances).last;

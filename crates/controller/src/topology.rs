@@ -1,13 +1,21 @@
 //! The plan's network as the manager takes it.
-use control::network::{Host, Link, Network, Switch};
+use control::network::{Host, HostVlan, Link, Network, Switch};
 use network::Network as Planned;
+
+fn vlan(planned: &network::HostVlan) -> HostVlan {
+    HostVlan {
+        id: planned.id,
+        addresses: planned.addresses.iter().map(|address| (*address).into()).collect(),
+    }
+}
 
 /// The network of a file.
 pub fn network(planned: &Planned) -> Network {
     let hosts = planned.hosts().iter().map(|host| Host {
         name: host.name.clone(),
-        addresses: host.address.iter().map(|address| address.octets()).collect(),
+        addresses: host.addresses.iter().map(|address| (*address).into()).collect(),
         mac: host.mac,
+        vlans: host.vlans.iter().map(vlan).collect(),
     });
     let switches = planned.switches().iter().map(|switch| Switch {
         name: switch.name.clone(),
@@ -24,5 +32,6 @@ pub fn network(planned: &Planned) -> Network {
             links.push(Link { from: from.node, to: to.node, number, port });
         }
     }
-    Network { hosts: hosts.collect(), switches: switches.collect(), links, split: planned.split() }
+    let (hosts, switches) = (hosts.collect(), switches.collect());
+    Network { hosts, switches, links, split: planned.split(), full: planned.full().clone() }
 }

@@ -3,6 +3,7 @@ use std::any::type_name;
 use std::fmt::{Debug, Formatter, Result};
 
 use crate::condition::{GuardCondition, Query, QueryCondition, ReadCondition, StatusCondition, WaitSet};
+use crate::content_filter::ContentFilteredTopic;
 use crate::factory::DomainParticipantFactory;
 use crate::participant::DomainParticipant;
 use crate::publication::{DataWriter, Publisher, RawDataWriter, WriterBuilder};
@@ -29,6 +30,16 @@ impl Debug for Topic {
         f.debug_struct("Topic")
             .field("name", &self.get_name())
             .field("type_name", &self.get_type_name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Debug for ContentFilteredTopic {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.debug_struct("ContentFilteredTopic")
+            .field("name", &self.get_name())
+            .field("related_topic", &self.get_related_topic().get_name())
+            .field("filter_expression", &self.get_filter_expression())
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub enum Copied {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowSocket {
     /// Address and port that datagrams come from.
-    pub address: SocketAddrV4,
+    pub address: SocketAddr,
     /// Most octets of UDP payload that leave in one piece.
     pub max_datagram: u32,
     /// Several datagrams leave by one call.
@@ -66,7 +66,8 @@ pub trait Host: Send + Sync + 'static {
         self.now().monotonic
     }
 
-    /// Opens a socket for the flow of a writer, on the first interface that is announced with an IPv4 address; `None` if that cannot be.
+    /// Opens a socket for the flow of a writer, at the first IPv4 address that is announced, or the first IPv6 address
+    /// that is not of a link alone if there is none; `None` if that cannot be.
     fn open_flow(&self) -> Option<FlowSocket> {
         None
     }

@@ -70,6 +70,7 @@ mod bytes;
 mod callback;
 mod condition;
 pub mod config;
+mod content_filter;
 mod debug;
 pub mod driver;
 mod entity;
@@ -100,6 +101,7 @@ pub use builtin::{
 pub use bytes::Bytes;
 pub use condition::{Condition, GuardCondition, QueryCondition, ReadCondition, StatusCondition, WaitSet};
 pub use config::Config;
+pub use content_filter::{ContentFilteredTopic, TopicDescription};
 pub use dcps::status::StatusMask;
 pub use dcps::writer::WriteOptions;
 pub use dcps::{

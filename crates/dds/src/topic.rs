@@ -70,7 +70,7 @@ pub(crate) struct TopicEntity {
     /// The Rust type; `None` if samples are octets.
     type_id: Option<TypeId>,
     max_serialized_size: Option<u32>,
-    announced: Announced,
+    announced: Arc<Announced>,
     machine: Mutex<dcps::Topic>,
     listening: Listening<dyn TopicListener>,
     watch: Arc<Watch>,
@@ -101,7 +101,7 @@ impl TopicEntity {
             type_name: type_name.to_owned(),
             type_id: carries.type_id,
             max_serialized_size: carries.max_serialized_size,
-            announced: Announced::new(carries.ty),
+            announced: Arc::new(Announced::new(carries.ty)),
             listening: Listening::default(),
             watch: Arc::default(),
         }))
@@ -127,7 +127,13 @@ impl TopicEntity {
             max_serialized_size: self.max_serialized_size,
             type_information: self.node.types().and_then(|types| self.announced.information(types)),
             group: None,
+            content_filter: None,
         }
+    }
+
+    /// Its type, for content filters.
+    pub(crate) const fn announced(&self) -> &Arc<Announced> {
+        &self.announced
     }
 
     /// An endpoint of this topic and another of the same name do not match.

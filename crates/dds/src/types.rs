@@ -1,11 +1,12 @@
 //! Types of topics: what is announced of them, and how discovery compares them and asks about them.
 use std::sync::{Arc, Mutex, OnceLock};
 
+use content_filter::SampleType;
 use rtps::discovery::{TypeVerdict, Types};
 use wire::cdr::Description;
 use wire::discovery::EndpointData;
 use wire::{GuidPrefix, Instant};
-use xtypes::{Described, Directory, Verdict};
+use xtypes::{Described, Directory, Library, ObjectId, Verdict};
 
 use crate::lock::lock;
 
@@ -28,11 +29,12 @@ pub(crate) enum TypeOf {
 pub(crate) struct Announced {
     ty: TypeOf,
     information: OnceLock<Option<Vec<u8>>>,
+    samples: OnceLock<Option<SampleType>>,
 }
 
 impl Announced {
     pub(crate) const fn new(ty: TypeOf) -> Self {
-        Self { ty, information: OnceLock::new() }
+        Self { ty, information: OnceLock::new(), samples: OnceLock::new() }
     }
 
     /// The serialized type information, whose type objects others may ask for from now on; `None` if nothing is known, and for a type
@@ -46,6 +48,25 @@ impl Announced {
             };
             lock(directory).add(&described);
             described.information().serialize().ok()
+        });
+        made.clone()
+    }
+
+    /// What samples look like, for content filters; `None` if that is not known. Made when it is first asked for.
+    pub(crate) fn samples(&self) -> Option<SampleType> {
+        let made = self.samples.get_or_init(|| {
+            let (schema, index) = match &self.ty {
+                TypeOf::Compiled(description) => wire::schema::of(*description)?,
+                TypeOf::Given(described) => {
+                    let objects = described.complete.iter();
+                    let objects = objects.filter_map(|(ty, object)| Some((ObjectId::of(ty)?, &**object)));
+                    let mut library = Library::default();
+                    library.add_all(objects);
+                    xtypes::recover(&library, ObjectId::of(&described.complete.last()?.0)?)?
+                }
+                TypeOf::Unknown => return None,
+            };
+            Some(SampleType::new(Arc::new(schema), index))
         });
         made.clone()
     }

@@ -283,9 +283,9 @@ impl Sender {
         socket2::SockRef::from(&socket).set_tos_v4(u32::from(*own) << 2)?;
         setsockopt(&socket, sockopt::UdpGsoSegment, &i32::try_from(FULL)?)?;
         let key = Key {
-            source: lab.host_address(&flow.publisher)?,
+            source: lab.host_address(&flow.publisher)?.into(),
             source_port,
-            destination: *to.ip(),
+            destination: (*to.ip()).into(),
             destination_port: to.port(),
         };
         let separation = separation_ps / PICOSECONDS;

@@ -1,7 +1,7 @@
 //! A host that has gone mad: it sends with the addresses, ports and class of its own admitted flow, as fast as its link carries, past the
 //! writer that would keep the contract. What stops it stands in the network.
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ pub(crate) fn flood(verdict: &Verdict, separation: Duration, time: Duration) -> 
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(IPPROTO_RAW)))?;
     socket.set_header_included_v4(true)?;
     let packet = packet(verdict);
-    let to = SocketAddr::from((Ipv4Addr::from(verdict.destination.address), 0)).into();
+    let to = SocketAddr::from((verdict.destination.address.ip(), 0)).into();
     let start = Instant::now();
     let (mut sent, mut bursts) = (0, 0);
     while start.elapsed() < time {
@@ -97,8 +97,10 @@ fn packet(verdict: &Verdict) -> Vec<u8> {
     packet.extend(length.to_be_bytes());
     // Identification, no fragments, time to live, protocol, and a sum that the kernel fills in.
     packet.extend([0, 0, 0x40, 0, 64, UDP, 0, 0]);
-    packet.extend(verdict.source.address);
-    packet.extend(verdict.destination.address);
+    // Labs of the experiment have IPv4.
+    for address in [verdict.source.address, verdict.destination.address] {
+        packet.extend(&address.bytes()[12..]);
+    }
     packet.extend(verdict.source.port.to_be_bytes());
     packet.extend(verdict.destination.port.to_be_bytes());
     packet.extend((PAYLOAD + 8).to_be_bytes());
@@ -117,8 +119,8 @@ mod tests {
     #[test]
     fn a_forged_datagram_is_one_of_the_flow() {
         let verdict = Verdict {
-            source: Socket { address: [10, 1, 0, 1], port: 0x1234 },
-            destination: Socket { address: [10, 1, 0, 4], port: 7411 },
+            source: Socket { address: [10, 1, 0, 1].into(), port: 0x1234 },
+            destination: Socket { address: [10, 1, 0, 4].into(), port: 7411 },
             dscp: 34,
             ..Verdict::default()
         };

@@ -118,27 +118,16 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         },
     ));
     (wishes.told)(&text::head(&report))?;
-    let (stopped, progress) = (wishes.stopped, wishes.progress);
-    let seconds = setting.scale.seconds(if wishes.short { SHORT } else { SECONDS });
-    let stood_still = setting.scale.stood_still();
+    let progress = wishes.progress;
     let wanted = |number: u8| wishes.phases.is_empty() || wishes.phases.contains(&number);
-    let alone: Vec<&Scene> =
-        (1..).zip(&ALONE).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
-    let managed: Vec<&Scene> =
-        (3..).zip(&MANAGED).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
+    let chosen = |first: u8, scenes: &'static [Scene]| -> Vec<&Scene> {
+        (first..).zip(scenes).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect()
+    };
+    let (alone, managed) = (chosen(1, &ALONE), chosen(3, &MANAGED));
     if !alone.is_empty() {
         let lab = up(&setting.text.replace("\nmanager = true\n", "\n"), wishes)?;
         for scene in alone {
-            let stage = Stage {
-                lab: &lab,
-                folder: &folder,
-                topics: &setting.topics,
-                seconds,
-                stood_still,
-                stopped,
-                progress,
-            };
-            let played = stage.play(scene)?;
+            let played = stage(&lab, &folder, setting, wishes).play(scene)?;
             add(&mut report, played, false, wishes.told)?;
         }
         lab.down().map_err(|error| error.to_string())?;
@@ -150,17 +139,8 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     for scene in managed {
         for attempt in 1..=ATTEMPTS {
             let lab = up(&setting.text, wishes)?;
-            let stage = Stage {
-                lab: &lab,
-                folder: &folder,
-                topics: &setting.topics,
-                seconds,
-                stood_still,
-                stopped,
-                progress,
-            };
             let manager = manager(&lab, &folder, &setting.text)?;
-            let played = stage.play(scene)?;
+            let played = stage(&lab, &folder, setting, wishes).play(scene)?;
             let repeated = add(&mut report, played, attempt < ATTEMPTS, wishes.told)?;
             manager.end();
             lab.down().map_err(|error| error.to_string())?;
@@ -170,26 +150,35 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         }
     }
     let lab = up(&setting.text, wishes)?;
-    let stage = Stage {
-        lab: &lab,
-        folder: &folder,
-        topics: &setting.topics,
-        seconds,
-        stood_still,
-        stopped,
-        progress,
-    };
     let manager = manager(&lab, &folder, &setting.text)?;
     for asked in &phases::asked(setting.scale) {
         progress(&format!("a subscriber asks for {}", asked.said));
         let Some(topic) = setting.topics.iter().find(|topic| topic.name == asked.topic) else { continue };
         let wish = Wish { latency: asked.latency, separation: asked.separation };
-        let answer = stage.wish(topic, wish, asked.promised)?;
+        let answer = stage(&lab, &folder, setting, wishes).wish(topic, wish, asked.promised)?;
         report.refusals.push(Refusal { asked: asked.said.clone(), verdict: answer.refusal });
     }
     manager.end();
     lab.down().map_err(|error| error.to_string())?;
     Ok(report)
+}
+
+/// What scenes are played on.
+fn stage<'s, 'w: 's>(
+    lab: &'s Lab,
+    folder: &'s Folder,
+    setting: &'s Setting,
+    wishes: &Wishes<'w>,
+) -> Stage<'s> {
+    Stage {
+        lab,
+        folder,
+        topics: &setting.topics,
+        seconds: setting.scale.seconds(if wishes.short { SHORT } else { SECONDS }),
+        stood_still: setting.scale.stood_still(),
+        stopped: wishes.stopped,
+        progress: wishes.progress,
+    }
 }
 
 /// The scenes without a manager, and those with it.

@@ -128,6 +128,7 @@ impl SubscriberArguments {
         self.within.map(|within| RequestedAssurance {
             maximum_latency: nanos(within),
             maximum_separation: self.apart.map(nanos),
+            losses: None,
             when_refused: WhenRefused::Fail,
         })
     }

@@ -320,7 +320,7 @@ fn greedy(
 
 fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Random) -> Vec<Release> {
     let picoseconds_per_byte = port.picoseconds_per_byte;
-    let largest = source.largest_frame().max(LARGEST_FRAME + port.tag);
+    let largest = source.largest_frame().max(LARGEST_FRAME + port.tag + source.tag);
     let filling = filling(source, largest, timing.pattern);
     let mut releases = Vec::new();
     let mut now = timing.pivot;
@@ -390,6 +390,7 @@ mod tests {
             others: vec![vec![1]],
             contract,
             policer: None,
+            tag: 0,
             babbles: false,
         };
         let message = if pattern == Pattern::Random { Message::Any } else { Message::Heaviest };

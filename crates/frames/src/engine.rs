@@ -388,6 +388,9 @@ impl<'a> Engine<'a> {
     /// The card takes frames, those of the highest level first, while it has room.
     fn feed_ring(&mut self, index: usize) {
         let room = self.network.ports()[index].imperfections.ring;
+        if room == 0 {
+            return;
+        }
         let output = &mut self.outputs[index];
         while let Some(level) = output.levels.iter_mut().rev().find(|level| !level.is_empty()) {
             let bytes = level.front().map_or(0, |place| self.frames.all[*place].bytes);
@@ -460,7 +463,7 @@ impl<'a> Engine<'a> {
         };
         if edge.parent.is_none()
             && let Some(guard) = &mut self.guards[edge.flow]
-            && !guard.passes(now, frame.bytes)
+            && !guard.passes(now, network.flows()[edge.flow].counted(frame.bytes))
         {
             self.outcome.policed[edge.flow] += 1;
             return;
@@ -479,7 +482,8 @@ impl<'a> Engine<'a> {
         let class = self.arrival_class(ready, edge.flow, usize::MAX / 2 + edge.port);
         let early = !self.attack.seed.is_multiple_of(2);
         for child in &edge.children {
-            let tag = |edge: usize| network.ports()[network.edges()[edge].port].tag;
+            let own = network.flows()[edge.flow].tag;
+            let tag = |edge: usize| network.ports()[network.edges()[edge].port].tag + own;
             let bytes = retagged(frame.bytes, tag(frame.edge), tag(*child), early);
             let place = self.frames.put(Frame { edge: *child, bytes, ..frame });
             self.push(ready, class, Kind::Arrive(place));

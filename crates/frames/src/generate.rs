@@ -14,6 +14,8 @@ use crate::wire::{Framing, Samples};
 const RATES: [u64; 3] = [80_000, 8_000, 800];
 /// The smallest and the largest Ethernet frame on the wire, with preamble and gap.
 const FRAMES: [u64; 2] = [84, 1538];
+/// IEEE 802.1Q: bytes of the tag of a frame in a VLAN.
+const VLAN_TAG: u64 = 4;
 
 /// How switches are connected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +105,12 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
     let count = random.between(2, shape.flows as u64);
     let levels = random.between(1, 4);
     let per_port = random.once_in(4);
+    // Flows in VLANs beside others, whose frames have no tag.
+    let mut members = Random::new(seed ^ 0x0810_0000);
+    let vlans = shape.varied && members.once_in(2);
+    if vlans {
+        plan.allow_vlans();
+    }
     let mut babblers = Vec::new();
     let mut flows = Vec::new();
     let mut samples = Vec::new();
@@ -128,7 +136,8 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
             babblers.push(publisher);
             flow.babbles = true;
         }
-        let tag = plan.ports[flow.tree[0].port].tag;
+        flow.tag = if vlans && members.once_in(2) { VLAN_TAG } else { 0 };
+        let tag = plan.ports[flow.tree[0].port].tag + flow.tag;
         let own = if shape.varied && varied.once_in(2) { various(shape, &mut varied) } else { own };
         set_messages(&mut flow, &own, tag, shape, &mut varied);
         samples.push(own);
@@ -184,8 +193,21 @@ pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
             let separation = frames.len() as u64 * 1_000_000_000 / random.between(50, 400);
             let contract = Contract::Gated { separation, jitter: 0, emission: 0 };
             let most = frames.len() as u64 * 1_472;
-            samples.push(Samples { framing: Framing::Udp { datagram: 1_472 }, least: most, most });
-            flows.push(Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false });
+            samples.push(Samples {
+                framing: Framing::Udp { datagram: 1_472 },
+                least: most,
+                most,
+                ipv6: false,
+            });
+            flows.push(Flow {
+                tree,
+                frames,
+                others: Vec::new(),
+                contract,
+                policer: None,
+                tag: 0,
+                babbles: false,
+            });
         }
     }
     scale(&mut flows, &plan.ports, load, &mut random);
@@ -298,6 +320,15 @@ impl Plan {
         }
     }
 
+    /// Frames of best effort may have the tag of a VLAN, too.
+    fn allow_vlans(&mut self) {
+        for port in &mut self.ports {
+            if port.best_effort >= FRAMES[1] {
+                port.best_effort += VLAN_TAG;
+            }
+        }
+    }
+
     /// The tag of a cable whose ports were added last.
     fn tag(&mut self, first: usize, random: &mut Random) {
         let tag = if self.tagged { [0, 4, 4, 8, 18, 30][random.index(6)] } else { 0 };
@@ -326,6 +357,7 @@ impl Plan {
                 others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
                 contract: Contract::Bucket { burst, bytes, period },
                 policer: None,
+                tag: 0,
                 babbles: false,
             });
         }
@@ -373,13 +405,15 @@ impl Plan {
 
 /// Samples of several sizes, in datagrams of any size, most of them by RTPS.
 fn various(shape: &Shape, random: &mut Random) -> Samples {
-    let datagram = [1_472, 1_472, 300, 18, random.between(18, 1_472)][random.index(5)];
+    let ipv6 = random.once_in(4);
+    let most = if ipv6 { 1_452 } else { 1_472 };
+    let datagram = [most, most, 300, 18, random.between(18, most)][random.index(5)];
     let framing = if random.once_in(3) {
         Framing::Udp { datagram }
     } else {
         Framing::Rtps { datagram: datagram.max(150) }
     };
-    let probe = Samples { framing, least: 0, most: 0 };
+    let probe = Samples { framing, least: 0, most: 0, ipv6 };
     // As long as a message has no more frames than the shape allows.
     let count = random.between(1, shape.frames);
     let most = 1 + random.below(count * datagram);
@@ -390,7 +424,7 @@ fn various(shape: &Shape, random: &mut Random) -> Samples {
         1 => random.between(0, most),
         _ => 0,
     };
-    Samples { framing, least, most }
+    Samples { framing, least, most, ipv6 }
 }
 
 /// The frames of the samples, and a contract for as much as before.
@@ -450,7 +484,7 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
     let most = frames.iter().copied().map(payload).sum();
     let least =
         if random.once_in(5) { payload(random.between(FRAMES[0], frames[0])).min(most) } else { most };
-    let samples = Samples { framing: Framing::Udp { datagram: 1_472 }, least, most };
+    let samples = Samples { framing: Framing::Udp { datagram: 1_472 }, least, most, ipv6: false };
     let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
         let burst = bytes * random.between(10, most) / 10;
@@ -458,7 +492,15 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
     } else {
         Contract::Gated { separation, jitter, emission }
     };
-    let flow = Flow { tree: Vec::new(), frames, others: Vec::new(), contract, policer: None, babbles: false };
+    let flow = Flow {
+        tree: Vec::new(),
+        frames,
+        others: Vec::new(),
+        contract,
+        policer: None,
+        tag: 0,
+        babbles: false,
+    };
     (flow, samples)
 }
 

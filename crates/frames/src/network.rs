@@ -135,11 +135,23 @@ pub struct Flow {
     pub contract: Contract,
     /// What guards the first switch against the source, if anything does.
     pub policer: Option<Policer>,
+    /// Bytes of a tag that all its frames have on every link, beside those of the link: that of a VLAN. They are in `frames` and `others`. If the
+    /// source babbles, its policer does not count them, as one that an interface does not show the tag.
+    pub tag: u64,
     /// True if the source ignores its contract and fills its link.
     pub babbles: bool,
 }
 
 impl Flow {
+    /// What its policer sees of a frame: without its tag if it babbles, and at least as much as the smallest frame has.
+    pub(crate) fn counted(&self, bytes: u64) -> u64 {
+        if self.babbles {
+            bytes.saturating_sub(self.tag).max(bytes.min(crate::wire::SMALLEST_FRAME))
+        } else {
+            bytes
+        }
+    }
+
     /// Bytes on the wire of one message.
     pub fn bytes(&self) -> u64 {
         self.frames.iter().sum()

@@ -15,8 +15,10 @@ const DATA: u64 = 24;
 /// DATA_FRAG without inline QoS, before its fragment.
 const DATA_FRAG: u64 = 36;
 const HEARTBEAT: u64 = 32;
-/// Ethernet, IPv4 and UDP.
-const HEADERS: u64 = 14 + 20 + 8;
+/// Ethernet and UDP, and between them IPv4 (RFC 791, 3.1) or IPv6 (RFC 8200, 3).
+const HEADERS: u64 = 14 + 8;
+const IPV4: u64 = 20;
+const IPV6: u64 = 40;
 /// Preamble and start of frame, check sequence, gap.
 const AROUND: u64 = 8 + 4 + 12;
 /// Bytes of the smallest frame on the wire, with preamble, check sequence and gap.
@@ -48,6 +50,8 @@ pub struct Samples {
     pub least: u64,
     /// Bytes of the largest one.
     pub most: u64,
+    /// Whether IPv6 carries them, and not IPv4.
+    pub ipv6: bool,
 }
 
 /// What a writer may leave out of its datagrams.
@@ -62,8 +66,9 @@ pub enum Extras {
 }
 
 /// Bytes on the wire of a datagram in its frame, with a tag of so many bytes.
-pub fn on_wire(datagram: u64, tag: u64) -> u64 {
-    (HEADERS + tag + datagram + AROUND).max(SMALLEST_FRAME)
+pub fn on_wire(datagram: u64, tag: u64, ipv6: bool) -> u64 {
+    let ip = if ipv6 { IPV6 } else { IPV4 };
+    (HEADERS + ip + tag + datagram + AROUND).max(SMALLEST_FRAME)
 }
 
 /// What a frame takes of a link with this tag behind one with another. A switch pads what has less than the least size without its tag,
@@ -126,7 +131,7 @@ impl Samples {
 
     /// The frames on a link with a tag of so many bytes.
     pub fn frames(&self, bytes: u64, extras: Extras, tag: u64) -> Vec<u64> {
-        self.datagrams(bytes, extras).into_iter().map(|datagram| on_wire(datagram, tag)).collect()
+        self.datagrams(bytes, extras).into_iter().map(|datagram| on_wire(datagram, tag, self.ipv6)).collect()
     }
 
     /// Samples at and around which the number or the size of frames changes, from the largest to the smallest.
@@ -172,7 +177,7 @@ impl Samples {
             messages.push(self.frames(self.least, Extras::None, tag));
         }
         if let Some(batch) = self.batch() {
-            messages.push(vec![on_wire(batch, tag)]);
+            messages.push(vec![on_wire(batch, tag, self.ipv6)]);
         }
         messages.extend(self.edges().into_iter().map(|size| self.frames(size, Extras::All, tag)));
         for _ in 0..some {
@@ -206,7 +211,7 @@ mod tests {
     use super::*;
 
     fn rtps(least: u64, most: u64) -> Samples {
-        Samples { framing: Framing::Rtps { datagram: 1_472 }, least, most }
+        Samples { framing: Framing::Rtps { datagram: 1_472 }, least, most, ipv6: false }
     }
 
     #[test]
@@ -230,8 +235,10 @@ mod tests {
 
     #[test]
     fn frames_have_a_least_size_with_their_tags() {
-        assert_eq!([0, 17, 18, 19].map(|bytes| on_wire(bytes, 0)), [84, 84, 84, 85]);
-        assert_eq!([0, 14, 15].map(|bytes| on_wire(bytes, 4)), [84, 84, 85]);
+        assert_eq!([0, 17, 18, 19].map(|bytes| on_wire(bytes, 0, false)), [84, 84, 84, 85]);
+        assert_eq!([0, 14, 15].map(|bytes| on_wire(bytes, 4, false)), [84, 84, 85]);
+        // With IPv6 even one without data is above the least size.
+        assert_eq!([0, 1].map(|bytes| on_wire(bytes, 0, true)), [86, 87]);
         assert_eq!([84, 90].map(|bytes| retagged(bytes, 4, 0, false)), [84, 86]);
         // Padding that was put in place of a tag stays.
         assert_eq!(retagged(retagged(84, 4, 0, false), 0, 4, false), 88);

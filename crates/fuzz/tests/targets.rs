@@ -72,6 +72,36 @@ fn policies() {
 }
 
 #[test]
+fn filter_expressions() {
+    withstands(&targets::FILTER_EXPRESSION, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn deployment_plans() {
+    withstands(&targets::DEPLOYMENT_PLAN, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn manifests_of_types() {
+    withstands(&targets::TYPE_MANIFEST, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn deployment_descriptors() {
+    withstands(&targets::DEPLOYMENT_DESCRIPTOR, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn lines_of_deployments() {
+    withstands(&targets::DEPLOYMENT_LINE, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn content_filters() {
+    withstands(&targets::CONTENT_FILTER, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn samples_with_signatures() {
     withstands(&targets::SIGNED_SAMPLE, "fuzz.stateless_executions", 5);
 }
@@ -126,6 +156,16 @@ fn messages_of_openflow() {
 #[test]
 fn a_switch_that_lies() {
     withstands(&targets::OPENFLOW_STREAM, "fuzz.stateless_executions", 5);
+}
+
+#[test]
+fn answers_of_etcd() {
+    withstands(&targets::ETCD_ANSWER, "fuzz.stateless_executions", 5);
+}
+
+#[test]
+fn orders_to_a_bridge() {
+    withstands(&targets::BRIDGE_ORDERS, "fuzz.stateless_executions", 2);
 }
 
 #[test]

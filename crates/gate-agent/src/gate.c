@@ -4,18 +4,24 @@
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #define LONGEST_FRAME 1514 // Ethernet header and 1500; longer ones (offload) would block every class for longer
+#define TAG 4 // of a VLAN (IEEE 802.1Q), by which a frame may be longer
 #define SHORTEST_FRAME 60
 #define AROUND 24 // check sequence, preamble, gap
 
-// Addresses and ports in network order; 0 stands for any source port or any destination address. With two addresses and no ports it is all
-// UDP between them that has no other contract, fragments included.
+// Addresses and ports in network order, those of IPv4 mapped into IPv6 (RFC 4291, 2.5.5.2); 0 stands for any source port or any destination
+// address. With two addresses and no ports it is all UDP between them that has no other contract, fragments included.
+struct address {
+  __u32 words[4];
+};
 struct key {
-  __u32 ifindex, source, destination;
+  __u32 ifindex;
+  struct address source, destination;
   __u16 source_port, destination_port;
 };
 
@@ -127,6 +133,36 @@ static __always_inline void set_tos(struct iphdr *ip, __u8 tos) {
   ip->tos = tos;
 }
 
+// The class of IPv6 is in the halves of two bytes that meet (RFC 8200, 3).
+static __always_inline void set_class(struct ipv6hdr *ip, __u8 class) {
+  class |= ip->flow_lbl[0] >> 4 & 3;
+  ip->priority = class >> 4;
+  ip->flow_lbl[0] = (ip->flow_lbl[0] & 0xf) | class << 4;
+}
+
+// The verifier follows a flag through all ways, and takes any pointer to a packet for one that might be 0.
+static __always_inline void mark(void *ip, int six, __u8 class) {
+  if (six)
+    set_class(ip, class);
+  else
+    set_tos(ip, class);
+}
+
+static __always_inline struct address mapped(__u32 ip4) {
+  struct address address = {{0, 0, bpf_htonl(0xffff), ip4}};
+  return address;
+}
+
+// What extension headers of IPv6 (RFC 8200, 4) say: a fragment of UDP, whose only one is that of fragments. Nothing looks behind others: what has
+// them is of no flow.
+struct fragment {
+  __u8 next, reserved;
+  __u16 offset;
+  __u32 number;
+};
+#define FRAGMENT 44
+#define UDP 17
+
 // The switch process carries so many frames per second and no more: those without a contract must not use them up. A port
 // that nobody has set up lets nothing pass.
 static __always_inline int limited(__u32 ifindex, __u64 now) {
@@ -152,6 +188,18 @@ static __always_inline struct contract *between(struct key *key) {
   return bpf_map_lookup_elem(&contracts, key);
 }
 
+// The tag of a VLAN behind the addresses, and the type of what is behind it.
+struct tag {
+  __u16 control, type;
+};
+
+// Whether a frame is of a VLAN, and has no other tag: which VLANs its port is in knows the switch, whose entries match the id. With 0 a tag is for
+// the priority alone, 4095 is reserved (IEEE 802.1Q, 9.6).
+static __always_inline int is_of_vlan(struct tag *tag) {
+  __u16 id = bpf_ntohs(tag->control) & 0xfff;
+  return id && id != 0xfff && tag->type != bpf_htons(ETH_P_8021Q) && tag->type != bpf_htons(ETH_P_8021AD);
+}
+
 // The contract of a flow; the key becomes the one under which it is.
 static __always_inline struct contract *find(struct key *key) {
   __u16 source_port = key->source_port;
@@ -163,8 +211,8 @@ static __always_inline struct contract *find(struct key *key) {
   if (contract)
     return contract;
   key->source_port = source_port;
-  __u32 source = key->source, destination = key->destination;
-  key->destination = 0;
+  struct address source = key->source, destination = key->destination, any = {};
+  key->destination = any;
   contract = bpf_map_lookup_elem(&contracts, key);
   if (contract)
     return contract;
@@ -176,7 +224,7 @@ static __always_inline struct contract *find(struct key *key) {
   __u32 port = bpf_ntohs(key->destination_port);
   __u32 offset = port < 7400 ? 1 : (port - 7400) % 250;
   if (offset == 0 || (offset >= 10 && offset % 2 == 0)) {
-    key->source = 0;
+    key->source = any;
     key->destination_port = bpf_htons(port - offset);
     contract = bpf_map_lookup_elem(&contracts, key);
     if (contract)
@@ -188,12 +236,12 @@ static __always_inline struct contract *find(struct key *key) {
 }
 
 // What nobody admitted goes on in the lowest class, if the limit of its port lets it.
-static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count, __u64 now, int fragment) {
+static __always_inline int unadmitted(__u32 ifindex, void *ip, int six, struct others *count, __u64 now, int fragment) {
   if (limited(ifindex, now)) {
     count->limited++;
     return XDP_DROP;
   }
-  set_tos(ip, 0);
+  mark(ip, six, 0);
   count->best_effort++;
   count->fragments += fragment;
   return XDP_PASS;
@@ -203,7 +251,7 @@ static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct ot
 static __always_inline __u64 take_stamp(struct xdp_md *ctx, __u64 now) {
   void *end = (void *)(long)ctx->data_end, *data = (void *)(long)ctx->data;
   __u64 length = end - data;
-  if (length > LONGEST_FRAME + STAMP || length < sizeof(struct ethhdr) + STAMP)
+  if (length > LONGEST_FRAME + TAG + STAMP || length < sizeof(struct ethhdr) + STAMP)
     return 0;
   __u64 at = length - STAMP;
   asm volatile("" : "+r"(at)); // the verifier knows the sum of both for no place in the frame, if the compiler takes at apart
@@ -223,13 +271,13 @@ int gate(struct xdp_md *ctx) {
   __u64 now = bpf_ktime_get_ns(), came = stamped ? take_stamp(ctx, now) : now;
   void *end = (void *)(long)ctx->data_end, *data = (void *)(long)ctx->data;
   struct ethhdr *eth = data;
-  struct iphdr *ip = (void *)(eth + 1);
+  void *ip = eth + 1;
   __u32 ifindex = ctx->ingress_ifindex;
   __u32 length = end - data, octets = (length < SHORTEST_FRAME ? SHORTEST_FRAME : length) + AROUND;
   struct others *count = bpf_map_lookup_elem(&counts, &ifindex);
   if (!count)
     return XDP_DROP;
-  if (length > LONGEST_FRAME) {
+  if (length > LONGEST_FRAME + TAG) {
     count->too_long++;
     return XDP_DROP;
   }
@@ -238,11 +286,21 @@ int gate(struct xdp_md *ctx) {
     count->broken++;
     return XDP_DROP;
   }
-  if (eth->h_proto == bpf_htons(ETH_P_8021Q) || eth->h_proto == bpf_htons(ETH_P_8021AD)) {
-    count->tagged++;
+  __u16 type = eth->h_proto;
+  int tagged = type == bpf_htons(ETH_P_8021Q);
+  if (tagged || type == bpf_htons(ETH_P_8021AD)) {
+    struct tag *tag = ip;
+    if (!tagged || (void *)(tag + 1) > end || !is_of_vlan(tag)) {
+      count->tagged++;
+      return XDP_DROP;
+    }
+    type = tag->type;
+    ip = tag + 1;
+  } else if (length > LONGEST_FRAME) {
+    count->too_long++;
     return XDP_DROP;
   }
-  if (eth->h_proto != bpf_htons(ETH_P_IP)) {
+  if (type != bpf_htons(ETH_P_IP) && type != bpf_htons(ETH_P_IPV6)) {
     if (limited(ifindex, now)) {
       count->limited++;
       return XDP_DROP;
@@ -250,28 +308,52 @@ int gate(struct xdp_md *ctx) {
     count->other++;
     return XDP_PASS;
   }
-  if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5) {
-    count->broken++;
-    return XDP_DROP;
-  }
-  struct udphdr *udp = (void *)ip + ip->ihl * 4;
-  struct key key = {.ifindex = ifindex, .source = ip->saddr, .destination = ip->daddr};
+  struct udphdr *udp;
+  struct key key = {.ifindex = ifindex};
   struct contract *contract = 0;
   struct state *state = 0;
-  int fragment = (ip->frag_off & bpf_htons(0x3fff)) != 0;
+  int fragment, protocol, six = type == bpf_htons(ETH_P_IPV6);
+  if (!six) {
+    struct iphdr *ip4 = ip;
+    if ((void *)(ip4 + 1) > end || ip4->version != 4 || ip4->ihl < 5) {
+      count->broken++;
+      return XDP_DROP;
+    }
+    udp = (void *)ip4 + ip4->ihl * 4;
+    key.source = mapped(ip4->saddr);
+    key.destination = mapped(ip4->daddr);
+    fragment = (ip4->frag_off & bpf_htons(0x3fff)) != 0;
+    protocol = ip4->protocol;
+  } else {
+    struct ipv6hdr *ip6 = ip;
+    if ((void *)(ip6 + 1) > end || ip6->version != 6) {
+      count->broken++;
+      return XDP_DROP;
+    }
+    udp = (void *)(ip6 + 1);
+    __builtin_memcpy(&key.source, &ip6->saddr, sizeof key.source);
+    __builtin_memcpy(&key.destination, &ip6->daddr, sizeof key.destination);
+    protocol = ip6->nexthdr;
+    fragment = protocol == FRAGMENT;
+    if (fragment) {
+      struct fragment *header = (void *)(ip6 + 1);
+      protocol = (void *)(header + 1) <= end ? header->next : FRAGMENT;
+    }
+  }
   if (fragment) {
     // Only the first one has ports. So that all of a datagram goes the same way, they have a contract by their addresses or none.
-    if (ip->protocol == 17)
+    if (protocol == UDP && !tagged)
       contract = between(&key);
-  } else if (ip->protocol == 17 && (void *)(udp + 1) <= end) {
+  } else if (protocol == UDP && (void *)(udp + 1) <= end) {
     key.source_port = udp->source;
     key.destination_port = udp->dest;
-    contract = find(&key);
+    // In a VLAN there are single flows only: its discovery has no class, and no flow has the rest between two hosts.
+    contract = tagged ? bpf_map_lookup_elem(&contracts, &key) : find(&key);
   }
   if (contract)
     state = bpf_map_lookup_elem(&states, &key);
   if (!contract || !state)
-    return unadmitted(ifindex, ip, count, now, fragment);
+    return unadmitted(ifindex, ip, six, count, now, fragment);
 
   __u64 number, gap;
   __u64 used = contract->tolerance + contract->window; // of the time between two messages
@@ -360,10 +442,10 @@ int gate(struct xdp_md *ctx) {
     }
   }
   if (verdict == EXCESS)
-    return unadmitted(ifindex, ip, count, now, fragment);
+    return unadmitted(ifindex, ip, six, count, now, fragment);
   if (verdict > MORE)
     return XDP_DROP;
-  set_tos(ip, contract->tos);
+  mark(ip, six, contract->tos);
   return XDP_PASS;
 }
 

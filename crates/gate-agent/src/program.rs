@@ -1,6 +1,6 @@
-//! The program in the kernel and its maps. Keys and values are octets in the order of `gate.c`.
+//! The program in the kernel and its maps. Keys and values are bytes in the order of `gate.c`.
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use aya::maps::{HashMap, Map, MapData, PerCpuHashMap, PerCpuValues, RingBuf};
@@ -13,10 +13,10 @@ use gate::{Contract, Key, Kind};
 
 use system::Error;
 
-type KeyOctets = [u8; 16];
-type ContractOctets = [u8; 32];
-type StateOctets = [u8; STATE];
-type PortOctets = [u8; 32];
+type KeyBytes = [u8; 40];
+type ContractBytes = [u8; 32];
+type StateBytes = [u8; STATE];
+type PortBytes = [u8; 32];
 type OthersOctets = [u8; 56];
 
 /// Only what is not there yet is put in (BPF_NOEXIST).
@@ -46,9 +46,9 @@ pub struct Judgement {
 /// A loaded program. What is pinned stays when this is dropped; what is not ends.
 pub struct Program {
     ebpf: Ebpf,
-    contracts: HashMap<MapData, KeyOctets, ContractOctets>,
-    states: HashMap<MapData, KeyOctets, StateOctets>,
-    ports: HashMap<MapData, [u8; 4], PortOctets>,
+    contracts: HashMap<MapData, KeyBytes, ContractBytes>,
+    states: HashMap<MapData, KeyBytes, StateBytes>,
+    ports: HashMap<MapData, [u8; 4], PortBytes>,
     counts: PerCpuHashMap<MapData, [u8; 4], OthersOctets>,
     log: Option<RingBuf<MapData>>,
 }
@@ -61,17 +61,17 @@ impl std::fmt::Debug for Program {
 
 impl Program {
     /// Loads the compiled program. Maps that are pinned in the folder are used as they are, and new ones are pinned there. If frames are
-    /// `stamped`, each has four octets behind it, the lower half of the monotonic clock at which it came, which are taken off.
+    /// `stamped`, each has four bytes behind it, the lower half of the monotonic clock at which it came, which are taken off.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn load(object: &Path, pins: &Path, log: bool, stamped: bool) -> Result<Self, Error> {
-        let octets = fs::read(object).map_err(Error::system(object.display()))?;
+        let bytes = fs::read(object).map_err(Error::system(object.display()))?;
         let (switch, stamps) = (u32::from(log), u32::from(stamped));
         let mut loader = EbpfLoader::new();
         loader.map_pin_path(pins).set_global("log_on", &switch, true).set_global("stamped", &stamps, true);
         loader.set_max_entries("judgements", if log { LOG } else { NO_LOG });
-        let mut ebpf = loader.load(&octets).map_err(refused("load"))?;
+        let mut ebpf = loader.load(&bytes).map_err(refused("load"))?;
         let mut take = |name: &str| {
             let map = ebpf.take_map(name);
             map.ok_or_else(|| Error::new(format!("the gate has no map \"{name}\""), "build it again"))
@@ -116,16 +116,16 @@ impl Program {
     /// # Errors
     /// What the kernel says: also that there is no room.
     pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
-        let octets = key_octets(interface, key);
-        if self.states.get(&octets, 0).is_err() {
-            self.states.insert(octets, [0; STATE], IF_NONE).map_err(refused("states"))?;
+        let bytes = key_bytes(interface, key);
+        if self.states.get(&bytes, 0).is_err() {
+            self.states.insert(bytes, [0; STATE], IF_NONE).map_err(refused("states"))?;
         }
-        let set = self.contracts.insert(octets, contract_octets(contract), 0).map_err(refused("contracts"));
+        let set = self.contracts.insert(bytes, contract_bytes(contract), 0).map_err(refused("contracts"));
         if let Err(error) = set {
-            let _ = self.states.remove(&octets);
+            let _ = self.states.remove(&bytes);
             return Err(error);
         }
-        self.contracts.get(&octets, 0).map(|octets| contract_of(&octets)).map_err(refused("contracts"))
+        self.contracts.get(&bytes, 0).map(|bytes| contract_of(&bytes)).map_err(refused("contracts"))
     }
 
     /// Takes the contract of a flow away; what was counted, or `None` if it had none.
@@ -133,13 +133,13 @@ impl Program {
     /// # Errors
     /// What the kernel says.
     pub fn remove(&mut self, interface: u32, key: &Key) -> Result<Option<Counters>, Error> {
-        let octets = key_octets(interface, key);
-        if self.contracts.get(&octets, 0).is_err() {
+        let bytes = key_bytes(interface, key);
+        if self.contracts.get(&bytes, 0).is_err() {
             return Ok(None);
         }
-        self.contracts.remove(&octets).map_err(refused("contracts"))?;
-        let counters = self.states.get(&octets, 0).map(|octets| counters_of(&octets));
-        let _ = self.states.remove(&octets);
+        self.contracts.remove(&bytes).map_err(refused("contracts"))?;
+        let counters = self.states.get(&bytes, 0).map(|bytes| counters_of(&bytes));
+        let _ = self.states.remove(&bytes);
         Ok(Some(counters.unwrap_or_default()))
     }
 
@@ -148,7 +148,7 @@ impl Program {
         let entries = self.contracts.iter().flatten();
         entries
             .map(|(key, contract)| {
-                let counters = self.states.get(&key, 0).map(|octets| counters_of(&octets));
+                let counters = self.states.get(&key, 0).map(|bytes| counters_of(&bytes));
                 let (interface, flow) = key_of(&key);
                 (interface, flow, contract_of(&contract), counters.unwrap_or_default())
             })
@@ -161,24 +161,24 @@ impl Program {
     /// What the kernel says.
     pub fn limit(&mut self, interface: u32, frames: u32) -> Result<u32, Error> {
         let each = 1_000_000_000_u32.div_ceil(frames.max(1));
-        let mut octets = PortOctets::default();
-        put(&mut octets, 4, &each.to_ne_bytes());
-        put(&mut octets, 8, &(u64::from(each) * u64::from(LIMIT_BURST)).to_ne_bytes());
-        put(&mut octets, 24, &u64::from(frames).to_ne_bytes());
-        self.ports.insert(interface.to_ne_bytes(), octets, 0).map_err(refused("ports"))?;
+        let mut bytes = PortBytes::default();
+        put(&mut bytes, 4, &each.to_ne_bytes());
+        put(&mut bytes, 8, &(u64::from(each) * u64::from(LIMIT_BURST)).to_ne_bytes());
+        put(&mut bytes, 24, &u64::from(frames).to_ne_bytes());
+        self.ports.insert(interface.to_ne_bytes(), bytes, 0).map_err(refused("ports"))?;
         self.limit_of(interface).ok_or_else(|| Error::new("the kernel does not keep the limit", ""))
     }
 
     /// How many frames per second pass without a contract; `None` if none at all.
     pub fn limit_of(&self, interface: u32) -> Option<u32> {
-        let octets = self.ports.get(&interface.to_ne_bytes(), 0).ok()?;
-        u32::try_from(number(&octets, 24)).ok()
+        let bytes = self.ports.get(&interface.to_ne_bytes(), 0).ok()?;
+        u32::try_from(number(&bytes, 24)).ok()
     }
 
     /// What came in at an interface without a contract.
     pub fn others(&self, interface: u32) -> Others {
         let Ok(values) = self.counts.get(&interface.to_ne_bytes(), 0) else { return Others::default() };
-        let sum = |place: usize| values.iter().map(|octets| number(octets, 8 * place)).sum();
+        let sum = |place: usize| values.iter().map(|bytes| number(bytes, 8 * place)).sum();
         Others {
             best_effort: sum(0),
             other: sum(1),
@@ -193,14 +193,14 @@ impl Program {
     /// The next entry of the log, if it is on.
     pub fn judgement(&mut self) -> Option<Judgement> {
         let item = self.log.as_mut()?.next()?;
-        let octets: &[u8; JUDGEMENT] = item.first_chunk()?;
-        let half = |at: usize| u32::try_from(number(octets, 16) >> (8 * at) & 0xffff_ffff).unwrap_or(0);
-        // Octets and verdict are the halves of the last eight octets.
-        let (octets_place, verdict_place) = if cfg!(target_endian = "little") { (0, 4) } else { (4, 0) };
+        let bytes: &[u8; JUDGEMENT] = item.first_chunk()?;
+        let half = |at: usize| u32::try_from(number(bytes, 16) >> (8 * at) & 0xffff_ffff).unwrap_or(0);
+        // Size and verdict are the halves of the last eight bytes.
+        let (bytes_place, verdict_place) = if cfg!(target_endian = "little") { (0, 4) } else { (4, 0) };
         Some(Judgement {
-            time: number(octets, 0),
-            number: number(octets, 8),
-            octets: half(octets_place),
+            time: number(bytes, 0),
+            number: number(bytes, 8),
+            octets: half(bytes_place),
             verdict: half(verdict_place),
         })
     }
@@ -234,62 +234,81 @@ fn refused<E: std::error::Error>(step: &str) -> impl FnOnce(E) -> Error {
     }
 }
 
-fn put(octets: &mut [u8], at: usize, value: &[u8]) {
-    if let Some(place) = octets.get_mut(at..at + value.len()) {
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    if let Some(place) = bytes.get_mut(at..at + value.len()) {
         place.copy_from_slice(value);
     }
 }
 
-fn number(octets: &[u8], at: usize) -> u64 {
-    octets.get(at..).and_then(|octets| octets.first_chunk()).map_or(0, |octets| u64::from_ne_bytes(*octets))
+fn number(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
-fn key_octets(interface: u32, key: &Key) -> KeyOctets {
-    let mut octets = KeyOctets::default();
-    put(&mut octets, 0, &interface.to_ne_bytes());
-    put(&mut octets, 4, &key.source.octets());
-    put(&mut octets, 8, &key.destination.octets());
-    put(&mut octets, 12, &key.source_port.to_be_bytes());
-    put(&mut octets, 14, &key.destination_port.to_be_bytes());
-    octets
+fn key_bytes(interface: u32, key: &Key) -> KeyBytes {
+    let mut bytes = [0; 40];
+    put(&mut bytes, 0, &interface.to_ne_bytes());
+    put(&mut bytes, 4, &address_bytes(key.source));
+    put(&mut bytes, 20, &address_bytes(key.destination));
+    put(&mut bytes, 36, &key.source_port.to_be_bytes());
+    put(&mut bytes, 38, &key.destination_port.to_be_bytes());
+    bytes
 }
 
-fn key_of(octets: &KeyOctets) -> (u32, Key) {
-    let four = |at: usize| octets.get(at..).and_then(|octets| octets.first_chunk::<4>()).copied();
-    let two = |at: usize| octets.get(at..).and_then(|octets| octets.first_chunk::<2>()).copied();
-    let key = Key {
-        source: Ipv4Addr::from(four(4).unwrap_or_default()),
-        destination: Ipv4Addr::from(four(8).unwrap_or_default()),
-        source_port: u16::from_be_bytes(two(12).unwrap_or_default()),
-        destination_port: u16::from_be_bytes(two(14).unwrap_or_default()),
-    };
-    (u32::from_ne_bytes(four(0).unwrap_or_default()), key)
-}
-
-fn contract_octets(contract: &Contract) -> ContractOctets {
-    let mut octets = ContractOctets::default();
-    put(&mut octets, 0, &contract.separation.to_ne_bytes());
-    put(&mut octets, 8, &contract.tolerance.to_ne_bytes());
-    put(&mut octets, 16, &contract.window.to_ne_bytes());
-    put(&mut octets, 24, &contract.octets.to_ne_bytes());
-    put(&mut octets, 28, &[contract.dscp << 2, u8::from(contract.kind == Kind::Bucket)]);
-    octets
-}
-
-fn contract_of(octets: &ContractOctets) -> Contract {
-    let size = octets.get(24..).and_then(|octets| octets.first_chunk()).copied().unwrap_or_default();
-    Contract {
-        kind: if octets.get(29) == Some(&1) { Kind::Bucket } else { Kind::Messages },
-        octets: u32::from_ne_bytes(size),
-        separation: number(octets, 0),
-        tolerance: number(octets, 8),
-        window: number(octets, 16),
-        dscp: octets.get(28).map_or(0, |tos| tos >> 2),
+/// An address of IPv4 mapped into IPv6; no address is zeros in both.
+fn address_bytes(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(four) if four.is_unspecified() => [0; 16],
+        IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+        IpAddr::V6(six) => six.octets(),
     }
 }
 
-fn counters_of(octets: &StateOctets) -> Counters {
-    let place = |place: usize| number(octets, 48 + 8 * place);
+fn key_of(bytes: &KeyBytes) -> (u32, Key) {
+    let number = bytes.first_chunk::<4>().copied().unwrap_or_default();
+    let two = |at: usize| bytes.get(at..).and_then(|bytes| bytes.first_chunk::<2>()).copied();
+    let address = |at: usize| bytes.get(at..).and_then(|bytes| bytes.first_chunk::<16>()).copied();
+    let address = |at: usize| Ipv6Addr::from(address(at).unwrap_or_default()).to_canonical();
+    let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let (mut source, mut destination) = (address(4), address(20));
+    if source.is_unspecified() {
+        source = any;
+    }
+    if destination.is_unspecified() && source.is_ipv4() {
+        destination = any;
+    }
+    let key = Key {
+        source,
+        destination,
+        source_port: u16::from_be_bytes(two(36).unwrap_or_default()),
+        destination_port: u16::from_be_bytes(two(38).unwrap_or_default()),
+    };
+    (u32::from_ne_bytes(number), key)
+}
+
+fn contract_bytes(contract: &Contract) -> ContractBytes {
+    let mut bytes = ContractBytes::default();
+    put(&mut bytes, 0, &contract.separation.to_ne_bytes());
+    put(&mut bytes, 8, &contract.tolerance.to_ne_bytes());
+    put(&mut bytes, 16, &contract.window.to_ne_bytes());
+    put(&mut bytes, 24, &contract.octets.to_ne_bytes());
+    put(&mut bytes, 28, &[contract.dscp << 2, u8::from(contract.kind == Kind::Bucket)]);
+    bytes
+}
+
+fn contract_of(bytes: &ContractBytes) -> Contract {
+    let size = bytes.get(24..).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or_default();
+    Contract {
+        kind: if bytes.get(29) == Some(&1) { Kind::Bucket } else { Kind::Messages },
+        octets: u32::from_ne_bytes(size),
+        separation: number(bytes, 0),
+        tolerance: number(bytes, 8),
+        window: number(bytes, 16),
+        dscp: bytes.get(28).map_or(0, |tos| tos >> 2),
+    }
+}
+
+fn counters_of(bytes: &StateBytes) -> Counters {
+    let place = |place: usize| number(bytes, 48 + 8 * place);
     Counters {
         messages: place(0),
         frames: place(1),
@@ -307,16 +326,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_are_those_of_the_program_in_c() {
+    fn bytes_are_those_of_the_program_in_c() {
         let key = Key {
-            source: Ipv4Addr::new(10, 1, 0, 2),
+            source: IpAddr::from([10, 1, 0, 2]),
             source_port: 7_411,
-            destination: Ipv4Addr::new(239, 255, 0, 1),
+            destination: IpAddr::from([239, 255, 0, 1]),
             destination_port: 7_400,
         };
-        let octets = key_octets(9, &key);
-        assert_eq!(octets[4..], [10, 1, 0, 2, 239, 255, 0, 1, 0x1c, 0xf3, 0x1c, 0xe8]);
-        assert_eq!(key_of(&octets), (9, key));
+        let bytes = key_bytes(9, &key);
+        assert_eq!(bytes[14..20], [0xff, 0xff, 10, 1, 0, 2]);
+        assert_eq!(bytes[30..], [0xff, 0xff, 239, 255, 0, 1, 0x1c, 0xf3, 0x1c, 0xe8]);
+        assert_eq!(key_of(&bytes), (9, key));
+        let six = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (source, destination) in
+            [(six("fd00::1"), six("ff18::7")), (six("fd00::1"), six("::")), (key.source, six("0.0.0.0"))]
+        {
+            let key = Key { source, destination, ..key };
+            assert_eq!(key_of(&key_bytes(9, &key)), (9, key));
+        }
+        let metatraffic = Key::metatraffic(3).unwrap();
+        assert_eq!(key_bytes(9, &metatraffic)[4..36], [0; 32]);
+        assert_eq!(key_of(&key_bytes(9, &metatraffic)), (9, metatraffic));
         let contract = Contract {
             kind: Kind::Messages,
             octets: 5_064,
@@ -325,10 +355,10 @@ mod tests {
             window: 600_000,
             dscp: 46,
         };
-        let octets = contract_octets(&contract);
-        assert_eq!((&octets[28..], contract_of(&octets)), ([0xb8, 0, 0, 0].as_slice(), contract));
+        let bytes = contract_bytes(&contract);
+        assert_eq!((&bytes[28..], contract_of(&bytes)), ([0xb8, 0, 0, 0].as_slice(), contract));
         let bucket = Contract { kind: Kind::Bucket, ..contract };
-        let octets = contract_octets(&bucket);
-        assert_eq!((&octets[28..], contract_of(&octets)), ([0xb8, 1, 0, 0].as_slice(), bucket));
+        let bytes = contract_bytes(&bucket);
+        assert_eq!((&bytes[28..], contract_of(&bytes)), ([0xb8, 1, 0, 0].as_slice(), bucket));
     }
 }

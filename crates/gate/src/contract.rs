@@ -1,6 +1,6 @@
 //! What a flow may send, and the most that then leaves a gate under its contract.
 use core::fmt;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,17 +45,17 @@ pub struct Contract {
     pub dscp: u8,
 }
 
-/// The flow that a contract is about: UDP over IPv4, on the port where the gate is.
+/// The flow that a contract is about: UDP over IPv4 or IPv6, on the port where the gate is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Key {
     /// Where it comes from.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// The port that it comes from; 0 is any, and all that match are one flow.
     pub source_port: u16,
-    /// Where it goes; 0.0.0.0 is anywhere, and all that match are one flow.
-    pub destination: Ipv4Addr,
-    /// The port that it goes to. If both ports are 0 and no address is 0.0.0.0, it is all UDP between the addresses that has no other contract,
+    /// Where it goes; 0.0.0.0 or :: is anywhere, and all that match are one flow.
+    pub destination: IpAddr,
+    /// The port that it goes to. If both ports are 0 and no address is unspecified, it is all UDP between the addresses that has no other contract,
     /// fragments included: see [`Key::between`].
     pub destination_port: u16,
 }
@@ -82,6 +82,8 @@ pub enum ContractError {
     Dscp,
     /// A bucket with a tolerance or a window.
     Bucket,
+    /// A key with addresses of different versions of IP.
+    Version,
     /// A key without an address that it comes from, or without a port that it goes to, which is neither that of a domain's metatraffic nor
     /// that of all UDP between two addresses.
     Key,
@@ -153,9 +155,9 @@ impl Contract {
 }
 
 impl Key {
-    /// The key of all UDP from one address to another that has no other contract, whatever its ports: also of fragments of IPv4, of which only
+    /// The key of all UDP from one address to another that has no other contract, whatever its ports: also of fragments, of which only
     /// the first one of a datagram has ports.
-    pub const fn between(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
+    pub const fn between(source: IpAddr, destination: IpAddr) -> Self {
         Self { source, source_port: 0, destination, destination_port: 0 }
     }
 
@@ -170,6 +172,9 @@ impl Key {
     /// # Errors
     /// [`ContractError::Key`].
     pub fn check(&self) -> Result<(), ContractError> {
+        if self.source.is_ipv4() != self.destination.is_ipv4() {
+            return Err(ContractError::Version);
+        }
         let names_flow = !self.source.is_unspecified() && self.destination_port != 0;
         if names_flow || self.is_between() || self.domain().is_some() {
             Ok(())
@@ -187,15 +192,21 @@ impl fmt::Display for Key {
         if self.is_between() {
             return write!(f, "all UDP from {} to {}", self.source, self.destination);
         }
+        let host = |f: &mut fmt::Formatter<'_>, address: IpAddr| match address {
+            IpAddr::V4(four) => write!(f, "{four}"),
+            IpAddr::V6(six) => write!(f, "[{six}]"),
+        };
+        host(f, self.source)?;
         match self.source_port {
-            0 => write!(f, "{}:* to ", self.source)?,
-            port => write!(f, "{}:{port} to ", self.source)?,
+            0 => write!(f, ":* to ")?,
+            port => write!(f, ":{port} to ")?,
         }
         if self.destination.is_unspecified() {
-            write!(f, "*:{}", self.destination_port)
+            f.write_str("*")?;
         } else {
-            write!(f, "{}:{}", self.destination, self.destination_port)
+            host(f, self.destination)?;
         }
+        write!(f, ":{}", self.destination_port)
     }
 }
 
@@ -208,6 +219,7 @@ impl fmt::Display for ContractError {
             Self::Window => "a window above an hour",
             Self::Dscp => "a codepoint above 63",
             Self::Bucket => "a bucket with a tolerance or a window: both are for messages, give 0",
+            Self::Version => "a key with addresses of IPv4 and of IPv6",
             Self::Key => "a key needs the address that the flow comes from and the port that it goes to",
         })
     }
@@ -219,6 +231,9 @@ impl core::error::Error for ContractError {}
 mod tests {
     use super::*;
     use alloc::string::ToString as _;
+    use core::net::Ipv4Addr;
+
+    const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
     const GOOD: Contract = Contract {
         kind: Kind::Messages,
@@ -279,24 +294,30 @@ mod tests {
     #[test]
     fn keys_name_where_a_flow_comes_from() {
         let key = Key {
-            source: Ipv4Addr::new(10, 0, 0, 1),
+            source: IpAddr::from([10, 0, 0, 1]),
             source_port: 0,
-            destination: Ipv4Addr::UNSPECIFIED,
+            destination: ANY,
             destination_port: 7_400,
         };
         assert_eq!((key.check(), key.to_string()), (Ok(()), "10.0.0.1:* to *:7400".to_string()));
         assert_eq!(Key { destination_port: 0, ..key }.check(), Err(ContractError::Key));
-        let between = Key::between(key.source, Ipv4Addr::new(10, 0, 0, 2));
+        let between = Key::between(key.source, IpAddr::from([10, 0, 0, 2]));
         let words = "all UDP from 10.0.0.1 to 10.0.0.2".to_string();
         assert_eq!((between.check(), between.to_string()), (Ok(()), words));
         for part in [
-            Key { source: Ipv4Addr::UNSPECIFIED, ..between },
-            Key { destination: Ipv4Addr::UNSPECIFIED, ..between },
+            Key { source: ANY, ..between },
+            Key { destination: ANY, ..between },
             Key { source_port: 9, ..between },
         ] {
             assert_eq!((part.check(), part.is_between()), (Err(ContractError::Key), false));
         }
-        let anybody = Key { source: Ipv4Addr::UNSPECIFIED, destination_port: 7_401, ..key };
+        let six = |text: &str| text.parse::<IpAddr>().unwrap();
+        let flow = Key { source: six("fd00::1"), destination: six("fd00::2"), ..key };
+        assert_eq!((flow.check(), flow.to_string()), (Ok(()), "[fd00::1]:* to [fd00::2]:7400".to_string()));
+        assert_eq!(Key { destination: six("::"), ..flow }.check(), Ok(()));
+        assert_eq!(Key { destination: ANY, ..flow }.check(), Err(ContractError::Version));
+        assert!(Key::between(flow.source, flow.destination).is_between());
+        let anybody = Key { source: ANY, destination_port: 7_401, ..key };
         assert_eq!(anybody.check(), Err(ContractError::Key));
     }
 }

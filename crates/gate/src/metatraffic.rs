@@ -1,6 +1,6 @@
 //! Metatraffic: what goes to the ports of discovery (RTPS 2.5, 9.6.2.3). Announcements of participants and endpoints,
 //! liveliness, and all that is acknowledged and repeated of them; nothing of what applications write.
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use crate::contract::Key;
 
@@ -24,10 +24,10 @@ pub const fn domain_of(port: u16) -> Option<u16> {
 }
 
 impl Key {
-    /// The key of all metatraffic of a domain that comes in at a port, from and to any address: its frames share one contract. `None`
+    /// The key of all metatraffic of a domain that comes in at a port, from and to any address of either version of IP: its frames share one contract. `None`
     /// from domain 233 on, which has no ports.
     pub const fn metatraffic(domain: u16) -> Option<Self> {
-        let any = Ipv4Addr::UNSPECIFIED;
+        let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let Some(above) = domain.checked_mul(DOMAIN_GAIN) else { return None };
         match BASE.checked_add(above) {
             Some(destination_port) => {
@@ -79,9 +79,9 @@ mod tests {
         assert_eq!(Key::metatraffic(232).and_then(|key| key.domain()), Some(232));
         assert_eq!((Key::metatraffic(233), Key::metatraffic(u16::MAX)), (None, None));
         for other in [
-            Key { source: Ipv4Addr::LOCALHOST, ..key },
+            Key { source: IpAddr::V4(Ipv4Addr::LOCALHOST), ..key },
             Key { source_port: 1, ..key },
-            Key { destination: Ipv4Addr::LOCALHOST, ..key },
+            Key { destination: IpAddr::V4(Ipv4Addr::LOCALHOST), ..key },
             Key { destination_port: 7_910, ..key },
         ] {
             assert_eq!(other.domain(), None, "{other}");

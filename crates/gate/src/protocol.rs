@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::contract::{Contract, Key};
 
 /// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no epochs, and
-/// no contracts for all UDP between two addresses.
-pub const VERSION: u32 = 3;
+/// no contracts for all UDP between two addresses; version 3 no IPv6.
+pub const VERSION: u32 = 4;
 /// The most octets of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.
@@ -158,9 +158,9 @@ pub struct PortState {
 /// Frames that came in without a contract, and the excess of buckets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Others {
-    /// IPv4: they went on, as best effort.
+    /// IPv4 or IPv6: they went on, as best effort.
     pub best_effort: u64,
-    /// Neither IPv4 nor tagged: they went on.
+    /// Neither IPv4 nor IPv6, in a VLAN or not: they went on.
     pub other: u64,
     /// Dropped: above the limit.
     pub limited: u64,
@@ -168,7 +168,8 @@ pub struct Others {
     pub fragments: u64,
     /// Dropped: longer than a frame may be.
     pub too_long: u64,
-    /// Dropped: with a VLAN tag.
+    /// Dropped: with a tag that is of no VLAN (IEEE 802.1Q, with id 0 or 4,095), one of IEEE 802.1ad, or two. Those of a VLAN are the switch's to
+    /// drop if their port is not in it.
     pub tagged: u64,
     /// Dropped: too short for what they say they are.
     pub broken: u64,

@@ -1,15 +1,15 @@
 //! Requests and answers as lines of JSON: what they look like, and that what is wrong is no request.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use gate::protocol::{Answer, Counters, LONGEST_REQUEST, Refusal, Request, VERSION, check_version};
 use gate::{Contract, Key, Kind};
 
 const KEY: Key = Key {
-    source: Ipv4Addr::new(10, 0, 0, 1),
+    source: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
     source_port: 7_413,
-    destination: Ipv4Addr::new(239, 255, 0, 9),
+    destination: IpAddr::V4(Ipv4Addr::new(239, 255, 0, 9)),
     destination_port: 7_401,
 };
 const CONTRACT: Contract = Contract {
@@ -57,7 +57,7 @@ fn agents_of_another_version_are_refused() {
     let read = |line: &str| check_version(&serde_json::from_str(line).unwrap());
     assert_eq!(read(&format!(r#"{{"answer":"version","version":{VERSION}}}"#)), Ok(()));
     let old = r#"{"answer":"refused","reason":"malformed","what":"unknown variant `version`"}"#;
-    assert!(read(old).unwrap_err().contains("speaks version 1, and this program 3: start the agent"));
+    assert!(read(old).unwrap_err().contains("speaks version 1, and this program 4: start the agent"));
     assert!(read(r#"{"answer":"version","version":2}"#).unwrap_err().contains("speaks version 2"));
     assert!(read(r#"{"answer":"version","version":9}"#).unwrap_err().contains("speaks version 9"));
     let full = Answer::Refused { reason: Refusal::Full, what: "there are 8 clients already".to_owned() };

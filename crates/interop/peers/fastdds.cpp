@@ -216,7 +216,7 @@ int main(int count, char** arguments) {
         std::cerr << "see README.md for the arguments\n";
         return 2;
     }
-    const Role role(arguments);
+    const Role role(count, arguments);
     if (role.encoding != "1") {
         std::cerr << "this version knows the first version of XCDR only\n";
         return 2;

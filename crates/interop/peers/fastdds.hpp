@@ -19,6 +19,7 @@
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
+#include <fastdds/dds/topic/ContentFilteredTopic.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 
 using namespace eprosima::fastdds::dds;
@@ -100,10 +101,12 @@ private:
 // What the arguments say.
 struct Role {
     std::string role, topic, kind, encoding, reliability, durability;
+    // The expression of a content filter and its parameters; none without one.
+    std::vector<std::string> filter;
 
-    explicit Role(char** arguments)
+    Role(int count, char** arguments)
         : role(arguments[1]), topic(arguments[2]), kind(arguments[3]), encoding(arguments[4]), reliability(arguments[5]),
-          durability(arguments[6]) {}
+          durability(arguments[6]), filter(arguments + 7, arguments + count) {}
 
     // The policies that DataWriterQos and DataReaderQos have in common.
     template <class Qos>
@@ -137,8 +140,14 @@ static int play(const Role& role, TypeSupport& support, DataReaderListener& read
     } else {
         auto qos = role.qos(DATAREADER_QOS_DEFAULT);
         adapt(qos);
+        TopicDescription* description = topic;
+        if (!role.filter.empty()) {
+            const std::vector<std::string> parameters(role.filter.begin() + 1, role.filter.end());
+            description = participant->create_contentfilteredtopic("Filtered", topic, role.filter.front(), parameters);
+            check(description != nullptr, "no content-filtered topic");
+        }
         auto* reader =
-            participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT)->create_datareader(topic, qos, &reader_events);
+            participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT)->create_datareader(description, qos, &reader_events);
         check(reader != nullptr, "no reader");
     }
     say("ready");

@@ -8,6 +8,8 @@
 #include <fastdds/dds/xtypes/dynamic_types/DynamicTypeBuilderFactory.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/MemberDescriptor.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/TypeDescriptor.hpp>
+#include <fastdds/dds/xtypes/type_representation/ITypeObjectRegistry.hpp>
+#include <fastdds/dds/xtypes/type_representation/TypeObject.hpp>
 
 #include "fastdds.hpp"
 
@@ -84,6 +86,19 @@ static DynamicType::_ref_type build(const Kind& kind) {
         check(builder->add_member(described) == RETCODE_OK, "no member");
     }
     return builder->build();
+}
+
+// Content filters look for types by their names, under which those that are described at run time are not registered.
+static void register_by_name(const Kind& kind, DynamicType::_ref_type type) {
+    auto& registry = DomainParticipantFactory::get_instance()->type_object_registry();
+    xtypes::TypeIdentifierPair ids, named;
+    check(registry.register_typeobject_w_dynamic_type(type, ids) == RETCODE_OK, "no type object");
+    for (const auto& id : {ids.type_identifier1(), ids.type_identifier2()}) {
+        xtypes::TypeObject object;
+        if (registry.get_type_object(id, object) == RETCODE_OK && object._d() == xtypes::EK_COMPLETE) {
+            check(registry.register_type_object(kind.name, object.complete(), named) == RETCODE_OK, "no name for the type");
+        }
+    }
 }
 
 static void fill(DynamicData::_ref_type data, const Kind& kind, const std::string& key, int32_t number, size_t size) {
@@ -183,16 +198,19 @@ static void carry_out(DataWriter* writer, const Kind& kind, DynamicType::_ref_ty
 }
 
 int main(int count, char** arguments) {
-    if (count != 7) {
+    if (count < 7) {
         std::cerr << "see README.md for the arguments\n";
         return 2;
     }
-    const Role role(arguments);
+    const Role role(count, arguments);
     const Kind kind = kind_of(role.kind);
     const auto type = build(kind);
     std::vector<DataRepresentationId_t> representations;
     if (role.encoding != "default") {
         representations.push_back(role.encoding == "1" ? XCDR_DATA_REPRESENTATION : XCDR2_DATA_REPRESENTATION);
+    }
+    if (!role.filter.empty()) {
+        register_by_name(kind, type);
     }
     TypeSupport support(new DynamicPubSubType(type));
     Samples samples(kind, type);

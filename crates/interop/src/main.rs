@@ -66,10 +66,20 @@ fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn E
         obey(|command| carry_out(&writer, command))?;
     } else {
         let mut qos = DataReaderQos::default();
+        let (terms, filter) = terms.split_at(terms.len().min(3));
         adjust(&mut qos.endpoint, terms)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         // Named, so that it lives until the end.
-        let _reader = subscriber.create_datareader::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
+        let qos = QosKind::Specific(qos);
+        let _reader = match filter {
+            [] => subscriber.create_datareader::<K>(&topic, qos, Some(events), all)?,
+            [expression, parameters @ ..] => {
+                let parameters = parameters.iter().copied();
+                let filtered =
+                    participant.create_contentfilteredtopic("Filtered", &topic, expression, parameters)?;
+                subscriber.create_datareader::<K>(&filtered, qos, Some(events), all)?
+            }
+        };
         say("ready");
         obey(|_| Err("a reader only reads".into()))?;
     }

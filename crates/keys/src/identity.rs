@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use system::Error;
 
@@ -23,6 +26,29 @@ pub struct Identity {
     role: Role,
     server: Option<Arc<ServerConfig>>,
     client: Option<Arc<ClientConfig>>,
+    clients: Arc<dyn ClientCertVerifier>,
+    servers: Arc<WebPkiServerVerifier>,
+    roots: Arc<RootCertStore>,
+    own: Arc<CertifiedKey>,
+}
+
+/// Which certificate a client sees, by the name that it calls.
+#[derive(Debug)]
+struct ByName {
+    name: String,
+    own: Arc<CertifiedKey>,
+    named: Option<Arc<CertifiedKey>>,
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let is_own = hello.server_name() == Some(self.name.as_str());
+        Some(Arc::clone(self.named.as_ref().filter(|_| !is_own).unwrap_or(&self.own)))
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
 }
 
 impl Identity {
@@ -51,20 +77,22 @@ impl Identity {
             ));
         }
         let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| wrong(&key, &error))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = provider();
         let (accepts, connects) = role.ends();
         let unfit = |error: rustls::Error| wrong(&certificate, &error);
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+            .build()
+            .map_err(|error| wrong(&authority, &error))?;
+        let servers = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+            .build()
+            .map_err(|error| wrong(&authority, &error))?;
         let server = accepts
             .then(|| {
-                let verifier =
-                    WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-                        .build()
-                        .map_err(|error| wrong(&authority, &error))?;
                 ServerConfig::builder_with_provider(Arc::clone(&provider))
                     .with_protocol_versions(VERSIONS)
                     .and_then(|builder| {
                         builder
-                            .with_client_cert_verifier(verifier)
+                            .with_client_cert_verifier(Arc::clone(&clients))
                             .with_single_cert(chain.clone(), private.clone_key())
                     })
                     .map(Arc::new)
@@ -73,27 +101,34 @@ impl Identity {
             .transpose()?;
         let client = connects
             .then(|| {
-                let verifier =
-                    WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-                        .build()
-                        .map_err(|error| wrong(&authority, &error))?;
                 ClientConfig::builder_with_provider(Arc::clone(&provider))
                     .with_protocol_versions(VERSIONS)
                     .and_then(|builder| {
                         builder
-                            .with_webpki_verifier(verifier)
+                            .with_webpki_verifier(Arc::clone(&servers))
                             .with_client_auth_cert(chain.clone(), private.clone_key())
                     })
                     .map(Arc::new)
                     .map_err(unfit)
             })
             .transpose()?;
-        Ok(Self { role, server, client })
+        let own = CertifiedKey::from_der(chain, private, &provider).map_err(unfit)?;
+        Ok(Self { role, server, client, clients, servers, roots, own: Arc::new(own) })
     }
 
     /// Whose it is.
     pub fn role(&self) -> Role {
         self.role
+    }
+
+    /// What says of the certificates that a client shows whether the authority has signed them: that of [`Self::server`].
+    pub fn clients(&self) -> &Arc<dyn ClientCertVerifier> {
+        &self.clients
+    }
+
+    /// The same of a server: that of [`Self::client_to`].
+    pub fn servers(&self) -> &Arc<WebPkiServerVerifier> {
+        &self.servers
     }
 
     /// The configuration for connections that others make. Who shows no certificate of the authority does not get in; which role it has says
@@ -103,6 +138,36 @@ impl Identity {
     /// This role accepts no connections.
     pub fn server(&self) -> Result<Arc<ServerConfig>, Error> {
         self.server.clone().ok_or_else(|| Error::new(format!("a {} accepts no connections", self.role), ""))
+    }
+
+    /// The configuration for connections of clients that may show a certificate of the authority, and of others that show none: who may do what is
+    /// for the caller to say, by [`Self::shown_by`]. Who calls this end by the name of its role sees the certificate of its role; others see
+    /// `named`, if there is one.
+    ///
+    /// # Errors
+    /// The authority cannot verify anything.
+    pub fn open_server(&self, named: Option<CertifiedKey>) -> Result<ServerConfig, Error> {
+        let failed = |error: &dyn std::fmt::Display| Error::new(format!("TLS as {}: {error}", self.role), "");
+        let provider = provider();
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&self.roots), Arc::clone(&provider))
+                .allow_unauthenticated()
+                .build()
+                .map_err(|error| failed(&error))?;
+        let resolver =
+            ByName { name: self.role.subject(), own: Arc::clone(&self.own), named: named.map(Arc::new) };
+        let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(VERSIONS);
+        let builder = builder.map_err(|error| failed(&error))?;
+        Ok(builder.with_client_cert_verifier(verifier).with_cert_resolver(Arc::new(resolver)))
+    }
+
+    /// The role that the other end of a connection has shown, of whose certificates `rustls` has verified that the authority signed them; `None` if
+    /// there are none, or no role is in the first.
+    pub fn shown_by(shown: &[CertificateDer<'_>]) -> Option<Role> {
+        let certificate = webpki::EndEntityCert::try_from(shown.first()?).ok()?;
+        let mut roles = certificate.valid_dns_names().filter_map(Role::of_subject);
+        // One certificate is for one role.
+        roles.next().filter(|_| roles.next().is_none())
     }
 
     /// The configuration and the name for a connection to the holder of a role: the other end has to show that it is that.

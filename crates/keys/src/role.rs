@@ -15,9 +15,12 @@ pub enum Role {
     Store,
     /// Participants that ask for flows, by the name of their user.
     User(Name),
+    /// Who may read and change what a manager does, by its HTTP interface.
+    Operator(Name),
 }
 
-/// The name of a user: at most 58 small letters, digits and hyphens, with a letter or digit at both ends.
+/// The name of a user or operator: at most 58 small letters, digits and hyphens, with a letter or digit at both ends; an operator's has at
+/// most 54.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     /// Zeros after its end.
@@ -26,9 +29,10 @@ pub struct Name {
 
 /// With the name of the role and a hyphen before it, it is a label of DNS, which has 63 bytes at most.
 const MOST_NAME: usize = 58;
+const MOST_OPERATOR: usize = 54;
 
 impl Name {
-    /// This name; `None` if there is no user of such a name.
+    /// This name; `None` if no user or operator has such a name.
     pub fn new(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let ends = [text.bytes().next()?, text.bytes().next_back()?];
@@ -61,17 +65,22 @@ impl Role {
         format!("{self}.{DOMAIN}")
     }
 
+    /// The role of this name in certificates, if there is one.
+    pub(crate) fn of_subject(subject: &str) -> Option<Self> {
+        subject.strip_suffix(DOMAIN)?.strip_suffix('.')?.parse().ok()
+    }
+
     /// Whether it accepts connections, and whether it makes them.
     pub(crate) const fn ends(self) -> (bool, bool) {
         match self {
             Self::Manager | Self::Store => (true, true),
-            Self::Switch(_) | Self::User(_) => (false, true),
+            Self::Switch(_) | Self::User(_) | Self::Operator(_) => (false, true),
             Self::Gates(_) => (true, false),
         }
     }
 }
 
-/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`.
+/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`, `operator-ann`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -80,6 +89,7 @@ impl fmt::Display for Role {
             Self::Switch(datapath) => write!(f, "switch-{datapath}"),
             Self::Gates(datapath) => write!(f, "gates-{datapath}"),
             Self::User(name) => write!(f, "user-{}", name.as_str()),
+            Self::Operator(name) => write!(f, "operator-{}", name.as_str()),
         }
     }
 }
@@ -95,12 +105,13 @@ impl FromStr for Role {
             Some(("switch", datapath)) => number(datapath).map(Self::Switch),
             Some(("gates", datapath)) => number(datapath).map(Self::Gates),
             Some(("user", name)) => Name::new(name).map(Self::User),
+            Some(("operator", name)) if name.len() <= MOST_OPERATOR => Name::new(name).map(Self::Operator),
             _ => None,
         };
         role.ok_or_else(|| {
             format!(
-                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME, with small letters, \
-                 digits and hyphens",
+                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME or \
+                 operator-NAME, with small letters, digits and hyphens",
                 text.escape_default()
             )
         })
@@ -123,8 +134,11 @@ mod tests {
             user("alice"),
             user("b-2"),
             user(&longest),
+            Role::Operator(Name::new(&longest[..MOST_OPERATOR]).unwrap()),
         ] {
             assert_eq!(role.to_string().parse(), Ok(role));
+            assert_eq!(Role::of_subject(&role.subject()), Some(role));
+            assert!(role.subject().split('.').all(|label| label.len() <= 63), "{role}");
         }
         for text in [
             "",
@@ -143,8 +157,13 @@ mod tests {
             "user-a.b",
             "user-a/b",
             &format!("user-a{longest}"),
+            &format!("operator-{longest}"),
+            "operator",
         ] {
             assert!(text.parse::<Role>().is_err(), "{text}");
+        }
+        for name in ["manager", "manager.punctual.internal.", "manager.example", ".punctual.internal"] {
+            assert_eq!(Role::of_subject(name), None, "{name}");
         }
     }
 }

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::panic, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod text;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -45,7 +47,16 @@ pub fn network(text: &str) -> Network {
 /// # Panics
 /// It cannot be built.
 pub fn up(text: &str, program: &Path) -> Lab {
-    let options = Options { program: Some(program.to_owned()), ..Options::default() };
+    up_with(text, program, None)
+}
+
+/// The same, whose switches and gates have keys of this folder.
+///
+/// # Panics
+/// It cannot be built.
+pub fn up_with(text: &str, program: &Path, keys: Option<&Path>) -> Lab {
+    let (program, keys) = (Some(program.to_owned()), keys.map(Path::to_owned));
+    let options = Options { program, keys, ..Options::default() };
     Lab::up_with(&network(text), &name(), &options).unwrap()
 }
 

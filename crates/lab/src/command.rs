@@ -165,7 +165,8 @@ fn up(path: &Path, name: Option<&str>, options: &Options, out: &mut dyn Write, t
     );
     for host in &record.hosts {
         let manager = if host.manager { "  manager" } else { "" };
-        let _ = writeln!(out, "  {}  {}{manager}", host.name, host.address);
+        let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "  {}  {}{manager}", host.name, addresses.join(" "));
     }
     Ok(DONE)
 }

@@ -2,7 +2,7 @@
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -179,12 +179,26 @@ impl Lab {
         inside(&switch.namespace, || GateClient::connect(address.into(), keys))
     }
 
-    /// The address of a host.
+    /// The addresses of a host: one of each version of IP at most.
     ///
     /// # Errors
     /// There is no such host.
+    pub fn host_addresses(&self, host: &str) -> Result<&[IpAddr], Error> {
+        Ok(&self.host(host)?.addresses)
+    }
+
+    /// The IPv4 address of a host.
+    ///
+    /// # Errors
+    /// There is no such host, or it has IPv6 alone.
     pub fn host_address(&self, host: &str) -> Result<Ipv4Addr, Error> {
-        Ok(self.host(host)?.address)
+        let of_four = |address: &IpAddr| match address {
+            IpAddr::V4(four) => Some(*four),
+            IpAddr::V6(_) => None,
+        };
+        let found = self.host_addresses(host)?.iter().find_map(of_four);
+        found
+            .ok_or_else(|| Error::new(format!("\"{host}\" has no IPv4 address"), "ask for all its addresses"))
     }
 
     /// The switch with this name.

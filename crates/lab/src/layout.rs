@@ -1,13 +1,13 @@
 //! What a lab will be made of: names, addresses, interfaces, queues; found without touching the machine.
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use latency::network::Buffer;
 use latency::switch::Guard;
 use network::{Network, SwitchKind};
 use serde::{Deserialize, Serialize};
 
-use crate::classes::{Filled, Queues};
 use crate::emulator::{Description, EndDescription, LinkDescription};
+use bridge::classes::{Filled, Queues};
 use system::Error;
 
 /// Octets of the longest name of a lab: with that of a host it names a file.
@@ -53,8 +53,8 @@ pub struct Host {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Its address.
-    pub address: Ipv4Addr,
+    /// Its addresses: those of the file, or one of IPv4 if the file has none.
+    pub addresses: Vec<IpAddr>,
     /// The hardware address of `eth0`.
     pub mac: String,
     /// Whether the control channels of all switches end here.
@@ -157,7 +157,10 @@ impl Layout {
             layout.hosts.push(Host {
                 name: host.name.clone(),
                 namespace: format!("{name}-{}", host.name),
-                address: host.address.or_else(|| addresses.next()).unwrap_or(Ipv4Addr::UNSPECIFIED),
+                addresses: match host.addresses.as_slice() {
+                    [] => addresses.next().map(IpAddr::V4).into_iter().collect(),
+                    given => given.to_vec(),
+                },
                 mac: host.mac.map_or_else(|| mac(0, number), written),
                 manager: host.manager,
             });
@@ -179,6 +182,12 @@ impl Layout {
                 memory: 0,
                 bridge: switch.made == SwitchKind::Bridge,
             });
+        }
+        let in_vlans: Vec<&str> =
+            hosts.iter().filter(|host| !host.vlans.is_empty()).map(|host| host.name.as_str()).collect();
+        if !in_vlans.is_empty() {
+            let names = in_vlans.join(", ");
+            layout.warnings.push(format!("interfaces of VLANs are not made: those of {names} have to be"));
         }
         layout.add_links(network, carrying)?;
         // Gates are where hosts come in; a switch between switches has nothing for an agent to do.
@@ -354,7 +363,7 @@ fn addresses(network: &Network) -> impl Iterator<Item = Ipv4Addr> {
     let first = u32::from(Ipv4Addr::new(10, 1, 0, 1));
     (first..first + 0xfffe)
         .map(Ipv4Addr::from)
-        .filter(|address| !network.hosts().iter().any(|host| host.address == Some(*address)))
+        .filter(|address| !network.hosts().iter().any(|host| host.addresses.contains(&IpAddr::V4(*address))))
 }
 
 fn mac(kind: u8, number: u16) -> String {
@@ -363,7 +372,7 @@ fn mac(kind: u8, number: u16) -> String {
 }
 
 /// A MAC address as it is written.
-fn written(address: [u8; 6]) -> String {
+pub(crate) fn written(address: [u8; 6]) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
@@ -392,7 +401,7 @@ fn loops(network: &Network) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::Purpose;
+    use bridge::classes::Purpose;
 
     const NETWORK: &str = r#"
 control = { burst = 1000, rate = "1 Mb/s" }
@@ -439,7 +448,7 @@ rate = "10 Mb/s"
     #[test]
     fn names_addresses_and_ports_follow_from_the_file() {
         let layout = Layout::new(&network(NETWORK), "x", Carrying::Kernel).unwrap();
-        let addresses: Vec<String> = layout.hosts.iter().map(|host| host.address.to_string()).collect();
+        let addresses: Vec<String> = layout.hosts.iter().map(|host| host.addresses[0].to_string()).collect();
         assert_eq!(addresses, ["10.1.0.2", "10.1.0.1", "10.1.0.3"]);
         assert_eq!(layout.namespaces(), ["x-a", "x-b", "x-m", "x-s1", "x-s2", "x-wires"]);
         let [one, two] = [&layout.switches[0], &layout.switches[1]];

@@ -8,7 +8,6 @@
 
 pub mod awake;
 pub mod bridge_switch;
-mod classes;
 pub mod command;
 pub mod emulator;
 mod ended;

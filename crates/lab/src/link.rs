@@ -1,6 +1,7 @@
 //! Namespaces, the links between them, and what is set at interfaces.
 use std::fmt::Write as _;
 use std::fs;
+use std::net::IpAddr;
 
 use crate::inside::inside;
 use crate::layout::{Host, Layout, Link, Switch};
@@ -15,6 +16,14 @@ const SETTINGS: [(&str, &str); 4] = [
     ("net/ipv6/conf/default/disable_ipv6", "1"),
     ("net/ipv4/ip_forward", "0"),
     ("net/ipv4/conf/all/arp_ignore", "1"),
+];
+/// What a host with an IPv6 address is set to in addition: it speaks IPv6 at its link alone, and asks for no router.
+const WITH_IPV6: [(&str, &str); 5] = [
+    ("all/disable_ipv6", "0"),
+    ("default/disable_ipv6", "1"),
+    ("eth0/disable_ipv6", "0"),
+    ("eth0/accept_ra", "0"),
+    ("eth0/accept_dad", "0"),
 ];
 /// Frames are what they are on a wire: sums are computed, and nothing is cut by the interface.
 const OFFLOADS: &str = "tx off rx off tso off gso off gro off tx-udp-segmentation off";
@@ -97,6 +106,14 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
         }
     }
     for host in &layout.hosts {
+        if host.addresses.iter().any(IpAddr::is_ipv6) {
+            inside(&host.namespace, || {
+                WITH_IPV6.iter().try_for_each(|(setting, value)| {
+                    let path = format!("/proc/sys/net/ipv6/conf/{setting}");
+                    fs::write(&path, value).map_err(Error::system(&path))
+                })
+            })?;
+        }
         tools.batch("ip", Some(&host.namespace), &host_commands(layout, host))?;
     }
     for switch in &layout.switches {
@@ -117,12 +134,18 @@ fn host_commands(layout: &Layout, host: &Host) -> String {
     let mut lines = "link set dev lo up\n".to_owned();
     let linked = layout.links.iter().flat_map(|link| &link.ends);
     if linked.into_iter().any(|end| end.namespace == host.namespace) {
-        // Whatever address somebody has, and every group: it is behind eth0.
-        let _ = writeln!(
-            lines,
-            "addr add {}/16 dev eth0\nlink set dev eth0 up\nroute add default dev eth0",
-            host.address
-        );
+        lines += "link set dev eth0 up\n";
+        // Whatever address a host has, and every group: it is behind eth0.
+        for address in &host.addresses {
+            let _ = match address {
+                IpAddr::V4(_) => {
+                    writeln!(lines, "addr add {address}/16 dev eth0\nroute add default dev eth0")
+                }
+                IpAddr::V6(_) => {
+                    writeln!(lines, "addr add {address}/64 dev eth0 nodad\nroute add ::/0 dev eth0")
+                }
+            };
+        }
     }
     if host.manager {
         for switch in &layout.switches {

@@ -5,7 +5,7 @@
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::split::Split;
@@ -135,7 +135,8 @@ fn flow(side: usize, random: &mut Random) -> Flow {
     Flow {
         largest_message: octets,
         smallest_message: octets,
-        framing: Framing::Udp { datagram: 1_472 },
+        framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+        tag: 0,
         separation: [2, 5, 10, 20, 50, 100][random.below(6)] * MILLISECOND,
         maximum_separation: None,
         jitter: random.below(100) as u64 * MICROSECOND,

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a program for the developer")]
 
 use latency::busy::busy_period_delay;
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::linear::linear_delay;
 use latency::port::{Arrival, Contender, Server};
 use latency::units::{MILLISECOND, SECOND};
@@ -154,7 +154,7 @@ fn messages(flow: usize, bits: u64, frame: u64) -> Contender {
 }
 
 fn wire_bits(flow: usize) -> u64 {
-    Framing::Udp { datagram: 1_472 }.frames(TABLE_TWO[flow].0, 0).unwrap().bits
+    Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(TABLE_TWO[flow].0, 0).unwrap().bits
 }
 
 fn milliseconds(picoseconds: u64) -> f64 {

@@ -40,8 +40,14 @@ impl Ledger {
     pub fn plan_as_asked(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
         self.plan_beside(id, flow).or_else(|reason| match reason {
             _ if !may_find_room(&reason) => Err(reason),
-            _ => self.share_again_for(id, flow).or_else(|| self.beyond_shares(id, flow)).ok_or(reason),
+            _ => self.otherwise(id, flow).ok_or(reason),
         })
+    }
+
+    /// A plan in which others change their shares, or limits rest on other methods than the sum of shares.
+    fn otherwise(&self, id: FlowId, flow: &Flow) -> Option<Plan> {
+        let plan = self.take_down_for(id, flow).or_else(|| self.share_again_for(id, flow));
+        plan.or_else(|| self.beyond_shares(id, flow))
     }
 
     /// The same with the shares that others have: they may change their levels at most.
@@ -50,6 +56,9 @@ impl Ledger {
             return Err(Reason::Known);
         }
         flow.check(self.ports()).map_err(Reason::Flow)?;
+        if let Some(port) = self.full_port_of(flow.tree.iter()) {
+            return Err(Reason::Full { port });
+        }
         let port = flow.tree.first().map_or(0, |hop| hop.port);
         if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
             return Err(Reason::Guards { port });
@@ -115,8 +124,11 @@ impl Ledger {
 
     /// What a hop counts in [`Split::Load`]: the load of its port, in picoseconds of work in a second, and a quarter of
     /// its time, because without slack at a port no other flow could join this one there. The first flow of a host with
-    /// several queues has no such need: others go below it, and its jitter stays small.
+    /// several queues has no such need: others go below it, and its jitter stays small. Nor has a port that is declared full.
     pub(crate) fn weight(&self, index: usize, port: usize) -> u64 {
+        if self.is_full(port) {
+            return 0;
+        }
         let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
         let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
         if opens(index, port, register) { load } else { load.saturating_add(SECOND / 4) }

@@ -28,7 +28,7 @@ impl Flow {
     fn first_contender(&self, ports: &[Port]) -> Result<(u64, Contender), FlowError> {
         let frames = self.frames(self.port(ports, 0)?).ok_or(FlowError::Framing { hop: 0 })?;
         let spread = self.spread().ok_or(FlowError::Number)?;
-        let tag = self.port(ports, 0)?.tag;
+        let tag = self.tag_at(self.port(ports, 0)?);
         let bucket = self.bundle.map_or(Some(None), |bundle| bundle.bucket(tag.into(), self.drift(ports)));
         let arrival = match bucket.ok_or(FlowError::Number)? {
             Some((burst, rate)) => Arrival::Bucket { burst, rate },
@@ -73,10 +73,11 @@ impl Flow {
         let variation = port.variation();
         let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;
         // A switch may pad what is too small without its tag, and padding stays beside a tag.
-        let padded = LEAST_BITS + u64::from(port.tag) * 8;
+        let tag = self.tag_at(port);
+        let padded = LEAST_BITS + u64::from(tag) * 8;
         // What a gate or a meter lets through may be frames of any size, whatever the flow's own.
         let bits = match enforcement {
-            Enforcement::Gate(gate) => gate.lets_through(port.tag),
+            Enforcement::Gate(gate) => gate.lets_through(tag),
             _ => self.padded_bits(port),
         };
         let bits = bits.ok_or(number)?;
@@ -87,12 +88,12 @@ impl Flow {
             let burst = burst.checked_add(bits_in(spread.checked_sub(input)?, rate)?)?;
             Some(Arrival::Bucket { burst, rate })
         };
-        let bundled = self.bundle.map_or(Some(None), |bundle| bundle.bucket(bundle.added(port.tag), drift));
+        let bundled = self.bundle.map_or(Some(None), |bundle| bundle.bucket(bundle.added(tag), drift));
         let bundled = bundled.ok_or(number)?;
         let arrival = match (enforcement, bundled) {
             (Enforcement::Meter(meter), _) => {
                 // Where the flow enters the first switch.
-                let bucket = meter.lets_through(port.tag, drift).ok_or(number)?;
+                let bucket = meter.lets_through(tag, drift).ok_or(number)?;
                 let input = self.input_spread(first, first_share).ok_or(number)?;
                 grown(bucket, input).ok_or(number)?
             }

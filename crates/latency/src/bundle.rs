@@ -114,7 +114,7 @@ pub fn unrelated(flows: &[Flow], port: &Port) -> Option<Flow> {
 
 fn together(flows: &[Flow], port: &Port, keep_step: bool) -> Option<Flow> {
     let first = flows.first()?;
-    if flows.iter().any(|flow| flow.bundle.is_some() || flow.tree != first.tree) {
+    if flows.iter().any(|flow| flow.bundle.is_some() || flow.tree != first.tree || flow.tag != first.tag) {
         return None;
     }
     let untagged = Port { tag: 0, ..*port };
@@ -125,7 +125,8 @@ fn together(flows: &[Flow], port: &Port, keep_step: bool) -> Option<Flow> {
     let mut apart = Apart::default();
     let mut flow = first.clone();
     for (other, late) in flows.iter().zip(&spreads) {
-        let frames = other.frames(&untagged)?;
+        let bare = Flow { tag: 0, ..other.clone() };
+        let frames = bare.frames(&untagged)?;
         sum.count = sum.count.checked_add(frames.count)?;
         sum.bits = sum.bits.checked_add(frames.bits)?;
         sum.largest = sum.largest.max(frames.largest);

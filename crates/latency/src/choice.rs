@@ -11,18 +11,29 @@ pub const MOST_YIELDING: usize = 64;
 
 impl Ledger {
     /// The flow along the best of several trees: of those that are admitted the one with the fewest changes of levels,
-    /// then with the fewest hops, then with the least load on its ports; of equals the first. Only where none is admitted so, shares of
-    /// others are split again.
+    /// then with the fewest hops, then with the least load on its ports; of equals the first. Trees over a port that is declared full do
+    /// not count. Only where none is admitted so, shares of others are split again.
     ///
     /// For each tree the subscribers of the flow are at its ends, in their order. The reason of the first tree if none is
     /// admitted; an error in the flow if there is no tree.
     pub fn plan_among(&self, id: FlowId, flow: &Flow, trees: &[Tree]) -> Result<Plan, Reason> {
+        let full = |tree: &&Tree| self.full_port_of(tree.hops.iter()).is_some();
+        if let Some(first) = trees.iter().find(full) {
+            let open: Vec<Tree> = trees.iter().filter(|tree| !full(tree)).cloned().collect();
+            let port = self.full_port_of(first.hops.iter()).unwrap_or(0);
+            return if open.is_empty() {
+                Err(Reason::Full { port })
+            } else {
+                self.plan_among(id, flow, &open)
+            };
+        }
         let mut refusal = None;
         let mut best = self.best_of(flow, trees, |along| {
             self.plan_beside(id, along).map_err(|reason| *refusal.get_or_insert(reason)).ok()
         });
         if best.is_none() && refusal.as_ref().is_some_and(may_find_room) {
-            best = self.best_of(flow, trees, |along| self.share_again_for(id, along));
+            best = self.best_of(flow, trees, |along| self.take_down_for(id, along));
+            best = best.or_else(|| self.best_of(flow, trees, |along| self.share_again_for(id, along)));
             best = best.or_else(|| self.best_of(flow, trees, |along| self.beyond_shares(id, along)));
         }
         best.ok_or(refusal.unwrap_or(Reason::Flow(crate::network::FlowError::Loop)))
@@ -71,6 +82,10 @@ impl Ledger {
     pub fn yielding(&self, id: FlowId, flow: &Flow) -> Option<(Vec<FlowId>, Plan)> {
         if let Ok(plan) = self.plan_as_asked(id, flow) {
             return Some((Vec::new(), plan));
+        }
+        // A place that is given up at a full port is no other flow's.
+        if self.full_port_of(flow.tree.iter()).is_some() {
+            return None;
         }
         let mut less: Vec<(u8, FlowId)> = flow
             .tree

@@ -10,8 +10,10 @@ pub const FRAME_AROUND: u64 = 24;
 pub const LEAST_FRAME: u64 = 60;
 /// Ethernet header without VLAN tag, in octets.
 pub const ETHERNET_HEADER: u64 = 14;
-/// IPv4 header without options and UDP header, in octets.
-pub const UDP_IPV4_HEADERS: u64 = 28;
+/// UDP header, in bytes.
+pub const UDP_HEADER: u64 = 8;
+/// IPv4 header without options and UDP header, in bytes: the least that a frame of a flow has beside Ethernet's.
+pub const UDP_IPV4_HEADERS: u64 = Ip::V4.header() + UDP_HEADER;
 /// The most octets that an untagged frame of 1,500 octets payload occupies a link.
 pub const LARGEST_FRAME: u64 = 1_538;
 
@@ -28,19 +30,48 @@ const AROUND_SAMPLE: u64 = 20 + 16 + 12 + 24 + 3 + 32;
 const LEAST_AROUND_FRAGMENT: u64 = 20 + 4 + 36;
 const LEAST_AROUND_SAMPLE: u64 = 20 + 4 + 24;
 
+/// The version of IP that carries a flow. Its headers have no options and no extension headers, which switches would not look behind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Ip {
+    /// IPv4 (RFC 791): 20 bytes of header.
+    #[default]
+    V4,
+    /// IPv6 (RFC 8200): 40 bytes of header.
+    V6,
+}
+
+impl Ip {
+    /// Bytes of the header of each packet.
+    pub const fn header(self) -> u64 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+
+    /// Bytes of Ethernet's, this version's and UDP's headers, with a tag of so many bytes.
+    const fn headers(self, tag: u32) -> u64 {
+        ETHERNET_HEADER + self.header() + UDP_HEADER + tag as u64
+    }
+}
+
 /// How a message becomes datagrams. One datagram is one frame: there is no fragmentation by IP on a managed flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
     /// The octets of the message fill datagrams of at most `datagram` octets, with no header of their own.
     Udp {
-        /// Most octets of UDP payload, 1,472 on Ethernet.
+        /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
+        /// What carries the datagrams.
+        ip: Ip,
     },
     /// Punctual's own RTPS messages: a sample that fits goes whole, others in DATA_FRAG submessages, one for each datagram.
     /// The message is the serialized payload with its encapsulation header; inline QoS counts as part of it.
     Rtps {
-        /// Most octets of UDP payload, 1,472 on Ethernet.
+        /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
+        /// What carries the datagrams.
+        ip: Ip,
     },
 }
 
@@ -60,6 +91,13 @@ pub struct Frames {
 }
 
 impl Framing {
+    /// What carries the datagrams.
+    pub const fn ip(self) -> Ip {
+        match self {
+            Self::Udp { ip, .. } | Self::Rtps { ip, .. } => ip,
+        }
+    }
+
     /// The frames of any message of at least `least` and at most `most` octets, also of several samples that share a datagram: they
     /// weigh no more together than the largest one. `tag` is as in [`Self::frames`].
     ///
@@ -67,17 +105,17 @@ impl Framing {
     /// than fragments do, and a last fragment with a HEARTBEAT is larger than a full one.
     pub fn range(self, least: u32, most: u32, tag: u32) -> Option<Frames> {
         let heaviest = self.frames(most, tag)?;
-        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
+        let header = self.ip().headers(tag);
         let (least, most) = (u64::from(least.min(most)), u64::from(most));
         let (largest, smallest, first) = match self {
-            Self::Udp { datagram } => {
+            Self::Udp { datagram, .. } => {
                 let datagram = u64::from(datagram);
                 // Of a message of several frames, the last one may hold a single octet.
                 let smallest = if most <= datagram { least } else { least.min(1) };
                 let smallest = if least == most { heaviest.smallest } else { frame_bits(header + smallest) };
                 (heaviest.largest, smallest, frame_bits(header + least.min(datagram)))
             }
-            Self::Rtps { datagram } => {
+            Self::Rtps { datagram, .. } => {
                 let datagram = u64::from(datagram);
                 let piece = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
                 let whole = datagram.checked_sub(AROUND_SAMPLE);
@@ -108,8 +146,8 @@ impl Framing {
     pub fn least_bits(self, octets: u32, tag: u32) -> Option<u64> {
         let heaviest = self.frames(octets, tag)?;
         let octets = u64::from(octets);
-        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
-        let Self::Rtps { datagram } = self else { return Some(heaviest.bits) };
+        let header = self.ip().headers(tag);
+        let Self::Rtps { datagram, .. } = self else { return Some(heaviest.bits) };
         let datagram = u64::from(datagram);
         if octets.saturating_add(AROUND_SAMPLE) <= datagram {
             return Some(frame_bits(header + LEAST_AROUND_SAMPLE + octets));
@@ -132,11 +170,11 @@ impl Framing {
     pub(crate) fn padded(self, octets: u32, tag: u32, padded: u32) -> Option<Frames> {
         let frame_bits = |octets: u64| frame_bits(octets.max(LEAST_FRAME + u64::from(padded)));
         let octets = u64::from(octets);
-        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
+        let header = self.ip().headers(tag);
         let (piece, around) = match self {
-            Self::Udp { datagram } | Self::Rtps { datagram } if datagram > 65_507 => return None,
-            Self::Udp { datagram } => (u64::from(datagram), 0),
-            Self::Rtps { datagram } => {
+            Self::Udp { datagram, .. } | Self::Rtps { datagram, .. } if datagram > 65_507 => return None,
+            Self::Udp { datagram, .. } => (u64::from(datagram), 0),
+            Self::Rtps { datagram, .. } => {
                 let datagram = u64::from(datagram);
                 let room = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
                 if octets.saturating_add(AROUND_SAMPLE) <= datagram {
@@ -172,8 +210,10 @@ pub fn frame_bits(octets: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const UDP: Framing = Framing::Udp { datagram: 1_472 };
-    const RTPS: Framing = Framing::Rtps { datagram: 1_472 };
+    const UDP: Framing = Framing::Udp { datagram: 1_472, ip: Ip::V4 };
+    const RTPS: Framing = Framing::Rtps { datagram: 1_472, ip: Ip::V4 };
+    const UDP6: Framing = Framing::Udp { datagram: 1_452, ip: Ip::V6 };
+    const RTPS6: Framing = Framing::Rtps { datagram: 1_452, ip: Ip::V6 };
 
     #[test]
     fn messages_of_table_two() {
@@ -212,10 +252,25 @@ mod tests {
         assert_eq!(RTPS.frames(1_472 - 106, 0).unwrap().count, 2);
     }
 
+    /// RFC 8200, 3: 40 bytes of header in each frame, and so 20 bytes less in it where it is full.
+    #[test]
+    fn headers_of_ipv6_are_counted_in_every_frame() {
+        let frames = UDP6.frames(192_192, 0).unwrap();
+        assert_eq!((frames.count, frames.largest), (133, LARGEST_FRAME * 8));
+        assert_eq!(frames.bits, (192_192 + 133 * (14 + 40 + 8 + 24)) * 8);
+        assert_eq!(RTPS6.frames(4, 0).unwrap().bits, (62 + 107 + 4 + 24) * 8);
+        // Nothing is padded: the headers alone are more than the least frame.
+        let least = UDP6.frames(0, 0).unwrap();
+        assert_eq!((least.bits, UDP6.range(0, 9_000, 0).unwrap().smallest), (86 * 8, 87 * 8 - 8));
+        let (most, least) = (RTPS6.range(5, 1_404, 4).unwrap(), RTPS6.least_bits(5, 4).unwrap());
+        assert_eq!((most.largest, most.first), ((1_538 + 4) * 8, (62 + 4 + 48 + 5 + 24) * 8));
+        assert_eq!(least, (62 + 4 + 48 + 5 + 24) * 8);
+    }
+
     #[test]
     fn a_datagram_without_room_is_refused() {
-        assert_eq!(Framing::Udp { datagram: 0 }.frames(1, 0), None);
-        assert_eq!(Framing::Rtps { datagram: 119 }.frames(100, 0), None);
-        assert_eq!(Framing::Udp { datagram: 65_508 }.frames(1, 0), None);
+        assert_eq!(Framing::Udp { datagram: 0, ip: Ip::V4 }.frames(1, 0), None);
+        assert_eq!(Framing::Rtps { datagram: 119, ip: Ip::V4 }.frames(100, 0), None);
+        assert_eq!(Framing::Udp { datagram: 65_508, ip: Ip::V4 }.frames(1, 0), None);
     }
 }

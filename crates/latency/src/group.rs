@@ -3,7 +3,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::ledger::{Admitted, FlowId, Ledger, Move};
+use crate::ledger::{Admitted, FlowId, Ledger, Move, Phase, Reshare};
 use crate::levels::SMALL_PORT;
 use crate::meeting::{Lacks, Meeting, Who};
 use crate::network::Flow;
@@ -39,7 +39,7 @@ pub(crate) struct Member<'l> {
     /// For each subscriber, the hops of its way and what its limit leaves to their shares together.
     ways: Vec<(Vec<usize>, u64)>,
     /// Shares that it has at least.
-    least: Vec<u64>,
+    pub(crate) least: Vec<u64>,
     pub(crate) shares: Vec<u64>,
     /// What it offers with them; the levels are of no meaning.
     pub(crate) offers: Vec<Contender>,
@@ -224,9 +224,14 @@ impl<'l> Group<'l> {
         Ok(())
     }
 
-    /// Raises the shares of members until each port keeps those of its flows.
+    /// Raises the shares of members from the least ones until each port keeps those of its flows.
     pub(crate) fn raise_all(&mut self) -> Result<(), Stuck> {
         self.begin_again()?;
+        self.raise_further()
+    }
+
+    /// The same from those that they have.
+    pub(crate) fn raise_further(&mut self) -> Result<(), Stuck> {
         // Ports nearer to publishers first: others wait for what they say.
         let mut due: BTreeSet<(usize, usize)> =
             self.depths.iter().map(|(port, depth)| (*depth, *port)).collect();
@@ -272,7 +277,7 @@ impl<'l> Group<'l> {
     }
 
     /// A member has these shares; the ports to which it then offers something else.
-    fn set_shares(&mut self, at: usize, shares: Vec<u64>) -> Result<Vec<usize>, Stuck> {
+    pub(crate) fn set_shares(&mut self, at: usize, shares: Vec<u64>) -> Result<Vec<usize>, Stuck> {
         let member = self.members.get_mut(at).ok_or(Stuck::Never)?;
         if member.shares == shares {
             return Ok(Vec::new());
@@ -323,11 +328,17 @@ impl<'l> Group<'l> {
                 };
                 self.set_shares(at, least.iter().zip(extra).enumerate().map(with).collect())?;
             }
-            if self.all_keep() {
+            // What ports before a full one get is jitter there, where nothing is shared out.
+            if self.all_keep() || self.meets_full() && self.raise_further().is_ok() && self.all_keep() {
                 return Ok(());
             }
         }
         Err(Stuck::Never)
+    }
+
+    /// Whether a member passes a port that is declared full.
+    fn meets_full(&self) -> bool {
+        self.depths.keys().any(|port| self.ledger.is_full(*port))
     }
 
     fn shares_at(&self, meeting: &Meeting<'_>) -> Option<Vec<u64>> {
@@ -339,7 +350,7 @@ impl<'l> Group<'l> {
     }
 
     /// Whether all ports keep all shares, and have room for what is queued.
-    fn all_keep(&self) -> bool {
+    pub(crate) fn all_keep(&self) -> bool {
         self.meetings.iter().all(|(at, meeting)| {
             let Some(shares) = self.shares_at(meeting) else { return false };
             let has_room =
@@ -348,9 +359,23 @@ impl<'l> Group<'l> {
         })
     }
 
+    /// What changes: shares, and levels from the first that are kept to the last.
+    pub(crate) fn phase(&self) -> Option<Phase> {
+        let mut shares = Vec::new();
+        for member in &self.members {
+            let Some(before) = member.before.as_ref().filter(|before| before.shares != member.shares) else {
+                continue;
+            };
+            let to = self.ledger.admitted_with(member.flow, &member.shares).ok()?;
+            shares.push(Reshare { flow: member.id, from: Arc::clone(before), to: Arc::new(to) });
+        }
+        let (moves, pause) = self.moves()?;
+        Some(Phase { shares, settles: self.settling()?, moves, pause })
+    }
+
     /// The moves of the flows of ports from the first levels that are kept there to the last, in an order in which all shares are kept, and
     /// how long to wait after each.
-    pub(crate) fn moves(&self) -> Option<(Vec<Move>, u64)> {
+    fn moves(&self) -> Option<(Vec<Move>, u64)> {
         let (mut moves, mut waits) = (Vec::new(), 0);
         for (at, meeting) in &self.meetings {
             let [from, .., to] = meeting.kept.as_slice() else { continue };

@@ -63,6 +63,8 @@ pub struct Ledger {
     sums_alone: bool,
     solver: Chosen,
     work: Arc<Work>,
+    /// Ports that are declared full: see [`crate::full`].
+    pub(crate) full: BTreeSet<usize>,
 }
 
 /// How many gates or meters are left where flows enter the network.
@@ -91,6 +93,7 @@ impl Ledger {
             sums_alone: false,
             solver,
             work,
+            full: BTreeSet::new(),
         }
     }
 
@@ -329,10 +332,7 @@ impl Ledger {
 
     /// Admits what has been planned on this very state.
     pub(crate) fn enter(&mut self, plan: &Plan) {
-        for phase in &plan.phases {
-            phase.shares.iter().for_each(|change| self.share_again(change.flow, &change.to));
-            phase.moves.iter().for_each(|step| self.put(step, step.to));
-        }
+        plan.phases.iter().for_each(|phase| self.change(phase));
         let Admitted { flow, shares, .. } = &plan.admitted;
         for (hop, ((place, contender), share)) in
             flow.tree.iter().zip(&plan.contenders).zip(shares).enumerate()
@@ -343,6 +343,12 @@ impl Ledger {
         self.use_guard(&plan.admitted, |left| left.saturating_sub(1));
         self.resting.note(plan.id, &plan.admitted);
         self.flows.insert(plan.id, Arc::new(plan.admitted.clone()));
+    }
+
+    /// Others change as planned on this very state.
+    pub(crate) fn change(&mut self, phase: &Phase) {
+        phase.shares.iter().for_each(|change| self.share_again(change.flow, &change.to));
+        phase.moves.iter().for_each(|step| self.put(step, step.to));
     }
 
     fn put(&mut self, step: &Move, level: u8) {

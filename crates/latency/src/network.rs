@@ -124,6 +124,9 @@ pub struct Flow {
     pub smallest_message: u32,
     /// How messages become frames.
     pub framing: Framing,
+    /// Bytes of header that each of its frames has more than an untagged one on every link, beside [`Port::tag`]: 4 of a flow in a VLAN, whose
+    /// tag is kept from the publisher to the subscribers, or 0.
+    pub tag: u32,
     /// Least time between two messages, in picoseconds.
     pub separation: u64,
     /// Most time between two messages, in picoseconds; `None` if the writer promises none.
@@ -274,12 +277,17 @@ impl Flow {
         }
     }
 
+    /// Bytes of header that its frames have more than untagged ones on the link of a port.
+    pub(crate) const fn tag_at(&self, port: &Port) -> u32 {
+        port.tag.saturating_add(self.tag)
+    }
+
     /// The frames of any message on the link of a port.
     pub fn frames(&self, port: &Port) -> Option<Frames> {
         if let Some(bundle) = &self.bundle {
-            return bundle.frames(port.tag);
+            return bundle.frames(self.tag_at(port));
         }
-        self.framing.range(self.smallest_message, self.largest_message, port.tag)
+        self.framing.range(self.smallest_message, self.largest_message, self.tag_at(port))
     }
 
     /// How much later than the first frame of a message any frame of it may be handed over, in picoseconds: 0 if no message has a second one.
@@ -292,7 +300,7 @@ impl Flow {
     /// holds for each of them.
     pub fn emission(&self, whole: &Self, port: &Port) -> Emission {
         let first = || {
-            let frames = self.framing.frames(self.largest_message, port.tag)?;
+            let frames = self.framing.frames(self.largest_message, self.tag_at(port))?;
             let late = match whole.bundle.and_then(|bundle| bundle.apart) {
                 Some(_) => scale_down(frames.bits, self.spread()?, self.separation)?,
                 None => 0,
@@ -310,9 +318,10 @@ impl Flow {
 
     /// The bits of the heaviest message on the link of a port, if switches pad frames that are too small without their tags.
     pub(crate) fn padded_bits(&self, port: &Port) -> Option<u64> {
+        let tag = self.tag_at(port);
         match &self.bundle {
-            None => Some(self.framing.padded(self.largest_message, port.tag, port.tag)?.bits),
-            Some(bundle) => bundle.padded_bits(port.tag),
+            None => Some(self.framing.padded(self.largest_message, tag, tag)?.bits),
+            Some(bundle) => bundle.padded_bits(tag),
         }
     }
 

@@ -12,6 +12,7 @@ pub(crate) fn offer(ledger: &Ledger, id: FlowId, flow: &Flow, reason: Reason) ->
         Reason::Known
         | Reason::Flow(_)
         | Reason::Guards { .. }
+        | Reason::Full { .. }
         | Reason::Separation { .. }
         | Reason::Work { .. } => Offer::default(),
         Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. } => {

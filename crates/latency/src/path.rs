@@ -64,7 +64,7 @@ pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
     let mut sum = 0_u64;
     for (index, port) in ports.into_iter().enumerate() {
         let bits = if index == 0 && flow.bundle.is_none() {
-            flow.framing.least_bits(flow.smallest_message, port.tag)?
+            flow.framing.least_bits(flow.smallest_message, flow.tag_at(port))?
         } else {
             flow.frames(port)?.smallest
         };
@@ -169,7 +169,8 @@ pub(crate) fn keeps_shape<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>
     let Some(frames) = flow.frames(first) else { return false };
     let overtakes = |port: &Port| port.variation() > 0 && !port.keeps_order;
     // What is too small without its tag may be padded behind the first link.
-    let grows = first.tag > 0 && frames.smallest < frame_bits(LEAST_FRAME + u64::from(first.tag));
+    let tag = flow.tag_at(first);
+    let grows = tag > 0 && frames.smallest < frame_bits(LEAST_FRAME + u64::from(tag));
     !grows && !ports.into_iter().any(|port| port.tag != first.tag || overtakes(port))
 }
 

@@ -207,7 +207,7 @@ impl Flow {
         let (late, rate, jitter) = match apart {
             // What is late at the publisher is known in bits.
             Some(apart) => {
-                let (late, rate) = apart.around(counts.around(port.tag), drift)?;
+                let (late, rate) = apart.around(counts.around(self.tag_at(port)), drift)?;
                 (stretched(late, drift)?, rate, stretched(spread.checked_sub(self.spread()?)?, drift)?)
             }
             None => {
@@ -296,8 +296,11 @@ mod tests {
 
     #[test]
     fn of_a_message_padding_and_tags_are_counted() {
-        let frames =
-            |octets, tag| crate::framing::Framing::Udp { datagram: 1_472 }.frames(octets, tag).unwrap();
+        let frames = |octets, tag| {
+            crate::framing::Framing::Udp { datagram: 1_472, ip: crate::framing::Ip::V4 }
+                .frames(octets, tag)
+                .unwrap()
+        };
         assert_eq!(Counts::Frame.most(&frames(0, 0)), Some(60 * 8));
         assert_eq!(Counts::Frame.most(&frames(18, 0)), Some(60 * 8));
         assert_eq!(Counts::Frame.most(&frames(19, 0)), Some(61 * 8));

@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::group::{Group, Stuck};
-use crate::ledger::{Admitted, FlowId, Ledger, Phase, Plan, Reshare};
+use crate::ledger::{Admitted, FlowId, Ledger, Phase, Plan};
 use crate::levels::{NoLevels, SMALL_PORT, assign_last_counted};
 use crate::meeting::Who;
 use crate::network::Flow;
@@ -258,13 +258,13 @@ impl<'l> Search<'l> {
         }
         group.raise_all().ok()?;
         group.share_out().ok()?;
-        self.phase_of(&group)
+        group.phase()
     }
 
     /// The last phase, and the plan.
     fn finish(&self, mut group: Group<'l>, mut phases: Vec<Phase>) -> Result<Plan, Stuck> {
         group.share_out()?;
-        let phase = self.phase_of(&group).ok_or(Stuck::Never)?;
+        let phase = group.phase().ok_or(Stuck::Never)?;
         if phase.changes_something() {
             phases.push(phase);
         }
@@ -283,21 +283,6 @@ impl<'l> Search<'l> {
 
     fn with_shares(&self, flow: &Flow, shares: &[u64]) -> Option<Admitted> {
         self.ledger.admitted_with(flow, shares).ok()
-    }
-
-    /// What a group changes.
-    fn phase_of(&self, group: &Group<'l>) -> Option<Phase> {
-        let mut shares = Vec::new();
-        for member in &group.members {
-            let Some(before) = member.before.as_ref().filter(|before| before.shares != member.shares) else {
-                continue;
-            };
-            let to = self.with_shares(member.flow, &member.shares)?;
-            let (flow, from) = (member.id, Arc::clone(before));
-            shares.push(Reshare { flow, from, to: Arc::new(to) });
-        }
-        let (moves, pause) = group.moves()?;
-        Some(Phase { shares, settles: group.settling()?, moves, pause })
     }
 }
 

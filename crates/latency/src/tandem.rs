@@ -291,10 +291,11 @@ fn names(id: FlowId, stations: &[Station<'_>]) -> Option<Vec<BTreeMap<usize, Who
         let (here, there) = (stations.get(hop)?, stations.get(hop + 1)?);
         let (_, contender) = place(there, flow)?;
         place(here, flow)?;
-        let link = contender.ingress.map(|ingress| ingress.link);
-        let same_link = link.is_some() && link == u32::try_from(here.index).ok();
-        // Gates and meters are behind the first link; where there are tags, switches may pad.
-        (hop > 0 && same_link && here.port.tag == 0 && there.port.tag == 0).then_some(())
+        let ingress = contender.ingress?;
+        let same_link = Some(ingress.link) == u32::try_from(here.index).ok();
+        // Gates and meters are behind the first link; where there are tags, switches may pad. What comes faster than its link sends has one.
+        let is_tagged = here.port.tag > 0 || there.port.tag > 0 || ingress.rate != here.port.rate;
+        (hop > 0 && same_link && !is_tagged).then_some(())
     };
     let mut names: Vec<BTreeMap<usize, Who>> = Vec::with_capacity(stations.len());
     for (hop, station) in stations.iter().enumerate() {

@@ -150,6 +150,11 @@ pub enum Reason {
         /// Index of the publisher's port.
         port: usize,
     },
+    /// The port takes no further flows: see [`Ledger::declare_full`](crate::ledger::Ledger::declare_full).
+    Full {
+        /// Index of the port.
+        port: usize,
+    },
     /// A subscriber may have to wait longer for the next message than it accepts.
     Separation {
         /// Index of the subscriber.

@@ -30,6 +30,9 @@ pub fn reason(reason: &Reason, port: impl Fn(usize) -> String, flow: impl Fn(Flo
             format!("at {} the search for an answer takes more work than it may", port(at))
         }
         Reason::Guards { port: at } => format!("the switch behind {} has no gate or meter left", port(at)),
+        Reason::Full { port: at } => {
+            format!("{} is declared full: it takes no flows besides those that it has", port(at))
+        }
         Reason::Separation { by: None, .. } => {
             "a subscriber asks for a maximum separation, and the publisher promises none".into()
         }

@@ -1,7 +1,8 @@
 //! A change of a network's flows: those that are taken out, and those that are asked for.
+use diagnostics::{Problem, Source};
+
 use crate::document;
 use crate::network::{Asked, Network};
-use crate::problem::{Problem, Source};
 
 /// What a file with a change says.
 #[derive(Debug)]

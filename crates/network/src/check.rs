@@ -1,9 +1,10 @@
 //! Whether a file is right, without planning anything: for editors, and for tests that throw bytes at it.
 use std::path::Path;
 
+use diagnostics::{Problem, Source};
+
 use crate::models::Models;
 use crate::network::Network;
-use crate::problem::{Problem, Source};
 
 /// Checks a network file; `load` reads the model files that it names.
 ///

@@ -1,7 +1,9 @@
 //! What a network file says, for programs that build such a network or manage it.
-use std::net::Ipv4Addr;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::Path;
 
+use diagnostics::{Problem, Source};
 use latency::network::Port;
 use latency::routes::Topology;
 use latency::split::Split;
@@ -10,15 +12,14 @@ use serde::Deserialize;
 
 use crate::file::load;
 use crate::network::{Asked, Network};
-use crate::problem::{Problem, Source};
 
 /// A host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
     /// What it is called.
     pub name: String,
-    /// The address that the file asks for.
-    pub address: Option<Ipv4Addr>,
+    /// The addresses that the file gives it: one of each version of IP at most.
+    pub addresses: Vec<IpAddr>,
     /// Its MAC address, if the file says it.
     pub mac: Option<[u8; 6]>,
     /// Whether it is where switches find their manager; true for one host at most.
@@ -33,7 +34,21 @@ pub struct Host {
     pub ring: Option<u32>,
     /// What its interface does to the link.
     pub interface: Interface,
+    /// The VLANs of which it sends and receives tagged frames. It has a MAC address if there are any.
+    pub vlans: Vec<HostVlan>,
 }
+
+/// A VLAN of a host, whose frames have a tag with its id (IEEE 802.1Q) on all links.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostVlan {
+    /// Its id, from 1 to 4,094.
+    pub id: u16,
+    /// The addresses of the host in it: one or two, of different versions of IP. No host has one of them elsewhere.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Bytes of the tag of a frame in a VLAN.
+pub const VLAN_TAG: u32 = 4;
 
 /// What a host sends besides its flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +147,11 @@ impl Network {
         &self.hosts
     }
 
+    /// Whether hosts are in VLANs, so that links may carry tagged frames.
+    pub fn has_vlans(&self) -> bool {
+        self.hosts.iter().any(|host| !host.vlans.is_empty())
+    }
+
     /// The switches; their nodes come after those of the hosts.
     pub fn switches(&self) -> &[Switch] {
         &self.switches
@@ -150,6 +170,11 @@ impl Network {
     /// The flows, the most important first, else in the order of the file.
     pub fn flows(&self) -> &[Asked] {
         &self.flows
+    }
+
+    /// The ports that take no flows besides those that they have: of a plan, those of the file.
+    pub fn full(&self) -> &BTreeSet<usize> {
+        &self.full
     }
 
     /// How slack is shared among hops.

@@ -1,11 +1,11 @@
 //! The network file as it is written: TOML, with places for what is said about it later.
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use diagnostics::{Problem, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::description::SwitchKind;
-use crate::problem::{Problem, Source};
 use crate::quantity::{Datapath, Drift, Loss, Rate, Time};
 
 /// A network file.
@@ -211,13 +211,44 @@ pub(crate) struct Host {
     #[serde(default)]
     wake: Option<Time>,
     #[serde(default)]
-    pub(crate) address: Option<Spanned<Ipv4Addr>>,
+    pub(crate) address: Option<Spanned<Addresses>>,
     /// Six pairs of hexadecimal digits, with `:` or `-` between.
     #[serde(default)]
     pub(crate) mac: Option<Spanned<String>>,
     /// Whether it is where switches find their manager.
     #[serde(default)]
     pub(crate) manager: bool,
+    /// VLANs of which it sends and receives tagged frames, with its addresses there.
+    #[serde(default)]
+    pub(crate) vlans: Vec<Vlan>,
+}
+
+/// A VLAN of a host.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Vlan {
+    pub(crate) id: Spanned<u16>,
+    pub(crate) address: Spanned<Addresses>,
+}
+
+/// One address of a host, or a list of them.
+#[derive(Deserialize, Debug)]
+#[serde(
+    untagged,
+    expecting = "expected an address in quotes such as \"10.0.0.1\" or \"fd00::1\", or a list of one of each"
+)]
+pub(crate) enum Addresses {
+    One(IpAddr),
+    Several(Vec<IpAddr>),
+}
+
+impl Addresses {
+    pub(crate) fn list(&self) -> &[IpAddr] {
+        match self {
+            Self::One(address) => std::slice::from_ref(address),
+            Self::Several(addresses) => addresses,
+        }
+    }
 }
 
 #[derive(Deserialize, Debug)]
@@ -248,6 +279,19 @@ pub(crate) struct Link {
     /// How many frames are lost in each direction.
     #[serde(default)]
     pub(crate) loss: Option<Spanned<Loss>>,
+    /// Which of its ports take no further flows.
+    #[serde(default)]
+    pub(crate) full: Option<Spanned<Full>>,
+}
+
+/// Ports of a link that take no further flows.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(untagged)]
+pub(crate) enum Full {
+    /// Both, or none.
+    Both(bool),
+    /// That of one node.
+    Of(String),
 }
 
 #[derive(Deserialize, Debug)]
@@ -266,6 +310,12 @@ pub(crate) struct Flow {
     pub(crate) framing: Framing,
     #[serde(default)]
     pub(crate) datagram: Option<u32>,
+    /// The version of IP that carries it.
+    #[serde(default)]
+    pub(crate) ip: Option<Spanned<u8>>,
+    /// The VLAN in which it is sent.
+    #[serde(default)]
+    pub(crate) vlan: Option<Spanned<u16>>,
     pub(crate) separation: Spanned<Time>,
     #[serde(default)]
     pub(crate) maximum_separation: Option<Time>,
@@ -347,13 +397,19 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(source: Source<'_>) -> Result<T
 
 /// A message of the parser without names of Rust.
 fn in_words(what: String) -> String {
-    const WORDS: [(&str, &str); 9] = [
+    const WORDS: [(&str, &str); 12] = [
+        (
+            "data did not match any variant of untagged enum Full",
+            "expected true, or the name of one end in quotes",
+        ),
         ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number"),
         ("expected a string", "expected text in quotes"),
         ("expected a boolean", "expected true or false"),
         ("expected struct Subscriber", "expected { host = \"...\", limit = \"...\" }"),
+        ("expected struct Vlan", "expected { id = NUMBER, address = \"...\" }"),
         ("expected struct Losses", "expected { frames = NUMBER, within = \"...\" }"),
         ("expected struct Other", "expected { burst = BYTES, rate = \"...\" }"),
         ("expected struct ", "expected a table, "),
@@ -393,6 +449,11 @@ mod tests {
             ("[[flow]]\nimportance = 300", "expected a whole number from 0 to 255", "docs/plan.md"),
             ("[[flow]]\nsize = \"3\"", "expected a whole number from 0", "docs/plan.md"),
             ("[[flow]]\nsubscribers = [\"a\"]", "expected { host = \"...\", limit", "docs/plan.md"),
+            (
+                "[[link]]\nends = []\nfull = 3",
+                "expected true, or the name of one end in quotes",
+                "docs/plan.md",
+            ),
             ("name = 3", "expected text in quotes", "docs/plan.md"),
             ("best-effort = 3", "expected true or false", "docs/plan.md"),
             (&[host, host].concat(), "net.toml:3:2: duplicate key", "two brackets"),

@@ -2,7 +2,7 @@
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::problem::printable;
+use diagnostics::printable;
 
 /// The most bytes of a file.
 pub(crate) const LARGEST_FILE: u64 = 32 << 20;

@@ -3,6 +3,7 @@
 //! `docs/grm.md` says what files look like.
 use std::path::Path;
 
+use diagnostics::{Problem, Source};
 use latency::units::NANOSECOND;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
@@ -10,7 +11,6 @@ use toml::Spanned;
 
 use crate::file::load;
 use crate::network::Network;
-use crate::problem::{Problem, Source};
 use crate::quantity::Time;
 
 /// The most tables of topics.

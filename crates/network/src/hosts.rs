@@ -1,19 +1,21 @@
 //! Hosts of a file: the queues of their ports, and what they send besides their flows.
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
+use diagnostics::{Problem, Source};
 use latency::network::Imperfections;
 use latency::port::Control;
 use latency::switch::Interface;
 use toml::Spanned;
 
-use crate::description::{Host, Other};
+use crate::description::{Host, HostVlan, Other};
 use crate::document::{self, Document, Pause};
 use crate::network::Network;
-use crate::problem::{Problem, Source};
 
 /// Queues of a host's port if a file does not say: cards send in the order in which they are given frames.
 const QUEUES: u8 = 1;
+/// The largest id of a VLAN (IEEE 802.1Q).
+const MOST_VLAN: u16 = 4_094;
 /// What a host with one queue sends besides its flows, if a file does not say: so many full frames at once, and of the rate of its link
 /// one part of so many.
 const OTHER_FRAMES: u32 = 10;
@@ -37,15 +39,10 @@ impl Network {
         source: Source<'_>,
         document: &Document,
         host: &document::Host,
-        addresses: &mut BTreeSet<Ipv4Addr>,
+        taken: &mut BTreeSet<IpAddr>,
     ) -> Result<(), Problem> {
-        let address = host.address.as_ref().map(|address| *address.get_ref());
-        if let (Some(place), Some(taken)) = (&host.address, address)
-            && !addresses.insert(taken)
-        {
-            let what = format!("two hosts have the address {taken}");
-            return Err(source.problem(place.span().start, what, "give each host an address of its own"));
-        }
+        let addresses = addresses(source, host.address.as_ref(), taken)?;
+        let vlans = vlans(source, host, taken)?;
         let mac = host.mac.as_ref().map(|said| self.mac(source, said)).transpose()?;
         let place = host.name.span().start;
         if host.manager && self.hosts.iter().any(|other| other.manager) {
@@ -73,7 +70,7 @@ impl Network {
         );
         self.hosts.push(Host {
             name: host.name.get_ref().clone(),
-            address,
+            addresses,
             mac,
             manager: host.manager,
             queues,
@@ -83,9 +80,82 @@ impl Network {
             interface: interface.map_err(|what| {
                 source.problem(place, what, "write the time to wake, or energy-efficient = false")
             })?,
+            vlans,
         });
         Ok(())
     }
+}
+
+/// The addresses of a host that no host before it has taken.
+fn addresses(
+    source: Source<'_>,
+    said: Option<&Spanned<document::Addresses>>,
+    taken: &mut BTreeSet<IpAddr>,
+) -> Result<Vec<IpAddr>, Problem> {
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    let place = said.map_or(0, |said| said.span().start);
+    let wrong = |what: String, help: &'static str| Err(source.problem(place, what, help));
+    for address in said.iter().flat_map(|said| said.get_ref().list()).copied() {
+        let version = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        let local = matches!(address, IpAddr::V6(six) if six.is_unicast_link_local());
+        let mapped = address.to_canonical() != address;
+        if address.is_unspecified() || address.is_multicast() || address.is_loopback() || mapped {
+            return wrong(format!("no host has the address {address}"), "write that of the host's interface");
+        }
+        if local {
+            let what = format!("{address} is an address of one link alone");
+            return wrong(what, "write a unique local address (fd00::/8) or a global one");
+        }
+        if addresses.iter().any(|other| other.is_ipv4() == address.is_ipv4()) {
+            let what = format!("the host has two {version} addresses");
+            return wrong(what, "give a host one of IPv4 and one of IPv6 at most");
+        }
+        if !taken.insert(address) {
+            let what = format!("two hosts have the address {address}");
+            return wrong(what, "give each host an address of its own");
+        }
+        addresses.push(address);
+    }
+    Ok(addresses)
+}
+
+/// The VLANs of a host.
+fn vlans(
+    source: Source<'_>,
+    host: &document::Host,
+    taken: &mut BTreeSet<IpAddr>,
+) -> Result<Vec<HostVlan>, Problem> {
+    let mut vlans: Vec<HostVlan> = Vec::new();
+    for vlan in &host.vlans {
+        let (id, place) = (*vlan.id.get_ref(), vlan.id.span().start);
+        vlan_id(source, &vlan.id)?;
+        if vlans.iter().any(|other| other.id == id) {
+            let what = format!("the host is in VLAN {id} twice");
+            return Err(source.problem(place, what, "write each VLAN of a host once"));
+        }
+        if host.mac.is_none() {
+            let what = format!("the host is in VLAN {id}, and its MAC address is not said");
+            let remedy = "write mac = \"...\": switches take tagged frames from that address only, and lead them to it";
+            return Err(source.problem(place, what, remedy));
+        }
+        let addresses = addresses(source, Some(&vlan.address), taken)?;
+        if addresses.is_empty() {
+            let what = format!("the host has no address in VLAN {id}");
+            let remedy = "write that of its VLAN interface: it says which flows are tagged";
+            return Err(source.problem(vlan.address.span().start, what, remedy));
+        }
+        vlans.push(HostVlan { id, addresses });
+    }
+    Ok(vlans)
+}
+
+/// Refuses what is no id of a VLAN: 0 is that of a tag for the priority alone, 4,095 is reserved (IEEE 802.1Q, 9.6).
+pub(crate) fn vlan_id(source: Source<'_>, id: &Spanned<u16>) -> Result<(), Problem> {
+    if (1..=MOST_VLAN).contains(id.get_ref()) {
+        return Ok(());
+    }
+    let what = format!("there is no VLAN {}", id.get_ref());
+    Err(source.problem(id.span().start, what, format!("ids of VLANs are 1 to {MOST_VLAN}")))
 }
 
 impl Network {
@@ -133,6 +203,14 @@ pub(crate) fn interface(
 }
 
 impl Host {
+    /// Its addresses in a VLAN, none if it is not in it; without one those of untagged frames.
+    pub fn addresses_in(&self, vlan: Option<u16>) -> &[IpAddr] {
+        match vlan {
+            None => &self.addresses,
+            Some(id) => self.vlans.iter().find(|vlan| vlan.id == id).map_or(&[], |vlan| &vlan.addresses),
+        }
+    }
+
     /// What its port has that an ideal one has not, on a link of `rate` bits per second that carries frames of so many bytes. Nothing is
     /// said of the link itself.
     pub(crate) fn imperfections(&self, rate: u64, largest_frame: u32) -> Imperfections {

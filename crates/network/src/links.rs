@@ -1,17 +1,17 @@
 //! Links of a file as ports of the model, and the numbers of the ports of switches.
 use std::collections::{BTreeMap, BTreeSet};
 
+use diagnostics::{Problem, Source};
 use latency::framing::{ETHERNET_HEADER, FRAME_AROUND};
 use latency::network::{Buffer, Imperfections, Port};
 use latency::port::Control;
 use latency::switch::{Others, SwitchModel};
 use toml::Spanned;
 
-use crate::description::{End, Link};
-use crate::document::{self, Document};
+use crate::description::{End, Link, VLAN_TAG};
+use crate::document::{self, Document, Full};
 use crate::models::said;
 use crate::network::{HOST_BUFFER, MOST, Network};
-use crate::problem::{Problem, Source};
 
 /// Turns the links of a file into ports.
 pub(crate) struct Links<'n> {
@@ -55,11 +55,35 @@ impl Links<'_> {
                 self.network.ports.push(port);
                 self.network.links.push((from, to));
             }
+            self.declare_full(source, link, [first.node, second.node])?;
             let rate = self.network.ports.last().map_or(0, |port| port.rate);
             let delay = link.delay.map_or(0, |time| time.0);
             self.network.cables.push(Link { ends: [first, second], rate, delay, loss });
         }
         self.number_ports();
+        Ok(())
+    }
+
+    /// Which of the two ports that were added last take no further flows.
+    fn declare_full(
+        &mut self,
+        source: Source<'_>,
+        link: &document::Link,
+        ends: [usize; 2],
+    ) -> Result<(), Problem> {
+        let Some(full) = &link.full else { return Ok(()) };
+        let first = self.network.ports.len().saturating_sub(ends.len());
+        match full.get_ref() {
+            Full::Both(both) => self.network.full.extend((first..self.network.ports.len()).filter(|_| *both)),
+            Full::Of(name) => {
+                let node = self.network.names.get(name);
+                let at = ends.iter().position(|end| Some(end) == node).ok_or_else(|| {
+                    let what = format!("\"{name}\" is no end of this link");
+                    source.problem(full.span().start, what, "name the end whose port takes no further flows")
+                })?;
+                self.network.full.insert(first + at);
+            }
+        }
         Ok(())
     }
 
@@ -160,7 +184,9 @@ impl Links<'_> {
         let tag = kinds().map(|kind| kind.overhead).max().unwrap_or(0);
         let mtu = kinds().map(|kind| kind.mtu).min().unwrap_or(1_500);
         let around = u32::try_from(ETHERNET_HEADER + FRAME_AROUND).unwrap_or(u32::MAX);
-        let largest_frame = mtu.saturating_add(around).saturating_add(tag);
+        // Anything that the link carries may be tagged where there are VLANs.
+        let vlan = if self.network.has_vlans() { VLAN_TAG } else { 0 };
+        let largest_frame = mtu.saturating_add(around).saturating_add(tag).saturating_add(vlan);
         let control = self
             .document
             .control
@@ -184,7 +210,7 @@ impl Links<'_> {
             // The largest frame of the link and not of the model: the switch at the other end may have longer tags, or a smaller MTU.
             let best_effort = match port.best_effort {
                 0 => 0,
-                _ if kind.preemption => port.best_effort,
+                _ if kind.preemption => port.best_effort.saturating_add(vlan),
                 _ => largest_frame,
             };
             let buffer = kind.memory(self.linked.get(&from).copied().unwrap_or(1));

@@ -1,10 +1,10 @@
 //! Flows of which frames may be lost: what a file asks for (docs/decisions/0016-losses.md).
+use diagnostics::{Problem, Source};
 use latency::framing::Framing;
 use latency::network::Flow;
 use latency::repair::{MOST_FRAGMENTS, MOST_FRAMES};
 
 use crate::document;
-use crate::problem::{Problem, Source};
 
 /// The time that hosts take to react if a file does not say.
 const REACTION: u64 = latency::units::MILLISECOND;

@@ -4,6 +4,7 @@
 //! rate limiters); the rest of a model may follow, and is otherwise that of an ordinary switch.
 use std::collections::BTreeMap;
 
+use diagnostics::{Problem, Source};
 use latency::network::Buffer;
 use latency::policing::Counts;
 use latency::switch::{Guard, Interface, ModelError, SwitchModel};
@@ -13,8 +14,6 @@ use roxmltree::{Node, ParsingOptions};
 use crate::description::SwitchKind;
 use crate::document::{Counted, Model, Pause};
 use crate::hosts::interface;
-use crate::markup;
-use crate::problem::{Problem, Source};
 use crate::quantity::{Rate, Time};
 
 /// Rates of OpenFlow 1.3 meters are multiples of 1 kb/s, bursts of 1 kb.
@@ -203,7 +202,7 @@ impl Models {
 
     /// All models of an XML file.
     pub(crate) fn add_xml(&mut self, source: Source<'_>) -> Result<(), Problem> {
-        markup::check(source)?;
+        diagnostics::check_markup(source, "docs/plan.md shows a model in XML")?;
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 100_000 };
         let document = roxmltree::Document::parse_with_options(source.text, options).map_err(|error| {
             let place = error.pos();
@@ -473,6 +472,8 @@ mod tests {
         assert!(told("<a>").starts_with("m.xml:1:"), "{}", told("<a>"));
         assert!(told("<a/>").contains("unknown element <a>"));
         assert!(told("<switch-model/>").contains("without <name>"));
+        // The parser would end the process.
+        assert!(told(&"<switch-models>".repeat(100_000)).contains("32 elements in each other"));
         assert!(told("<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>").starts_with("m.xml:1:"));
         let half =
             "<switch-model><name>n</name><ports>4</ports><queues>0</queues><bandwidth>1 Gb/s</bandwidth>";

@@ -1,9 +1,11 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::Path;
 
+use diagnostics::{Problem, Source};
 use latency::bundle::bundle;
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::network::{Flow, Policing, Port, Subscriber};
 use latency::reserve::Edge;
 use latency::routes::Topology;
@@ -11,14 +13,14 @@ use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
-use crate::description::{Host, Link, Switch};
+use crate::description::{Host, Link, Switch, SwitchKind, VLAN_TAG};
 use crate::document::{self, Document};
 use crate::file::LARGEST_FILE;
+use crate::hosts::vlan_id;
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::models::Models;
 use crate::models::made_of;
-use crate::problem::{Problem, Source};
 
 /// The most nodes, links and flows of a network, and subscribers of a flow.
 pub(crate) const MOST: usize = 100_000;
@@ -29,8 +31,10 @@ const MOST_MEMBERS: usize = 1_000;
 pub const HOST_BUFFER: u64 = 1 << 40;
 /// By how much clocks run apart if a file does not say, in parts of a million: twice what IEEE 802.3 allows a clock of a link.
 const CLOCK_DRIFT: u32 = 200;
-/// UDP payload of a full frame.
+/// UDP payload of a full frame of IPv4.
 const DATAGRAM: u32 = 1_472;
+/// The same of IPv6, whose header is longer by 20 bytes.
+const DATAGRAM_IPV6: u32 = 1_452;
 /// Bytes of an encapsulation header, which RTPS puts before a sample.
 const ENCAPSULATION: u32 = 4;
 
@@ -47,6 +51,8 @@ pub struct Asked {
     pub subscribers: Vec<usize>,
     /// What is promised and asked for; its tree is empty.
     pub flow: Flow,
+    /// The VLAN in which it is sent, with a tag on every link; `None` if it has no tag.
+    pub vlan: Option<u16>,
     /// The switches that it may pass, by their numbers; all if there is no list.
     pub through: Option<Vec<usize>>,
     /// The flows in it, if it is a bundle.
@@ -73,6 +79,8 @@ pub struct Network {
     pub(crate) ports: Vec<Port>,
     /// For each port, its node and the node that it leads to.
     pub(crate) links: Vec<(usize, usize)>,
+    /// Ports that take no further flows.
+    pub(crate) full: BTreeSet<usize>,
     pub(crate) topology: Topology,
     pub(crate) flows: Vec<Asked>,
     /// For each switch with a limit: its number among the switches, the ports of hosts that lead to it, and how many flows it can police.
@@ -124,6 +132,7 @@ impl Network {
             nodes: Vec::new(),
             ports: Vec::new(),
             links: Vec::new(),
+            full: BTreeSet::new(),
             topology: Topology::default(),
             flows: Vec::new(),
             guards: Vec::new(),
@@ -152,6 +161,7 @@ impl Network {
             });
             kinds.push(model);
         }
+        network.check_vlans(source, &document)?;
         if document.hosts.is_empty() {
             return Err(source.problem(0, "the network has no hosts", "write [[host]] and a name for each"));
         }
@@ -182,6 +192,21 @@ impl Network {
         network.guards = edge.guards_of_flows(edge.reserve(1).ok().as_ref());
         network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
+    }
+
+    /// Every switch on the way of tagged frames has to tell VLANs apart.
+    fn check_vlans(&self, source: Source<'_>, document: &Document) -> Result<(), Problem> {
+        let Some(vlan) = document.hosts.iter().find_map(|host| host.vlans.first()) else { return Ok(()) };
+        let Some(bridge) = self.switches.iter().find(|switch| switch.made == SwitchKind::Bridge) else {
+            return Ok(());
+        };
+        let what = format!(
+            "a host is in VLAN {}, and the switch \"{}\" is a bridge",
+            vlan.id.get_ref(),
+            bridge.name
+        );
+        let remedy = "the agent of bridges takes no tagged frames: leave the VLANs out, or take kind = \"open-vswitch\"";
+        Err(source.problem(vlan.id.span().start, what, remedy))
     }
 
     /// The number by which the next switch names itself.
@@ -302,8 +327,10 @@ impl Network {
             return Err(source.problem(*at, what, "make several bundles of it"));
         }
         for (at, member) in &members {
-            if (member.publisher, &member.subscribers) != (first.publisher, &first.subscribers) {
-                let what = format!("flows of the bundle \"{name}\" have different publishers or subscribers");
+            let way = |asked: &Asked| (asked.publisher, asked.subscribers.clone(), asked.vlan);
+            if way(member) != way(first) {
+                let what =
+                    format!("flows of the bundle \"{name}\" have different publishers, subscribers or VLANs");
                 return Err(source.problem(
                     *at,
                     what,
@@ -373,10 +400,13 @@ impl Network {
             let what = "least-size is above size, or size above 2^30 bytes";
             return Err(source.problem(flow.size.span().start, what, "size is that of the largest sample"));
         }
-        let datagram = flow.datagram.unwrap_or(DATAGRAM);
+        let vlan = self.vlan_of(source, flow, publisher, &subscribers)?;
+        let ip = self.version(source, flow, publisher, &subscribers)?;
+        let full = if ip == Ip::V6 { DATAGRAM_IPV6 } else { DATAGRAM };
+        let datagram = flow.datagram.unwrap_or(full);
         let (framing, header) = match flow.framing {
-            document::Framing::Udp => (Framing::Udp { datagram }, 0),
-            document::Framing::Rtps => (Framing::Rtps { datagram }, ENCAPSULATION),
+            document::Framing::Udp => (Framing::Udp { datagram, ip }, 0),
+            document::Framing::Rtps => (Framing::Rtps { datagram, ip }, ENCAPSULATION),
         };
         let through = match &flow.through {
             None => None,
@@ -392,6 +422,7 @@ impl Network {
             largest_message: size + header,
             smallest_message: least + header,
             framing,
+            tag: vlan.map_or(0, |_| VLAN_TAG),
             separation,
             maximum_separation: flow.maximum_separation.map(|time| time.0),
             jitter: time(flow.jitter),
@@ -412,7 +443,68 @@ impl Network {
         };
         let topic = topic.clone();
         let losses = Losses::read(source, asked, &flow)?;
-        Ok(Asked { name, topic, publisher, subscribers, flow, through, members: Vec::new(), losses })
+        Ok(Asked { name, topic, publisher, subscribers, flow, vlan, through, members: Vec::new(), losses })
+    }
+
+    /// The VLAN of a flow, in which all its hosts have to be.
+    fn vlan_of(
+        &self,
+        source: Source<'_>,
+        flow: &document::Flow,
+        publisher: usize,
+        subscribers: &[usize],
+    ) -> Result<Option<u16>, Problem> {
+        let Some(said) = &flow.vlan else { return Ok(None) };
+        vlan_id(source, said)?;
+        let id = *said.get_ref();
+        let hosts = core::iter::once(&publisher).chain(subscribers).filter_map(|node| self.hosts.get(*node));
+        match hosts.into_iter().find(|host| host.addresses_in(Some(id)).is_empty()) {
+            None => Ok(Some(id)),
+            Some(host) => {
+                let what = format!("the flow is sent in VLAN {id}, and \"{}\" is not in it", host.name);
+                let remedy = "write vlans = [{ id = ..., address = \"...\" }] for each host of the flow";
+                Err(source.problem(said.span().start, what, remedy))
+            }
+        }
+    }
+
+    /// The version of IP that carries a flow: what it says, else IPv6 if all its hosts have that and one of them has nothing else.
+    fn version(
+        &self,
+        source: Source<'_>,
+        flow: &document::Flow,
+        publisher: usize,
+        subscribers: &[usize],
+    ) -> Result<Ip, Problem> {
+        let hosts = core::iter::once(&publisher).chain(subscribers);
+        let hosts: Vec<&Host> = hosts.filter_map(|node| self.hosts.get(*node)).collect();
+        // A host without an address in the file may have any.
+        let vlan = flow.vlan.as_ref().map(|vlan| *vlan.get_ref());
+        let lacks = |host: &Host, ip: Ip| {
+            let addresses = host.addresses_in(vlan);
+            !addresses.is_empty() && !addresses.iter().any(|address| is_of(*address, ip))
+        };
+        let lacking = |ip: Ip| hosts.iter().find(|host| lacks(host, ip));
+        let place = flow.ip.as_ref().map_or(flow.publisher.span(), Spanned::span).start;
+        let ip = match flow.ip.as_ref().map(Spanned::get_ref) {
+            Some(4) => Ip::V4,
+            Some(6) => Ip::V6,
+            Some(other) => {
+                let what = format!("there is no version {other} of IP");
+                return Err(source.problem(place, what, "write ip = 4 or ip = 6"));
+            }
+            None if lacking(Ip::V4).is_some() => Ip::V6,
+            None => Ip::V4,
+        };
+        match lacking(ip) {
+            None => Ok(ip),
+            Some(host) => {
+                let version = if ip == Ip::V6 { "IPv6" } else { "IPv4" };
+                let what = format!("the flow goes over {version}, and \"{}\" has no such address", host.name);
+                let remedy = "give all hosts of a flow an address of one version, or write ip = 4 or ip = 6";
+                Err(source.problem(place, what, remedy))
+            }
+        }
     }
 
     /// How the switch behind a host holds its flows to their contracts.
@@ -432,6 +524,13 @@ impl Network {
         let (from, to) = self.links.get(port).copied().unwrap_or_default();
         let name = |node: usize| self.node_name(node).unwrap_or("?");
         format!("{} to {}", name(from), name(to))
+    }
+}
+
+fn is_of(address: IpAddr, ip: Ip) -> bool {
+    match ip {
+        Ip::V4 => address.is_ipv4(),
+        Ip::V6 => address.is_ipv6(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Policy files: who may ask a manager for what, as TOML. `docs/grm.md` says what they look like.
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::Path;
 
+use diagnostics::{Problem, Source};
 use policy::{Effect, Limits, Policy, Rule, Who};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::problem::{Problem, Source};
 use crate::quantity::{Rate, Share, Time};
 
 /// Most bytes of a policy file.
@@ -156,6 +156,11 @@ fn patterns<'s>(
     }
 }
 
+/// How many bits an address has.
+const fn all(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
 /// A host by a pattern of names, by its address, or by the first bits of addresses.
 fn host(source: Source<'_>, said: &Spanned<String>) -> Result<Who, Problem> {
     let text = said.get_ref().as_str();
@@ -163,9 +168,9 @@ fn host(source: Source<'_>, said: &Spanned<String>) -> Result<Who, Problem> {
         Some((address, bits)) => (address, Some(bits)),
         None => (text, None),
     };
-    match (address.parse::<Ipv4Addr>(), bits.map(str::parse::<u8>)) {
-        (Ok(address), None) => Ok(Who::Address(address.octets(), 32)),
-        (Ok(address), Some(Ok(bits))) if bits <= 32 => Ok(Who::Address(address.octets(), bits)),
+    match (address.parse::<IpAddr>(), bits.map(str::parse::<u8>)) {
+        (Ok(address), None) => Ok(Who::Address(address, all(address))),
+        (Ok(address), Some(Ok(bits))) if bits <= all(address) => Ok(Who::Address(address, bits)),
         (_, Some(_)) => Err(source.problem(
             said.span().start,
             format!("\"{text}\" is no range of addresses"),
@@ -177,8 +182,10 @@ fn host(source: Source<'_>, said: &Spanned<String>) -> Result<Who, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use policy::{Ask, Subject};
+    use testkit::random::Random;
+
+    use super::*;
 
     const GOOD: &str = r#"
 default = "deny"
@@ -214,8 +221,11 @@ topics = ["Public/?"]
             least_latency: Some(1_000_000),
         };
         assert_eq!((first.limits, first.topics.len()), (limits, 2));
-        let who =
-            [Who::Host("b1".to_owned()), Who::Address([192, 0, 2, 0], 24), Who::Address([192, 0, 2, 9], 32)];
+        let who = [
+            Who::Host("b1".to_owned()),
+            Who::Address([192, 0, 2, 0].into(), 24),
+            Who::Address([192, 0, 2, 9].into(), 32),
+        ];
         assert_eq!(policy.rules[1].who, who);
         let ask = |topic| Ask {
             subject: Subject::User("x"),
@@ -247,5 +257,68 @@ topics = ["Public/?"]
             assert_eq!(problem.place, Some(place), "{text:?}: {problem}");
             assert!(problem.to_string().contains(words), "{text:?}: {problem}");
         }
+    }
+
+    /// Lines that are damaged: the file is refused, or whom no line names may ask for nothing. No pattern stands for others, and no rule is for
+    /// all, neither before nor after.
+    #[test]
+    fn no_damaged_line_lets_others_ask() {
+        const TEXT: &str = r#"default = "deny"
+[[rule]]
+users = ["alice"]
+topics = ["Vitals/pulse", "Alarms"]
+most-flows = 10
+[[rule]]
+users = ["bob", "carol"]
+effect = "deny"
+[[rule]]
+hosts = ["b1", "192.0.2.9"]
+users = ["bob"]
+most-rate = "10 Mb/s"
+"#;
+        const LETTERS: &[u8] = b"abmloryx019 _-./,=[]{}\"'\n\t\\";
+        let mut random = Random::of_case(19, 3);
+        let (mut refused, mut read) = (0_u64, 0_u64);
+        for number in 0..tiers::current().number("policy.unauthorised") {
+            let mut text = TEXT.as_bytes().to_vec();
+            for _ in 0..=random.below_u64(3) {
+                let at = random.below(text.len());
+                match random.below_u64(5) {
+                    0 => drop(text.remove(at)),
+                    1 => text[at] = *random.pick(LETTERS).unwrap(),
+                    2 => text.insert(at, *random.pick(LETTERS).unwrap()),
+                    3 => {
+                        let other = text.len() - 1 - at;
+                        text.swap(at, other);
+                    }
+                    // A line stands twice, but for one that begins a rule: what it would cut off is a rule for all, as it says.
+                    _ => {
+                        let mut lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+                        let (one, to) = (random.below(lines.len()), random.below(lines.len()));
+                        if !lines[one].starts_with(b"[[") {
+                            lines.insert(to, lines[one]);
+                        }
+                        text = lines.concat();
+                    }
+                }
+            }
+            let text = String::from_utf8(text).unwrap();
+            let Ok(policy) = read_policy("p.toml", &text) else {
+                refused += 1;
+                continue;
+            };
+            read += 1;
+            let addresses = [IpAddr::from([198, 51, 100, 7])];
+            for subject in
+                [Subject::User("mallory"), Subject::Host { name: "mallory", addresses: &addresses }]
+            {
+                for topic in ["Vitals/pulse", "Alarms", "Other"] {
+                    let (importance, maximum_latency) = (0, 1_000_000_000);
+                    let ask = Ask { subject, topic, importance, maximum_latency, rate: None, link: None };
+                    assert!(policy.check(&ask).is_err(), "{number}: {subject}, {topic}:\n{text}");
+                }
+            }
+        }
+        assert!(refused > 100 && read > 100, "{refused} refused, {read} read");
     }
 }

@@ -1,7 +1,8 @@
 //! Times, rates and losses as people write them: `2 ms`, `1.5 us`, `1 Gb/s`, `0.1 %`. Exact, or refused.
 use std::fmt;
 
-use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+use diagnostics::{number, picoseconds};
+use latency::units::SECOND;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Picoseconds, at most an hour.
@@ -28,15 +29,6 @@ pub(crate) struct Share(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Drift(pub(crate) u32);
 
-const TIMES: [(&str, u64); 7] = [
-    ("ps", 1),
-    ("ns", NANOSECOND),
-    ("us", MICROSECOND),
-    ("µs", MICROSECOND),
-    ("ms", MILLISECOND),
-    ("s", SECOND),
-    ("min", 60 * SECOND),
-];
 const RATES: [(&str, u64); 8] = [
     ("b/s", 1),
     ("kb/s", 1_000),
@@ -53,7 +45,7 @@ const PARTS: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
 impl Time {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a time such as \"2 ms\": a number and ps, ns, us, ms, s or min, at most an hour";
-        let time = number(text, &TIMES).filter(|time| *time <= 3_600 * SECOND);
+        let time = picoseconds(text).filter(|time| *time <= 3_600 * SECOND);
         time.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
     }
 }
@@ -175,26 +167,10 @@ impl<Q> Visitor<'_> for Text<Q> {
     }
 }
 
-/// A decimal number with one of the units, in the smallest unit, if it is a whole number of that.
-fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let text = text.trim();
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let (digits, unit) = text.split_at_checked(end)?;
-    let (_, unit) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() || fraction.len() > 12 || (digits.contains('.') && fraction.is_empty()) {
-        return None;
-    }
-    let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
-    let value = u128::from(whole.parse::<u64>().ok()?).checked_mul(scale)?.checked_add(fraction)?;
-    let value = value.checked_mul(u128::from(*unit))?;
-    (value % scale == 0).then(|| u64::try_from(value / scale).ok()).flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use latency::units::MILLISECOND;
 
     #[test]
     fn what_people_write_is_read_exactly() {

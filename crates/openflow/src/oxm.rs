@@ -9,6 +9,8 @@ use crate::write::Put;
 
 /// The class of the fields that the specification defines.
 const BASIC: u16 = 0x8000;
+/// The bit of VLAN_VID that says that there is a tag (OFPVID_PRESENT).
+const TAG_PRESENT: u128 = 0x1000;
 
 choice! {
     /// A field of the class OPENFLOW_BASIC (7.2.3.7). The number is that of the field in its class.
@@ -288,6 +290,22 @@ impl Oxm {
         Self::fits(OxmField::InPort, port.0 as u128)
     }
 
+    /// Packets without a VLAN tag.
+    pub const fn untagged() -> Self {
+        Self::fits(OxmField::VlanVid, 0)
+    }
+
+    /// Packets with a VLAN tag, whatever its VLAN id: also with 0, which names no VLAN (IEEE 802.1Q, 9.6).
+    pub const fn tagged() -> Self {
+        let value = FieldValue::fits(OxmField::VlanVid, TAG_PRESENT);
+        Self { value, mask: Some(TAG_PRESENT.to_be_bytes()) }
+    }
+
+    /// Packets with a VLAN tag of this id, 1 to 4,094.
+    pub const fn vlan(id: u16) -> Self {
+        Self::fits(OxmField::VlanVid, TAG_PRESENT | (id & 0xfff) as u128)
+    }
+
     /// Packets of this Ethernet type: 0x0800 IPv4, 0x0806 ARP, 0x86dd IPv6.
     pub const fn eth_type(ethertype: u16) -> Self {
         Self::fits(OxmField::EthType, ethertype as u128)
@@ -316,6 +334,16 @@ impl Oxm {
     /// Packets from this IPv4 address. Needs the Ethernet type before it.
     pub const fn ipv4_src(address: [u8; 4]) -> Self {
         Self::fits(OxmField::Ipv4Src, u32::from_be_bytes(address) as u128)
+    }
+
+    /// Packets from this IPv6 address. Needs the Ethernet type before it.
+    pub const fn ipv6_src(address: [u8; 16]) -> Self {
+        Self::fits(OxmField::Ipv6Src, u128::from_be_bytes(address))
+    }
+
+    /// Packets to this IPv6 address. Needs the Ethernet type before it.
+    pub const fn ipv6_dst(address: [u8; 16]) -> Self {
+        Self::fits(OxmField::Ipv6Dst, u128::from_be_bytes(address))
     }
 
     /// Packets to this IPv4 address. Needs the Ethernet type before it.

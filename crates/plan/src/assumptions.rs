@@ -297,7 +297,7 @@ fn warnings(known: &Known<'_>) -> Vec<String> {
         )
     });
     let repairs = about(REPAIRS, |_, _| true).map(|flows| {
-        format!("nothing that runs today keeps bounds with losses, and without them these have bounds of first transmissions only: {flows}")
+        format!("a network keeps bounds with losses only for readers that ask for them, of a manager that allows them; else these have bounds of first transmissions only: {flows}")
     });
     unlimited.into_iter().chain(pauses).chain(repairs).collect()
 }

@@ -10,6 +10,7 @@ mod certify;
 mod change;
 mod deliveries;
 mod explain;
+mod full;
 mod losses;
 mod page;
 mod picture;

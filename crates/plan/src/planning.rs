@@ -89,6 +89,7 @@ impl<'n> Plan<'n> {
             }
             told(count + 1);
         }
+        plan.close();
         plan
     }
 

@@ -197,6 +197,8 @@ pub struct PortReport {
     pub buffer_octets: Option<u64>,
     /// Whether each queue has so much buffer for itself.
     pub buffer_per_queue: bool,
+    /// Whether it is declared full: it takes no flows besides these.
+    pub full: bool,
 }
 
 /// A level of a port.
@@ -527,5 +529,6 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
         backlog_octets: backlog.map(|bits| bits.div_ceil(8)),
         buffer_octets,
         buffer_per_queue,
+        full: plan.ledger.is_full(index),
     })
 }

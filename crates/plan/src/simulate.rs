@@ -287,16 +287,22 @@ fn unadmitted_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
         others: vec![vec![LEAST], vec![largest.midpoint(LEAST)]],
         contract: Contract::Bucket { burst, bytes: bucket.rate, period: BYTE_SECOND },
         policer: None,
+        tag: 0,
         babbles: false,
     })
 }
 
 fn samples(member: &Flow) -> Samples {
     let framing = match member.framing {
-        latency::framing::Framing::Udp { datagram } => Framing::Udp { datagram: datagram.into() },
-        latency::framing::Framing::Rtps { datagram } => Framing::Rtps { datagram: datagram.into() },
+        latency::framing::Framing::Udp { datagram, .. } => Framing::Udp { datagram: datagram.into() },
+        latency::framing::Framing::Rtps { datagram, .. } => Framing::Rtps { datagram: datagram.into() },
     };
-    Samples { framing, least: member.smallest_message.into(), most: member.largest_message.into() }
+    Samples {
+        framing,
+        least: member.smallest_message.into(),
+        most: member.largest_message.into(),
+        ipv6: member.framing.ip() == latency::framing::Ip::V6,
+    }
 }
 
 fn simulated(
@@ -312,7 +318,8 @@ fn simulated(
         (entry.contender.level < LEVELS - 1).then_some(Hop { port: hop.port, level: entry.contender.level })
     };
     let tree = way.tree.iter().map(hop).collect::<Option<_>>()?;
-    let tag = plan.network.ports().get(way.tree.first()?.port)?.tag.into();
+    let own = u64::from(way.tag);
+    let tag = u64::from(plan.network.ports().get(way.tree.first()?.port)?.tag) + own;
     let mut messages = samples.messages(tag, SIZES, &mut Random::new(id)).into_iter();
     let frames = messages.next()?;
     let others = messages.collect();
@@ -320,7 +327,7 @@ fn simulated(
     let policer = if way.bundle.is_some() { None } else { policer(enforcement) };
     let (separation, jitter, emission) = (member.separation, member.jitter, member.emission);
     let contract = Contract::Gated { separation, jitter, emission };
-    Some(frames::Flow { tree, frames, others, contract, policer, babbles: false })
+    Some(frames::Flow { tree, frames, others, contract, policer, tag: own, babbles: false })
 }
 
 fn policer(enforcement: &Enforcement) -> Option<Policer> {

@@ -155,7 +155,8 @@ fn port(out: &mut String, port: &PortReport) {
     let few = port.fewest_levels.filter(|fewest| *fewest < levels);
     let few = few.map_or_else(String::new, |fewest| format!(", {levels} levels where {fewest} would do"));
     let load = percent(port.load_ppm);
-    let _ = writeln!(out, "  {}: load {load}, backlog {backlog} {buffer}{few}", port.port);
+    let full = if port.full { " (declared full)" } else { "" };
+    let _ = writeln!(out, "  {}{full}: load {load}, backlog {backlog} {buffer}{few}", port.port);
     for level in &port.levels {
         let bound = level.bound_ps.map_or("no bound".to_owned(), microseconds);
         let shown: Vec<&str> = level.flows.iter().take(NAMES).map(String::as_str).collect();

@@ -86,6 +86,7 @@ fn place(reason: &Reason) -> Option<usize> {
         | Reason::Buffer { port, .. }
         | Reason::Order { port }
         | Reason::Guards { port }
+        | Reason::Full { port }
         | Reason::Work { port }
         | Reason::Flow(FlowError::Paused { port }) => Some(port),
         Reason::Known | Reason::Separation { .. } | Reason::Flow(_) => None,

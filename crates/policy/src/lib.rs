@@ -14,6 +14,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::IpAddr;
 
 pub use pattern::matches;
 
@@ -57,8 +58,8 @@ pub enum Who {
     User(String),
     /// Hosts whose names fit this pattern, where requests are not signed.
     Host(String),
-    /// Hosts with an IPv4 address that begins with so many bits of this one, where requests are not signed.
-    Address([u8; 4], u8),
+    /// Hosts with an address that begins with so many bits of this one, where requests are not signed.
+    Address(IpAddr, u8),
 }
 
 /// What a rule allows at most; `None` is no limit. Each asker has these limits by itself.
@@ -85,8 +86,8 @@ pub enum Subject<'a> {
     Host {
         /// Its name, or its address as text.
         name: &'a str,
-        /// Its address.
-        address: [u8; 4],
+        /// Its addresses, of either version of IP: a rule about one of them is for the host, whichever it asks from.
+        addresses: &'a [IpAddr],
     },
 }
 
@@ -152,14 +153,24 @@ impl Who {
         match (self, subject) {
             (Self::User(pattern), Subject::User(name))
             | (Self::Host(pattern), Subject::Host { name, .. }) => matches(pattern, name),
-            (Self::Address(first, bits), Subject::Host { address, .. }) => {
-                let bits = u32::from((*bits).min(32));
-                let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits)).unwrap_or(0);
-                (u32::from_be_bytes(*first) ^ u32::from_be_bytes(address)) & mask == 0
+            (Self::Address(first, bits), Subject::Host { addresses, .. }) => {
+                addresses.iter().any(|address| begins(*first, *address, u32::from(*bits)))
             }
             _ => false,
         }
     }
+}
+
+/// Whether an address begins with so many bits of another one, of the same version of IP.
+fn begins(first: IpAddr, address: IpAddr, bits: u32) -> bool {
+    let (differ, all) = match (first, address) {
+        (IpAddr::V4(first), IpAddr::V4(address)) => {
+            (u128::from(first.to_bits() ^ address.to_bits()) << 96, 32)
+        }
+        (IpAddr::V6(first), IpAddr::V6(address)) => (first.to_bits() ^ address.to_bits(), 128),
+        _ => return false,
+    };
+    differ.leading_zeros() >= bits.min(all)
 }
 
 impl Rule {

@@ -1,7 +1,12 @@
 //! What a policy allows, against sentences of it and against another evaluation of the same rules.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use policy::{Ask, Effect, Held, Limits, Policy, Rule, Subject, Who, rate};
+
+/// The address of a host.
+const HERE: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))];
 
 fn rule(line: u32, who: &[Who], topics: &[&str]) -> Rule {
     Rule {
@@ -37,7 +42,7 @@ fn the_first_rule_that_fits_decides() {
     let deny = Rule { effect: Effect::Deny, ..rule(2, &[user("alice")], &["Vitals/secret"]) };
     let rules = vec![deny, rule(5, &[user("alice"), Who::Host("b*".to_owned())], &["Vitals/*"])];
     let policy = Policy { otherwise: Effect::Deny, rules };
-    let host = |name| Subject::Host { name, address: [10, 0, 0, 1] };
+    let host = |name| Subject::Host { name, addresses: &HERE };
     assert_eq!(policy.check(&ask(Subject::User("alice"), "Vitals/pulse")), Ok(()));
     assert_eq!(policy.check(&ask(host("b1"), "Vitals/secret")), Ok(()));
     let said = refused(&policy, ask(Subject::User("alice"), "Vitals/secret"), Held::default());
@@ -55,20 +60,52 @@ fn the_first_rule_that_fits_decides() {
 
 #[test]
 fn addresses_fit_by_their_first_bits() {
-    for (first, bits, is_in) in [
-        ([10, 1, 2, 3], 32, true),
-        ([10, 1, 2, 2], 31, true),
-        ([10, 1, 2, 1], 31, false),
-        ([10, 1, 0, 0], 16, true),
-        ([0; 4], 0, true),
-        ([11, 0, 0, 0], 7, true),
-        ([11, 0, 0, 0], 8, false),
+    let [four, six] = ["10.1.2.3", "fd00:1::2:3"].map(|address| address.parse::<IpAddr>().unwrap());
+    for (address, first, bits, is_in) in [
+        (four, "10.1.2.3", 32, true),
+        (four, "10.1.2.2", 31, true),
+        (four, "10.1.2.1", 31, false),
+        (four, "10.1.0.0", 16, true),
+        (four, "0.0.0.0", 0, true),
+        (four, "11.0.0.0", 7, true),
+        (four, "11.0.0.0", 8, false),
+        (six, "fd00:1::2:3", 128, true),
+        (six, "fd00:1::2:2", 127, true),
+        (six, "fd00:1::2:1", 127, false),
+        (six, "fc00::", 7, true),
+        (six, "0.0.0.0", 0, false),
+        (four, "::", 0, false),
     ] {
-        let policy =
-            Policy { otherwise: Effect::Deny, rules: vec![rule(1, &[Who::Address(first, bits)], &[])] };
-        let host = Subject::Host { name: "x", address: [10, 1, 2, 3] };
-        assert_eq!(policy.check(&ask(host, "T")).is_ok(), is_in, "{first:?}/{bits}");
+        let who = Who::Address(first.parse().unwrap(), bits);
+        let policy = Policy { otherwise: Effect::Deny, rules: vec![rule(1, &[who], &[])] };
+        let addresses = [address];
+        let host = Subject::Host { name: "x", addresses: &addresses };
+        assert_eq!(
+            policy.check(&Ask { subject: host, ..ask(Subject::User("x"), "T") }).is_ok(),
+            is_in,
+            "{address} {first}/{bits}"
+        );
         assert!(policy.check(&ask(Subject::User("x"), "T")).is_err(), "users are no hosts");
+    }
+}
+
+/// A rule about either address of a host is for it, as one that allows and as one that does not.
+#[test]
+fn a_host_is_meant_by_each_of_its_addresses() {
+    let both = ["10.1.2.3", "fd00::3"].map(|address| address.parse::<IpAddr>().unwrap());
+    for (first, bits, is_meant) in
+        [("10.1.2.3", 32, true), ("fd00::3", 128, true), ("10.1.2.4", 32, false), ("fd00::4", 128, false)]
+    {
+        let who = [Who::Address(first.parse().unwrap(), bits)];
+        for effect in [Effect::Allow, Effect::Deny] {
+            let otherwise = if effect == Effect::Allow { Effect::Deny } else { Effect::Allow };
+            let policy = Policy { otherwise, rules: vec![Rule { effect, ..rule(1, &who, &[]) }] };
+            for addresses in [both, [both[1], both[0]]] {
+                let subject = Subject::Host { name: "x", addresses: &addresses };
+                let is_allowed = policy.check(&Ask { subject, ..ask(Subject::User("x"), "T") }).is_ok();
+                assert_eq!(is_allowed, is_meant == (effect == Effect::Allow), "{first} {effect:?}");
+            }
+        }
     }
 }
 

@@ -12,15 +12,16 @@ use std::time::{Duration, Instant};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use tracing::error;
 
-use crate::{Change, Store, StoreError, keep, next_epoch_after};
+use crate::{Change, Key, Store, StoreError, keep, listed, next_epoch_after};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
+/// By the names of drained switches.
+const DRAINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("drains");
 const EPOCH: &str = "epoch";
-/// What the tables mean; another number is refused, but that before, whose grants are all for one reader's place and read as
-/// they are: programs of that time must not read trees.
-const FORMAT: u64 = 2;
-const FORMAT_BEFORE: u64 = 1;
+/// What the tables mean; another number is refused, but those before: the grants of format 1 are all for one reader's place, and files up to
+/// format 2 have no drains. Programs of that time must not read trees, or overlook drains.
+const FORMAT: u64 = 3;
 const FORMAT_KEY: &str = "format";
 
 /// A store in one file, which one process at a time has open.
@@ -31,7 +32,7 @@ pub struct FileStore {
     /// `None` after an error.
     opened: Option<Opened>,
     epoch: u64,
-    grants: BTreeMap<u64, Vec<u8>>,
+    kept: BTreeMap<Key, Vec<u8>>,
     /// Not before then it is opened again, and how long the wait is after that.
     again: Instant,
     pause: Duration,
@@ -72,7 +73,7 @@ impl FileStore {
             path: path.to_owned(),
             opened: None,
             epoch: 0,
-            grants: BTreeMap::new(),
+            kept: BTreeMap::new(),
             again: Instant::now(),
             pause: PAUSE,
             why: String::new(),
@@ -84,8 +85,8 @@ impl FileStore {
             }
             read => read,
         };
-        let ((epoch, grants), opened) = read.map_err(|trouble| store.failed(trouble.what()))?;
-        (store.epoch, store.grants, store.opened) = (epoch, grants, Some(opened));
+        let ((epoch, kept), opened) = read.map_err(|trouble| store.failed(trouble.what()))?;
+        (store.epoch, store.kept, store.opened) = (epoch, kept, Some(opened));
         Ok(store)
     }
 
@@ -117,9 +118,9 @@ impl FileStore {
         }
         let database = guarded(|| Database::create(&self.path).map_err(Trouble::from))?;
         let format = guarded(|| {
-            transact(&database, |meta, _| {
+            transact(&database, |Tables { meta, .. }| {
                 let known = meta.get(FORMAT_KEY)?.map(|known| known.value());
-                if known.is_none_or(|known| known == FORMAT_BEFORE) {
+                if known.is_none_or(|known| (1..FORMAT).contains(&known)) {
                     meta.insert(FORMAT_KEY, FORMAT)?;
                     return Ok(FORMAT);
                 }
@@ -168,7 +169,7 @@ impl FileStore {
             Err(error) if error.kind() == ErrorKind::NotFound => "it was deleted",
             Err(_) => "it cannot be looked at",
         };
-        error!("the store {}: {what}; it is opened again, and all grants are written", self.path.display());
+        error!("the store {}: {what}; it is opened again, and all is written", self.path.display());
         self.close();
         self.again = Instant::now();
     }
@@ -198,15 +199,13 @@ impl FileStore {
             connected = self.connect();
         }
         let written = connected.and_then(|opened| {
-            let (epoch, all) = (self.epoch, &self.grants);
+            let (epoch, all) = (self.epoch, &self.kept);
             guarded(|| {
-                transact(&opened.database, |meta, grants| {
-                    meta.insert(EPOCH, epoch)?;
-                    grants.retain(|number, _| all.contains_key(&number))?;
-                    for (number, grant) in all {
-                        grants.insert(number, grant.as_slice())?;
-                    }
-                    Ok(())
+                transact(&opened.database, |tables| {
+                    tables.meta.insert(EPOCH, epoch)?;
+                    tables.grants.retain(|number, _| all.contains_key(&Key::Grant(number)))?;
+                    tables.drains.retain(|name, _| all.contains_key(&Key::Drain(name.to_owned())))?;
+                    all.iter().try_for_each(|(key, value)| tables.change(key, Some(value)))
                 })
             })?;
             Ok(opened)
@@ -228,12 +227,12 @@ impl FileStore {
     /// One transaction, which is on the disk when this returns. After an error the file is opened again next time.
     fn transact<R>(
         &mut self,
-        change: impl Fn(&mut Meta<'_>, &mut Grants<'_>) -> Result<R, redb::StorageError>,
+        change: impl Fn(&mut Tables<'_>) -> Result<R, redb::StorageError>,
     ) -> Result<R, StoreError> {
         self.check_place();
         self.reopen()?;
         let Some(opened) = &mut self.opened else { return Err(self.failed("it is not open")) };
-        match guarded(|| transact(&opened.database, |meta, grants| change(meta, grants))) {
+        match guarded(|| transact(&opened.database, &change)) {
             Ok(result) => {
                 opened.length = std::fs::metadata(&self.path).map_or(opened.length, |found| found.len());
                 Ok(result)
@@ -248,8 +247,24 @@ impl FileStore {
     }
 }
 
-type Meta<'t> = redb::Table<'t, &'static str, u64>;
-type Grants<'t> = redb::Table<'t, u64, &'static [u8]>;
+/// The tables of a file.
+struct Tables<'t> {
+    meta: redb::Table<'t, &'static str, u64>,
+    grants: redb::Table<'t, u64, &'static [u8]>,
+    drains: redb::Table<'t, &'static str, &'static [u8]>,
+}
+
+impl Tables<'_> {
+    fn change(&mut self, key: &Key, value: Option<&Vec<u8>>) -> Result<(), redb::StorageError> {
+        match (key, value.map(Vec::as_slice)) {
+            (Key::Grant(number), Some(grant)) => drop(self.grants.insert(number, grant)?),
+            (Key::Grant(number), None) => drop(self.grants.remove(number)?),
+            (Key::Drain(name), Some(drain)) => drop(self.drains.insert(name.as_str(), drain)?),
+            (Key::Drain(name), None) => drop(self.drains.remove(name.as_str())?),
+        }
+        Ok(())
+    }
+}
 
 impl Trouble {
     fn what(&self) -> &str {
@@ -292,14 +307,16 @@ fn only_zeros(mut file: std::fs::File) -> bool {
 
 fn transact<R>(
     database: &Database,
-    change: impl FnOnce(&mut Meta<'_>, &mut Grants<'_>) -> Result<R, redb::StorageError>,
+    change: impl FnOnce(&mut Tables<'_>) -> Result<R, redb::StorageError>,
 ) -> Result<R, Trouble> {
     let all = || -> Result<R, redb::Error> {
         let transaction = database.begin_write()?;
         let result = {
-            let mut meta = transaction.open_table(META)?;
-            let mut grants = transaction.open_table(GRANTS)?;
-            change(&mut meta, &mut grants)?
+            change(&mut Tables {
+                meta: transaction.open_table(META)?,
+                grants: transaction.open_table(GRANTS)?,
+                drains: transaction.open_table(DRAINS)?,
+            })?
         };
         transaction.commit()?;
         Ok(result)
@@ -307,17 +324,21 @@ fn transact<R>(
     all().map_err(Trouble::from)
 }
 
-/// The epoch of the last start, and all grants.
-fn read_all(database: &Database) -> Result<(u64, BTreeMap<u64, Vec<u8>>), Trouble> {
+/// The epoch of the last start, and all that is kept.
+fn read_all(database: &Database) -> Result<(u64, BTreeMap<Key, Vec<u8>>), Trouble> {
     let all = || -> Result<_, redb::Error> {
         let transaction = database.begin_read()?;
         let epoch = transaction.open_table(META)?.get(EPOCH)?.map_or(0, |epoch| epoch.value());
-        let mut grants = BTreeMap::new();
+        let mut kept = BTreeMap::new();
         for entry in transaction.open_table(GRANTS)?.iter()? {
             let (number, grant) = entry?;
-            grants.insert(number.value(), grant.value().to_vec());
+            kept.insert(Key::Grant(number.value()), grant.value().to_vec());
         }
-        Ok((epoch, grants))
+        for entry in transaction.open_table(DRAINS)?.iter()? {
+            let (name, drain) = entry?;
+            kept.insert(Key::Drain(name.value().to_owned()), drain.value().to_vec());
+        }
+        Ok((epoch, kept))
     };
     guarded(|| all().map_err(Trouble::from))
 }
@@ -361,26 +382,20 @@ impl Store for FileStore {
 
     fn next_epoch(&mut self) -> Result<u64, StoreError> {
         let next = next_epoch_after(self.epoch);
-        self.transact(|meta, _| meta.insert(EPOCH, next).map(|_| ()))?;
+        self.transact(|tables| tables.meta.insert(EPOCH, next).map(|_| ()))?;
         self.epoch = next;
         Ok(next)
     }
 
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
+    fn kept(&self) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        Ok(listed(&self.kept))
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        self.transact(|_, grants| {
-            for (number, grant) in changes {
-                match grant {
-                    Some(grant) => grants.insert(number, grant.as_slice())?,
-                    None => grants.remove(number)?,
-                };
-            }
-            Ok(())
+        self.transact(|tables| {
+            changes.iter().try_for_each(|(key, value)| tables.change(key, value.as_ref()))
         })?;
-        keep(&mut self.grants, changes);
+        keep(&mut self.kept, changes);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What survives a restart of a resource manager: the epoch and the grants.
+//! What survives a restart of a resource manager: the epoch, the grants, and which switches are drained.
 //!
 //! [`Store`] is the trait. [`FileStore`] keeps one file, [`MemoryStore`] nothing; [`EtcdStore`] keeps all in etcd, which several managers of a
 //! network share: one of them leads, and only that one changes anything ([`leadership`]). A change is kept when the call returns.
@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use etcd::{Address, EtcdStore};
+pub use etcd::{Address, EtcdStore, read_answer};
 pub use file::FileStore;
 pub use memory::MemoryStore;
 
-/// Keeps grants.
+/// Keeps grants, and what else a manager that begins has to know.
 pub trait Store: Send {
     /// The epoch of this start: larger than that of every start before, and no smaller than the milliseconds since 1970, so that this holds for
     /// a store that was lost and made anew, too.
@@ -26,13 +26,25 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn next_epoch(&mut self) -> Result<u64, StoreError>;
 
-    /// All grants, by number, as they were kept when [`Self::next_epoch`] was called, with the changes since.
+    /// All that is kept, as it was when [`Self::next_epoch`] was called, with the changes since; in the order of the keys.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
+    fn kept(&self) -> Result<Vec<(Key, Vec<u8>)>, StoreError>;
 
-    /// Keeps grants, each in place of the former one of its number, or forgets them; in this order, all or none.
+    /// All grants of [`Self::kept`], by number.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let grant = |(key, grant)| match key {
+            Key::Grant(number) => Some((number, grant)),
+            Key::Drain(_) => None,
+        };
+        Ok(self.kept()?.into_iter().filter_map(grant).collect())
+    }
+
+    /// Keeps things, each in place of the former one of its key, or forgets them; in this order, all or none.
     ///
     /// # Errors
     /// [`StoreError`]; nothing has changed then. Where it is not known whether a change has arrived, the next one that succeeds undoes it.
@@ -73,8 +85,17 @@ pub enum Standing {
     StandsBy(Option<String>),
 }
 
-/// A grant to be kept, by its number; without one that of the number is to be forgotten, if there is any.
-pub type Change = (u64, Option<Vec<u8>>);
+/// Under what something is kept.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Key {
+    /// A grant, by its number.
+    Grant(u64),
+    /// That a switch of this name is drained.
+    Drain(String),
+}
+
+/// Something to be kept, by its key; without a value that of the key is to be forgotten, if there is any.
+pub type Change = (Key, Option<Vec<u8>>);
 
 /// Why the store does not work, and what to do.
 #[derive(Debug)]
@@ -106,13 +127,18 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 /// Changes as they are in memory.
-fn keep(all: &mut BTreeMap<u64, Vec<u8>>, changes: &[Change]) {
-    for (number, grant) in changes {
-        match grant {
-            Some(grant) => all.insert(*number, grant.clone()),
-            None => all.remove(number),
+fn keep(all: &mut BTreeMap<Key, Vec<u8>>, changes: &[Change]) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => all.insert(key.clone(), value.clone()),
+            None => all.remove(key),
         };
     }
+}
+
+/// All that there is, as [`Store::kept`] gives it.
+fn listed(all: &BTreeMap<Key, Vec<u8>>) -> Vec<(Key, Vec<u8>)> {
+    all.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// The epoch after that of the last start.

@@ -1,13 +1,13 @@
 //! A store that forgets.
 use std::collections::BTreeMap;
 
-use crate::{Change, Store, StoreError, keep, next_epoch_after};
+use crate::{Change, Key, Store, StoreError, keep, listed, next_epoch_after};
 
 /// A store that forgets: after a restart all grants are asked for again, and the epoch is the time.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     epoch: u64,
-    grants: BTreeMap<u64, Vec<u8>>,
+    kept: BTreeMap<Key, Vec<u8>>,
 }
 
 impl Store for MemoryStore {
@@ -16,12 +16,12 @@ impl Store for MemoryStore {
         Ok(self.epoch)
     }
 
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
+    fn kept(&self) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        Ok(listed(&self.kept))
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        keep(&mut self.grants, changes);
+        keep(&mut self.kept, changes);
         Ok(())
     }
 

@@ -3,14 +3,21 @@
 
 use std::time::{Duration, Instant};
 
-use store::{Address, Change, EtcdStore, FileStore, MemoryStore, Standing, Store};
+use store::{Address, Change, EtcdStore, FileStore, Key, MemoryStore, Standing, Store};
 use testkit::etcd::Etcd;
 use testkit::namespace::alone;
 use testkit::random::Random;
 
 fn put(number: u64, grant: &[u8]) -> Change {
-    (number, Some(grant.to_vec()))
+    (Key::Grant(number), Some(grant.to_vec()))
 }
+
+fn drain(switch: &str, why: Option<&[u8]>) -> Change {
+    (Key::Drain(switch.to_owned()), why.map(<[u8]>::to_vec))
+}
+
+/// Names of switches that a store may not take for something else.
+const NAMES: [&str; 6] = ["s1", "a/b", "Schalter \u{fc}ber dem Tisch", "0", "", "\u{10ffff}\n"];
 
 /// A store of the same place each time, which may change something now.
 type Open<'o> = &'o dyn Fn() -> Box<dyn Store>;
@@ -21,10 +28,39 @@ fn conforms(open: Open<'_>, survives: bool) {
     assert!(first > 1_600_000_000_000, "not below the time: {first}");
     assert_eq!(store.grants().unwrap(), []);
     // In this order.
-    store.change(&[put(1, b"one"), put(2, b"two"), (2, None), put(1, b"one again"), (99, None)]).unwrap();
+    store
+        .change(&[
+            put(1, b"one"),
+            put(2, b"two"),
+            (Key::Grant(2), None),
+            put(1, b"one again"),
+            (Key::Grant(99), None),
+        ])
+        .unwrap();
     store.change(&[put(u64::MAX, &[0, 255, 10, 13]), put(0, b"")]).unwrap();
     store.change(&[]).unwrap();
     let all = [(0, b"".to_vec()), (1, b"one again".to_vec()), (u64::MAX, vec![0, 255, 10, 13])];
+    assert_eq!(store.grants().unwrap(), all);
+    // Beside grants, and in one transaction with them.
+    let gone = [
+        drain("gone", Some(b"soon")),
+        (Key::Grant(5), Some(vec![5])),
+        drain("gone", None),
+        (Key::Grant(5), None),
+    ];
+    store.change(&gone).unwrap();
+    store.change(&NAMES.map(|name| drain(name, Some(name.as_bytes())))).unwrap();
+    store.change(&[drain("s1", Some(b"again")), drain("nothing", None)]).unwrap();
+    let mut drains: Vec<(Key, Vec<u8>)> =
+        NAMES.iter().map(|name| (Key::Drain((*name).to_owned()), name.as_bytes().to_vec())).collect();
+    drains[0].1 = b"again".to_vec();
+    drains.sort_unstable();
+    let kept = |store: &dyn Store| {
+        let kept = store.kept().unwrap();
+        assert!(kept.is_sorted(), "{kept:?}");
+        kept.into_iter().filter(|(key, _)| matches!(key, Key::Drain(_))).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(&*store), drains);
     assert_eq!(store.grants().unwrap(), all);
     drop(store);
     let mut store = open();
@@ -34,6 +70,7 @@ fn conforms(open: Open<'_>, survives: bool) {
     }
     assert!(second > first, "{second} {first}");
     assert_eq!(store.grants().unwrap(), all);
+    assert_eq!(kept(&*store), drains);
     let third = store.next_epoch().unwrap();
     assert!(third > second);
     // Many, large ones among them, changed at random, are there as a map of them says, again and again.
@@ -45,11 +82,12 @@ fn conforms(open: Open<'_>, survives: bool) {
                 let number = random.below_u64(300);
                 let length = if random.one_in(50) { 9_000 } else { random.below(300) };
                 let grant = vec![u8::try_from(round).unwrap(); length];
-                (number, (!random.one_in(4)).then_some(grant))
+                (Key::Grant(number), (!random.one_in(4)).then_some(grant))
             })
             .collect();
         store.change(&changes).unwrap();
-        for (number, grant) in changes {
+        for (key, grant) in changes {
+            let Key::Grant(number) = key else { continue };
             match grant {
                 Some(grant) => wanted.insert(number, grant),
                 None => wanted.remove(&number),
@@ -62,6 +100,7 @@ fn conforms(open: Open<'_>, survives: bool) {
         }
         let there: std::collections::BTreeMap<u64, Vec<u8>> = store.grants().unwrap().into_iter().collect();
         assert!(there == wanted, "round {round}");
+        assert_eq!(kept(&*store), drains);
     }
 }
 
@@ -108,18 +147,9 @@ fn leader(address: &Address) -> EtcdStore {
     store
 }
 
-/// What `etcdctl` would do, by the interface that every client has: keys and values as text.
+/// What `etcdctl` would do, by the interface that every client has.
 fn by_hand(etcd: &Etcd, key: &str, value: &str) {
-    use base64::Engine as _;
-    use std::io::{Read as _, Write as _};
-    let encoded = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
-    let body = format!("{{\"key\":\"{}\",\"value\":\"{}\"}}", encoded(key), encoded(value));
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", etcd.port)).unwrap();
-    let head = "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
-    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(etcd.put(key, value), "{key}");
 }
 
 #[test]
@@ -158,7 +188,7 @@ fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by()
         one.change(&[put(1, b"one")]).unwrap();
         // Its key is deleted, and the next one is faster than it notices.
         let mut other = EtcdStore::open(&address, None).unwrap();
-        delete_leader(&etcd);
+        assert!(etcd.delete("/punctual/grm/leader"));
         patiently("the lead of another one", || {
             matches!((one.standing(), other.standing()), (_, Standing::Leads))
                 || one.standing() == Standing::StandsBy(None)
@@ -178,20 +208,6 @@ fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by()
         one.next_epoch().unwrap();
         assert_eq!(one.grants().unwrap(), [(1, b"other".to_vec())]);
     });
-}
-
-fn delete_leader(etcd: &Etcd) {
-    // A put without a lease and a revision: the key is not bound to the leader's lease any more, and then it is deleted.
-    use base64::Engine as _;
-    use std::io::{Read as _, Write as _};
-    let key = base64::engine::general_purpose::STANDARD.encode("/punctual/grm/leader");
-    let body = format!("{{\"key\":\"{key}\"}}");
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", etcd.port)).unwrap();
-    let head = "POST /v3/kv/deleterange HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
-    write!(stream, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
@@ -227,6 +243,19 @@ fn a_leader_is_unsure_without_etcd_and_sure_again_with_it() {
     });
 }
 
+/// Programs of the format before overlook drains: they must not lead any more.
+#[test]
+fn an_etcd_of_the_format_before_is_read_and_is_of_this_one_then() {
+    with_etcd(&[], |etcd| {
+        by_hand(&etcd, "/punctual/grm/format", "punctual grants 2");
+        by_hand(&etcd, "/punctual/grm/grants/0000000000000007", "seven");
+        let mut store = leader(&address(&etcd));
+        store.next_epoch().unwrap();
+        assert_eq!(store.kept().unwrap(), [(Key::Grant(7), b"seven".to_vec())]);
+        assert_eq!(etcd.get("/punctual/grm/format").as_deref(), Some("punctual grants 3"));
+    });
+}
+
 #[test]
 fn without_space_nothing_changes_and_it_is_said_what_to_do() {
     with_etcd(&["--quota-backend-bytes", "200000"], |etcd| {
@@ -255,9 +284,9 @@ fn what_something_else_has_written_is_named_and_ends_nothing() {
         ("epoch", "soon", "is no epoch"),
         ("epoch", "18446744073709551615", "is no epoch"),
         ("epoch", "-1", "is no epoch"),
-        ("grants/1", "short", "is no grant"),
-        ("grants/00000000000000FF", "not as it is written", "is no grant"),
-        ("grants/zzzzzzzzzzzzzzzz", "no number", "is no grant"),
+        ("grants/1", "short", "is none of the grants"),
+        ("grants/00000000000000FF", "not as it is written", "is none of the grants"),
+        ("grants/zzzzzzzzzzzzzzzz", "no number", "is none of the grants"),
     ] {
         with_etcd(&[], |etcd| {
             by_hand(&etcd, &format!("/punctual/grm/{key}"), value);

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use store::{Change, FileStore, MemoryStore, Store};
+use store::{Change, FileStore, Key, MemoryStore, Store};
 
 /// A file in a folder of its own, which goes with it.
 struct Folder(PathBuf);
@@ -27,7 +27,7 @@ impl Drop for Folder {
 }
 
 fn put(number: u64, grant: &str) -> Change {
-    (number, Some(grant.as_bytes().to_vec()))
+    (Key::Grant(number), Some(grant.as_bytes().to_vec()))
 }
 
 #[test]
@@ -36,7 +36,9 @@ fn grants_and_epochs_survive_a_restart() {
     let first = {
         let mut store = FileStore::open(&folder.file()).unwrap();
         store.change(&[put(1, "one"), put(2, "two")]).unwrap();
-        store.change(&[put(1, "one again"), put(3, "three"), (3, None), (99, None)]).unwrap();
+        store
+            .change(&[put(1, "one again"), put(3, "three"), (Key::Grant(3), None), (Key::Grant(99), None)])
+            .unwrap();
         store.next_epoch().unwrap()
     };
     let mut store = FileStore::open(&folder.file()).unwrap();
@@ -75,7 +77,7 @@ const BEFORE: &str = r#"{"number":4,"pairs":[{"writer":[1,1,1,1,1,1,1,1,1,1,1,1,
     {"from":"s1","to":"display","number":2,"share":2000,"level":2}],"meter":0}"#;
 
 #[test]
-fn a_store_of_the_format_before_is_read_and_one_of_another_format_is_refused() {
+fn a_store_of_the_formats_before_is_read_and_one_of_another_format_is_refused() {
     let folder = Folder::new("format");
     let format = |number: u64| {
         let database = redb::Database::create(folder.file()).unwrap();
@@ -95,11 +97,15 @@ fn a_store_of_the_format_before_is_read_and_one_of_another_format_is_refused() {
     format(1);
     let stored = FileStore::open(&folder.file()).unwrap().grants().unwrap();
     assert_eq!(stored.len(), 1);
+    // What programs of the time before drains have left.
+    assert_eq!(format(2), Some(3));
+    let stored_then = FileStore::open(&folder.file()).unwrap().kept().unwrap();
+    assert_eq!(stored_then, [(Key::Grant(4), stored[0].1.clone())]);
     let grant: control::grant::Grant = serde_json::from_slice(&stored[0].1).unwrap();
     assert!(grant.ends.is_empty() && grant.hops.iter().all(|hop| hop.parent.is_none() && hop.group == 0));
-    assert_eq!(format(3), Some(2), "programs of before do not read it any more");
+    assert_eq!(format(4), Some(3), "programs of before do not read it any more");
     let Err(error) = FileStore::open(&folder.file()) else { panic!("a format that nobody knows") };
-    assert!(error.to_string().contains("its format is 3"), "{error}");
+    assert!(error.to_string().contains("its format is 4"), "{error}");
 }
 
 fn grants(store: &FileStore) -> Vec<u64> {
@@ -194,7 +200,8 @@ fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again()
     let folder = Folder::new("open");
     let mut store = FileStore::open(&folder.file()).unwrap();
     let epoch = store.next_epoch().unwrap();
-    store.change(&[put(1, "one"), put(2, "two")]).unwrap();
+    let drain = (Key::Drain("s1".to_owned()), Some(b"why".to_vec()));
+    store.change(&[put(1, "one"), put(2, "two"), drain]).unwrap();
     let spoilt: [fn(&std::path::Path); 4] = [
         |file| std::fs::remove_file(file).unwrap(),
         |file| {
@@ -212,6 +219,7 @@ fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again()
     drop(store);
     let mut store = FileStore::open(&folder.file()).unwrap();
     assert_eq!(grants(&store), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(store.kept().unwrap().last(), Some(&(Key::Drain("s1".to_owned()), b"why".to_vec())));
     assert!(store.next_epoch().unwrap() > epoch);
 }
 

@@ -26,13 +26,21 @@ impl Background {
         child.wait_with_output().expect("it can be waited for")
     }
 
+    /// Its number.
+    ///
+    /// # Panics
+    /// Never: it has one as long as this value lives.
+    pub fn process(&self) -> u32 {
+        self.0.as_ref().map(Child::id).expect("a process")
+    }
+
     /// Ctrl-C.
     ///
     /// # Panics
     /// If the process cannot be told.
     pub fn signal(&self) {
-        let id = self.0.as_ref().map(Child::id).and_then(|id| i32::try_from(id).ok());
-        kill(Pid::from_raw(id.expect("a process")), Signal::SIGINT).expect("a process of this test");
+        let id = i32::try_from(self.process()).expect("a number");
+        kill(Pid::from_raw(id), Signal::SIGINT).expect("a process of this test");
     }
 
     /// Ctrl-C, and the end.

@@ -1,6 +1,7 @@
 //! A network namespace for a test, with loopback up and multicast on it. It belongs to one thread and those that it starts.
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 
@@ -46,6 +47,25 @@ pub fn bare(test: impl FnOnce() + Send) {
 /// It fails.
 pub fn ip(arguments: &str) {
     run("ip", arguments);
+}
+
+/// Switches on an end of a cable, the other end of which is on, in the calling thread's namespace. The kernel says later that it has a carrier, on
+/// a busy machine much later, and programs use no interface without one: so this waits for it.
+///
+/// # Panics
+/// There is no such interface, or it has no carrier after a minute.
+pub fn switch_on(interface: &str) {
+    ip(&format!("link set {interface} up"));
+    let began = Instant::now();
+    loop {
+        let shown = Command::new("ip").args(["-o", "link", "show", "dev", interface]).output().unwrap();
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        if shown.contains(" state UP ") {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "no carrier: {shown}");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Runs a program with these arguments, divided by blanks, in the calling thread's namespace.

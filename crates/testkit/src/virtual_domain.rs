@@ -2,7 +2,7 @@
 //! test says. A call that waits lets time pass.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -429,8 +429,7 @@ impl Host for VirtualHost {
 
     fn open_flow(&self) -> Option<FlowSocket> {
         let port = 50_000 + u16::try_from(self.flows.fetch_add(1, Ordering::SeqCst)).unwrap();
-        let SocketAddr::V4(user) = self.user else { return None };
-        let address = SocketAddrV4::new(*user.ip(), port);
+        let address = SocketAddr::new(self.user.ip(), port);
         Some(FlowSocket { address, max_datagram: 1_472, trains: true })
     }
 

@@ -2,6 +2,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Method, header};
+use keys::Role;
 use ring::digest::{SHA256, digest};
 
 /// Who may ask.
@@ -13,6 +14,8 @@ pub(crate) struct Access {
     pub(crate) token: Option<[u8; 32]>,
     /// Whether it is reached by TLS.
     pub(crate) tls: bool,
+    /// Whether certificates of an authority say who asks.
+    pub(crate) keys: bool,
 }
 
 /// Why a request is refused.
@@ -24,6 +27,10 @@ pub(crate) enum Denied {
     Origin,
     /// The token is missing or wrong.
     Token,
+    /// With keys: neither a certificate nor the token.
+    Nameless,
+    /// The certificate is one of this role, which may not ask.
+    Role(Role),
 }
 
 /// SHA-256.
@@ -35,8 +42,15 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 }
 
 impl Access {
-    /// Whether a request with these headers is answered. `is_open`: what everybody may read, since it tells nothing of the network.
-    pub(crate) fn check(&self, method: &Method, headers: &HeaderMap, is_open: bool) -> Result<(), Denied> {
+    /// Whether a request with these headers is answered, over a connection whose peer has shown a certificate of a role, or none. `is_open`: what
+    /// everybody may read, since it tells nothing of the network.
+    pub(crate) fn check(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        role: Option<Role>,
+        is_open: bool,
+    ) -> Result<(), Denied> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (host, more) = (hosts.next().and_then(|host| host.to_str().ok()), hosts.next());
         let host = host.filter(|_| more.is_none()).filter(|host| self.is_called(host)).ok_or(Denied::Host)?;
@@ -53,23 +67,32 @@ impl Access {
         if word("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none")) && !is_visit {
             return Err(Denied::Origin);
         }
-        let Some(token) = self.token.filter(|_| !is_open) else { return Ok(()) };
+        if is_open || (self.token.is_none() && !self.keys) {
+            return Ok(());
+        }
+        if self.keys && matches!(role, Some(Role::Operator(_))) {
+            return Ok(());
+        }
         let said = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let said = said.and_then(|value| value.split_once(' '));
         let said = said.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
         // Sums are compared: how long that takes says nothing about the token.
-        match said {
-            Some((_, said)) if sha256(said.trim().as_bytes()) == token => Ok(()),
-            _ => Err(Denied::Token),
+        let is_known = said.is_some_and(|(_, said)| self.token == Some(sha256(said.trim().as_bytes())));
+        match role {
+            _ if is_known => Ok(()),
+            Some(role) => Err(Denied::Role(role)),
+            None if self.keys && (said.is_none() || self.token.is_none()) => Err(Denied::Nameless),
+            None => Err(Denied::Token),
         }
     }
 
-    /// Whether a Host header names this interface. Behind a token any name will do: a page of another origin does not have it.
+    /// Whether a Host header names this interface. Behind a token any name will do: a page of another origin does not have it. So it will with keys:
+    /// a browser shows no certificate where the name in the address is not in that of the manager.
     fn is_called(&self, host: &str) -> bool {
         if host.is_empty() || host.len() > 255 {
             return false;
         }
-        if self.token.is_some() && !self.address.ip().is_loopback() {
+        if self.keys || (self.token.is_some() && !self.address.ip().is_loopback()) {
             return true;
         }
         let (name, port) = match host.rsplit_once(':') {
@@ -91,11 +114,13 @@ impl Access {
 
 #[cfg(test)]
 mod tests {
+    use testkit::random::Random;
+
     use super::*;
 
     fn access(token: Option<&str>) -> Access {
         let token = token.map(|token| sha256(token.as_bytes()));
-        Access { address: "127.0.0.1:8080".parse().unwrap(), token, tls: false }
+        Access { address: "127.0.0.1:8080".parse().unwrap(), token, tls: false, keys: false }
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -107,7 +132,7 @@ mod tests {
     }
 
     fn get(access: &Access, pairs: &[(&'static str, &str)]) -> Result<(), Denied> {
-        access.check(&Method::GET, &headers(pairs), false)
+        access.check(&Method::GET, &headers(pairs), None, false)
     }
 
     #[test]
@@ -155,9 +180,9 @@ mod tests {
             assert_eq!(get(&open, &[host, ("sec-fetch-site", site)]), Ok(()));
         }
         let link = headers(&[host, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]);
-        assert_eq!(open.check(&Method::GET, &link, true), Ok(()));
-        assert_eq!(open.check(&Method::GET, &link, false), Err(Denied::Origin));
-        assert_eq!(open.check(&Method::POST, &link, true), Err(Denied::Origin));
+        assert_eq!(open.check(&Method::GET, &link, None, true), Ok(()));
+        assert_eq!(open.check(&Method::GET, &link, None, false), Err(Denied::Origin));
+        assert_eq!(open.check(&Method::POST, &link, None, true), Err(Denied::Origin));
     }
 
     #[test]
@@ -174,12 +199,116 @@ mod tests {
             assert_eq!(get(&closed, &[host, ("authorization", said)]), Err(Denied::Token), "{said}");
         }
         assert_eq!(get(&closed, &[host, ("authorization", &format!("Bearer {token}"))]), Ok(()));
-        assert_eq!(closed.check(&Method::GET, &headers(&[host]), true), Ok(()));
+        assert_eq!(closed.check(&Method::GET, &headers(&[host]), None, true), Ok(()));
         let far = Access { address: "192.0.2.1:443".parse().unwrap(), tls: true, ..closed };
         assert_eq!(
             get(&far, &[("host", "manager.example"), ("authorization", &format!("Bearer {token}"))]),
             Ok(())
         );
         assert_eq!(get(&far, &[("host", "manager.example")]), Err(Denied::Token));
+    }
+
+    #[test]
+    fn with_keys_an_operators_certificate_stands_for_the_token_and_no_other_does() {
+        let (token, host) = ("0123456789abcdef0123456789abcdef", ("host", "manager.punctual.internal:8443"));
+        let role = |text: &str| Some(text.parse::<Role>().unwrap());
+        let bearer = format!("Bearer {token}");
+        for word in [None, Some(token)] {
+            let keys = Access { keys: true, tls: true, ..access(word) };
+            let get =
+                |role, pairs: &[(&'static str, &str)]| keys.check(&Method::GET, &headers(pairs), role, false);
+            assert_eq!(get(role("operator-ann"), &[host]), Ok(()));
+            assert_eq!(get(None, &[host]), Err(Denied::Nameless));
+            assert_eq!(keys.check(&Method::GET, &headers(&[host]), None, true), Ok(()));
+            for other in ["switch-1", "gates-1", "user-ann", "store", "manager"] {
+                assert_eq!(get(role(other), &[host]), Err(Denied::Role(role(other).unwrap())), "{other}");
+            }
+            let told = get(None, &[host, ("authorization", &bearer)]);
+            assert_eq!(told, if word.is_some() { Ok(()) } else { Err(Denied::Nameless) });
+            // A page of another origin gets nothing from a browser that has a certificate.
+            let page = [host, ("origin", "https://evil.example")];
+            assert_eq!(get(role("operator-ann"), &page), Err(Denied::Origin));
+        }
+        // Without keys no role counts.
+        let closed = Access { tls: true, ..access(Some(token)) };
+        let asked =
+            closed.check(&Method::GET, &headers(&[("host", "127.0.0.1:8080")]), role("operator-ann"), false);
+        assert_eq!(asked, Err(Denied::Role(role("operator-ann").unwrap())));
+    }
+
+    /// A request without a right: which kind it is, its headers and the role that its connection has shown.
+    fn hostile(
+        random: &mut Random,
+        token: &str,
+    ) -> (&'static str, Vec<(&'static str, String)>, Option<&'static str>) {
+        let bearer = |said: &str| ("authorization", format!("Bearer {said}"));
+        let hex = b"0123456789abcdef";
+        let other = |random: &mut Random| -> String {
+            let length = random.below(70);
+            let said: String = (0..length).map(|_| char::from(*random.pick(hex).unwrap())).collect();
+            if said == token { String::new() } else { said }
+        };
+        let role = random.pick(&["switch-1", "gates-1", "user-ann", "store", "manager"]).copied();
+        let role = role.filter(|_| random.one_in(2));
+        let (kind, headers) = match random.below_u64(10) {
+            0 => ("nothing", vec![]),
+            1 => ("another token", vec![bearer(&other(random))]),
+            2 => {
+                let mut said = token.as_bytes().to_vec();
+                let at = random.below(said.len());
+                let wrong: Vec<u8> = hex.iter().copied().filter(|digit| *digit != said[at]).collect();
+                said[at] = *random.pick(&wrong).unwrap();
+                ("another digit", vec![bearer(std::str::from_utf8(&said).unwrap())])
+            }
+            3 => ("a part of it", vec![bearer(&token[..random.below(token.len())])]),
+            4 => ("more than it", vec![bearer(&format!("{token}{}", random.below(10)))]),
+            5 => ("capitals", vec![bearer(&token.to_uppercase())]),
+            6 => {
+                let scheme = random.pick(&["Basic", "Token", "Digest", "Bear", "Bearer:", ""]).unwrap();
+                ("another scheme", vec![("authorization", format!("{scheme} {token}").trim().to_owned())])
+            }
+            7 => {
+                let name =
+                    *random.pick(&["cookie", "x-authorization", "proxy-authorization", "x-token"]).unwrap();
+                ("another header", vec![(name, format!("Bearer {token}"))])
+            }
+            8 => {
+                let sum: String = sha256(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+                ("its sum", vec![bearer(&sum)])
+            }
+            _ => ("another one first", vec![bearer(&other(random)), bearer(token)]),
+        };
+        (kind, headers, role)
+    }
+
+    /// Neither near misses of the token nor certificates of other roles; the headers of the own page are on all of them.
+    #[test]
+    fn no_request_without_a_right_is_answered() {
+        let token = "0123456789abcdef0123456789abcdef";
+        let mut random = Random::of_case(19, 2);
+        let mut kinds = std::collections::BTreeMap::<&str, u64>::new();
+        let tries = tiers::current().number("web.unauthorised");
+        for number in 0..tries {
+            let with_token = random.one_in(2);
+            let keys = !with_token || random.one_in(2);
+            let access = Access { keys, tls: keys, ..access(Some(token).filter(|_| with_token)) };
+            let (kind, said, role) = hostile(&mut random, token);
+            let mut all = vec![("host", "127.0.0.1:8080")];
+            if random.one_in(2) {
+                all.push(("origin", if keys { "https://127.0.0.1:8080" } else { "http://127.0.0.1:8080" }));
+                all.push(("sec-fetch-site", "same-origin"));
+            }
+            all.extend(said.iter().map(|(name, value)| (*name, value.as_str())));
+            let method = random.pick(&[Method::GET, Method::POST, Method::DELETE, Method::PUT]).unwrap();
+            let role = role.map(|role| role.parse::<Role>().unwrap());
+            let answered = access.check(method, &headers(&all), role, false);
+            assert!(answered.is_err(), "{number}: {kind}: {all:?} by {role:?}, keys {keys}");
+            *kinds.entry(kind).or_default() += 1;
+        }
+        println!("{tries} requests, 0 answered: {kinds:?}");
+        assert_eq!(kinds.len(), 10);
+        let closed = access(Some(token));
+        let said = format!("Bearer {token}");
+        assert_eq!(get(&closed, &[("host", "127.0.0.1:8080"), ("authorization", &said)]), Ok(()));
     }
 }

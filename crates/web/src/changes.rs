@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use control::operator::ByHand;
 use control::what_if::Question;
+use keys::Role;
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -182,11 +183,14 @@ fn operator(headers: &HeaderMap) -> Option<String> {
     is_plain(name, limits::NAME).then(|| name.trim().to_owned())
 }
 
-/// Who does something by hand, by their own word, and from where.
+/// Who does something by hand, by their certificate or else by their own word, and from where.
 pub(crate) fn who(request: &Request) -> Option<String> {
     let name = operator(request.headers())?;
     Some(match request.extensions().get::<Peer>() {
-        Some(Peer(peer)) => format!("{name} at {}", peer.ip()),
+        Some(Peer { address, role: Some(Role::Operator(certified)) }) => {
+            format!("{} by certificate at {}", certified.as_str(), address.ip())
+        }
+        Some(Peer { address, .. }) => format!("{name} at {}", address.ip()),
         None => name,
     })
 }

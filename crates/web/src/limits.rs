@@ -10,8 +10,7 @@ pub(crate) const BODY: usize = 64 << 10;
 /// Bytes and number of the headers of a request.
 pub(crate) const HEAD: usize = 16 << 10;
 pub(crate) const HEADERS: usize = 64;
-/// The time for a TLS handshake, for the headers of a request (so long a connection may be idle), and for its body.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
+/// The time for the headers of a request (so long a connection may be idle), and for its body.
 pub(crate) const HEADING: Duration = Duration::from_secs(10);
 pub(crate) const SENDING: Duration = Duration::from_secs(10);
 /// A peer that takes nothing for so long is left.

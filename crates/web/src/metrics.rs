@@ -131,6 +131,15 @@ pub(crate) fn metrics(record: &mut Record, own: Own) -> String {
     for link in &snapshot.links {
         up.sample(&[("from", &link.from), ("to", &link.to)], u8::from(link.up));
     }
+    let mut undecided = family(
+        &mut text,
+        "punctual_link_undecided",
+        "gauge",
+        "1 if the manager's LLDP has not come over the cable for 30 rounds, so that it is not known where it is plugged in",
+    );
+    for link in &snapshot.links {
+        undecided.sample(&[("from", &link.from), ("to", &link.to)], u8::from(link.cable == "undecided"));
+    }
     type Value = fn(&control::report::PairReport) -> Option<String>;
     let families: [(&'static str, &str, &str, Value); 8] = [
         ("punctual_flow_admitted", "gauge", "1 if the flow is admitted", |pair| {

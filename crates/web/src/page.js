@@ -252,6 +252,7 @@ function details(flow) {
   if (flow.offered_latency) fact("would be admitted", "within " + latency(flow.offered_latency));
   if (flow.offered_separation) fact("would be admitted", "with one message each " + latency(flow.offered_separation));
   fact("asked for", latency(flow.maximum_latency) + ", importance " + flow.importance);
+  if (flow.losses) fact("losses", flow.losses.frames + " frames lost within " + latency(flow.losses.within) + "; without losses " + latency(flow.losses.without));
   fact("goes", flow.source + " to " + flow.destination + (flow.reader_at !== flow.destination ? ", received at " + flow.reader_at : "") + (flow.readers > 1 ? "; " + flow.readers + " readers share it" : ""));
   flow.hops.forEach((hop, index) => fact(index ? "" : "way", hop.port + ": level " + hop.level + " (DSCP " + hop.dscp + "), at most " + latency(hop.share)));
   const measured = flow.measured;
@@ -340,6 +341,7 @@ byId("try").addEventListener("submit", async (event) => {
   const question = {
     from: form.from.value, to: form.to.value, largest_message: Number(form.largest_message.value), minimum_separation: nanoseconds("minimum_separation"),
     maximum_latency: nanoseconds("maximum_latency"), importance: Number(form.importance.value),
+    topic: form.topic.value, user: form.user.value.trim(),
   };
   const box = byId("answer");
   try {

@@ -64,7 +64,7 @@ function picture(network, way) {
     const [begin, end] = [from, to].map((node) => (node.kind === "switch" ? 18 : 11));
     const until = begin + Math.max(2, (path.length - begin - end) * Math.min(1, link.load / 1e6));
     const mark = svg("path", { class: link.load >= HIGH ? "load high" : "load", d: "M" + point(path.at(begin, 5)) + "L" + point(path.at(until, 5)) });
-    mark.append(svg("title", {}, link.from + " to " + link.to + ": " + percent(link.load) + ", " + link.flows + " flows"));
+    mark.append(svg("title", {}, link.from + " to " + link.to + ": " + percent(link.load) + ", " + link.flows + " flows" + (link.full ? ", declared full" : "")));
     image.append(mark);
   }
   const ways = new Set(way || []);

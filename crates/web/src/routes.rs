@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
+use keys::Role;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -28,7 +29,11 @@ use crate::{OPENAPI, limits};
 
 /// Where a request comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) std::net::SocketAddr);
+pub(crate) struct Peer {
+    pub(crate) address: std::net::SocketAddr,
+    /// Of the certificate that it has shown, if it has.
+    pub(crate) role: Option<Role>,
+}
 
 /// What routes work with.
 #[derive(Debug)]
@@ -82,7 +87,8 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let is_open = matches!(request.uri().path(), "/" | "/openapi.json");
-    let checked = app.access.check(request.method(), request.headers(), is_open);
+    let role = request.extensions().get::<Peer>().and_then(|peer| peer.role);
+    let checked = app.access.check(request.method(), request.headers(), role, is_open);
     let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(denied) => {
@@ -128,6 +134,22 @@ fn deny(app: &App, denied: Denied) -> Response {
             );
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response
+        }
+        Denied::Nameless => {
+            let token =
+                if app.access.token.is_some() { ", or send `Authorization: Bearer TOKEN`" } else { "" };
+            let action = format!(
+                "show a certificate of an operator (`punctual grm keys FOLDER operator-NAME`){token}"
+            );
+            let error = "who asks has shown neither a certificate nor the token";
+            let mut response = wrong(StatusCode::UNAUTHORIZED, error, "TLS", &action);
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        }
+        Denied::Role(role) => {
+            let error = format!("the certificate is that of {role}, which is no operator");
+            let action = "show one that `punctual grm keys FOLDER operator-NAME` makes";
+            wrong(StatusCode::FORBIDDEN, &error, "TLS", action)
         }
     }
 }

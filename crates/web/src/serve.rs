@@ -9,18 +9,19 @@ use std::thread::JoinHandle;
 
 use axum::Router;
 use axum::body::Bytes;
+use connections::{Accepted, Arrival, Stream};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use keys::Identity;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep, timeout};
-use tokio_rustls::TlsAcceptor;
-use tracing::{error, warn};
+use tokio::time::{Instant, Sleep, timeout};
+use tracing::error;
 
 use crate::events::{Hub, event};
 use crate::limits;
@@ -157,9 +158,10 @@ async fn run(
     let router = routes::router(&app);
     tokio::spawn(hear(Arc::clone(&app), heard));
     tokio::spawn(routes::keep_alive(Arc::clone(&app), limits::ALIVE));
-    let tls = settings.tls.map(TlsAcceptor::from);
+    let (accepted, arrivals) = channel(1);
     tokio::select! {
-        () = accept(listener, app, router, tls) => {}
+        () = connections::accept(listener, settings.tls, "the page: clients", accepted) => {}
+        () = serve(arrivals, app, router) => {}
         _ = stopped => {}
     }
     Ok(())
@@ -193,59 +195,42 @@ fn take_down(record: &mut Record, fact: Fact) -> Vec<Bytes> {
     }
 }
 
-async fn accept(listener: TcpListener, app: Arc<App>, router: Router, tls: Option<TlsAcceptor>) {
-    let mut failed = None;
-    loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(arrival) => arrival,
-            // Out of file descriptors, or gone before it was taken: neither is cured by trying at once.
-            Err(error) => {
-                let error = error.to_string();
-                if failed.as_ref() != Some(&error) {
-                    warn!("a connection to the page was not taken: {error}");
-                }
-                failed = Some(error);
-                sleep(limits::BETWEEN).await;
-                continue;
-            }
-        };
-        failed = None;
+async fn serve(mut arrivals: Receiver<Accepted>, app: Arc<App>, router: Router) {
+    while let Some(accepted) = arrivals.recv().await {
+        // Who speaks no TLS, or shows a certificate of another authority, is no event.
+        let Accepted::Arrived(Arrival { stream, peer, shown }) = accepted else { continue };
         if app.connections.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTIONS {
             app.connections.fetch_sub(1, Ordering::Relaxed);
             turn_away(stream);
             continue;
         }
-        let (app, router, tls) = (Arc::clone(&app), router.clone(), tls.clone());
+        let peer = Peer { address: peer, role: shown.and_then(|shown| Identity::shown_by(&shown)) };
+        let (app, router) = (Arc::clone(&app), router.clone());
         tokio::spawn(async move {
-            match tls {
-                None => converse(Patient::new(stream), peer, router).await,
-                Some(tls) => {
-                    // Who speaks no TLS, or another one, is no event.
-                    if let Ok(Ok(stream)) = timeout(limits::HANDSHAKE, tls.accept(Patient::new(stream))).await
-                    {
-                        converse(stream, peer, router).await;
-                    }
-                }
-            }
+            converse(Patient::new(stream), peer, router).await;
             app.connections.fetch_sub(1, Ordering::Relaxed);
         });
     }
 }
 
 /// There are too many connections.
-fn turn_away(mut stream: TcpStream) {
+fn turn_away(mut stream: Stream) {
     const WORDS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 87\r\nConnection: close\r\n\r\n\
         {\"error\":\"too many connections\",\"place\":\"connection\",\"action\":\"ask again in a moment\"}\n";
     tokio::spawn(async move {
         // It fits into the buffer of the socket.
-        let _ = timeout(limits::BETWEEN, stream.write_all(WORDS)).await;
+        let said = async {
+            stream.write_all(WORDS).await?;
+            stream.shutdown().await
+        };
+        let _ = timeout(limits::BETWEEN, said).await;
     });
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, router: Router) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, router: Router) {
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(peer);
         routes.call(request)
     });
     let mut builder = http1::Builder::new();

@@ -4,9 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use keys::Identity;
+use keys::rustls::ServerConfig;
+use keys::rustls::crypto::ring::default_provider;
+use keys::rustls::pki_types::pem::PemObject;
+use keys::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use keys::rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use crate::access::{Access, sha256};
 
@@ -24,24 +27,29 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Binds the address. One that is not loopback needs a token, and a certificate with its key.
+    /// Binds the address. With keys it speaks TLS with the key of their role, and who asks shows a certificate of an operator, or says the token. Without
+    /// keys an address that is not loopback needs a token, and a certificate with its key. If there are both, clients that call the interface by
+    /// another name than that of the role see the certificate.
     ///
     /// # Errors
     /// What is missing or wrong, and what to do.
     pub fn new(
         address: SocketAddr,
+        keys: Option<&Identity>,
         token: Option<&Path>,
         certificate: Option<(&Path, &Path)>,
     ) -> Result<Self, String> {
-        if !address.ip().is_loopback() && (token.is_none() || certificate.is_none()) {
+        let is_open = keys.is_none() && (token.is_none() || certificate.is_none());
+        if !address.ip().is_loopback() && is_open {
             return Err(format!(
-                "{address} can be reached by others: give --web-token FILE, and --web-cert FILE with --web-key FILE for TLS, or an \
-                 address of this host alone, as 127.0.0.1:{}",
+                "{address} can be reached by others: give --keys FOLDER, or --web-token FILE, and --web-cert FILE with --web-key FILE for TLS, or \
+                 an address of this host alone, as 127.0.0.1:{}",
                 address.port()
             ));
         }
         let token = token.map(read_token).transpose()?;
-        let tls = certificate.map(|(certificate, key)| configure(certificate, key)).transpose()?;
+        let certificate = certificate.map(|(certificate, key)| certified(certificate, key)).transpose()?;
+        let tls = configure(keys, certificate)?.map(Arc::new);
         let bound = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
@@ -50,7 +58,7 @@ impl Settings {
             format!("the page cannot be served at {address}: {error}; give an address of this host that is free with --web")
         })?;
         let token = token.map(|token| sha256(token.as_bytes()));
-        let access = Access { address, token, tls: tls.is_some() };
+        let access = Access { address, token, tls: tls.is_some(), keys: keys.is_some() };
         Ok(Self { listener, access, tls })
     }
 
@@ -83,7 +91,7 @@ fn read_token(file: &Path) -> Result<String, String> {
     Ok(token.to_owned())
 }
 
-fn configure(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, String> {
+fn certified(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
     let of = |file: &Path, error: String| format!("{} cannot be used for TLS: {error}", file.display());
     let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let chain = chain.map_err(|error| of(certificate, error.to_string()))?;
@@ -95,13 +103,26 @@ fn configure(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, String
         return Err(of(key, format!("everybody may read it: chmod 600 {}", key.display())));
     }
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| of(key, error.to_string()))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, secret));
-    let mut config = config.map_err(|error| of(certificate, error.to_string()))?;
+    let certified = CertifiedKey::from_der(chain, secret, &default_provider());
+    certified.map_err(|error| of(certificate, error.to_string()))
+}
+
+/// TLS 1.3, if there is a key for it.
+fn configure(
+    keys: Option<&Identity>,
+    certificate: Option<CertifiedKey>,
+) -> Result<Option<ServerConfig>, String> {
+    let mut config = match (keys, certificate) {
+        (None, None) => return Ok(None),
+        (Some(keys), certificate) => keys.open_server(certificate).map_err(|error| error.to_string())?,
+        (None, Some(certificate)) => ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_protocol_versions(&[&keys::rustls::version::TLS13])
+            .map_err(|error| error.to_string())?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certificate))),
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    Ok(Some(config))
 }
 
 #[cfg(test)]
@@ -113,12 +134,15 @@ mod tests {
     #[test]
     fn an_address_that_others_reach_needs_a_token_and_tls() {
         let far = "192.0.2.1:8443".parse().unwrap();
-        let error = Settings::new(far, None, None).unwrap_err();
-        assert!(error.contains("--web-token") && error.contains("--web-cert"), "{error}");
+        let error = Settings::new(far, None, None, None).unwrap_err();
+        assert!(
+            error.contains("--keys") && error.contains("--web-token") && error.contains("--web-cert"),
+            "{error}"
+        );
         let file = Path::new("/nowhere");
-        assert!(Settings::new(far, Some(file), None).is_err());
-        assert!(Settings::new(far, None, Some((file, file))).is_err());
-        let everywhere = Settings::new("0.0.0.0:0".parse().unwrap(), None, None);
+        assert!(Settings::new(far, None, Some(file), None).is_err());
+        assert!(Settings::new(far, None, None, Some((file, file))).is_err());
+        let everywhere = Settings::new("0.0.0.0:0".parse().unwrap(), None, None, None);
         assert!(everywhere.unwrap_err().contains("can be reached by others"));
     }
 
@@ -135,7 +159,7 @@ mod tests {
         let attempt = |text: &str, mode: u32| {
             write(&file, text).unwrap();
             std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-            Settings::new(near, Some(&file), None).map(|settings| settings.access.token.is_some())
+            Settings::new(near, None, Some(&file), None).map(|settings| settings.access.token.is_some())
         };
         let token = "0123456789abcdef0123456789abcdef\n";
         assert_eq!(attempt(token, 0o600), Ok(true));
@@ -150,7 +174,7 @@ mod tests {
     fn files_that_are_no_certificates_are_named() {
         let near = "127.0.0.1:0".parse().unwrap();
         let file = Path::new("/proc/self/comm");
-        let error = Settings::new(near, None, Some((file, file))).unwrap_err();
+        let error = Settings::new(near, None, None, Some((file, file))).unwrap_err();
         assert!(error.contains("/proc/self/comm cannot be used for TLS"), "{error}");
     }
 }

@@ -5,7 +5,8 @@
 //! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use derive::DdsType;
 
@@ -63,17 +64,83 @@ pub const IDENTITY_TYPE: &str = "punctual::admission::Identity";
 
 /// Most octets of a reason, and of a topic's name.
 pub const MOST_TEXT: usize = 1024;
+/// The most lost frames that a bound is stated for.
+pub const MOST_LOST: u8 = 4;
 /// Most octets of a report.
 pub const MOST_REPORT: usize = 16 << 20;
 
-/// An IPv4 address and a UDP port.
+/// An address of IPv4 or IPv6 and a UDP port.
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[dds(final, crate = "crate")]
 pub struct Socket {
-    /// The address, 0.0.0.0 if unknown.
-    pub address: [u8; 4],
+    /// The address, unspecified if unknown.
+    pub address: Address,
     /// The port, 0 if unknown.
     pub port: u16,
+}
+
+/// An address of IPv4 or IPv6 in 16 bytes, one of IPv4 mapped into IPv6 (RFC 4291, 2.5.5.2). So each address has one form.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[dds(final, crate = "crate")]
+pub struct Address {
+    bytes: [u8; 16],
+}
+
+/// The losses that a request is to allow for, and the sockets of both sides for the flows of repairs (docs/decisions/0016-losses.md).
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[dds(final, crate = "crate")]
+pub struct Losses {
+    /// So many frames may be lost, 1 to [`MOST_LOST`]; with any other number nothing is asked for.
+    pub frames: u8,
+    /// Where repairs and HEARTBEATs that go alone leave the writer's participant; they go where its flow goes.
+    pub repairs: Socket,
+    /// Where ACKNACK and NACK_FRAG leave the reader's participant ...
+    pub questions: Socket,
+    /// ... and where the writer's participant receives them.
+    pub answered_at: Socket,
+    /// They may be lost in any time of this length.
+    pub within: u64,
+    /// How long the writer can repeat a sample: 2^64 - 1 if for as long as it is needed.
+    pub kept: u64,
+}
+
+impl Losses {
+    /// Nothing else if it asks for nothing.
+    pub fn asked(&self) -> Option<&Self> {
+        (1..=MOST_LOST).contains(&self.frames).then_some(self)
+    }
+}
+
+/// What both sides of a pair keep that is admitted with losses; both keep the same. Times are by their own clocks.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[dds(final, crate = "crate")]
+pub struct Repairs {
+    /// So many frames may be lost; 0 if the bound is that of samples of which nothing is lost. Then the rest says nothing.
+    pub frames: u8,
+    /// DSCP that the writer's host gives repairs and HEARTBEATs that go alone, 0 to 63.
+    pub repairs_dscp: u8,
+    /// DSCP that the reader's host gives ACKNACK and NACK_FRAG, 0 to 63.
+    pub questions_dscp: u8,
+    /// The most bytes of UDP payload of a repair.
+    pub datagram: u32,
+    /// Where repairs leave; they go where the flow goes.
+    pub repairs: Socket,
+    /// Where questions leave ...
+    pub questions: Socket,
+    /// ... and where they go.
+    pub answered_at: Socket,
+    /// The frames may be lost in any time of this length.
+    pub within: u64,
+    /// A writer that waits for an acknowledgement asks for it so long after a sample, and again each time.
+    pub heartbeat: u64,
+    /// A reader asks for a sample so long after it was announced.
+    pub patience: u64,
+    /// A reader asks again so long after it has asked.
+    pub again: u64,
+    /// Least time from the return of a send call of such a datagram to the next one, on either side.
+    pub spacing: u64,
+    /// Worst-case latency of a sample of which nothing is lost.
+    pub without: u64,
 }
 
 /// What a writer promises about its messages, and what its participant adds to it.
@@ -107,6 +174,17 @@ pub struct OfferedAssurance {
     pub contract: Contract,
     /// The socket that its first transmissions to admitted readers leave from; port 0 if it has none.
     pub source: Socket,
+    /// What it has for readers that want their latency kept although frames are lost.
+    pub repairs: Option<OfferedRepairs>,
+}
+
+/// What a writer has whose participant keeps the conduct of a bound with losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OfferedRepairs {
+    /// The socket that repairs and HEARTBEATs that go alone leave from.
+    pub source: Socket,
+    /// How long it can repeat a sample, counted from its first transmission: no shorter than that. 2^64 - 1 if for as long as it is needed.
+    pub kept: u64,
 }
 
 /// What a reader announces about itself.
@@ -118,6 +196,19 @@ pub struct RequestedAssurance {
     pub maximum_separation: u64,
     /// True: it takes nothing from a writer whose flow is not assured.
     pub is_required: bool,
+    /// The losses that the maximum latency is to allow for; `None` if it is that of a sample of which nothing is lost.
+    pub losses: Option<RequestedLosses>,
+}
+
+/// The losses that a reader's maximum latency is to allow for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestedLosses {
+    /// So many frames may be lost, 1 to [`MOST_LOST`] ...
+    pub frames: u8,
+    /// ... in any time of this length, which is at least twice the maximum latency.
+    pub within: u64,
+    /// The socket that ACKNACK and NACK_FRAG leave from; port 0 if it has none.
+    pub source: Socket,
 }
 
 /// What the reader of a pair does at present. The writer follows: it sends only to a reader that takes what it sends.
@@ -165,6 +256,8 @@ pub struct Request {
     /// GUID of the participant of the manager that is asked, whose verdicts count at both ends of the pair; zeros if none is known yet.
     /// A sample that differs from the one before in this alone has the same serial.
     pub manager: [u8; 16],
+    /// The losses that the maximum latency is to allow for. A manager that knows nothing of it passes it over, and its verdict says nothing of losses.
+    pub losses: Losses,
 }
 
 /// How a verdict ends: numbers of [`Verdict::state`].
@@ -219,6 +312,8 @@ pub struct Verdict {
     pub offered_latency: u64,
     /// A minimum separation with which it would be admitted; 0 if none is known.
     pub offered_separation: u64,
+    /// What both sides keep, if it is admitted with losses.
+    pub losses: Repairs,
 }
 
 /// What a reader has seen of an assured flow since it was admitted.
@@ -278,15 +373,83 @@ pub struct Identity {
 
 impl Socket {
     /// As an address of the standard library; `None` if the address or the port is unknown.
-    pub fn addr(self) -> Option<SocketAddrV4> {
-        let address = Ipv4Addr::from(self.address);
-        (!address.is_unspecified() && self.port != 0).then(|| SocketAddrV4::new(address, self.port))
+    pub fn addr(self) -> Option<SocketAddr> {
+        (!self.address.is_unspecified() && self.port != 0)
+            .then(|| SocketAddr::new(self.address.ip(), self.port))
     }
 }
 
-impl From<SocketAddrV4> for Socket {
-    fn from(addr: SocketAddrV4) -> Self {
-        Self { address: addr.ip().octets(), port: addr.port() }
+impl From<SocketAddr> for Socket {
+    /// Without the zone of a link-local address, which means nothing elsewhere.
+    fn from(addr: SocketAddr) -> Self {
+        Self { address: addr.ip().into(), port: addr.port() }
+    }
+}
+
+impl Address {
+    /// As an address of the standard library.
+    pub const fn ip(self) -> IpAddr {
+        Ipv6Addr::from_octets(self.bytes).to_canonical()
+    }
+
+    /// The 16 bytes.
+    pub const fn bytes(self) -> [u8; 16] {
+        self.bytes
+    }
+
+    /// An address of 16 bytes, one of IPv4 mapped into IPv6.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self { bytes }
+    }
+
+    /// Whether it is one of IPv4.
+    pub const fn is_ipv4(self) -> bool {
+        self.ip().is_ipv4()
+    }
+
+    /// Whether it is no address: 0.0.0.0 or ::.
+    pub const fn is_unspecified(self) -> bool {
+        self.ip().is_unspecified()
+    }
+
+    /// Whether it is that of a group.
+    pub const fn is_multicast(self) -> bool {
+        self.ip().is_multicast()
+    }
+}
+
+impl Default for Address {
+    /// 0.0.0.0.
+    fn default() -> Self {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED).into()
+    }
+}
+
+impl From<IpAddr> for Address {
+    fn from(ip: IpAddr) -> Self {
+        let bytes = match ip {
+            IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+            IpAddr::V6(six) => six.octets(),
+        };
+        Self { bytes }
+    }
+}
+
+impl From<[u8; 4]> for Address {
+    fn from(four: [u8; 4]) -> Self {
+        IpAddr::from(four).into()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ip().fmt(f)
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ip().fmt(f)
     }
 }
 
@@ -308,6 +471,21 @@ impl Verdict {
 mod tests {
     use super::*;
     use crate::cdr::DdsType;
+
+    #[test]
+    fn addresses_of_both_versions_have_one_form() {
+        for text in ["10.1.2.3", "0.0.0.0", "fd00::1", "::", "ff05::9"] {
+            let ip: IpAddr = text.parse().unwrap();
+            let address = Address::from(ip);
+            assert_eq!((address.ip(), Address::from_bytes(address.bytes())), (ip, address));
+        }
+        let mapped: IpAddr = "::ffff:10.1.2.3".parse().unwrap();
+        assert_eq!(Address::from(mapped), Address::from([10, 1, 2, 3]));
+        let socket = Socket::from("[fd00::1%3]:7411".parse::<SocketAddr>().unwrap());
+        assert_eq!(socket.addr(), Some("[fd00::1]:7411".parse().unwrap()));
+        assert_eq!(Socket { port: 0, ..socket }.addr(), None);
+        assert_eq!(Socket { address: Address::default(), port: 7 }.addr(), None);
+    }
 
     #[test]
     fn every_sample_has_a_greatest_size() {

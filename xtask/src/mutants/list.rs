@@ -67,7 +67,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "a babbler sends the flow's own frames",
         "arrivals.rs",
-        "Enforcement::Gate(gate) => gate.lets_through(port.tag),",
+        "Enforcement::Gate(gate) => gate.lets_through(tag),",
         "Enforcement::Gate(_) => Some(frames.bits),",
     ),
     mutant(
@@ -79,8 +79,20 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "small frames of a message are padded with their tags",
         "network.rs",
-        "self.framing.padded(self.largest_message, port.tag, port.tag)",
-        "self.framing.padded(self.largest_message, port.tag, 0)",
+        "self.framing.padded(self.largest_message, tag, tag)",
+        "self.framing.padded(self.largest_message, tag, 0)",
+    ),
+    mutant(
+        "the tag of a VLAN takes nothing of a link",
+        "network.rs",
+        "port.tag.saturating_add(self.tag)",
+        "port.tag.saturating_add(self.tag * 0)",
+    ),
+    mutant(
+        "frames of another flow in a VLAN go on unchanged",
+        "tandem.rs",
+        "|| ingress.rate != here.port.rate;",
+        "|| ingress.rate != here.port.rate && false;",
     ),
     mutant(
         "padding takes time of the link before it",
@@ -271,8 +283,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "the earliest message has all that may be left out",
         "path.rs",
-        "flow.framing.least_bits(flow.smallest_message, port.tag)?",
-        "flow.framing.frames(flow.smallest_message, port.tag)?.bits",
+        "flow.framing.least_bits(flow.smallest_message, flow.tag_at(port))?",
+        "flow.framing.frames(flow.smallest_message, flow.tag_at(port))?.bits",
     ),
     mutant(
         "no lower frame in the exact test",
@@ -453,5 +465,41 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "switch.rs",
         "let wake = if asleep { stated.max()",
         "let wake = if asleep { stated.min()",
+    ),
+    mutant(
+        "a port that is declared full takes flows",
+        "admission.rs",
+        "if let Some(port) = self.full_port_of(flow.tree.iter()) {",
+        "if let Some(port) = self.full_port_of(flow.tree.iter()).filter(|_| false) {",
+    ),
+    mutant(
+        "a way over a full port is as good as any",
+        "choice.rs",
+        "self.full_port_of(tree.hops.iter()).is_some();",
+        "self.full_port_of(tree.hops.iter()).is_some() & false;",
+    ),
+    mutant(
+        "at a full port less than the bound will do",
+        "full.rs",
+        "if self.raise_further().is_ok() && self.spends_no_more() == Some(true) && self.all_keep() {",
+        "if self.begin_again().is_ok() {",
+    ),
+    mutant(
+        "shares come down at every port",
+        "full.rs",
+        "if !(ledger.is_full(place.port) && has_later(member.flow, hop)) {",
+        "if !has_later(member.flow, hop) {",
+    ),
+    mutant(
+        "a plan for which shares come down holds though others have left meanwhile",
+        "full.rs",
+        "let seen: BTreeSet<usize> = changed.chain(&flow.tree)",
+        "let seen: BTreeSet<usize> = changed.take(0).chain(&flow.tree)",
+    ),
+    mutant(
+        "shares at full ports come down in no time",
+        "group.rs",
+        "settles: self.settling()?,",
+        "settles: self.settling()?.min(1),",
     ),
 ];

@@ -56,14 +56,14 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "a gate sees the first frame of each message",
-        "plan",
+        "latency",
         "losses.rs",
-        "asked.flow.jitter.checked_add(asked.flow.emitting())?.checked_add(behind)",
-        "asked.flow.jitter.checked_add(behind & 0)",
+        "self.jitter.checked_add(self.emitting())?.checked_add(behind)",
+        "self.jitter.checked_add(behind & 0)",
     ),
     mutant(
         "what is beside a flow is apart from what the writer keeps apart",
-        "plan",
+        "latency",
         "losses.rs",
         "separation: shares.ways.spacing,",
         "separation: shares.ways.spacing.saturating_mul(2),",

@@ -87,6 +87,8 @@ pub(crate) struct Request {
     pub(crate) sockets: [SocketAddrV4; 2],
     /// 0 waiting, 1 unassured, 2 assured.
     pub(crate) stage: u32,
+    /// The GUID of the manager that is asked.
+    pub(crate) manager: [u8; 16],
 }
 
 impl Request {
@@ -103,6 +105,7 @@ impl Request {
         cdr.word(0);
         self.sockets.into_iter().for_each(|socket| cdr.socket(socket));
         cdr.half(self.stage);
+        cdr.0.extend(self.manager);
         cdr.0
     }
 }

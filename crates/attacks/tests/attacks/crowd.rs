@@ -30,7 +30,7 @@ fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pai
     };
     let peer = Peer::new(&managed.host("stranger"), manners);
     let since = Instant::now();
-    let writer = managed.writer.guid();
+    let (writer, manager) = (managed.writer.guid(), managed.manager_guid());
     let source = std::net::SocketAddrV4::new(managed.address("camera"), 7411);
     let destination = std::net::SocketAddrV4::new(managed.address("stranger"), 7410);
     for number in 0..CROWD {
@@ -47,6 +47,7 @@ fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pai
             separation: 20_000_000,
             sockets: [source, destination],
             stage: 0,
+            manager,
         };
         peer.write(REQUESTS, Sample { payload: request.bytes(), ends: false });
     }

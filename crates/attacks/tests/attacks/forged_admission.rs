@@ -33,17 +33,39 @@ fn stranger(managed: &Managed) -> Peer {
 fn forged_verdicts_and_requests_about_an_admitted_pair_count_for_nothing() {
     let Some(_turn) = lab_turn::turn() else { return };
     let mut managed = Managed::new();
+    let since = Instant::now();
+    let _peer = forge(&managed);
+    managed.outlive_a_lease(Instant::now());
+    managed.goes_on_after("after the forgeries", PATIENCE);
+    managed.assert_assured(since, "after the forgeries");
+    assert!(managed.managers_live());
+    managed.assert_none_forged();
+}
+
+#[test]
+fn with_keys_forgeries_count_for_nothing_and_their_host_is_named() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let mut managed = Managed::secured();
+    let _peer = forge(&managed);
+    let named = "requests about readers of other participants than they came from are dropped";
+    managed.is_told("the forger", &[named, "on stranger"]);
+    managed.assert_unharmed("after the forgeries");
+    assert!(managed.managers_live());
+}
+
+/// Publishes verdicts and requests about the pair of others, until all have read them.
+fn forge(managed: &Managed) -> Peer {
     // Who comes later gets its writers' histories.
-    let peer = stranger(&managed);
+    let peer = stranger(managed);
     let own = SocketAddrV4::new(managed.address("stranger"), 7411);
     let pair = [managed.writer.guid(), managed.reader.guid()];
     let nowhere = [[7; 16], [8; 16]];
     let verdict =
         |pair, serial, state| Verdict { pair, serial, epoch: u64::MAX, state, destination: own }.bytes();
+    let manager = managed.manager_guid();
     let request = |serial, latency, separation, stage| {
-        Request { pair, serial, latency, separation, sockets: [own; 2], stage }.bytes()
+        Request { pair, serial, latency, separation, sockets: [own; 2], stage, manager }.bytes()
     };
-    let since = Instant::now();
     let attacks = [
         (VERDICTS, verdict(nowhere, 1, 1), false),
         (VERDICTS, verdict(pair, 1, 2), false),
@@ -60,11 +82,7 @@ fn forged_verdicts_and_requests_about_an_admitted_pair_count_for_nothing() {
         let participants = if entity == VERDICTS { 2 } else { 1 };
         peer.deliver(entity, Sample { payload, ends }, participants);
     }
-    managed.outlive_a_lease(Instant::now());
-    managed.goes_on_after("after the forgeries", PATIENCE);
-    managed.assert_assured(since, "after the forgeries");
-    assert!(managed.managers_live());
-    managed.assert_none_forged();
+    peer
 }
 
 #[test]

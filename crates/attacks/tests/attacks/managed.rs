@@ -6,45 +6,14 @@ use std::time::{Duration, Instant};
 
 use lab::Lab;
 use lab_turn::Folder;
+use lab_turn::text::{GATED, Text};
 
-use crate::expected::expected;
+use crate::expected::{expected, faults};
 use crate::place::Place;
 use crate::program::{Got, PATIENCE, Program};
 
-const NETWORK: &str = r#"
-host-defaults = { queues = 8, ring = 0 }
-[[host]]
-name = "camera"
-[[host]]
-name = "display"
-[[host]]
-name = "manager"
-manager = true
-[[host]]
-name = "stranger"
-[[switch]]
-name = "s1"
-model = "gated"
-[[link]]
-ends = ["camera", "s1:1"]
-[[link]]
-ends = ["display", "s1:2"]
-[[link]]
-ends = ["manager", "s1:3"]
-[[link]]
-ends = ["stranger", "s1:4"]
-[[switch-model]]
-name = "gated"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-cell = 1
-energy-efficient = false
-pause = "off"
-multiplexing = "50 us"
-gates = {}
-"#;
+/// Who is in the lab.
+const HOSTS: [&str; 4] = ["camera", "display", "manager", "stranger"];
 
 /// How long a verdict holds that nobody repeats (docs/wire.md), and a little.
 const LEASE: Duration = Duration::from_secs(7);
@@ -67,34 +36,98 @@ pub(crate) struct Managed {
 impl Managed {
     /// With an admitted pair whose samples come.
     pub(crate) fn new() -> Self {
-        Self::of(NETWORK)
+        Self::of(&lab_turn::text::star(&HOSTS), None)
     }
 
-    /// The same with a network file that says which host has which address.
-    pub(crate) fn with_addresses() -> Self {
-        let of_host =
-            |(number, host)| (format!("name = \"{host}\"\n"), format!("address = \"10.1.0.{number}\"\n"));
-        let hosts = (1..).zip(["camera", "display", "manager", "stranger"]).map(of_host);
-        let text = hosts.fold(NETWORK.to_owned(), |text, (name, address)| {
-            text.replacen(&name, &format!("{name}{address}"), 1)
-        });
-        Self::of(&text)
+    /// The same with a network file that says which host has which address, and with keys for all: manager, switch, gates, and alice, who asks.
+    pub(crate) fn secured() -> Self {
+        Self::secured_in(&lab_turn::text::star_with_addresses(&HOSTS))
     }
 
-    fn of(text: &str) -> Self {
+    /// The same with a link between the switches of the writer and of the reader, which is that of the stranger, too: port 3 of the first, port 3 of the second.
+    pub(crate) fn secured_over_two_switches() -> Self {
+        let mut text =
+            Text::new("host-defaults = { queues = 8, ring = 0 }").switch("s1", "gated").switch("s2", "gated");
+        for (number, (host, at)) in (1..).zip(HOSTS.iter().zip(["s1:1", "s2:1", "s1:2", "s2:2"])) {
+            let manages = if *host == "manager" { "manager = true" } else { "" };
+            text = text.host(host, &format!("address = \"10.1.0.{number}\"\n{manages}"), at);
+        }
+        Self::secured_in(&text.link("s1:3", "s2:3", "").with(GATED))
+    }
+
+    fn secured_in(text: &str) -> Self {
         let folder = Folder::new();
+        let keys = folder.0.join("keys");
+        let file = folder.file("ward.toml", text);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual-attacks-command"));
+        command.args(["grm", "keys"]).arg(&keys).args(["user-alice", "--network"]).arg(file);
+        assert!(command.output().unwrap().status.success());
+        Self::of(text, Some(folder))
+    }
+
+    /// `secured` has the keys.
+    fn of(text: &str, secured: Option<Folder>) -> Self {
+        let keys = secured.as_ref().map(|folder| folder.0.join("keys"));
+        let folder = secured.unwrap_or_else(Folder::new);
         folder.file("ward.toml", text);
-        let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual-attacks-command")));
+        let program = Path::new(env!("CARGO_BIN_EXE_punctual-attacks-command"));
+        let lab = lab_turn::up_with(text, program, keys.as_deref());
         let (camera, display) = (place(&lab, "camera"), place(&lab, "display"));
         let managers = vec![manager(&lab, &folder, "grants", "log")];
-        let reader = Program::start("the reader", &display, "sub Assured interface=eth0 within=20");
-        let writer = Program::start("the writer", &camera, "pub Assured interface=eth0 every=20");
+        let key = key(&folder);
+        let words = format!("sub Assured interface=eth0 within=20{key}");
+        let reader = Program::start("the reader", &display, &words);
+        let words = format!("pub Assured interface=eth0 every=20{key}");
+        let writer = Program::start("the writer", &camera, &words);
         let mut managed = Self { writer, reader, managers, folder, lab };
         managed.reader.wait("pair Admitted Assured");
         managed.writer.wait("matched 1");
         managed.writer.tell(&format!("flow {RATE} {SIZE}"));
         managed.reader.wait("got 1 ");
         managed
+    }
+
+    /// Another pair, of a writer on a host and a reader on another one, that is admitted and whose samples come.
+    pub(crate) fn pair(&self, topic: &str, [from, to]: [&str; 2]) -> [Program; 2] {
+        let key = key(&self.folder);
+        let words = format!("sub {topic} interface=eth0 within=20{key}");
+        let reader = Program::start("the other reader", &self.host(to), &words);
+        let words = format!("pub {topic} interface=eth0 every=20{key}");
+        let mut writer = Program::start("the other writer", &self.host(from), &words);
+        reader.wait("pair Admitted Assured");
+        writer.wait("matched 1");
+        writer.tell(&format!("flow {RATE} {SIZE}"));
+        reader.wait("got 1 ");
+        [writer, reader]
+    }
+
+    /// Waits until a line of the manager's log has all of these words in it.
+    pub(crate) fn is_told(&self, what: &str, words: &[&str]) {
+        let is_there = || self.log("log").lines().any(|line| words.iter().all(|word| line.contains(word)));
+        self.reader.until(PATIENCE, is_there);
+        assert!(is_there(), "{what} is not in the log, as {words:?}");
+    }
+
+    /// The pair is assured, goes on, and none of its samples is forged, or lost until now.
+    pub(crate) fn assert_unharmed(&self, what: &str) {
+        self.goes_on_after(what, PATIENCE);
+        let states = self.states();
+        assert!(
+            states.iter().skip_while(|state| !state.starts_with("pair Admitted Assured")).count() == 1,
+            "{what}: {states:?}"
+        );
+        let got: Vec<Got> = self.reader.samples().into_iter().map(|(_, got)| got).collect();
+        assert_eq!(faults(&got, self.last(), SIZE), [""; 0], "{what}");
+    }
+
+    /// The GUID of the manager's participant, by its log.
+    pub(crate) fn manager_guid(&self) -> [u8; 16] {
+        let log = self.log("log");
+        let (_, rest) = log.rsplit_once(" own=").unwrap();
+        let prefix = (0..12).map(|at| u8::from_str_radix(&rest[2 * at..][..2], 16).unwrap());
+        // RTPS 2.5, table 9.2: ENTITYID_PARTICIPANT.
+        let guid: Vec<u8> = prefix.chain([0, 0, 1, 0xc1]).collect();
+        guid.try_into().unwrap()
     }
 
     /// A place that is a host of the lab.
@@ -227,6 +260,12 @@ fn place(lab: &Lab, host: &str) -> Place {
     Place::of(lab.on(host, || std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap())
 }
 
+/// The words of a program that signs, where there are keys.
+fn key(folder: &Folder) -> String {
+    let keys = folder.0.join("keys");
+    if keys.exists() { format!(" keys={} user=alice", keys.display()) } else { String::new() }
+}
+
 fn manager(lab: &Lab, folder: &Folder, store: &str, log: &str) -> Child {
     let path = folder.0.join(store);
     let store = if store == "none" { store } else { path.to_str().unwrap() };
@@ -236,6 +275,10 @@ fn manager(lab: &Lab, folder: &Folder, store: &str, log: &str) -> Child {
 fn manager_at(lab: &Lab, folder: &Folder, host: &str, options: &[&str], log: &str) -> Child {
     let mut command = lab.command(host, env!("CARGO_BIN_EXE_punctual-attacks-command")).unwrap();
     command.arg("grm").arg(folder.0.join("ward.toml")).args(["--interface", "eth0"]).args(options);
+    let keys = folder.0.join("keys");
+    if keys.exists() {
+        command.arg("--keys").arg(keys);
+    }
     told_in(&mut command, &folder.0.join(log))
 }
 

@@ -8,14 +8,18 @@ use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, sendmsg, socket,
 };
 use nix::sys::time::TimeVal;
+use openflow::flow::FlowMod;
+use openflow::matching::Match;
+use openflow::oxm::Oxm;
+use openflow::words::{PortNo, TableId};
 
-use crate::scene::{beside_a_bridge, managed};
+use crate::scene::{NOW, beside_a_bridge, managed};
 
 /// A host at the other end of a port.
-struct Host(OwnedFd);
+pub(crate) struct Host(OwnedFd);
 
 impl Host {
-    fn new(number: u32) -> Self {
+    pub(crate) fn new(number: u32) -> Self {
         let name = format!("h{number}");
         let fd =
             socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll).unwrap();
@@ -27,12 +31,12 @@ impl Host {
         Self(fd)
     }
 
-    fn put(&self, frame: &[u8]) {
+    pub(crate) fn put(&self, frame: &[u8]) {
         sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(frame)], &[], MsgFlags::empty(), None).unwrap();
     }
 
     /// All frames that came.
-    fn take(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn take(&self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         loop {
             let mut buffer = [0; 2_048];
@@ -63,7 +67,7 @@ fn sum(bytes: &[u8]) -> u16 {
 const PAYLOAD: &[u8] = b"payload!";
 
 /// A UDP frame from 10.1.0.1:5000 with right checksums.
-fn frame(to: [u8; 6], destination: [u8; 4], port: u16, dscp: u8) -> Vec<u8> {
+pub(crate) fn frame(to: [u8; 6], destination: [u8; 4], port: u16, dscp: u8) -> Vec<u8> {
     let udp_length = 8 + PAYLOAD.len() as u16;
     let mut udp = [5000_u16, port, udp_length, 0].map(u16::to_be_bytes).concat();
     udp.extend(PAYLOAD);
@@ -155,5 +159,52 @@ fn no_fragment_is_of_an_admitted_flow() {
             fragment[24..26].copy_from_slice(&check.to_be_bytes());
             assert_eq!(sent(&fragment), [vec![], vec![(0, 2, TWO, 7001)], vec![]], "{offset:#x}");
         }
+    });
+}
+
+/// The same frame with VLAN tags.
+fn tagged(frame: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
+    [&frame[..12], &tags.concat(), &frame[12..]].concat()
+}
+
+const TAG: [u8; 4] = [0x81, 0, 0xe0, 5];
+const FOR_PRIORITY: [u8; 4] = [0x81, 0, 0xe0, 0];
+const OF_A_PROVIDER: [u8; 4] = [0x88, 0xa8, 0, 5];
+
+#[test]
+fn a_frame_with_a_tag_is_of_no_admitted_flow_and_is_dropped() {
+    with_managed(|kernel| {
+        let frame = frame([2, 0, 0, 0, 0, 2], TWO, 7001, 46);
+        let all: [&[[u8; 4]]; 5] =
+            [&[TAG], &[FOR_PRIORITY], &[OF_A_PROVIDER], &[TAG, TAG], &[OF_A_PROVIDER, TAG]];
+        for tags in all {
+            assert_eq!(sent(&tagged(&frame, tags)), [vec![], vec![], vec![]], "{tags:x?}");
+        }
+        let (_, traffic) = kernel.read().unwrap();
+        let counted: Vec<u64> =
+            traffic.values().filter(|traffic| traffic.packets > 0).map(|traffic| traffic.packets).collect();
+        assert_eq!(counted, [all.len() as u64], "one entry counts them, that of tags at the port");
+    });
+}
+
+/// The entry that drops them has been taken away: those of admitted flows match untagged frames by themselves.
+#[test]
+fn without_the_entry_that_drops_tagged_frames_they_have_no_level() {
+    beside_a_bridge(|mut kernel, ports| {
+        let mut tables = managed();
+        for port in 1..=3 {
+            let fields = [Oxm::in_port(PortNo(port)), Oxm::tagged()];
+            let gone = FlowMod::delete_strict(TableId(0), 65_200, Match::of(&fields).unwrap());
+            tables.change_flow(&gone, NOW).unwrap();
+        }
+        kernel.apply(&tables, &ports).unwrap();
+        let frame = frame([2, 0, 0, 0, 0, 2], TWO, 7001, 46);
+        assert_eq!(sent(&frame), [vec![], vec![(10, 2, TWO, 7001)], vec![]]);
+        let hosts = [1, 2, 3].map(Host::new);
+        hosts[0].put(&tagged(&frame, &[TAG]));
+        let took = hosts[1].take();
+        assert_eq!(took.len(), 1, "it is best effort");
+        // The kernel hands the outer tag over beside the frame.
+        assert_eq!(read(&took[0]).0, 0);
     });
 }

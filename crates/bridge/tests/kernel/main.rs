@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod frames;
+mod queues;
 mod rules;
 mod scene;

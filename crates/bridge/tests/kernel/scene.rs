@@ -72,9 +72,10 @@ pub(crate) fn set(field: OxmField, value: u128) -> Action {
 }
 
 /// A flow from 10.1.0.1:5000 by a port.
-pub(crate) fn flow(port: u32, destination: [u8; 4], to: u16) -> [Oxm; 7] {
+pub(crate) fn flow(port: u32, destination: [u8; 4], to: u16) -> [Oxm; 8] {
     [
         Oxm::in_port(PortNo(port)),
+        Oxm::untagged(),
         Oxm::eth_type(0x0800),
         Oxm::ip_proto(17),
         Oxm::ipv4_src([10, 1, 0, 1]),
@@ -109,6 +110,7 @@ pub(crate) fn managed() -> Tables {
     add(&mut tables, 0, 60_000, &flow(1, [239, 192, 0, 1], 7001), apply(vec![Action::Group(GroupId(2))]));
     let goto = |table: u8| Instruction::GotoTable(TableId(table));
     for port in 1..=3 {
+        add(&mut tables, 0, 65_200, &[Oxm::in_port(PortNo(port)), Oxm::tagged()], Vec::new());
         let fields = [Oxm::in_port(PortNo(port)), Oxm::eth_type(0x0800)];
         let lowest = vec![Instruction::ApplyActions(vec![dscp(0)]), goto(1)];
         add(&mut tables, 0, 200, &fields, lowest);

@@ -12,7 +12,7 @@ use crate::output::print;
     punctual grm drain s2 --reason firmware            what can leaves, and what cannot is listed\n  \
     punctual grm drain s2 --reason firmware --force    and cut\n  \
     punctual grm undrain s2\n\n\
-    Say it again to see how far it is. A manager that starts again drains nothing. The manager has to run with --web.\n\n\
+    Say it again to see how far it is. It is stored: a manager that starts again, or takes over, goes on with it. The manager has to run with --web.\n\n\
     Exit code: 0 nothing is over the switch any more, or will be in a moment; 1 flows stay, or the manager does not answer.")]
 pub(super) struct Arguments {
     /// The switch, by its name in the network file.
@@ -67,6 +67,7 @@ pub(super) fn drain(arguments: &Arguments) -> Result<Outcome, Failure> {
             "nothing new is admitted over {switch}; {stay} stay, and are cut with --force"
         )),
     }
+    say_whether_stored(&answer, "does not know that it is drained");
     Ok(if staying.is_empty() { Outcome::Done } else { Outcome::BadNews })
 }
 
@@ -74,10 +75,20 @@ pub(super) fn drain(arguments: &Arguments) -> Result<Outcome, Failure> {
 pub(super) fn undrain(arguments: &Back) -> Result<Outcome, Failure> {
     let Back { switch, at } = arguments;
     match call(at, "DELETE", &format!("/api/v1/switches/{}/drain", encoded(switch)))? {
-        Ok(_) => {
+        Ok(answer) => {
             print(format_args!("flows may come back to {switch}"));
+            say_whether_stored(&answer, "drains it again");
             Ok(Outcome::Done)
         }
         Err(why) => Ok(bad_news(&why)),
+    }
+}
+
+/// What the store does not have yet a manager that starts meanwhile does not know.
+fn say_whether_stored(answer: &Value, what: &str) {
+    if answer.get("stored").and_then(Value::as_bool) == Some(false) {
+        print(format_args!(
+            "it could not be stored yet: a manager that starts, or takes over, before it is {what}; `punctual grm status` and the log say what is wrong with the store"
+        ));
     }
 }

@@ -1,10 +1,11 @@
 //! The manager's HTTP interface, as commands ask it.
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use connections::{Failed, Question, Secure};
+use keys::{Identity, Name, Role};
 use serde_json::Value;
 
 use super::{WEB, parse_web};
@@ -13,18 +14,21 @@ use crate::exit::{Failure, Outcome};
 /// How long the manager may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes of an answer at most.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: usize = 64 << 20;
 
 /// Where the manager's HTTP interface is.
 #[derive(Args, Debug)]
 pub(super) struct At {
-    /// The address of the manager's page, as its option --web says. One with TLS is asked by another program: docs/web.md shows how.
+    /// The address of the manager's page, as its option --web says.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
     web: Option<SocketAddr>,
-    /// The file with the token of that page.
-    #[arg(long, value_name = "FILE")]
+    /// The folder with authority.pem, operator-NAME.pem and operator-NAME.key, for a manager with --keys: both ends show who they are, by TLS 1.3.
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
+    /// The file with the token of that page, without keys.
+    #[arg(long, value_name = "FILE", conflicts_with = "keys")]
     web_token: Option<PathBuf>,
-    /// Who does it, for the log. Default: the user's name.
+    /// Who does it, for the log. Default: the operator whose key is in the folder, or the user's name.
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
 }
@@ -36,36 +40,82 @@ pub(super) fn bad_news(why: &str) -> Outcome {
 }
 
 /// Asks the manager; what it answers, or why it does not do it.
-pub(super) fn call(at: &At, method: &str, path: &str) -> Result<Result<Value, String>, Failure> {
+pub(super) fn call(at: &At, method: &'static str, path: &str) -> Result<Result<Value, String>, Failure> {
     let address = at.web.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], WEB)));
     let token = at.web_token.as_deref().map(token).transpose()?;
-    let operator = at.operator.clone().or_else(|| std::env::var("USER").ok());
+    let (secure, certified) =
+        at.keys.as_deref().map(|folder| identity(folder, at.operator.as_deref())).transpose()?.unzip();
+    let operator = certified.or_else(|| at.operator.clone()).or_else(|| std::env::var("USER").ok());
     let operator = operator.unwrap_or_else(|| "punctual grm".to_owned());
     if operator.chars().any(char::is_control) {
         return Err(Failure::Usage("--operator: a name is plain text".to_owned()));
     }
-    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: 0\r\nPunctual-Operator: {operator}\r\n{authorization}\r\n"
-    );
-    let unreachable = |error: std::io::Error| {
+    let mut headers = vec![("host", address.to_string()), ("punctual-operator", operator)];
+    headers.extend(token.map(|token| ("authorization", format!("Bearer {token}"))));
+    let question = Question { method, path: path.to_owned(), headers, body: Vec::new() };
+    let is_secure = secure.is_some();
+    let (status, body) = connections::ask(address, secure, question, PATIENCE, LARGEST)
+        .map_err(|failed| Failure::System(unreachable(address, is_secure, &failed)))?;
+    let body: Value = serde_json::from_slice(&body).map_err(|_| {
         Failure::System(format!(
-            "the manager's page at {address} does not answer: {error}; does it run with --web, and without TLS?"
+            "{address} does not answer as a manager does: is that the address of its --web?"
         ))
-    };
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(unreachable)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(unreachable)?;
-    stream.write_all(request.as_bytes()).map_err(unreachable)?;
-    let mut answer = Vec::new();
-    stream.take(LARGEST).read_to_end(&mut answer).map_err(unreachable)?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let body: Value = serde_json::from_str(body).map_err(|_| {
-        Failure::System(format!("{address} does not answer as a manager does; is its page one with TLS?"))
     })?;
-    let is_good = head.split(' ').nth(1) == Some("200");
     let words = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default();
-    Ok(if is_good { Ok(body) } else { Err(format!("{}: {}", words("error"), words("action"))) })
+    Ok(if status == 200 { Ok(body) } else { Err(format!("{}: {}", words("error"), words("action"))) })
+}
+
+/// Why there is no answer, and what to do.
+fn unreachable(address: SocketAddr, is_secure: bool, failed: &Failed) -> String {
+    let page = format!("the manager's page at {address}");
+    let Failed::Broken(error) = failed else { return format!("{page} does not answer: {failed}") };
+    if let Some(why) = connections::why(&**error, Role::Manager) {
+        return format!("{page}: {why}");
+    }
+    if !is_secure && connections::speaks_tls(&**error) {
+        return format!("{page} speaks TLS: give --keys FOLDER, with the key of an operator in it");
+    }
+    format!("{page} does not answer: {error}; does it run, and with --web?")
+}
+
+/// The key of an operator in a folder: of that one, or of the only one there is. TLS with it, and the name.
+fn identity(folder: &Path, operator: Option<&str>) -> Result<(Secure, String), Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("--keys: {error}"));
+    let name = match operator {
+        Some(name) => name.to_owned(),
+        None => {
+            let mut names =
+                operators(folder).map_err(|error| wrong(&format!("{}: {error}", folder.display())))?;
+            match (names.pop(), names.is_empty()) {
+                (Some(name), true) => name,
+                (Some(_), false) => {
+                    return Err(wrong(&"there are keys of several operators: say which with --operator"));
+                }
+                (None, _) => {
+                    let folder = folder.display();
+                    return Err(wrong(&format!(
+                        "{folder} has no key of an operator: `punctual grm keys {folder} operator-NAME` makes one where the authority is"
+                    )));
+                }
+            }
+        }
+    };
+    let role = Name::new(&name)
+        .map(Role::Operator)
+        .ok_or_else(|| wrong(&format!("no operator is called \"{name}\"")))?;
+    let secure = Identity::load(folder, role).and_then(|identity| identity.client_to(Role::Manager));
+    Ok((secure.map_err(|error| wrong(&error))?, name))
+}
+
+/// The names of the operators whose certificates are in a folder.
+fn operators(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let file = entry?.file_name();
+        let name = file.to_str().and_then(|file| file.strip_prefix("operator-")?.strip_suffix(".pem"));
+        names.extend(name.map(str::to_owned));
+    }
+    Ok(names)
 }
 
 fn token(file: &Path) -> Result<String, Failure> {

@@ -1,5 +1,5 @@
 //! `punctual grm policy check`: whether a policy file is right, and what it says of a request.
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -34,14 +34,14 @@ struct Check {
     /// The policy file.
     file: PathBuf,
     /// The user who would ask.
-    #[arg(long, value_name = "NAME", requires = "topic", conflicts_with_all = ["host", "address"])]
+    #[arg(long, value_name = "NAME", requires = "topic", conflicts_with_all = ["host", "addresses"])]
     user: Option<String>,
     /// The host that would ask, where requests are not signed.
     #[arg(long, value_name = "NAME", requires = "topic")]
     host: Option<String>,
-    /// Its address.
-    #[arg(long, value_name = "ADDRESS", requires = "topic")]
-    address: Option<Ipv4Addr>,
+    /// Its address; once for each if it has several, of either version of IP.
+    #[arg(long = "address", value_name = "ADDRESS", requires = "topic")]
+    addresses: Vec<IpAddr>,
     /// The topic.
     #[arg(long, value_name = "TOPIC")]
     topic: Option<String>,
@@ -74,11 +74,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         println!("{} rules; what none of them is for is {otherwise}", policy.rules.len());
         return Ok(Outcome::Done);
     };
-    let address = check.address.map_or([0; 4], |address| address.octets());
-    let text = check.address.map(|address| address.to_string());
+    let addresses = check.addresses.as_slice();
+    let text = addresses.first().map(IpAddr::to_string);
     let subject = match (&check.user, &check.host, &text) {
         (Some(user), ..) => Subject::User(user),
-        (None, Some(name), _) | (None, None, Some(name)) => Subject::Host { name, address },
+        (None, Some(name), _) | (None, None, Some(name)) => Subject::Host { name, addresses },
         (None, None, None) => {
             return Err(Failure::Usage("say who would ask: --user, or --host and --address".to_owned()));
         }

@@ -223,6 +223,18 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
         time(pair, "present"),
         time(pair, "maximum_latency")
     ));
+    if let Some(losses) = pair.get("losses").filter(|losses| !losses.is_null()) {
+        lines.push(format!(
+            "    with {} frames lost within {}; without losses {}; heartbeat {}, patience {}, again {}, repairs and questions {} apart",
+            number(losses, "frames"),
+            time(losses, "within"),
+            time(losses, "without"),
+            time(losses, "heartbeat"),
+            time(losses, "patience"),
+            time(losses, "again"),
+            time(losses, "spacing")
+        ));
+    }
     if words(pair, "destination") != words(pair, "reader_at") {
         let others = number(pair, "readers").saturating_sub(1);
         let with = match others {

@@ -1,6 +1,7 @@
 //! Participants of other domains and tags: their announcements to the groups of all domains are listened to, nothing is sent.
-use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr};
 
 use dds::config::Config;
 use dds::{DomainParticipantFactory, Duration, GuidPrefix, NO_STATUS, QosKind};
@@ -30,7 +31,9 @@ const VISIT: Duration = Duration::from_secs(2);
 /// Who was heard elsewhere so far.
 pub(super) struct Neighbours {
     own: (u32, String),
-    sockets: Vec<(u32, UdpSocket)>,
+    sockets: Vec<(u32, Socket)>,
+    /// Interfaces at which the sockets are in their groups.
+    joined: BTreeSet<u32>,
     heard: BTreeMap<(u32, GuidPrefix), (String, Person)>,
 }
 
@@ -40,24 +43,45 @@ impl Neighbours {
     pub(super) fn listen(config: &Config, domain: u32, tag: &str) -> Self {
         let mut sockets = Vec::new();
         if config.network.multicast {
-            let interfaces = udp::interfaces().unwrap_or_default();
-            let indices: Vec<u32> =
-                interfaces.iter().filter(|interface| interface.up).map(|interface| interface.index).collect();
             for domain in DOMAINS {
-                for open in [open_v4, open_v6] {
-                    sockets.extend(open(domain, &indices).map(|socket| (domain, socket)));
-                }
+                let port = ports::metatraffic_multicast(domain);
+                let groups = [IpAddr::V4(ports::GROUP_V4), IpAddr::V6(ports::GROUP_V6)];
+                let opened = groups.into_iter().filter_map(|group| bound((group, port?).into()));
+                sockets.extend(opened.map(|socket| (domain, socket)));
             }
         }
-        Self { own: (domain, tag.to_owned()), sockets, heard: BTreeMap::new() }
+        let mut neighbours =
+            Self { own: (domain, tag.to_owned()), sockets, joined: BTreeSet::new(), heard: BTreeMap::new() };
+        neighbours.join();
+        neighbours
+    }
+
+    /// Joins the groups at interfaces that have come. At those too that are off or have no carrier: they may have one later.
+    fn join(&mut self) {
+        // Where it cannot be read now, it is the next time.
+        let mut interfaces = udp::interfaces().unwrap_or_default();
+        interfaces.sort_by_key(|interface| !interface.up);
+        for interface in interfaces.into_iter().filter(|interface| self.joined.insert(interface.index)) {
+            for (_, socket) in &self.sockets {
+                // One that has no multicast hears nothing, which is not worth an error here.
+                let _ = match socket.local_addr().ok().and_then(|group| group.as_socket_ipv6()) {
+                    Some(_) => socket.join_multicast_v6(&ports::GROUP_V6, interface.index),
+                    None => socket.join_multicast_v4_n(
+                        &ports::GROUP_V4,
+                        &InterfaceIndexOrAddress::Index(interface.index),
+                    ),
+                };
+            }
+        }
     }
 
     /// Reads what has come.
     pub(super) fn collect(&mut self) {
+        self.join();
         let mut buffer = vec![0; 65_536];
-        for (domain, socket) in &self.sockets {
+        for (domain, socket) in &mut self.sockets {
             for _ in 0..AT_ONCE {
-                let Ok((len, _)) = socket.recv_from(&mut buffer) else { break };
+                let Ok(len) = socket.read(&mut buffer) else { break };
                 for data in announcements(buffer.get(..len).unwrap_or(&[])) {
                     let place = (data.domain_id.unwrap_or(*domain), data.domain_tag.clone());
                     if place != self.own && self.heard.len() < MAX_NEIGHBOURS {
@@ -125,33 +149,9 @@ fn visit(
     Ok(())
 }
 
-/// A socket that hears the announcements of a domain over IPv4.
-fn open_v4(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
-    let port = ports::metatraffic_multicast(domain)?;
-    let socket = bound(Domain::IPV4, (ports::GROUP_V4, port).into())?;
-    for index in interfaces {
-        // One that has no multicast hears nothing, which is not worth an error here.
-        let _ = socket.join_multicast_v4_n(&ports::GROUP_V4, &InterfaceIndexOrAddress::Index(*index));
-    }
-    if interfaces.is_empty() {
-        socket.join_multicast_v4(&ports::GROUP_V4, &Ipv4Addr::UNSPECIFIED).ok()?;
-    }
-    Some(socket.into())
-}
-
-/// The same over IPv6.
-fn open_v6(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
-    let port = ports::metatraffic_multicast(domain)?;
-    let socket = bound(Domain::IPV6, (ports::GROUP_V6, port).into())?;
-    // Without an interface there is nothing to hear: the loopback interface has no groups of IPv6.
-    let joined =
-        interfaces.iter().filter(|index| socket.join_multicast_v6(&ports::GROUP_V6, **index).is_ok());
-    (joined.count() > 0).then(|| socket.into())
-}
-
 /// Bound to a group, so that nothing but its datagrams comes here.
-fn bound(family: Domain, group: SocketAddr) -> Option<Socket> {
-    let socket = Socket::new(family, Type::DGRAM, Some(Protocol::UDP)).ok()?;
+fn bound(group: SocketAddr) -> Option<Socket> {
+    let socket = Socket::new(Domain::for_address(group), Type::DGRAM, Some(Protocol::UDP)).ok()?;
     if group.is_ipv6() {
         socket.set_only_v6(true).ok()?;
     }

@@ -10,7 +10,7 @@ use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
 use crate::{Flood, MILLISECOND, contracts, listed};
 
 /// The map of admitted flows: port, addresses and UDP ports.
-const FLOWS: &str = "m0_60000_0_5_10_11_12_15_16";
+const FLOWS: &str = "m0_60000_0_6_5_10_11_12_15_16";
 
 /// A bridge with a writer, a reader, a manager and a stranger.
 fn network() -> String {
@@ -49,13 +49,13 @@ fn agent(ward: &Ward) -> Option<i32> {
     })
 }
 
-/// Another agent for the same bridge.
-fn start_agent(ward: &Ward) -> Child {
+/// Another agent for the same bridge, with more words to say to it.
+fn start_agent(ward: &Ward, more: &str) -> Child {
     let [manager, _] = ward.lab.switch("s1").unwrap().control();
     let program = env!("CARGO_BIN_EXE_punctual");
     let ports = "--port 1=p1 --port 2=p2 --port 3=p3 --port 4=p4";
     let line =
-        format!("{program} switch serve --bridge br0 --datapath 1 {ports} --controller {manager}:6653");
+        format!("{program} switch serve --bridge br0 --datapath 1 {ports} --controller {manager}:6653{more}");
     at_switch(ward, &line).spawn().unwrap()
 }
 
@@ -144,7 +144,7 @@ fn an_agent_that_is_killed_leaves_the_flow_and_one_that_ends_leaves_nothing() {
     patiently("the end of the agent", || (agent(&ward) != Some(first)).then_some(()));
     assert_eq!(flows(&ward), 1, "the kernel goes on without it");
     all_arrive(&ward, &writer, &reader, 20);
-    let mut second = start_agent(&ward);
+    let mut second = start_agent(&ward, "");
     // The rules of the first one are there until the second one has begun.
     let is_ready = |ward: &Ward| ward.log().matches("switch s1: as it is to be").count() == 2;
     patiently("the flow from the next agent", || (flows(&ward) == 1 && is_ready(&ward)).then_some(()));
@@ -155,4 +155,52 @@ fn an_agent_that_is_killed_leaves_the_flow_and_one_that_ends_leaves_nothing() {
     kill(Pid::from_raw(id), Signal::SIGINT).unwrap();
     assert_eq!(second.wait().unwrap().code(), Some(0));
     assert_eq!(nft(&ward, "list tables"), "table netdev of_others\n");
+}
+
+/// Frames that each queue of the display's port has sent and lost, best effort first; nothing if the port has no queues.
+fn queues(ward: &Ward) -> Vec<(u64, u64)> {
+    let output = at_switch(ward, "tc -s -j qdisc show dev p2").output().unwrap();
+    let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let leaf = |one: &serde_json::Value| {
+        Some((one["parent"].as_str()?.to_owned(), one["packets"].as_u64()?, one["drops"].as_u64()?))
+    };
+    let mut leaves: Vec<_> = read.as_array().unwrap().iter().filter_map(leaf).collect();
+    leaves.sort_unstable();
+    leaves.into_iter().map(|(_, sent, lost)| (sent, lost)).collect()
+}
+
+/// The queues of the lab are taken away: what keeps the flow from the flood at the display's port are those that the agent makes of the network file.
+#[test]
+fn the_agents_own_queues_keep_an_admitted_flow_through_a_flood() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let ward = Ward::of(&network());
+    kill(Pid::from_raw(agent(&ward).unwrap()), Signal::SIGINT).unwrap();
+    patiently("the end of the lab's agent", || agent(&ward).is_none().then_some(()));
+    for port in 1..=4 {
+        let line = format!("tc qdisc del dev p{port} root");
+        assert!(at_switch(&ward, &line).status().unwrap().success(), "{line}");
+    }
+    assert_eq!(queues(&ward), []);
+    let mut own = start_agent(&ward, &format!(" --queues {}", ward.file("ward.toml").display()));
+    patiently("its queues", || (queues(&ward).len() > 1).then_some(()));
+    let (writer, reader) = admitted(&ward);
+    assert_eq!((flows(&ward), contracts(&ward)), (1, 1));
+    all_arrive(&ward, &writer, &reader, 20);
+    {
+        let _flood = Flood::new(&ward);
+        patiently("the flood, which is above what the port carries", || {
+            (queues(&ward)[0].1 > 50).then_some(())
+        });
+        let before = queues(&ward);
+        all_arrive(&ward, &writer, &reader, 100);
+        let after = queues(&ward);
+        let served: u64 = after[1..].iter().zip(&before[1..]).map(|(after, before)| after.0 - before.0).sum();
+        // Three frames for each sample.
+        assert!(served >= 300, "{before:?} {after:?}");
+        assert!(after[1..].iter().all(|(_, lost)| *lost == 0), "{after:?}");
+        assert!(after[0].1 > before[0].1, "the flood goes on: {before:?} {after:?}");
+    }
+    kill(Pid::from_raw(agent(&ward).unwrap()), Signal::SIGINT).unwrap();
+    assert_eq!(own.wait().unwrap().code(), Some(0));
+    assert_eq!(queues(&ward), [], "its queues go with it");
 }

@@ -27,6 +27,15 @@ pub(crate) struct Browser {
 impl Browser {
     /// On the host `manager`; none if there is no Chromium, which is said.
     pub(crate) fn new(ward: &Ward) -> Option<Self> {
+        Self::told(ward, "")
+    }
+
+    /// The same, which takes any certificate of the page: it knows no authority of a ward.
+    pub(crate) fn trusting(ward: &Ward) -> Option<Self> {
+        Self::told(ward, " --ignore-certificate-errors")
+    }
+
+    fn told(ward: &Ward, more: &str) -> Option<Self> {
         let is_there = |name: &&str| {
             let said = Command::new(name).arg("--version").output();
             said.is_ok_and(|said| said.status.success())
@@ -42,8 +51,9 @@ impl Browser {
         let mut command = ward.lab.command("manager", "timeout").unwrap();
         command.args(["--kill-after=5", "240", "sh", "-c"]);
         let options = "--headless --no-sandbox --disable-gpu --hide-scrollbars --remote-debugging-pipe";
-        command
-            .arg(format!("exec {name} {options} --user-data-dir=\"$1/profile\" 3<\"$1/to\" 4>\"$1/from\""));
+        command.arg(format!(
+            "exec {name} {options}{more} --user-data-dir=\"$1/profile\" 3<\"$1/to\" 4>\"$1/from\""
+        ));
         command.arg("sh").arg(&folder.0).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();
         // Both ends, so that neither waits for the other one to open it.

@@ -78,7 +78,9 @@ fn what_is_discovered_is_what_the_lab_has() {
     let planned = lab_turn::network(NETWORK);
     let of_lab = |host: usize| lab.host_address(&planned.hosts()[host].name).unwrap().to_string();
     let of_file = |host: usize| {
-        discovered.hosts()[host].address.map_or_else(|| "none".to_owned(), |address| address.to_string())
+        let addresses: Vec<String> =
+            discovered.hosts()[host].addresses.iter().map(ToString::to_string).collect();
+        addresses.join(" ")
     };
     assert_eq!(links(&discovered, of_file), links(&planned, of_lab), "{text}");
     assert_eq!((discovered.hosts().len(), discovered.switches().len()), (3, 2), "{text}");

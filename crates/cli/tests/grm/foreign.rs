@@ -1,47 +1,19 @@
 //! Programs of another vendor, as they are: the flow file asks for them. Needs Cyclone DDS, as `scripts/peers cyclone` installs it.
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+
+use lab_turn::text::{GATED, Text};
+use testkit::conversation::Conversation;
 
 use crate::ward::{Ward, patiently};
 use crate::{Flood, listed};
 
 /// Hosts that send all they have in one queue; a link to the display that a flood is too much for.
-const NETWORK: &str = r#"
-host-defaults = { queues = 1, ring = 0, energy-efficient = false, pause = "off", other = { burst = 12_000, rate = "2 Mb/s" } }
-[[host]]
-name = "camera"
-[[host]]
-name = "display"
-[[host]]
-name = "stranger"
-[[host]]
-name = "manager"
-manager = true
-[[switch]]
-name = "s1"
-model = "gated"
-[[link]]
-ends = ["camera", "s1:1"]
-[[link]]
-ends = ["display", "s1:2"]
-rate = "20 Mb/s"
-[[link]]
-ends = ["manager", "s1:3"]
-[[link]]
-ends = ["stranger", "s1:4"]
-[[switch-model]]
-name = "gated"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-cell = 1
-energy-efficient = false
-pause = "off"
-multiplexing = "50 us"
-gates = {}
-"#;
+fn network() -> String {
+    let hosts = "host-defaults = { queues = 1, ring = 0, energy-efficient = false, pause = \"off\", other = { burst = 12_000, rate = \"2 Mb/s\" } }";
+    let text = Text::new(hosts).switch("s1", "gated").host("camera", "", "s1:1");
+    let text = text.host("stranger", "", "s1:4").manager("s1:3");
+    text.node("display", "").link("display", "s1:2", "rate = \"20 Mb/s\"").with(GATED)
+}
 
 const FLOWS: &str = r#"
 [[topic]]
@@ -69,42 +41,20 @@ fn cyclone() -> Option<PathBuf> {
     None
 }
 
-/// A program of Cyclone DDS, which ends with this.
-struct Program {
-    child: Child,
-    output: BufReader<ChildStdout>,
+/// A program of Cyclone DDS.
+fn program(ward: &Ward, python: &Path, host: &str, arguments: [&str; 4]) -> Conversation {
+    let mut command = ward.lab.command(host, python).unwrap();
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grm/cyclone.py")).args(arguments);
+    command.env("CYCLONEDDS_URI", SETTINGS);
+    Conversation::start(&format!("{arguments:?} at {host}"), command)
 }
 
-impl Program {
-    fn new(ward: &Ward, python: &Path, host: &str, arguments: [&str; 4]) -> Self {
-        let mut command = ward.lab.command(host, python).unwrap();
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grm/cyclone.py")).args(arguments);
-        command.env("CYCLONEDDS_URI", SETTINGS).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line.trim().to_owned()
-    }
-
-    /// From now on samples count: how many of how many came, and the latest of them in nanoseconds.
-    fn received(&mut self) -> (u64, u64, u64) {
-        self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
-        let line = self.line();
-        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
-        (numbers[0], numbers[1], numbers[2])
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// From now on samples of a reader count: how many of how many came, and the latest of them in nanoseconds.
+fn received(reader: &mut Conversation) -> (u64, u64, u64) {
+    reader.tell("");
+    let line = reader.hear("");
+    let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+    (numbers[0], numbers[1], numbers[2])
 }
 
 /// The line of status about a topic that begins like that.
@@ -116,16 +66,16 @@ fn told(ward: &Ward, begin: &str) -> String {
 fn samples_of_several_frames_of_cyclone_dds_are_promised_a_latency_and_none_is_lost_in_a_flood() {
     let Some(_turn) = lab_turn::turn() else { return };
     let Some(python) = cyclone() else { return };
-    let ward = Ward::described(NETWORK, FLOWS);
-    let mut reader = Program::new(&ward, &python, "display", ["read", "Pictures", "300", "4000"]);
-    assert_eq!(reader.line(), "ready");
-    let writer = Program::new(&ward, &python, "camera", ["write", "Pictures", "0", "4000"]);
+    let ward = Ward::described(&network(), FLOWS);
+    let mut reader = program(&ward, &python, "display", ["read", "Pictures", "300", "4000"]);
+    reader.hear("ready");
+    let writer = program(&ward, &python, "camera", ["write", "Pictures", "0", "4000"]);
     let status = told(&ward, "admitted Pictures");
     assert!(status.contains("promised 40 ms"), "{status}");
     let bucket = || listed(&ward).into_iter().find(|state| state.key.is_between()).unwrap();
     let before = bucket().counters;
     let flood = Flood::new(&ward);
-    let (came, sent, worst) = reader.received();
+    let (came, sent, worst) = received(&mut reader);
     println!("{came} of {sent}, the latest after {} us", worst / 1_000);
     assert_eq!(came, sent, "samples are lost: {:?}", bucket());
     // Each of them in three frames, of which two have no ports.
@@ -144,12 +94,12 @@ fn samples_of_several_frames_of_cyclone_dds_are_promised_a_latency_and_none_is_l
 fn a_topic_that_is_not_described_and_goes_the_same_way_keeps_the_promise_away_and_is_named() {
     let Some(_turn) = lab_turn::turn() else { return };
     let Some(python) = cyclone() else { return };
-    let ward = Ward::described(NETWORK, FLOWS);
-    let mut reader = Program::new(&ward, &python, "display", ["read", "Pictures", "300", "4000"]);
-    let _other = Program::new(&ward, &python, "display", ["read", "Other", "300", "4000"]);
-    assert_eq!(reader.line(), "ready");
-    let _writer = Program::new(&ward, &python, "camera", ["write", "Pictures", "0", "4000"]);
-    let another = Program::new(&ward, &python, "camera", ["write", "Other", "0", "100"]);
+    let ward = Ward::described(&network(), FLOWS);
+    let mut reader = program(&ward, &python, "display", ["read", "Pictures", "300", "4000"]);
+    let _other = program(&ward, &python, "display", ["read", "Other", "300", "4000"]);
+    reader.hear("ready");
+    let _writer = program(&ward, &python, "camera", ["write", "Pictures", "0", "4000"]);
+    let another = program(&ward, &python, "camera", ["write", "Other", "0", "100"]);
     let status = told(&ward, "REFUSED Pictures");
     assert!(status.contains("\"Other\" goes from camera to display by the same way"), "{status}");
     assert_eq!(
@@ -158,7 +108,7 @@ fn a_topic_that_is_not_described_and_goes_the_same_way_keeps_the_promise_away_an
     );
     // What the flood is too much for is lost without a promise.
     let flood = Flood::new(&ward);
-    let (came, sent, _) = reader.received();
+    let (came, sent, _) = received(&mut reader);
     assert!(came < sent, "{came} of {sent}");
     drop(flood);
     drop(another);

@@ -16,44 +16,50 @@ use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
 use crate::{MILLISECOND, contracts};
 
 /// What a manager writes when it leads.
-const LEADS: &str = "INFO leads the managers of the store";
+pub(crate) const LEADS: &str = "INFO leads the managers of the store";
 
 /// Where switches connect to the first and the second manager.
-const PORTS: [u16; 2] = [6653, 6700];
+pub(crate) const PORTS: [u16; 2] = [6653, 6700];
 
 /// A manager of several.
-struct Manager {
+pub(crate) struct Manager {
     child: Child,
     log: std::path::PathBuf,
 }
 
 impl Manager {
     /// One that is told of its own port for switches: all are on one host.
-    fn start(ward: &Ward, store: &str, log: &str, port: u16) -> Self {
+    pub(crate) fn start(ward: &Ward, store: &str, log: &str, port: u16) -> Self {
         let log = ward.file(log);
         let mut command = ward.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
         command.arg("grm").arg(ward.file("ward.toml")).args(["--interface", "eth0", "--store", store]);
         command.args(["--listen", &format!("172.31.1.1:{port}"), "--gates", "s1=172.31.1.2"]);
+        command.args(["--web", &page(port)]);
         let out: File = OpenOptions::new().create(true).append(true).open(&log).unwrap();
         Self { child: command.stdout(out).spawn().unwrap(), log }
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    fn says(&self, what: &str) -> usize {
+    pub(crate) fn says(&self, what: &str) -> usize {
         self.log().matches(what).count()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Where the page is of the manager with this port for switches.
+pub(crate) fn page(port: u16) -> String {
+    format!("127.0.0.1:{}", 2_000 + port)
 }
 
 impl Drop for Manager {
@@ -66,7 +72,7 @@ impl Drop for Manager {
 }
 
 /// An admitted flow, with samples all the time while `act` goes on: each of them arrives, and whatever `act` looks at, switch and gate have it once.
-fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
+pub(crate) fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
     // Of one frame: a thread that is interrupted between two frames of a message would leave the gate's window.
     let writer = ward.writer("camera", "Picture", 1_000, 10 * MILLISECOND);
     let reader = ward.best_effort_reader("display", "Picture", 5 * MILLISECOND);
@@ -113,12 +119,12 @@ fn write(writer: &Writer, stop: &AtomicBool, written: &AtomicUsize) {
     }
 }
 
-fn is_admitted(reader: &Reader) -> bool {
+pub(crate) fn is_admitted(reader: &Reader) -> bool {
     reader.pairs().iter().any(|pair| pair.state == State::Admitted)
 }
 
 /// Checks for some seconds: longer than a verdict holds that is not repeated.
-fn stays(check: &dyn Fn()) {
+pub(crate) fn stays(check: &dyn Fn()) {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(14) {
         check();
@@ -126,19 +132,19 @@ fn stays(check: &dyn Fn()) {
     }
 }
 
-fn etcd_of(ward: &Ward, arguments: &[&str]) -> Etcd {
+pub(crate) fn etcd_of(ward: &Ward, arguments: &[&str]) -> Etcd {
     let mut etcd = Etcd::prepared(2379, arguments);
     start(ward, &mut etcd);
     etcd
 }
 
-fn start(ward: &Ward, etcd: &mut Etcd) {
+pub(crate) fn start(ward: &Ward, etcd: &mut Etcd) {
     let command: Command = ward.lab.command("manager", "etcd").unwrap();
     etcd.run(command);
 }
 
 /// Two managers, of which the first one leads.
-fn two(ward: &Ward, store: &str) -> [Manager; 2] {
+pub(crate) fn two(ward: &Ward, store: &str) -> [Manager; 2] {
     let management = ward.lab.management("s1").unwrap();
     let folder = management.trim_start_matches("unix:").rsplit_once('/').unwrap().0.to_owned();
     let database = format!("--db=unix:{folder}/db.sock");

@@ -5,19 +5,28 @@
 mod bridge;
 mod browser;
 mod discover;
+mod drained;
 mod foreign;
+mod full;
+mod ipv6;
 mod lead;
+mod losses;
 mod managers;
 mod meters;
+mod operators;
 mod reload;
 mod saboteur;
 mod secure;
+mod shared;
 mod signed;
+mod silent;
 mod trees;
+mod vlan;
+mod vlan_members;
 mod ward;
 mod web;
 
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -124,8 +133,11 @@ pub(crate) struct Flood {
 
 impl Flood {
     pub(crate) fn new(ward: &Ward) -> Self {
-        let socket = ward.lab.on("stranger", || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
-        let to = (ward.lab.host_address("display").unwrap(), 9);
+        let to = ward.lab.host_addresses("display").unwrap()[0];
+        let any: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = ward.lab.on("stranger", || UdpSocket::bind((any, 0))).unwrap().unwrap();
+        let to = (to, 9);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -157,8 +169,8 @@ fn a_newcomer_is_found_and_admitted_during_a_flood_as_discovery_and_verdicts_hav
     let discovery = Key::metatraffic(0).unwrap();
     patiently("the class", || {
         let everywhere = listed(&ward).iter().filter(|state| state.key == discovery).count() == 4;
-        // An entry for each port that leads to a host.
-        (everywhere && ward.entries(400) == 4).then_some(())
+        // An entry for each port that leads to a host, and each version of IP.
+        (everywhere && ward.entries(400) == 2 * 4).then_some(())
     });
     let status = ward.status();
     assert!(status.contains("Discovery of 4 hosts goes before all flows"), "{status}");

@@ -63,4 +63,21 @@ fn a_changed_file_is_applied_whole_or_refused_whole() {
         (received >= 50 && is_admitted() && begun() == 3).then_some(())
     });
     assert_eq!((ward.flow_entries(), contracts(&ward)), (1, 1));
+
+    // The port of the camera is declared full: the flow stays, and another one of that host is refused until that is withdrawn.
+    let ends = "ends = [\"camera\", \"s1:1\"]";
+    change(&text.replace(ends, &format!("{ends}\nfull = \"camera\"")));
+    let (is_good, said) = reload(&ward, &[]);
+    assert!(is_good && said.contains("keeps all flows"), "{said}");
+    patiently("the manager of the full port", || (begun() == 4).then_some(()));
+    let _other = ward.writer("camera", "Depth", 1_000, 10 * MILLISECOND);
+    let depth = ward.reader("display", "Depth", 5 * MILLISECOND);
+    let is_refused =
+        || depth.pairs().iter().any(|pair| pair.reason.contains("camera to s1 is declared full"));
+    patiently("the refusal", || (is_refused() && is_admitted()).then_some(()));
+    change(&text);
+    let (is_good, said) = reload(&ward, &[]);
+    assert!(is_good, "{said}");
+    let is_there = || depth.pairs().iter().any(|pair| pair.state == State::Admitted);
+    patiently("the flow at the port that was full", || (is_there() && is_admitted()).then_some(()));
 }

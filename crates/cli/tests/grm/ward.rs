@@ -1,4 +1,6 @@
 //! A lab with a manager, and participants on its hosts.
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -6,30 +8,16 @@ use std::time::{Duration, Instant};
 
 use credentials::KeyFolder;
 use dds::assurance::PairAssurance;
-use dds::config::{Config, Given, Interfaces};
+use dds::config::{Config, Family, Given, Interfaces};
 use dds::qos::{
     DataReaderQos, DataWriterQos, History, OfferedAssurance, Reliability, RequestedAssurance, WhenRefused,
 };
 use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind, States,
 };
-use lab::{Lab, Options};
+use lab::Lab;
 use lab_turn::Folder;
-
-/// A model of a switch with gates.
-const GATED: &str = r#"
-[[switch-model]]
-name = "gated"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-cell = 1
-energy-efficient = false
-pause = "off"
-multiplexing = "50 us"
-gates = {}
-"#;
+use lab_turn::text::GATED;
 
 /// A writer, a reader and a manager at a switch with gates.
 pub(crate) const NETWORK: &str = r#"
@@ -90,6 +78,8 @@ pub(crate) struct Ward {
     keys: Option<PathBuf>,
     /// What the manager is told besides.
     arguments: &'static [&'static str],
+    /// The interface of hosts at which manager and participants are.
+    interface: &'static str,
 }
 
 impl Ward {
@@ -121,6 +111,16 @@ impl Ward {
 
     /// The same with keys for the manager, the switches, the gates, and alice, who asks; and with a policy.
     pub(crate) fn secured(text: &str, policy: &str) -> Self {
+        Self::secured_and_told(text, policy, None, &[])
+    }
+
+    /// The same with a token of the page, and with more arguments for the manager.
+    pub(crate) fn secured_and_told(
+        text: &str,
+        policy: &str,
+        token: Option<&str>,
+        arguments: &'static [&'static str],
+    ) -> Self {
         let folder = Folder::new();
         let (file, keys) = (folder.file("ward.toml", text), folder.0.join("keys"));
         let program = Path::new(env!("CARGO_BIN_EXE_punctual"));
@@ -128,10 +128,21 @@ impl Ward {
         let made = made.args(["grm", "keys"]).arg(&keys).args(["user-alice", "--network"]).arg(file).status();
         assert!(made.unwrap().success());
         folder.file("policy.toml", policy);
-        let options =
-            Options { program: Some(program.to_owned()), keys: Some(keys.clone()), ..Options::default() };
-        let lab = Lab::up_with(&lab_turn::network(text), &lab_turn::name(), &options).unwrap();
-        Self::with(lab, folder, Some(keys), &[])
+        if let Some(token) = token {
+            let path = folder.file("token", token);
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let lab = lab_turn::up_with(text, program, Some(&keys));
+        Self::with(lab, folder, Some(keys), arguments)
+    }
+
+    /// The same at another interface of hosts, which the test makes once the lab is there.
+    pub(crate) fn at(text: &str, interface: &'static str, make: impl FnOnce(&Self)) -> Self {
+        let mut ward = Self::unmanaged(text);
+        ward.interface = interface;
+        make(&ward);
+        ward.start_manager();
+        ward
     }
 
     /// The same, whose managers the test starts.
@@ -139,11 +150,11 @@ impl Ward {
         let folder = Folder::new();
         folder.file("ward.toml", text);
         let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
-        Self { lab, manager: None, folder, keys: None, arguments: &[] }
+        Self { lab, manager: None, folder, keys: None, arguments: &[], interface: "eth0" }
     }
 
     fn with(lab: Lab, folder: Folder, keys: Option<PathBuf>, arguments: &'static [&'static str]) -> Self {
-        let mut ward = Self { lab, manager: None, folder, keys, arguments };
+        let mut ward = Self { lab, manager: None, folder, keys, arguments, interface: "eth0" };
         ward.start_manager();
         ward
     }
@@ -169,10 +180,15 @@ impl Ward {
     pub(crate) fn manager_command(&self, host: &str, store: &str) -> Command {
         let mut command = self.lab.command(host, env!("CARGO_BIN_EXE_punctual")).unwrap();
         command.arg("grm").arg(self.folder.0.join("ward.toml"));
-        command.args(["--interface", "eth0", "--store"]).arg(self.folder.0.join(store));
+        command.args(["--interface", self.interface, "--store"]).arg(self.folder.0.join(store));
+        command.args(self.option(host));
         let flows = self.folder.0.join("flows.toml");
         if flows.exists() {
             command.arg("--flows").arg(flows);
+        }
+        let token = self.file("token");
+        if token.exists() {
+            command.arg("--web-token").arg(token);
         }
         if let Some(keys) = &self.keys {
             command.arg("--keys").arg(keys).arg("--policy").arg(self.file("policy.toml"));
@@ -208,8 +224,8 @@ impl Ward {
     /// What `punctual grm status` prints on another host.
     pub(crate) fn status(&self) -> String {
         let mut command = self.lab.command("display", env!("CARGO_BIN_EXE_punctual")).unwrap();
-        let output =
-            command.args(["grm", "status", "--interface", "eth0", "--timeout", "20s"]).output().unwrap();
+        command.args(["grm", "status", "--interface", self.interface, "--timeout", "20s"]);
+        let output = command.args(self.option("display")).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -279,7 +295,8 @@ impl Ward {
         lines
     }
 
-    fn dump(&self, switch: &str, what: &str) -> String {
+    /// What `ovs-ofctl` says of a switch.
+    pub(crate) fn dump(&self, switch: &str, what: &str) -> String {
         let management = self.lab.management(switch).unwrap();
         let mut command = Command::new("ovs-ofctl");
         let output = command.args(["-O", "OpenFlow13", what]).arg(management).output().unwrap();
@@ -324,10 +341,22 @@ impl Ward {
         Some(Given(Arc::new(KeyFolder::load(keys, "user-alice").unwrap())))
     }
 
+    /// The version of IP that a host has: 6 if it has no other.
+    fn family(&self, host: &str) -> Family {
+        let addresses = self.lab.host_addresses(host).unwrap();
+        if addresses.iter().any(IpAddr::is_ipv4) { Family::V4 } else { Family::V6 }
+    }
+
+    /// The same as an option of commands.
+    fn option(&self, host: &str) -> Option<&'static str> {
+        (self.family(host) == Family::V6).then_some("--ipv6")
+    }
+
     /// On a thread that is on the host of the participant.
-    fn join(credentials: Option<Given>) -> DomainParticipant {
+    fn join(interface: &str, credentials: Option<Given>, family: Family) -> DomainParticipant {
         let mut config = Config::default();
-        config.network.interfaces = Interfaces::Named(vec!["eth0".to_owned()]);
+        config.network.interfaces = Interfaces::Named(vec![interface.to_owned()]);
+        config.network.family = family;
         config.assurance.patience = dds::Duration::from_secs(60);
         config.assurance.credentials = credentials;
         let factory = DomainParticipantFactory::get_instance();
@@ -336,8 +365,10 @@ impl Ward {
 
     /// A writer on a host, of samples of so many octets, at most one in `separation` nanoseconds.
     pub(crate) fn writer(&self, host: &str, topic: &str, octets: usize, separation: i64) -> Writer {
-        let credentials = self.credentials();
-        self.lab.on(host, || Self::make_writer(Self::join(credentials), topic, octets, separation)).unwrap()
+        let (interface, credentials, family) = (self.interface, self.credentials(), self.family(host));
+        let make =
+            || Self::make_writer(Self::join(interface, credentials, family), topic, octets, separation);
+        self.lab.on(host, make).unwrap()
     }
 
     fn make_writer(participant: DomainParticipant, topic: &str, octets: usize, separation: i64) -> Writer {
@@ -370,30 +401,60 @@ impl Ward {
         within: i64,
         credentials: Option<Given>,
     ) -> Reader {
-        let make = || Self::make_reader(Self::join(credentials), topic, within, Reliability::RELIABLE);
+        let within = RequestedAssurance::within(dds::Duration::from_nanos(within));
+        let (interface, family) = (self.interface, self.family(host));
+        let make = || {
+            Self::make_reader(
+                Self::join(interface, credentials, family),
+                topic,
+                within,
+                Reliability::RELIABLE,
+            )
+        };
+        self.lab.on(host, make).unwrap()
+    }
+
+    /// The same for a latency that is to allow for losses.
+    pub(crate) fn reader_with_losses(&self, host: &str, topic: &str, wanted: RequestedAssurance) -> Reader {
+        let credentials = self.credentials();
+        let (interface, family) = (self.interface, self.family(host));
+        let make = || {
+            Self::make_reader(
+                Self::join(interface, credentials, family),
+                topic,
+                wanted,
+                Reliability::RELIABLE,
+            )
+        };
         self.lab.on(host, make).unwrap()
     }
 
     /// The same, and what is lost is not repeated.
     pub(crate) fn best_effort_reader(&self, host: &str, topic: &str, within: i64) -> Reader {
         let credentials = self.credentials();
-        let make = || Self::make_reader(Self::join(credentials), topic, within, Reliability::BEST_EFFORT);
+        let within = RequestedAssurance::within(dds::Duration::from_nanos(within));
+        let (interface, family) = (self.interface, self.family(host));
+        let make = || {
+            Self::make_reader(
+                Self::join(interface, credentials, family),
+                topic,
+                within,
+                Reliability::BEST_EFFORT,
+            )
+        };
         self.lab.on(host, make).unwrap()
     }
 
     fn make_reader(
         participant: DomainParticipant,
         topic: &str,
-        within: i64,
+        within: RequestedAssurance,
         reliability: Reliability,
     ) -> Reader {
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
         let mut qos = DataReaderQos {
-            assurance: Some(RequestedAssurance {
-                when_refused: WhenRefused::Fail,
-                ..RequestedAssurance::within(dds::Duration::from_nanos(within))
-            }),
+            assurance: Some(RequestedAssurance { when_refused: WhenRefused::Fail, ..within }),
             ..subscriber.get_default_datareader_qos()
         };
         qos.endpoint.reliability = reliability;

@@ -231,3 +231,52 @@ fn a_person_finds_a_flow_tries_a_request_and_revokes_it_in_a_browser() {
     browser.await_text("0 of 1 flow is admitted, 1 refused or revoked");
     assert_eq!(browser.complaints(), [""; 0]);
 }
+
+/// With keys, the fields for topic and user are what the policy decides by; the page says what it allows, and nothing is asked for.
+#[test]
+fn a_person_tries_requests_of_users_and_reads_what_the_policy_says() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let policy =
+        "default = \"deny\"\n[[rule]]\nusers = [\"alice\"]\ntopics = [\"Vitals/*\"]\nmost-importance = 5\n";
+    let ward = Ward::secured_and_told(&with_gates(NETWORK), policy, Some(TOKEN), &["--web", PLACE]);
+    let Some(mut browser) = Browser::trusting(&ward) else { return };
+    patiently("the page", || ward.lab.on("manager", || TcpStream::connect(PLACE)).unwrap().ok());
+    browser.open(&format!("https://{PLACE}/"));
+    browser.await_text("Token");
+    browser.eval(&format!("byId('token').value = '{TOKEN}'; byId('token').form.requestSubmit()"));
+    let began = Instant::now();
+    while browser.eval("[...byId('try').elements.to.options].some((option) => option.value === 'display')")
+        != true
+    {
+        assert!(began.elapsed() < Duration::from_secs(60), "the hosts are not on the page");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Before, it would have to wait for the switch.
+    patiently("the switch", || ward.log().contains("switch s1: as it is to be").then_some(()));
+    browser.eval("byId('try').elements.from.value = 'camera'; byId('try').elements.to.value = 'display'");
+    for (topic, user, importance, words) in [
+        ("Vitals/pulse", "alice", 5, "It would be admitted: promised 5.00 ms"),
+        ("Other", "alice", 0, "the policy does not allow user alice to ask for \"Other\": no rule is for it"),
+        ("Vitals/pulse", "bob", 0, "the policy does not allow user bob to ask for \"Vitals/pulse\""),
+        (
+            "Vitals/pulse",
+            "alice",
+            6,
+            "the policy, line 2, does not allow user alice an importance of 6: at most 5 is",
+        ),
+        ("Vitals/pulse", "", 0, "the policy goes by users: say which user would ask"),
+    ] {
+        let fill = format!(
+            "const fields = byId('try').elements; fields.topic.value = '{topic}'; fields.user.value = '{user}'; \
+             fields.importance.value = '{importance}'; byId('try').requestSubmit()"
+        );
+        browser.eval(&format!("{{ {fill} }}"));
+        browser.await_text(words);
+        let answer = browser.eval("byId('answer').innerText");
+        let begins =
+            if user == "alice" && importance == 5 { "It would be admitted" } else { "It would be refused" };
+        assert!(answer.as_str().unwrap().starts_with(begins), "{answer}");
+    }
+    assert_eq!((ward.flow_entries(), contracts(&ward)), (0, 0));
+}

@@ -2,7 +2,7 @@
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-use crate::namespace::{alone, bare, ip};
+use crate::namespace::{alone, bare, ip, switch_on};
 
 pub(crate) fn punctual(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
@@ -60,12 +60,11 @@ impl Background {
 
 /// Writes a known type, and stays.
 pub(crate) fn talker(more: &[&str]) -> Background {
-    let all = [
-        &["pub", "Readings", "sensor: 1, celsius: 21.5", "--type", "Reading", "--wait-for", "0", "--stay"],
-        more,
-    ];
-    Background::start(&all.concat())
+    Background::start(&[&TALKER[..], more].concat())
 }
+
+const TALKER: [&str; 8] =
+    ["pub", "Readings", "sensor: 1, celsius: 21.5", "--type", "Reading", "--wait-for", "0", "--stay"];
 
 #[test]
 fn what_is_published_is_echoed_and_listed() {
@@ -157,18 +156,57 @@ fn domain_id_over_ipv6() {
         ip("link add eth7 type veth peer name eth8");
         ip("link set eth8 up");
         ip("addr add fd00::7/64 dev eth7 nodad");
-        ip("link set eth7 up");
+        switch_on("eth7");
         let talker = talker(&["--domain", "3", "--ipv6", "--interface", "eth7"]);
         let (code, said) = run(&["why", "--duration", "5s"]);
         assert_eq!(code, Some(1), "{said}");
-        assert!(
-            said.contains(
-                "! participant \"punctual pub\" (Punctual at fd00::7) is in domain 3; this is domain 0\n"
-            ),
-            "{said}"
-        );
+        assert!(said.contains(AT_FD00_7), "{said}");
         assert_eq!(talker.interrupt().0, Some(0));
     });
+}
+
+const AT_FD00_7: &str =
+    "! participant \"punctual pub\" (Punctual at fd00::7) is in domain 3; this is domain 0\n";
+
+/// The interface comes when the command listens already, and the participant is on another host behind it.
+#[test]
+fn domain_id_at_an_interface_that_comes_later() {
+    alone(|| {
+        let why = Background::start(&["why", "--duration", "8s"]);
+        let last = format!(":{:04X} ", rtps::ports::metatraffic_multicast(232).unwrap());
+        patiently("it listens", || {
+            std::fs::read_to_string("/proc/thread-self/net/udp").unwrap().contains(&last)
+        });
+        let host = "ip link set lo up; until ip -o link show dev eth8 | grep -q ' state UP '; do sleep 0.01; done; exec \"$@\"";
+        let mut far = Command::new("unshare");
+        far.args(["--net", "sh", "-c", host, "sh", env!("CARGO_BIN_EXE_punctual")]);
+        far.args(TALKER).args(["--domain", "3", "--ipv6", "--interface", "eth8"]);
+        far.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let talker = testkit::background::Background::start(&mut far);
+        let process = talker.process();
+        let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+        patiently("another host", || {
+            std::fs::read_link(format!("/proc/{process}/ns/net")).is_ok_and(|its| its != own)
+        });
+        ip(&format!("link add eth7 type veth peer name eth8 netns {process}"));
+        for line in ["ip addr add fd00::7/64 dev eth8 nodad", "ip link set eth8 up"] {
+            let inside = format!("--net=/proc/{process}/ns/net {line}");
+            testkit::namespace::run("nsenter", &inside);
+        }
+        switch_on("eth7");
+        let (code, said) = why.end();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(AT_FD00_7), "{said}");
+        assert_eq!(talker.interrupt().status.code(), Some(0));
+    });
+}
+
+fn patiently(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "not yet: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 #[test]
@@ -264,7 +302,8 @@ fn no_multicast() {
         ip("link add eth7 type veth peer name eth8");
         ip("link set eth8 up");
         ip("addr add 10.9.0.1/24 dev eth7");
-        ip("link set eth7 up multicast off");
+        ip("link set eth7 multicast off");
+        switch_on("eth7");
         assert_eq!(
             run(&["why", "--duration", "1s", "--interface", "eth7"]),
             (
@@ -281,7 +320,7 @@ fn no_route() {
         ip("link add eth7 type veth peer name eth8");
         ip("link set eth8 up");
         ip("addr add 10.9.0.1/24 dev eth7");
-        ip("link set eth7 up");
+        switch_on("eth7");
         let (code, said) = run(&["why", "--duration", "2s", "--no-multicast", "--peer", "192.0.2.7:7410"]);
         assert_eq!(code, Some(1));
         let line = said.lines().find(|line| line.contains("unreachable")).expect(&said);

@@ -5,6 +5,7 @@
 //! comes in by the port of a host, a host may have sent again.
 mod frame;
 mod odd;
+mod silent;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -23,9 +24,12 @@ use crate::report::{CablingAlarm, Plugged};
 pub use frame::Digest;
 pub(crate) use frame::{Seal, Whose};
 use odd::Odd;
+use silent::Silence;
 
-/// How often each port tells who it is.
+/// How often each port tells who it is at least; those between switches do once in [`Config::rounds`](crate::config::Config::rounds).
 pub(crate) const PERIOD: Duration = Duration::from_secs(5);
+/// How often they do at most.
+pub(crate) const LEAST_PERIOD: Duration = Duration::from_millis(100);
 /// How old an own frame may be that counts.
 const FRESH: Duration = Duration::from_secs(10);
 /// How long what was heard counts, unless it is heard again.
@@ -49,6 +53,10 @@ pub(crate) struct Cabling {
     heard: BTreeMap<Place, (Place, Duration)>,
     /// Cables that are plugged elsewhere, by their first link.
     wrong: BTreeMap<usize, Wrong>,
+    /// Cables that lose what they carry.
+    silence: Silence,
+    /// When all ports told last who they are.
+    told_all: Option<Duration>,
     /// What else cannot be, by the ports it is about.
     odd: BTreeMap<String, Odd>,
     /// What says that it is plugged in, until when.
@@ -76,6 +84,7 @@ impl Cabling {
         }
         if deleted || is_down {
             self.ports.remove(&place);
+            self.silence.interrupted(network, |at| at == place);
             self.heard.remove(&place);
             self.plugged.remove(&place);
             // Whatever it was plugged into, it is not any more: the next frame says what is.
@@ -88,8 +97,40 @@ impl Cabling {
     }
 
     /// The ports of a switch are not known any more.
-    pub(crate) fn forget_ports(&mut self, switch: usize) {
+    pub(crate) fn forget_ports(&mut self, network: &Network, switch: usize) {
+        self.silence.interrupted(network, |at| at.0 == switch);
         self.ports.retain(|(of, _), _| *of != switch);
+    }
+
+    /// Whether it is time for all ports to tell who they are, and not those between switches alone.
+    pub(crate) fn tells_all(&mut self, now: Duration) -> bool {
+        let is_due = self.told_all.is_none_or(|at| now.saturating_sub(at) >= PERIOD);
+        if is_due {
+            self.told_all = Some(now);
+        }
+        is_due
+    }
+
+    /// A port has told who it is.
+    pub(crate) fn told(&mut self, now: Duration, network: &Network, at: Place) {
+        self.silence.told(now, network, at);
+    }
+
+    /// A switch has answered a question that was asked then, and has counted so many frames from each port.
+    pub(crate) fn answered(
+        &mut self,
+        times: (Duration, Duration),
+        network: &Network,
+        switch: usize,
+        counted: &BTreeMap<u32, u64>,
+    ) -> Vec<Note> {
+        let wrong = &self.wrong;
+        self.silence.answered(times, network, switch, counted, |cable| wrong.contains_key(&cable))
+    }
+
+    /// Links, in both directions, that lose what they carry.
+    pub(crate) fn silent(&self) -> BTreeSet<usize> {
+        self.silence.links()
     }
 
     /// The ports of a switch that tell who they are. One where nothing may be sent besides flows does not.
@@ -119,7 +160,12 @@ impl Cabling {
                 let is_fresh = sent <= now && now.saturating_sub(sent) <= FRESH;
                 match host {
                     Some(host) => self.replayed(now, network, (from, at), &host, is_fresh),
-                    None if is_fresh => self.connected(now, network, from, at),
+                    None if is_fresh => {
+                        if planned(network, from) == Some(at) {
+                            self.silence.heard(now, network, from, sent);
+                        }
+                        self.connected(now, network, from, at)
+                    }
                     None => Vec::new(),
                 }
             }
@@ -224,20 +270,29 @@ impl Cabling {
         if self.wrong.contains_key(&(link & !1)) {
             return "elsewhere";
         }
+        if self.silence.has(link & !1) {
+            return "silent";
+        }
         let heard = |link: usize| {
             let from = place_of(network, link)?;
             let to = place_of(network, Network::back(link))?;
             self.heard.get(&to).filter(|(other, _)| *other == from)
         };
         let both = heard(link).is_some() && heard(Network::back(link)).is_some();
-        if both { "as planned" } else { "unknown" }
+        let undecided = [link, Network::back(link)].iter().any(|link| self.silence.is_undecided(*link));
+        match (both, undecided) {
+            (_, true) => "undecided",
+            (true, false) => "as planned",
+            (false, false) => "unknown",
+        }
     }
 
     /// What is wrong.
     pub(crate) fn alarms(&self, network: &Network) -> Vec<CablingAlarm> {
         let wrong = self.wrong.iter().map(|(cable, wrong)| (cable_name(network, *cable), wrong.what.clone()));
         let odd = self.odd.iter().map(|(subject, odd)| (subject.clone(), odd.what().to_string()));
-        wrong.chain(odd).map(|(subject, what)| CablingAlarm { subject, what }).collect()
+        let silent = self.silence.alarms(network);
+        wrong.chain(silent).chain(odd).map(|(subject, what)| CablingAlarm { subject, what }).collect()
     }
 
     /// What says that it is plugged in.
@@ -254,10 +309,12 @@ impl Cabling {
     }
 
     /// Time has passed: what was not heard again is over.
-    pub(crate) fn forget_old(&mut self, now: Duration) -> Vec<Note> {
+    pub(crate) fn forget_old(&mut self, now: Duration, network: &Network) -> Vec<Note> {
         self.heard.retain(|_, (_, at)| now.saturating_sub(*at) <= COUNTS);
         self.plugged.retain(|_, (_, until)| *until > now);
-        self.forget_odd(now)
+        let mut notes = self.silence.back(now, network);
+        notes.extend(self.forget_odd(now));
+        notes
     }
 }
 

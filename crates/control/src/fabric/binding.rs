@@ -1,14 +1,17 @@
 //! Which port an address belongs to: frames that claim one elsewhere are dropped, and told.
 //!
-//! An IPv4 or MAC address of the network file belongs to its host's port. A MAC address that a host's ARP has shown stays there as long
+//! An IPv4, IPv6 or MAC address of the network file belongs to its host's port. A MAC address that a host's ARP has shown stays there as long
 //! as its link is up and the switch has not forgotten it, so that the first to come keeps it.
 //!
 //! | table | priority | what | then |
 //! |---|---|---|---|
-//! | 0 | 430 | IPv4 from another switch | DSCP 0, table 1 |
-//! | 0 | 425 | IPv4 with DSCP 48 from a host with its address, behind a gate that is in order, if there is a reserved class | table 1 |
-//! | 0 | 420 | IPv4 from a host with its address | DSCP 0, table 1 |
-//! | 0 | 410 | IPv4 from anywhere else with that address | to the manager only |
+//! | 0 | 430 | IPv4 or IPv6 from another switch | DSCP 0, table 1 |
+//! | 0 | 428 | a neighbour advertisement for its address of a host, from that address or a link-local one | DSCP 0, a copy to the manager, table 1 |
+//! | 0 | 427 | a neighbour advertisement for that address from anywhere else | to the manager only |
+//! | 0 | 426 | a neighbour solicitation from a host with its address | DSCP 0, a copy to the manager, table 1 |
+//! | 0 | 425 | IPv4 or IPv6 with DSCP 48 from a host with its address, behind a gate that is in order, if there is a reserved class | table 1 |
+//! | 0 | 420 | IPv4 or IPv6 from a host with its address | DSCP 0, table 1 |
+//! | 0 | 410 | IPv4 or IPv6 from anywhere else with that address, or without a tag with one of a VLAN | to the manager only |
 //! | 0 | 330 | ARP from another switch | table 1 |
 //! | 0 | 320 | ARP of a host that names its address as the sender's | a copy to the manager, table 1 |
 //! | 0 | 310 | ARP from anywhere else that names it | to the manager only |
@@ -20,7 +23,9 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use core::time::Duration;
+use wire::admission::Address;
 
 use gate::class;
 use openflow::Message;
@@ -29,10 +34,10 @@ use openflow::flow::FlowMod;
 use openflow::instruction::Instruction;
 use openflow::meter::{Band, BandKind, MeterCommand, MeterFlags, MeterMod};
 use openflow::multipart::{MeterConfig, MeterFeatures};
-use openflow::oxm::{FieldValue, Oxm};
+use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{MacAddress, MeterId, PortNo, TableId};
 
-use super::entries::{self, ARP, Carried, DESTINATIONS, IPV4, SOURCES, apply, entry, goto};
+use super::entries::{self, ARP, Carried, DESTINATIONS, IPV4, IPV6, SOURCES, apply, entry, goto};
 use super::{Fabric, Site, learning, spanning};
 use crate::action::SwitchContent;
 use crate::network::Network;
@@ -49,6 +54,10 @@ const TOLD_AGAIN: Duration = Duration::from_secs(10);
 /// Claims of which it is known when they were told.
 const MOST_CLAIMS: usize = 256;
 
+/// fe80::/10, which each interface has of its own and no file gives (RFC 4291, 2.5.6).
+const LINK_LOCAL: u128 = 0xfe80 << 112;
+const LINK_LOCAL_BITS: u128 = 0xffc0 << 112;
+
 /// False claims by the link that they came by, and when each was told last.
 #[derive(Default, Debug)]
 pub(super) struct Claims(BTreeMap<(usize, Claim), Duration>);
@@ -56,7 +65,7 @@ pub(super) struct Claims(BTreeMap<(usize, Claim), Duration>);
 /// An address that a frame names as its sender's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Claim {
-    Ipv4([u8; 4]),
+    Ip(Address),
     Mac(MacAddress),
 }
 
@@ -100,6 +109,11 @@ fn is_packet_meter(meter: &MeterConfig) -> bool {
     meter.flags.contains(MeterFlags::PKTPS) && meter.bands.iter().any(is)
 }
 
+/// Matches IPv6 from a link-local address.
+pub(super) fn from_link_local() -> Option<Oxm> {
+    Oxm::masked(OxmField::Ipv6Src, LINK_LOCAL, LINK_LOCAL_BITS).ok()
+}
+
 /// What binds addresses of the network file to ports, at a switch.
 pub(super) fn bound(network: &Network, switch: usize, carried: &Carried<'_>) -> Vec<FlowMod> {
     let node = network.switch_node(switch);
@@ -115,28 +129,53 @@ pub(super) fn bound(network: &Network, switch: usize, carried: &Carried<'_>) -> 
     let mut add = |table, priority, fields: &[Oxm], then| flows.push(entry(table, priority, fields, then));
     let trunks = network.leaving(node).filter(|(index, _)| carried.tree.contains(index));
     let trunks: Vec<Oxm> = trunks.map(|(_, link)| Oxm::in_port(PortNo(link.number))).collect();
-    if network.hosts.iter().any(|host| !host.addresses.is_empty()) {
+    if network.hosts.iter().any(|host| host.all_addresses().next().is_some()) {
         for port in &trunks {
             add(first, 430, &[*port, Oxm::eth_type(IPV4)], unadmitted());
+            add(first, 430, &[*port, Oxm::eth_type(IPV6)], unadmitted());
             add(first, 330, &[*port, Oxm::eth_type(ARP)], goto(SOURCES));
         }
     }
     for (host, of) in network.hosts.iter().enumerate() {
         let here = network.leaving(node).find(|(_, link)| link.to == host);
         let here = here.map(|(_, link)| Oxm::in_port(PortNo(link.number)));
-        for address in &of.addresses {
-            let (packet, sender) = (Oxm::ipv4_src(*address), Oxm::arp_spa(*address));
+        for (address, vlan) in of.all_addresses() {
+            let address = &address;
+            // Of a VLAN no frame without its tag has the address: those with it have other entries.
+            let here = here.filter(|_| vlan.is_none());
+            let (kind, packet) = (Oxm::eth_type(entries::kind(*address)), entries::source(*address));
             if let Some(port) = here {
-                add(first, 420, &[port, Oxm::eth_type(IPV4), packet], unadmitted());
+                add(first, 420, &[port, kind, packet], unadmitted());
                 if carried.reserved && carried.marked.contains(&switch) {
-                    let reserved = [port, Oxm::eth_type(IPV4), Oxm::ip_dscp(class::CONTROL), packet];
+                    let reserved = [port, Oxm::untagged(), kind, Oxm::ip_dscp(class::CONTROL), packet];
                     add(first, 425, &reserved, goto(SOURCES));
                 }
-                let copied = apply(alloc::vec![Action::controller()], SOURCES);
-                add(first, 320, &[port, Oxm::eth_type(ARP), sender], copied);
             }
-            refuse(first, 410, &[Oxm::eth_type(IPV4), packet]);
-            refuse(first, 310, &[Oxm::eth_type(ARP), sender]);
+            refuse(first, 410, &[kind, packet]);
+            match address.ip() {
+                IpAddr::V4(four) => {
+                    let sender = Oxm::arp_spa(four.octets());
+                    let copied = apply(alloc::vec![Action::controller()], SOURCES);
+                    here.iter().for_each(|port| {
+                        add(first, 320, &[*port, Oxm::eth_type(ARP), sender], copied.clone());
+                    });
+                    refuse(first, 310, &[Oxm::eth_type(ARP), sender]);
+                }
+                IpAddr::V6(six) => {
+                    let target: Vec<Oxm> =
+                        Oxm::exact(OxmField::Ipv6NdTarget, six.to_bits()).into_iter().collect();
+                    let advertised = [entries::neighbour(entries::ADVERTISEMENT), target].concat();
+                    if let Some(port) = here {
+                        let copied = || apply(entries::neighbour_copy(), SOURCES);
+                        for from in from_link_local().into_iter().chain([packet]) {
+                            add(first, 428, &[&[port], &advertised[..], &[from]].concat(), copied());
+                        }
+                        let asks = entries::neighbour(entries::SOLICITATION);
+                        add(first, 426, &[&[port], &asks[..], &[packet]].concat(), copied());
+                    }
+                    refuse(first, 427, &advertised);
+                }
+            }
         }
         let Some(mac) = of.mac else { continue };
         let from: &[Oxm] = here.as_ref().map_or(&trunks, core::slice::from_ref);
@@ -184,17 +223,19 @@ impl Fabric {
         is_refused: bool,
     ) -> (Vec<Message>, Option<Note>) {
         let Some(mac) = learning::source(frame) else { return Default::default() };
-        let host_of =
-            |address: &[u8; 4]| self.network.hosts.iter().position(|host| host.addresses.contains(address));
+        let host_of = |address: &Address| self.network.hosts.iter().position(|host| host.has(*address));
         let Some(from) = self.network.links.get(link) else { return Default::default() };
-        let address =
-            learning::sender(frame).filter(|address| host_of(address).is_some_and(|host| host != from.to));
+        let mut named = [learning::sender(frame), learning::source_address(frame)].into_iter().flatten();
+        let address = named.find(|address| host_of(address).is_some_and(|host| host != from.to));
         let (claim, owner) = match address {
-            Some(address) if is_refused => (Claim::Ipv4(address), host_of(&address)),
+            Some(address) if is_refused => (Claim::Ip(address), host_of(&address)),
             _ => (Claim::Mac(mac), self.owner_of(mac)),
         };
         // What comes from another switch has been looked at there.
-        let Some(owner) = owner.filter(|_| !self.network.is_trunk(link)) else { return Default::default() };
+        // A host that sends from its own address of a VLAN without a tag harms itself alone.
+        let Some(owner) = owner.filter(|owner| !self.network.is_trunk(link) && *owner != from.to) else {
+            return Default::default();
+        };
         let messages = if is_refused || switch >= self.switches.len() {
             Vec::new()
         } else {
@@ -259,7 +300,8 @@ impl Fabric {
 /// An address in words.
 fn told(claim: Claim) -> String {
     match claim {
-        Claim::Ipv4([a, b, c, d]) => format!("the IPv4 address {a}.{b}.{c}.{d}"),
+        Claim::Ip(address) if address.is_ipv4() => format!("the IPv4 address {address}"),
+        Claim::Ip(address) => format!("the IPv6 address {address}"),
         Claim::Mac([a, b, c, d, e, f]) => {
             format!("the MAC address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
         }

@@ -4,7 +4,7 @@
 //! operations. It knows nothing of requests and grants.
 mod binding;
 mod drained;
-mod entries;
+pub(crate) mod entries;
 mod inspection;
 mod learning;
 mod moves;
@@ -16,12 +16,15 @@ mod site;
 mod spanning;
 mod status;
 mod table;
+mod tagged;
 mod tree;
+mod vlans;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
+use wire::admission::Address;
 
 use latency::routes::{Topology, Tree};
 use latency::switch::Guard;
@@ -35,17 +38,18 @@ use crate::requests::Wish;
 
 use binding::{Claims, PacketMeter};
 
-pub(crate) use entries::{ARP, FLOOD, IPV4, OF_AGGREGATE, OF_FLOW, UDP, cookie, flow_of};
+pub(crate) use entries::{ARP, FLOOD, OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;
-pub(crate) use learning::{sender, source};
+pub(crate) use learning::{is_neighbour, sender, source};
 pub(crate) use moves::{ANSWER as MOVES_ANSWER, Claimed};
-pub(crate) use packets::Heard;
+pub(crate) use packets::{Heard, MOST_OF_A_HOST};
 pub use refusal::SwitchRefusal;
 pub(crate) use reserved::Reserved;
 pub(crate) use site::{Phase, Scarce, Site};
 use table::{Places, Table};
+pub(crate) use vlans::GROUPS as VLAN_GROUPS;
 
 /// The network, and what is known of it and wanted of it.
 #[derive(Debug)]
@@ -58,12 +62,14 @@ pub(crate) struct Fabric {
     down: BTreeSet<usize>,
     /// Links that are plugged elsewhere.
     elsewhere: BTreeSet<usize>,
+    /// Links that lose what they carry although their ports are up.
+    silent: BTreeSet<usize>,
     /// How fast ports are that are slower than the network file says, by their links, in bits per second.
     slow: BTreeMap<usize, u64>,
     /// Links whose rate is to be another one than flows are planned with.
     changing: BTreeSet<usize>,
-    /// Switches that flows are to leave.
-    drained: BTreeSet<usize>,
+    /// Switches that flows are to leave, and why.
+    drained: BTreeMap<usize, String>,
     /// Links between switches that carry what is not admitted.
     tree: BTreeSet<usize>,
     /// The reserved class, or why there is none.
@@ -72,14 +78,16 @@ pub(crate) struct Fabric {
     /// but them has set it.
     marked: BTreeSet<usize>,
     /// Hosts by their addresses.
-    located: BTreeMap<[u8; 4], usize>,
+    located: BTreeMap<Address, usize>,
     /// Addresses that speak by another port than they are at, until the former place has had time to answer.
-    claims: BTreeMap<[u8; 4], moves::Claim>,
+    claims: BTreeMap<Address, moves::Claim>,
     /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
-    ethernet: BTreeMap<[u8; 4], MacAddress>,
+    ethernet: BTreeMap<Address, MacAddress>,
     refused_switches: BTreeMap<u64, String>,
     /// Addresses that frames have claimed and that are another host's.
     false_claims: Claims,
+    /// Frames with VLAN tags that were dropped.
+    tagged: tagged::Tagged,
 }
 
 /// A switch.
@@ -108,30 +116,33 @@ impl Fabric {
     pub(crate) fn new(network: Network, reserved: Result<Reserved, String>) -> Self {
         let hosts = network.hosts.iter().enumerate();
         let located = hosts
-            .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
+            .flat_map(|(index, host)| host.all_addresses().map(move |(address, _)| (address, index)))
             .collect();
-        let of_file = |host: &crate::network::Host| {
-            let mac = host.mac;
-            host.addresses.clone().into_iter().filter_map(move |address| Some((address, mac?)))
-        };
-        let ethernet = network.hosts.iter().flat_map(of_file).collect::<Vec<_>>().into_iter();
+        let ethernet: BTreeMap<Address, MacAddress> = network
+            .hosts
+            .iter()
+            .filter_map(|host| Some((host, host.mac?)))
+            .flat_map(|(host, mac)| host.all_addresses().map(move |(address, _)| (address, mac)))
+            .collect();
         let mut fabric = Self {
             network,
             topology: Topology::default(),
             switches: Vec::new(),
             down: BTreeSet::new(),
             elsewhere: BTreeSet::new(),
+            silent: BTreeSet::new(),
             slow: BTreeMap::new(),
             changing: BTreeSet::new(),
-            drained: BTreeSet::new(),
+            drained: BTreeMap::new(),
             tree: BTreeSet::new(),
             reserved,
             marked: BTreeSet::new(),
             located,
             claims: BTreeMap::new(),
-            ethernet: ethernet.collect(),
+            ethernet,
             refused_switches: BTreeMap::new(),
             false_claims: Claims::default(),
+            tagged: tagged::Tagged::default(),
         };
         let switches = (0..fabric.network.switches.len()).map(|switch| fabric.unknown_switch(switch));
         fabric.switches = switches.collect();
@@ -329,18 +340,26 @@ impl Fabric {
     /// Whether a link can be used: a cable is down if either end is, and none is where it is plugged elsewhere.
     pub(crate) fn is_up(&self, link: usize) -> bool {
         let either = |links: &BTreeSet<usize>| links.contains(&link) || links.contains(&Network::back(link));
-        !either(&self.down) && !either(&self.elsewhere)
+        !either(&self.down) && !either(&self.elsewhere) && !either(&self.silent)
     }
 
     /// What is wrong with a link that is not up, in words.
     pub(crate) fn why_down(&self, link: usize) -> String {
-        let what = if self.elsewhere.contains(&link) { "plugged elsewhere" } else { "down" };
-        alloc::format!("the link from {} is {what}", self.network.port_name(link))
+        let what = match () {
+            () if self.elsewhere.contains(&link) => "is plugged elsewhere",
+            () if self.silent.contains(&link) && !self.down.contains(&link) => {
+                "loses what it carries, although its ports are up"
+            }
+            () => "is down",
+        };
+        alloc::format!("the link from {} {what}", self.network.port_name(link))
     }
 
-    /// These links, in both directions, are plugged elsewhere, and no others.
-    pub(crate) fn set_elsewhere(&mut self, links: BTreeSet<usize>) {
-        self.elsewhere = links;
+    /// These links, in both directions, are plugged elsewhere, and these lose what they carry, and no others. Whether that is new.
+    pub(crate) fn set_wrong_cables(&mut self, elsewhere: BTreeSet<usize>, silent: BTreeSet<usize>) -> bool {
+        let is_new = (&self.elsewhere, &self.silent) != (&elsewhere, &silent);
+        (self.elsewhere, self.silent) = (elsewhere, silent);
+        is_new
     }
 
     /// Ways lead through what is there: links that are up between switches that are ready, with the gates of the first.
@@ -394,7 +413,7 @@ impl Fabric {
             }
             let Some(link) = self.network.links.get(hop.port) else { continue };
             let drained = [link.from, link.to].into_iter().filter_map(|node| self.network.switch_of(node));
-            if let Some(switch) = drained.into_iter().find(|switch| self.drained.contains(switch)) {
+            if let Some(switch) = drained.into_iter().find(|switch| self.drained.contains_key(switch)) {
                 return alloc::format!("{} is drained", self.site_name(Site::Switch(switch)));
             }
             let mut sites: Vec<Site> = Vec::new();
@@ -410,12 +429,12 @@ impl Fabric {
     }
 
     /// The host that has an address.
-    pub(crate) fn host_of(&self, address: [u8; 4]) -> Option<usize> {
+    pub(crate) fn host_of(&self, address: Address) -> Option<usize> {
         self.located.get(&address).copied()
     }
 
     /// The Ethernet address of the host that has an address, if its port has said it.
-    pub(crate) fn ethernet_of(&self, address: [u8; 4]) -> Option<MacAddress> {
+    pub(crate) fn ethernet_of(&self, address: Address) -> Option<MacAddress> {
         self.ethernet.get(&address).copied()
     }
 }

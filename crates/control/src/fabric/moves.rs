@@ -3,13 +3,16 @@
 //! Who speaks with an address that another port has is believed at once if that port is down. Else the former place is asked by ARP, and keeps the address if it
 //! answers within a second: so no host takes an address away from a host that is there. An address that the network file gives moves never.
 use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
+use wire::admission::Address;
 
 use openflow::Message;
 use openflow::action::Action as Forward;
 use openflow::packet::PacketOut;
 use openflow::words::{BufferId, MacAddress, PortNo};
 
+use super::entries::{IPV6, SOLICITATION};
 use super::{ARP, Fabric, Site};
 use crate::network::Network;
 
@@ -46,8 +49,8 @@ pub(crate) enum Claimed {
 
 impl Fabric {
     /// Whether the network file says where an address is.
-    pub(crate) fn is_fixed(&self, address: [u8; 4]) -> bool {
-        self.network.hosts.iter().any(|host| host.addresses.contains(&address))
+    pub(crate) fn is_fixed(&self, address: Address) -> bool {
+        self.network.hosts.iter().any(|host| host.has(address))
     }
 
     /// A host's port has said that it has an address: what that means if another port has it.
@@ -55,7 +58,7 @@ impl Fabric {
         &mut self,
         now: Duration,
         host: usize,
-        address: [u8; 4],
+        address: Address,
         source: Option<MacAddress>,
     ) -> Claimed {
         let Some(before) = self.located.get(&address).copied() else { return Claimed::Known };
@@ -87,16 +90,20 @@ impl Fabric {
             return Claimed::Known;
         };
         self.claims.insert(address, Claim { host, source, until: now.saturating_add(ANSWER) });
-        let data = question(self.ethernet.get(&address).copied().unwrap_or(BROADCAST), address);
+        let known = self.ethernet.get(&address).copied();
+        let data = match address.ip() {
+            IpAddr::V4(four) => question(known.unwrap_or(BROADCAST), four.octets()),
+            IpAddr::V6(six) => solicitation(known, six),
+        };
         let actions = alloc::vec![Forward::output(PortNo(number))];
         let packet = PacketOut { buffer: BufferId::NONE, in_port: PortNo::CONTROLLER, actions, data };
         Claimed::Asked(self.datapath(switch), alloc::vec![Message::PacketOut(packet)])
     }
 
     /// The time to answer is over: the addresses that have moved, each with the host that it was at and the one that it is at.
-    pub(crate) fn unanswered(&mut self, now: Duration) -> Vec<([u8; 4], usize, usize)> {
+    pub(crate) fn unanswered(&mut self, now: Duration) -> Vec<(Address, usize, usize)> {
         let over = self.claims.iter().filter(|(_, claim)| claim.until <= now);
-        let over: Vec<([u8; 4], Claim)> = over.map(|(address, claim)| (*address, *claim)).collect();
+        let over: Vec<(Address, Claim)> = over.map(|(address, claim)| (*address, *claim)).collect();
         let mut moved = Vec::new();
         for (address, Claim { host, source, .. }) in over {
             self.claims.remove(&address);
@@ -115,7 +122,7 @@ impl Fabric {
         moved
     }
 
-    fn relocate(&mut self, host: usize, address: [u8; 4], source: Option<MacAddress>) {
+    fn relocate(&mut self, host: usize, address: Address, source: Option<MacAddress>) {
         self.claims.remove(&address);
         self.located.insert(address, host);
         match source {
@@ -145,4 +152,53 @@ fn question(to: MacAddress, address: [u8; 4]) -> Vec<u8> {
     frame.extend(address);
     frame.resize(60, 0);
     frame
+}
+
+/// Asks by a neighbour solicitation who has an address, without an address of its own, as a host does that wants the address (RFC 4862, 5.4.2): who
+/// has it answers all.
+fn solicitation(to: Option<MacAddress>, address: Ipv6Addr) -> Vec<u8> {
+    let [.., a, b, c] = address.octets();
+    // The group of all that have an address with this end (RFC 4291, 2.7.1), and its Ethernet address (RFC 2464, 7).
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
+    let mut message = alloc::vec![SOLICITATION, 0, 0, 0, 0, 0, 0, 0];
+    message.extend(address.octets());
+    // The sum is over the addresses, the length, the next header and the message (RFC 8200, 8.1).
+    let mut summed = group.octets().to_vec();
+    summed.extend([0, 0, 0, 24, 0, 0, 0, 58]);
+    summed.extend(&message);
+    let (words, _) = summed.as_chunks::<2>();
+    let mut sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    let sum = !u16::try_from(sum).unwrap_or(0);
+    message.splice(2..4, sum.to_be_bytes());
+    let mut frame = Vec::with_capacity(78);
+    frame.extend(to.unwrap_or([0x33, 0x33, 0xff, a, b, c]));
+    frame.extend(ASKER);
+    frame.extend(IPV6.to_be_bytes());
+    frame.extend([0x60, 0, 0, 0, 0, 24, 58, 255]);
+    frame.extend([0; 16]);
+    frame.extend(group.octets());
+    frame.extend(message);
+    frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_solicitation_is_one_by_its_octets() {
+        let frame = solicitation(None, "fd00::12:3456".parse().unwrap());
+        assert_eq!(frame[..6], [0x33, 0x33, 0xff, 0x12, 0x34, 0x56]);
+        assert_eq!(frame.len(), 14 + 40 + 24);
+        let mut summed = frame[22..].to_vec();
+        summed.extend([0, 24, 0, 58]);
+        let (words, rest) = summed.as_chunks::<2>();
+        let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+        assert_eq!(((sum & 0xffff) + (sum >> 16), rest.len()), (0xffff, 0));
+        assert!(super::super::learning::is_neighbour(&frame));
+        assert_eq!(super::super::learning::sender(&frame), None);
+    }
 }

@@ -1,6 +1,7 @@
 //! What packets, ports and flows that have gone say: where hosts and Ethernet addresses are, and which links are up.
 use alloc::vec::Vec;
 use core::time::Duration;
+use wire::admission::Address;
 
 use openflow::Message;
 use openflow::flow::FlowRemoved;
@@ -14,8 +15,8 @@ use super::{Fabric, Site, entries};
 use crate::config::Config;
 use crate::note::Note;
 
-/// Most addresses that are learned of one host.
-const MOST_OF_A_HOST: usize = 64;
+/// Most addresses that are learned of one host, of IP and of Ethernet each.
+pub(crate) const MOST_OF_A_HOST: usize = 64;
 
 /// What a packet has said.
 #[derive(Default, Debug)]
@@ -25,9 +26,11 @@ pub(crate) struct Heard {
     /// What its switch is to be told.
     pub(crate) learned: Vec<Message>,
     /// The host of an address has another MAC address than before.
-    pub(crate) renewed: Option<([u8; 4], MacAddress)>,
+    pub(crate) renewed: Option<(Address, MacAddress)>,
     /// What the operator should know.
     pub(crate) note: Option<Note>,
+    /// The link of a host by which more Ethernet addresses speak than are learned of one.
+    pub(crate) crowded: Option<usize>,
 }
 
 impl Fabric {
@@ -64,7 +67,7 @@ impl Fabric {
             return None;
         }
         let mut heard = Heard::default();
-        if packet.cookie == entries::REFUSED {
+        if Self::has_refused(packet) {
             (heard.learned, heard.note) = self.false_claim(now, (switch, link), &packet.data, true);
             return Some(heard);
         }
@@ -97,7 +100,9 @@ impl Fabric {
             return Some(heard);
         }
         let state = self.switches.get_mut(switch)?;
-        let lesson = state.addresses.see(now, address, number, config.most_addresses);
+        let most_here = if is_trunk { usize::MAX } else { MOST_OF_A_HOST };
+        let lesson = state.addresses.see(now, address, number, config.most_addresses, most_here);
+        heard.crowded = (lesson == Lesson::Crowded).then_some(link);
         if let Lesson::Learned { before, forgotten } = lesson {
             heard.learned = before.map(|before| entries::unlearned(address, before)).unwrap_or_default();
             heard.learned.extend(forgotten.into_iter().flat_map(|(old, at)| entries::unlearned(old, at)));
@@ -106,9 +111,14 @@ impl Fabric {
         Some(heard)
     }
 
+    /// Whether a packet has come to the manager alone, since its port may not send it.
+    pub(crate) fn has_refused(packet: &PacketIn) -> bool {
+        packet.cookie == entries::REFUSED
+    }
+
     /// The sender of a packet at a host's port has this address. Addresses that the network file gives are not learned,
     /// and one that is learned stays where it was first seen. True if that is new.
-    fn locate(&mut self, host: usize, address: [u8; 4]) -> bool {
+    fn locate(&mut self, host: usize, address: Address) -> bool {
         let learns = self.network.hosts.get(host).is_some_and(|host| host.addresses.is_empty());
         let has = self.located.values().filter(|other| **other == host).count();
         let is_new = learns && has < MOST_OF_A_HOST && !self.located.contains_key(&address);
@@ -116,6 +126,17 @@ impl Fabric {
             self.located.insert(address, host);
         }
         is_new
+    }
+
+    /// A stored flow has this address at a host: it is there until it speaks elsewhere, which is a move then. False if a later flow, or the
+    /// network file, has it elsewhere.
+    pub(crate) fn remember(&mut self, address: Address, host: usize, ethernet: Option<MacAddress>) -> bool {
+        if self.locate(host, address)
+            && let Some(ethernet) = ethernet
+        {
+            self.ethernet.insert(address, ethernet);
+        }
+        self.located.get(&address).is_none_or(|at| *at == host)
     }
 
     /// A flow has gone from a switch: a source that was quiet for long is forgotten, with the way to it. What the switch is to be told.

@@ -121,8 +121,10 @@ impl Fabric {
         }
         if let Some(groups) = &report.groups {
             let [all, ..] = groups.max_groups;
-            if groups.types & 1 << GroupType::All.number() == 0 || all == 0 {
-                return few("groups of type all", 0, 1);
+            let needs = u32::try_from(self.network.vlans().len() + 1).unwrap_or(u32::MAX);
+            let has = if groups.types & 1 << GroupType::All.number() == 0 { 0 } else { all };
+            if has < needs {
+                return few("groups of type all", has, needs);
             }
         }
         if let Guard::Meters { count, .. } = model.guard {

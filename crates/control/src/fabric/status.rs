@@ -1,6 +1,8 @@
 //! What can be seen of switches, hosts and the reserved class.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::net::IpAddr;
+use wire::admission::Address;
 
 use super::{Fabric, Phase, Site, entries};
 use crate::report::{HostStatus, ReservedStatus, SwitchStatus};
@@ -84,8 +86,16 @@ impl Fabric {
         )
     }
 
-    /// The name of the host that has an address, or the address.
-    pub(crate) fn host_name(&self, address: [u8; 4]) -> String {
+    /// An address, and the others that the network file has of its host.
+    pub(crate) fn addresses_with(&self, address: Address) -> Vec<IpAddr> {
+        let host = self.host_of(address).and_then(|host| self.network.hosts.get(host));
+        let known = host.into_iter().flat_map(crate::network::Host::all_addresses).map(|(known, _)| known);
+        let others = known.filter(|other| *other != address);
+        core::iter::once(address).chain(others).map(|address| address.ip()).collect()
+    }
+
+    /// The name of the host that has an address, or that address.
+    pub(crate) fn host_name(&self, address: Address) -> String {
         let host = self.host_of(address).and_then(|host| self.network.hosts.get(host));
         host.map_or_else(|| dotted(address), |host| host.name.clone())
     }

@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use latency::bundle::{Apart, Bundle};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::network::{Flow, Policing, Port};
 use latency::policing::Counts;
 use latency::units::NANOSECOND;
@@ -97,7 +97,8 @@ impl Part {
         Some(Flow {
             largest_message: self.bytes,
             smallest_message: 0,
-            framing: Framing::Udp { datagram: FULL },
+            framing: Framing::Udp { datagram: FULL, ip: Ip::V4 },
+            tag: 0,
             separation: time(self.separation).filter(|separation| *separation > 0)?,
             maximum_separation: None,
             jitter: time(self.jitter)?,
@@ -149,7 +150,7 @@ impl Aggregate {
     /// The flow of a contract as that of the aggregate, behind a gate with a bucket.
     pub(crate) fn applied(&self, flow: Flow) -> Flow {
         Flow {
-            framing: Framing::Udp { datagram: FULL },
+            framing: Framing::Udp { datagram: FULL, ip: Ip::V4 },
             policing: Policing::Meter { rate_step: 1, burst_step: 8, counts: Counts::Wire },
             maximum_separation: None,
             bundle: Some(Bundle {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use latency::switch::Guard;
-use wire::admission::{Contract, MOST_TEXT, Request, Socket, Stage};
+use wire::admission::{Contract, Losses, MOST_TEXT, Request, Socket, Stage};
 
 use super::aggregate::Aggregate;
 use super::between::{Ends, Match, Matches, Names, ambiguous, limit_of, matches};
@@ -128,6 +128,7 @@ fn asking(
         destination: Socket { address: ends.1, port: 0 },
         stage: Stage::Unassured,
         manager: [0; 16],
+        losses: Losses::default(),
     };
     let facts = Facts {
         writer_addresses: found.writer.addresses.clone(),

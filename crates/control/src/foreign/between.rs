@@ -3,6 +3,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use wire::admission::Address;
 
 use latency::network::Port;
 use wire::admission::Contract;
@@ -23,7 +24,7 @@ pub(super) struct Match<'e> {
 }
 
 /// From which address to which.
-pub(super) type Ends = ([u8; 4], [u8; 4]);
+pub(super) type Ends = (Address, Address);
 
 /// All matches by their ends. One whose participant has several addresses is at each of them, since it is not known which one it takes.
 pub(super) type Matches<'e> = BTreeMap<Ends, Vec<Match<'e>>>;
@@ -181,7 +182,7 @@ pub(super) fn limit_of(topic: &Topic, found: Match<'_>) -> Result<Option<u64>, S
 
 /// Why it cannot be said which way the samples of a match go, if it cannot.
 pub(super) fn ambiguous(found: Match<'_>) -> Option<String> {
-    let list = |addresses: &[[u8; 4]]| {
+    let list = |addresses: &[Address]| {
         let addresses: BTreeSet<String> = addresses.iter().take(4).map(|address| dotted(*address)).collect();
         addresses.into_iter().collect::<Vec<_>>().join(", ")
     };

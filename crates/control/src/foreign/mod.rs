@@ -11,6 +11,7 @@ mod pattern;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use wire::admission::Address;
 
 use wire::Guid;
 
@@ -114,7 +115,7 @@ pub struct Endpoint {
     /// Whether it has ASSURANCE: if both ends have, the reader asks for the pair by itself.
     pub is_assured: bool,
     /// IPv4 addresses where it receives, or of its participant if it writes; without those of the host itself.
-    pub addresses: Vec<[u8; 4]>,
+    pub addresses: Vec<Address>,
     /// Whether it is announced to receive from a group, too.
     pub is_in_group: bool,
     /// The period of its DEADLINE, in nanoseconds; 0 if it has none.

@@ -180,6 +180,11 @@ impl Operations {
         self.changes().filter(|operation| !operation.only_holds()).count()
     }
 
+    /// Whether something is under way that changes grants.
+    pub(crate) fn changes_grants(&self) -> bool {
+        self.changes().any(|operation| *operation.kind() != Kind::Tree)
+    }
+
     fn changes(&self) -> impl Iterator<Item = &Operation> {
         self.under_way.values().filter(|operation| operation.kind().is_change())
     }
@@ -204,6 +209,11 @@ impl Operations {
         self.kinds().any(|kind| {
             matches!(kind, Kind::Join { number, pair: of, serial } if *number != than && *of == pair && *serial > 0)
         })
+    }
+
+    /// Whether a pair hears that a grant goes that has served it.
+    pub(crate) fn says_farewell_to(&self, pair: Pair) -> bool {
+        self.kinds().any(|kind| matches!(kind, Kind::Farewell { pairs, .. } if pairs.contains(&pair)))
     }
 
     /// Whether other flows move, or the tree changes: nothing else may begin.

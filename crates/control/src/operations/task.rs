@@ -25,6 +25,8 @@ pub(crate) enum Chore {
     Tree,
     /// Links have another rate.
     Rates,
+    /// A link on the way of a grant is down: it gets another way, or is revoked.
+    Reroute(u64),
 }
 
 /// What happens when its time has come.
@@ -42,6 +44,8 @@ pub(crate) enum Timer {
     Prune(u64),
     Inspect(Site),
     Cabling,
+    /// Flows have to leave cables that were found to be silent.
+    Cables,
     Drain(usize),
     Moved,
 }

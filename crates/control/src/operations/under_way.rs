@@ -5,10 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use gate::protocol::ContractState;
-
 use super::task::{Kind, Purpose, Step, Task};
-use crate::action::{Done, SwitchContent, Token};
+use crate::action::{Done, GatesContent, SwitchContent, Token};
 use crate::fabric::{Scarce, Site};
 
 /// An operation under way.
@@ -38,7 +36,7 @@ pub(super) struct Operation {
 #[derive(Debug)]
 pub(crate) enum Found {
     Content(SwitchContent),
-    Contracts(Vec<ContractState>),
+    Gates(GatesContent),
 }
 
 /// How an operation has ended.

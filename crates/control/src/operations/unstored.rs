@@ -1,9 +1,11 @@
 //! What has to be stored and could not be: it is tried again, so that the store comes to say what is so.
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::under_way::Operation;
 use super::{Operations, Task, Timer};
 use crate::action::{Done, StoreChange};
 use crate::note::Note;
@@ -11,27 +13,36 @@ use crate::note::Note;
 /// What has to be stored and could not be.
 #[derive(Default, Debug)]
 pub(super) struct Unstored {
-    /// By the number of the grant.
-    changes: BTreeMap<u64, StoreChange>,
+    /// By what they are about.
+    changes: BTreeMap<About, StoreChange>,
     /// Whether the last change that was to be stored was not.
     fails: bool,
 }
 
+/// What is stored under one name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum About {
+    Grant(u64),
+    Switch(String),
+}
+
 impl StoreChange {
-    /// The numbers of the grants that it is about.
-    fn numbers(&self) -> Vec<u64> {
+    /// What it is about.
+    fn subjects(&self) -> Vec<About> {
         match self {
-            Self::Put(grant) => alloc::vec![grant.number],
-            Self::PutAll(grants) => grants.iter().map(|grant| grant.number).collect(),
-            Self::Remove(number) => alloc::vec![*number],
+            Self::Put(grant) => alloc::vec![About::Grant(grant.number)],
+            Self::PutAll(grants) => grants.iter().map(|grant| About::Grant(grant.number)).collect(),
+            Self::Remove(number) => alloc::vec![About::Grant(*number)],
+            Self::Drain(drain) => alloc::vec![About::Switch(drain.switch.clone())],
+            Self::Undrain(switch) => alloc::vec![About::Switch(switch.clone())],
         }
     }
 
-    /// A change for each grant.
+    /// A change for each grant or switch.
     fn singly(self) -> Vec<Self> {
         match self {
             Self::PutAll(grants) => grants.into_iter().map(|grant| Self::Put(Box::new(grant))).collect(),
-            Self::Put(_) | Self::Remove(_) => alloc::vec![self],
+            Self::Put(_) | Self::Remove(_) | Self::Drain(_) | Self::Undrain(_) => alloc::vec![self],
         }
     }
 }
@@ -40,7 +51,7 @@ impl Unstored {
     /// A change was not stored.
     pub(super) fn keep(&mut self, change: StoreChange) {
         for change in change.singly() {
-            self.changes.extend(change.numbers().into_iter().map(|number| (number, change.clone())));
+            self.changes.extend(change.subjects().into_iter().map(|subject| (subject, change.clone())));
         }
     }
 }
@@ -68,9 +79,21 @@ impl Operations {
         }
     }
 
-    /// A change is on its way to the store, or there: what was to be stored of its grant before is out of date.
+    /// A change is on its way to the store, or there: what was to be stored of the same before is out of date.
     pub(crate) fn forget_unstored(&mut self, change: &StoreChange) {
-        change.numbers().iter().for_each(|number| drop(self.unstored.changes.remove(number)));
+        change.subjects().iter().for_each(|subject| drop(self.unstored.changes.remove(subject)));
+    }
+
+    /// Whether a switch is drained, or not any more, and that is not known to be stored.
+    pub(crate) fn is_unstored(&self, switch: &str) -> bool {
+        let is_about = |change: &StoreChange| match change {
+            StoreChange::Drain(drain) => drain.switch == switch,
+            StoreChange::Undrain(of) => of == switch,
+            _ => false,
+        };
+        let mut under_way = self.under_way.values().flat_map(Operation::waiting);
+        let is_task = |task: &Task| matches!(task, Task::Store { change, .. } if is_about(change));
+        under_way.any(|(_, task)| is_task(task)) || self.unstored.changes.values().any(is_about)
     }
 
     /// What has to be stored and could not be, to be tried again.

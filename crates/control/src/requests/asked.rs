@@ -2,6 +2,7 @@
 use alloc::format;
 use core::cmp::Reverse;
 use core::time::Duration;
+use wire::admission::Address;
 
 use wire::admission::{Measured, Request, State, Verdict};
 
@@ -53,7 +54,7 @@ pub(crate) struct Asked {
     pub(super) repeat_at: Option<Duration>,
     pub(crate) measured: Option<Measured>,
     /// The address of the host that asks.
-    pub(super) asker: [u8; 4],
+    pub(super) asker: Address,
     /// An operator has revoked it: it stays so as long as it asks for the same.
     pub(super) barred: bool,
     /// The serial and state that were noted last.
@@ -78,7 +79,7 @@ impl Asked {
     }
 
     /// The address of the host that asks.
-    pub(crate) const fn asker(&self) -> [u8; 4] {
+    pub(crate) const fn asker(&self) -> Address {
         self.asker
     }
 
@@ -123,12 +124,15 @@ impl Asked {
         if contract.smallest_message > contract.largest_message {
             return wrong("the smallest message of the contract is larger than the largest");
         }
+        if request.source.address.is_ipv4() != request.destination.address.is_ipv4() {
+            return wrong("the writer's flow and the reader have addresses of different versions of IP");
+        }
         for (what, socket, known) in [
             ("writer", request.source, &facts.writer_addresses),
             ("reader", request.destination, &facts.reader_addresses),
         ] {
             let no_port = socket.port == 0 && facts.aggregate.is_none();
-            if no_port || socket.address == [0; 4] {
+            if no_port || socket.address.is_unspecified() {
                 return Err(Obstacle::Wrong(format!("the request has no address and port of the {what}")));
             }
             if !known.is_empty() && !known.contains(&socket.address) {

@@ -15,8 +15,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
+use wire::admission::Address;
 
-use wire::admission::{MOST_TEXT, Measured, Request};
+use wire::admission::{MOST_TEXT, Measured, Request, Verdict};
 use wire::{Guid, GuidPrefix};
 
 use crate::action::{Facts, Pair};
@@ -41,6 +42,8 @@ pub(crate) struct Requests {
     unions: BTreeSet<Pair>,
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     room_for: BTreeSet<Pair>,
+    /// What pairs without a request were told that were turned away while a flow of theirs was there: it stays when that is gone.
+    turned_away: BTreeMap<Pair, Verdict>,
     next_age: u64,
     /// How often something has become free or come back.
     changes: u64,
@@ -69,6 +72,7 @@ impl Requests {
             turns: BTreeSet::new(),
             unions: BTreeSet::new(),
             room_for: BTreeSet::new(),
+            turned_away: BTreeMap::new(),
             next_age: 0,
             changes: 0,
             look_at: None,
@@ -137,6 +141,7 @@ impl Requests {
             noted: None,
         };
         self.next_age += 1;
+        self.turned_away.remove(&pair);
         self.asked.insert(pair, asked);
         self.enqueue(pair);
     }
@@ -157,7 +162,8 @@ impl Requests {
         }
         let known = &asked.request;
         let ends = |request: &Request| (request.source, request.destination);
-        let limits = |request: &Request| (request.maximum_latency, request.maximum_separation);
+        let limits =
+            |request: &Request| (request.maximum_latency, request.maximum_separation, request.losses);
         if (ends(known), limits(known), known.contract)
             != (ends(&request), limits(&request), request.contract)
         {
@@ -209,6 +215,7 @@ impl Requests {
 
     /// A pair is not asked for any more. What was asked.
     pub(crate) fn remove(&mut self, pair: Pair) -> Option<Asked> {
+        self.turned_away.remove(&pair);
         self.asked.remove(&pair)
     }
 
@@ -236,6 +243,6 @@ pub(crate) fn cut(reason: &str) -> String {
 }
 
 /// An address in its usual form.
-pub(crate) fn dotted([a, b, c, d]: [u8; 4]) -> String {
-    format!("{a}.{b}.{c}.{d}")
+pub(crate) fn dotted(address: Address) -> String {
+    format!("{address}")
 }

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 use latency::ledger::Offer;
 use latency::units::NANOSECOND;
-use wire::admission::{Request, State, Verdict};
+use wire::GuidPrefix;
+use wire::admission::{Repairs, Request, State, Verdict};
 
 use super::{Asked, Displaces, Progress, Requests, cut, nanoseconds};
 use crate::action::Pair;
@@ -46,9 +47,26 @@ impl Requests {
         }
     }
 
-    /// The verdict of a request that has no place.
-    pub(crate) fn turned_away(&self, request: &Request, reason: &str) -> Verdict {
-        Verdict { state: State::Refused, reason: cut(reason), ..self.pending(request) }
+    /// A request has no place, or may not be made. What is said of its pair, as soon as nothing else is.
+    pub(crate) fn turn_away(&mut self, request: &Request, reason: &str) {
+        let verdict = Verdict { state: State::Refused, reason: cut(reason), ..self.pending(request) };
+        self.turned_away.insert(request.pair(), verdict);
+    }
+
+    /// What a pair is told that was turned away and is not known.
+    pub(crate) fn turned_away(&self, pair: Pair) -> Option<&Verdict> {
+        self.turned_away.get(&pair)
+    }
+
+    /// Pairs that were turned away of which something is there yet, and whose writer or reader is of a participant.
+    pub(crate) fn turned_away_of(&self, participant: GuidPrefix) -> impl Iterator<Item = Pair> {
+        let is_of = move |pair: &&Pair| pair.0.prefix == participant || pair.1.prefix == participant;
+        self.turned_away.keys().filter(is_of).copied()
+    }
+
+    /// Those that were turned away need not be known for longer than something of them is there.
+    pub(crate) fn keep_turned_away(&mut self, is_there: impl Fn(Pair) -> bool) {
+        self.turned_away.retain(|pair, _| is_there(*pair));
     }
 
     /// The verdict of a pair is this. True if that says something new.
@@ -140,6 +158,7 @@ impl Requests {
                 dscp: 0,
                 octets: 0,
                 separation: 0,
+                losses: Repairs::default(),
                 reason: cut(reason),
                 ..asked.verdict.clone()
             };
@@ -206,7 +225,14 @@ impl Requests {
         }
     }
 
-    /// The verdict of a pair that a grant serves.
+    /// The flows beside that of a pair that this grant serves are otherwise from now on.
+    pub(crate) fn set_repairs(&mut self, pair: Pair, number: u64, losses: Repairs) {
+        if let Some(asked) = self.asked.get_mut(&pair).filter(|asked| asked.grant == Some(number)) {
+            asked.verdict.losses = losses;
+        }
+    }
+
+    /// The verdict of a pair that a grant serves, as far as it is known here: what holds with losses is not.
     pub(crate) fn admission(&self, grant: &Granted, request: &Request) -> Verdict {
         let level = grant.hops.first().map_or(0, |hop| hop.level);
         let pair = request.pair();

@@ -3,10 +3,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use openflow::words::MacAddress;
-use wire::admission::{Contract, Socket};
+use wire::admission::{Contract, Losses, Socket};
 
 use crate::action::Pair;
 use crate::foreign::aggregate::Aggregate;
+use crate::losses::Part;
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -18,6 +19,10 @@ pub(crate) struct Wish {
     pub(crate) contract: Contract,
     /// What goes from host to host, if the flow is all of that.
     pub(crate) aggregate: Option<Aggregate>,
+    /// The losses that its latency is to allow for.
+    pub(crate) losses: Option<Losses>,
+    /// What the analysis takes it for.
+    pub(crate) part: Part,
     /// One, but for trees.
     pub(crate) goals: Vec<Goal>,
 }

@@ -1,5 +1,6 @@
 //! Branches of trees: how a tree gets one more end, beside which all stays as it is, and how it keeps its place in the ledger meanwhile.
 use alloc::vec::Vec;
+use wire::admission::Address;
 
 use latency::ledger::{Admitted, Ledger};
 use latency::network::Hop;
@@ -13,6 +14,8 @@ use crate::requests::{Goal, Wish};
 
 /// The groups of trees: 239.192.0.0/14 (RFC 2365, 6.2).
 const FIRST_GROUP: u32 = 0xefc0_0000;
+/// ff18::5000:0 and on: given out for a time, in the scope of an organisation (RFC 4291, 2.7).
+const FIRST_GROUP_IPV6: u128 = 0xff18_0000_0000_0000_0000_0000_5000_0000;
 const GROUPS: u64 = 1 << 18;
 
 impl Reservations {
@@ -27,6 +30,9 @@ impl Reservations {
     ) -> Option<(Admitted, Vec<GrantedHop>, Wish)> {
         let mut without = self.ledger.clone();
         without.remove(tree.number);
+        // It is there already where it has hops.
+        let is_new = |port: &usize| tree.hops.iter().all(|hop| hop.link != *port);
+        without.declare_full(network.full.iter().copied().filter(is_new));
         ways.iter().find_map(|way| self.branch(network, &without, tree, wish, goal, way))
     }
 
@@ -129,12 +135,15 @@ impl Reservations {
         covered.into_iter().filter(|number| !self.book(network, *number)).collect()
     }
 
-    /// An address of a group that no grant has.
-    pub(crate) fn free_group(&self, port: u16) -> Option<Socket> {
-        let used = |address: [u8; 4]| self.grants.values().any(|grant| grant.destination.address == address);
+    /// An address of a group that no grant has, of the version of IP of this destination, with its port.
+    pub(crate) fn free_group(&self, Socket { address: like, port }: Socket) -> Option<Socket> {
+        let used = |address: Address| self.grants.values().any(|grant| grant.destination.address == address);
         let group = |number: u64| {
             let offset = u32::try_from(number % GROUPS).unwrap_or(0);
-            FIRST_GROUP.saturating_add(offset).to_be_bytes()
+            if like.is_ipv4() {
+                return Address::from(FIRST_GROUP.saturating_add(offset).to_be_bytes());
+            }
+            Address::from_bytes((FIRST_GROUP_IPV6 | u128::from(offset)).to_be_bytes())
         };
         let number = self.next_number;
         let address = (number..number.saturating_add(GROUPS)).map(group).find(|address| !used(*address))?;

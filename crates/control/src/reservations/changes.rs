@@ -49,8 +49,8 @@ impl Reservations {
         self.grants.insert(granted.number, granted);
     }
 
-    /// Nothing of a grant is left: its place is free. False if there was none.
-    pub(crate) fn remove(&mut self, network: &Network, number: u64) -> bool {
+    /// Nothing of one grant is left.
+    pub(super) fn remove_one(&mut self, network: &Network, number: u64) -> bool {
         self.ledger.remove(number);
         let Some(grant) = self.grants.remove(&number) else { return false };
         let tuple = (grant.source, grant.destination);
@@ -69,6 +69,9 @@ impl Reservations {
 
     /// A grant is in force. Why it cannot stay, if it cannot.
     pub(crate) fn hold(&mut self, number: u64) -> Option<String> {
+        for led in self.led_by(number).into_iter().flatten() {
+            self.change(led, |grant| grant.phase = GrantPhase::Held);
+        }
         let grant = self.grants.get_mut(&number)?;
         match core::mem::replace(&mut grant.phase, GrantPhase::Held) {
             GrantPhase::Installing { doomed } => doomed,
@@ -78,6 +81,13 @@ impl Reservations {
 
     /// A grant is on its way out, and these sites have to come back before it is gone.
     pub(crate) fn leave(&mut self, number: u64, missed: BTreeSet<Site>) {
+        for led in self.led_by(number).into_iter().flatten() {
+            self.leave_one(led, missed.clone());
+        }
+        self.leave_one(number, missed);
+    }
+
+    fn leave_one(&mut self, number: u64, missed: BTreeSet<Site>) {
         self.change(number, |grant| match &mut grant.phase {
             GrantPhase::Leaving { awaiting, .. } => *awaiting = missed,
             phase => *phase = GrantPhase::Leaving { awaiting: missed, release_waits: false },
@@ -99,9 +109,11 @@ impl Reservations {
     }
 
     /// Restored grants that have been seen everywhere are in force again.
-    pub(crate) fn hold_restored(&mut self, is_there: impl Fn(&Granted) -> bool) {
+    pub(crate) fn hold_restored(&mut self, there: &BTreeSet<u64>) {
         let restored = self.grants.values_mut().filter(|grant| grant.is_restored());
-        restored.filter(|grant| is_there(grant)).for_each(|grant| grant.phase = GrantPhase::Held);
+        restored
+            .filter(|grant| there.contains(&grant.number))
+            .for_each(|grant| grant.phase = GrantPhase::Held);
     }
 
     /// A pair is served by a grant, at this end.

@@ -6,10 +6,10 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 
+use crate::dropped::{Dropped, PAUSE};
+
 /// How long frames and counters may take from one place to the next one: switches bring their counters up to date once or twice in a second.
 const LAG: Duration = Duration::from_secs(1);
-/// The least time between two notes about the same frames that are dropped or missing.
-const PAUSE: Duration = Duration::from_secs(10);
 /// Readings of the first place that are kept at most, until they are longer ago than the lag.
 const KEPT: usize = 16;
 
@@ -67,8 +67,7 @@ struct OfGrant {
     /// The first place that counts it, and its latest readings, the oldest first.
     first: Option<(Place, VecDeque<Reading>)>,
     behind: BTreeMap<usize, Behind>,
-    /// Frames dropped, when they were told, and how many had been dropped then.
-    dropped: Option<(u64, Option<Duration>, u64)>,
+    dropped: Dropped,
 }
 
 /// All of it, by the number of the grant.
@@ -134,18 +133,7 @@ impl Counted {
 
     /// So many frames of a grant have been dropped in all; how many of them are to be told now.
     pub(crate) fn dropped(&mut self, now: Duration, grant: u64, frames: u64) -> Option<u64> {
-        let grant = self.grants.entry(grant).or_default();
-        let (before, told_at, told) = grant.dropped.get_or_insert((frames, None, frames));
-        if frames < *before {
-            (*before, *told) = (frames, frames);
-        }
-        *before = frames;
-        let more = frames - *told;
-        if more == 0 || told_at.is_some_and(|at| now < at.saturating_add(PAUSE)) {
-            return None;
-        }
-        (*told_at, *told) = (Some(now), frames);
-        Some(more)
+        self.grants.entry(grant).or_default().dropped.count(now, frames)
     }
 
     /// A grant is gone.
@@ -228,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_told_as_they_become_more_and_not_each_second() {
+    fn drops_are_told_from_the_first_on_as_they_become_more_and_not_each_second() {
         let mut counted = Counted::default();
         let told = (0..30).filter_map(|second| counted.dropped(at(second * 1_000), 1, 5 + 2 * second));
-        assert_eq!(told.collect::<Vec<_>>(), [2, 20, 20]);
+        assert_eq!(told.collect::<Vec<_>>(), [5, 20, 20]);
     }
 }

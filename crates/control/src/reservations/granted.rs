@@ -13,6 +13,7 @@ use wire::admission::{Contract, Socket};
 use crate::action::{GateKey, Pair};
 use crate::fabric::Site;
 use crate::foreign::aggregate::Aggregate;
+use crate::losses::Role;
 use crate::requests::{Goal, Wish};
 
 /// How far a grant is.
@@ -78,6 +79,8 @@ pub(crate) struct Granted {
     pub(crate) contract: Contract,
     /// What goes from host to host, if it is all of that.
     pub(crate) aggregate: Option<Aggregate>,
+    /// What it is of a flow with losses.
+    pub(crate) role: Role,
     pub(crate) pairs: BTreeSet<Pair>,
     /// The end of each pair that it serves or has served, by its index.
     pub(crate) at: BTreeMap<Pair, usize>,
@@ -130,8 +133,7 @@ impl Granted {
 
     /// Whether it is one flow for readers at several places, or was: its destination is a group.
     pub(crate) const fn is_tree(&self) -> bool {
-        let [first, ..] = self.destination.address;
-        first >= 224
+        self.destination.address.is_multicast()
     }
 
     /// Where the flow of a pair ends.
@@ -202,6 +204,12 @@ pub(crate) fn covers(new: &Granted, old: &Granted) -> bool {
         _ => false,
     };
     contract && gate && new.meter.is_none() && new.aggregate == old.aggregate
+}
+
+/// Whether a grant can take the place of another one for the same flow whose way is cut: it is held by a gate, which may be set to less first.
+pub(crate) fn takes_over(new: &Granted, old: &Granted) -> bool {
+    let key = |grant: &Granted| grant.gate.map(|(key, _)| key);
+    key(new).is_some() && key(new) == key(old) && new.meter.is_none() && new.aggregate == old.aggregate
 }
 
 /// Whether what an end of a flow is promised is enough for a wish.

@@ -3,6 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use gate::class;
 use latency::ledger::{Admitted, Plan};
 use latency::network::Hop;
 use latency::policing::Enforcement;
@@ -15,6 +16,7 @@ use openflow::words::MeterId;
 use super::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 use crate::action::{GateKey, Pair};
 use crate::foreign::aggregate::bucket;
+use crate::losses::Role;
 use crate::network::Network;
 use crate::requests::Wish;
 
@@ -64,9 +66,9 @@ impl Reservations {
             Enforcement::Gate(limits) => {
                 let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
                 let flow = gate::Key {
-                    source: wish.source.address.into(),
+                    source: wish.source.address.ip(),
                     source_port: wish.source.port,
-                    destination: wish.destination.address.into(),
+                    destination: wish.destination.address.ip(),
                     destination_port: wish.destination.port,
                 };
                 let key = GateKey { port: back.number, flow };
@@ -77,14 +79,14 @@ impl Reservations {
                     separation: limits.separation / NANOSECOND,
                     tolerance: limits.tolerance / NANOSECOND,
                     window: limits.window / NANOSECOND,
-                    dscp: dscp(first.level),
+                    dscp: if wish.source.address.is_ipv4() { dscp(first.level) } else { class::MARKED },
                 };
                 contract.check().map_err(|error| error.to_string())?;
                 gate = Some((key, contract));
             }
             Enforcement::Meter(limits) if wish.aggregate.is_some() => {
                 let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
-                let flow = gate::Key::between(wish.source.address.into(), wish.destination.address.into());
+                let flow = gate::Key::between(wish.source.address.ip(), wish.destination.address.ip());
                 let (octets, separation) = bucket(limits.burst, limits.rate).ok_or_else(numbers)?;
                 let contract = gate::Contract {
                     kind: gate::Kind::Bucket,
@@ -92,7 +94,7 @@ impl Reservations {
                     separation,
                     tolerance: 0,
                     window: 0,
-                    dscp: dscp(first.level),
+                    dscp: class::MARKED,
                 };
                 contract.check().map_err(|error| error.to_string())?;
                 gate = Some((GateKey { port: back.number, flow }, contract));
@@ -120,6 +122,7 @@ impl Reservations {
             writer: wish.pair.0,
             contract: wish.contract,
             aggregate: wish.aggregate,
+            role: Role::Alone,
             pairs: at.keys().copied().collect(),
             at,
             ends: ends.collect(),

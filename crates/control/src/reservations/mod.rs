@@ -11,6 +11,7 @@ mod making;
 mod numbers;
 mod questions;
 mod rates;
+mod together;
 mod victims;
 
 use alloc::collections::BTreeMap;
@@ -31,7 +32,7 @@ use crate::network::Network;
 use counted::Counted;
 pub(crate) use counting::Counts;
 pub(crate) use granted::{
-    End, GrantPhase, Granted, GrantedHop, covers, dscp, suits, with_level, with_shares,
+    End, GrantPhase, Granted, GrantedHop, covers, dscp, suits, takes_over, with_level, with_shares,
 };
 use numbers::Numbers;
 pub(crate) use questions::Load;

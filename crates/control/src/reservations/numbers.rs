@@ -4,11 +4,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use openflow::words::{GroupId, MeterId};
+use openflow::words::MeterId;
 
 use super::{Granted, GrantedHop};
 use crate::action::Room;
-use crate::fabric::{FLOOD, Scarce, Site};
+use crate::fabric::{FLOOD, Scarce, Site, VLAN_GROUPS};
 use crate::network::Network;
 
 /// The numbers in use, by the index of the switch.
@@ -77,7 +77,7 @@ impl Numbers {
         for (index, switch) in network.forks(&links) {
             let state = self.0.get(switch).filter(|state| state.has_group());
             let free = state
-                .and_then(|state| (FLOOD.0 + 1..GroupId::MAX.0).find(|group| !state.groups.contains(group)));
+                .and_then(|state| (FLOOD.0 + 1..VLAN_GROUPS).find(|group| !state.groups.contains(group)));
             if free.is_none() {
                 return Err(format!("{} has no free group", network.site_name(Site::Switch(switch))));
             }
@@ -152,7 +152,8 @@ impl Numbers {
         let forks = |index: usize| hops.iter().filter(|hop| hop.parent == Some(index)).count() > 1;
         let wanted = hops.iter().enumerate().all(|(index, hop)| forks(index) == hop.group.is_some());
         let is_free = |(switch, group): (usize, u32)| {
-            group > FLOOD.0 && self.0.get(switch).is_some_and(|state| !state.groups.contains(&group))
+            (FLOOD.0 + 1..VLAN_GROUPS).contains(&group)
+                && self.0.get(switch).is_some_and(|state| !state.groups.contains(&group))
         };
         wanted && network.groups(hops).into_iter().all(is_free)
     }

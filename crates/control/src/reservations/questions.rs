@@ -121,9 +121,17 @@ impl Reservations {
             let old = self.of(&new.replaces);
             old.filter(|old| old.pairs.is_subset(&new.pairs)).map(|old| old.number)
         });
+        // Those that another one leads serve whom that one serves.
+        let leader = |grant: &Granted| {
+            let leader = grant.role.leader().and_then(|number| self.grants.get(&number));
+            leader.map_or(grant.number, |leader| leader.number)
+        };
         let leaves = move |grant: &&Granted| match &grant.phase {
             GrantPhase::Leaving { awaiting, .. } => awaiting.is_empty(),
-            GrantPhase::Installing { doomed } => doomed.is_some() || !grant.pairs.iter().any(is_asked),
+            GrantPhase::Installing { doomed } => {
+                let leader = self.grants.get(&leader(grant));
+                doomed.is_some() || !leader.is_some_and(|leader| leader.pairs.iter().any(is_asked))
+            }
             GrantPhase::Held | GrantPhase::Restored => false,
         };
         self.grants.values().filter(leaves).map(|grant| grant.number).chain(replaced)

@@ -35,8 +35,11 @@ impl Reservations {
         let movable = |victim: &u64| {
             self.grants.get(victim).is_some_and(|grant| !grant.is_leaving() || grant.will_be_gone())
         };
-        (!victims.is_empty() && victims.iter().all(movable))
-            .then_some((victims, "it yields to a more important flow"))
+        let is_movable = !victims.is_empty() && victims.iter().all(movable);
+        let mut victims: Vec<u64> = victims.into_iter().map(|victim| self.leader_of(victim)).collect();
+        victims.sort_unstable();
+        victims.dedup();
+        is_movable.then_some((victims, "it yields to a more important flow"))
     }
 
     /// Those that go so that there is room at each of some places; none for a place that another one leaves already. `None` if one has none.
@@ -59,7 +62,8 @@ impl Reservations {
         let held = self.grants.values().filter(|grant| grant.is_held());
         let less = held.filter(|grant| grant.contract.importance < importance);
         let less = less.filter(|grant| has_some(network, grant, scarce));
-        less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number))).map(|grant| grant.number)
+        let least = less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number)));
+        least.map(|grant| self.leader_of(grant.number))
     }
 }
 

@@ -43,6 +43,7 @@ fn arp(sender: usize, names: usize) -> Packet {
     Packet {
         from: mac(sender),
         to: [0xff; 6],
+        tag: None,
         kind: 0x0806,
         source: address(names),
         destination: address(0),
@@ -56,6 +57,7 @@ fn datagram(sender: usize, names: usize, to: usize) -> Packet {
     Packet {
         from: mac(sender),
         to: mac(to),
+        tag: None,
         kind: 0x0800,
         source: address(names),
         destination: address(to),
@@ -91,6 +93,25 @@ fn a_lie_by_arp_reaches_no_host_and_its_port_is_named() {
     assert_eq!(claims(&mut world), []);
 }
 
+/// That the frame is dropped, and that the address stays where it is, is one alarm; as long as it goes on it stands in the report.
+#[test]
+fn a_lie_is_one_alarm_with_what_becomes_of_the_frame_and_of_the_address() {
+    for packet in [arp(3, 1), datagram(3, 1, 0)] {
+        let mut world = greeted(line());
+        world.watch();
+        sent(&mut world, 3, packet);
+        let warnings: Vec<String> =
+            notes(&mut world).iter().filter(|note| note.is_warning()).map(ToString::to_string).collect();
+        let told = "frames of h3 claim the IPv4 address 10.0.0.2, which is that of h1: they are dropped, and the address stays with h1";
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(told), "{warnings:?}");
+        let stands = world.manager.report().cabling.len();
+        assert_eq!(stands, usize::from(packet.kind == 0x0806));
+        world.pass(Duration::from_secs(30));
+        assert!(world.manager.report().cabling.is_empty());
+    }
+}
+
 #[test]
 fn a_datagram_with_another_hosts_source_reaches_no_host() {
     let mut world = greeted(line());
@@ -99,7 +120,7 @@ fn a_datagram_with_another_hosts_source_reaches_no_host() {
     assert_eq!(sent(&mut world, 1, datagram(1, 1, 0)), [0]);
     assert_eq!(sent(&mut world, 3, datagram(3, 3, 0)), [0], "over all switches, with its own");
     // What the network file does not know belongs to no port.
-    let unknown = Packet { source: [10, 9, 9, 9], ..datagram(3, 3, 0) };
+    let unknown = Packet { source: [10, 9, 9, 9].into(), ..datagram(3, 3, 0) };
     assert_eq!(sent(&mut world, 3, unknown), [0]);
     assert_eq!(claims(&mut world), []);
 }
@@ -127,6 +148,32 @@ fn a_learned_mac_address_stays_with_its_host_as_long_as_that_is_there() {
     assert_eq!(sent(&mut world, 2, there), [0]);
     assert_eq!(sent(&mut world, 0, datagram(0, 0, 1)), [2]);
     assert_eq!(claims(&mut world), []);
+}
+
+/// A host that speaks from ever new addresses takes no room that others need, and is named, once for as long as it goes on.
+#[test]
+fn a_crowd_of_addresses_at_one_port_is_named_and_not_learned() {
+    let mut world = greeted(line());
+    world.watch();
+    let before = world.manager.report().switches[2].addresses;
+    for number in 0..200_u8 {
+        let from = [0x02, 0x66, 0, 0, 0, number];
+        assert_eq!(sent(&mut world, 3, Packet { from, ..datagram(3, 3, 0) }), [0]);
+        world.pass(Duration::from_millis(20));
+    }
+    let warnings: Vec<String> =
+        notes(&mut world).iter().filter(|note| note.is_warning()).map(ToString::to_string).collect();
+    let told = "frames of h3 come from more than 64 Ethernet addresses";
+    assert!(warnings.len() == 1 && warnings[0].contains(told), "{warnings:?}");
+    assert!(world.manager.report().switches[2].addresses <= before + 64);
+    assert!(world.manager.report().cabling.iter().any(|alarm| alarm.what.contains(told)));
+    // Another host at that switch is learned as before.
+    let late = Packet { from: [0x02, 0x77, 0, 0, 0, 1], ..datagram(2, 2, 0) };
+    let known = world.manager.report().switches[2].addresses;
+    assert_eq!(sent(&mut world, 2, late), [0]);
+    assert_eq!(world.manager.report().switches[2].addresses, known + 1);
+    world.pass(Duration::from_secs(30));
+    assert!(world.manager.report().cabling.is_empty());
 }
 
 #[test]

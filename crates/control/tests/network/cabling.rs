@@ -1,5 +1,6 @@
 //! Cables: what LLDP tells of them, wrong ones, and hosts that lie.
 use std::time::Duration;
+use wire::admission::Address;
 
 use control::network::Network;
 use control::note::Note;
@@ -69,9 +70,12 @@ impl World {
     }
 
     /// A frame that only switches look at goes along a link: what the switch at its other end does with it.
-    fn bring(&mut self, link: usize, data: Vec<u8>) {
+    pub(crate) fn bring(&mut self, link: usize, data: Vec<u8>) {
+        if let Some((_, recorded)) = self.recorded.as_mut().filter(|(of, _)| *of == link) {
+            recorded.clone_from(&data);
+        }
         let arrives = self.arrives(link);
-        if [link, arrives].iter().any(|link| self.down.contains(link)) {
+        if self.silent.contains(&link) || [link, arrives].iter().any(|link| self.down.contains(link)) {
             return;
         }
         let Some(switch) = self.network.switch_of(self.network.links[arrives].to) else {
@@ -83,18 +87,20 @@ impl World {
     }
 
     /// A frame comes in by a port of a switch.
-    fn enter(&mut self, switch: usize, in_port: u32, data: Vec<u8>) {
+    pub(crate) fn enter(&mut self, switch: usize, in_port: u32, data: Vec<u8>) {
         let packet = Packet {
             to: data[..6].try_into().unwrap(),
             from: data[6..12].try_into().unwrap(),
+            tag: None,
             kind: u16::from_be_bytes([data[12], data[13]]),
-            source: [0; 4],
-            destination: [0; 4],
+            source: Address::default(),
+            destination: Address::default(),
             protocol: 0,
             ports: (0, 0),
             dscp: 0,
         };
         let fate = self.switches[switch].forward(in_port, packet);
+        self.switches[switch].count(&fate);
         assert!(fate.out.is_empty(), "LLDP goes to the manager alone: {fate:?}");
         for (table, cookie, _) in fate.copies {
             self.copy(switch, in_port, (table, cookie), data.clone());
@@ -108,33 +114,33 @@ impl World {
     }
 
     /// A host sends a frame to the switch alone.
-    fn say_lldp(&mut self, host: usize, data: Vec<u8>) {
+    pub(crate) fn say_lldp(&mut self, host: usize, data: Vec<u8>) {
         let (link, _) = self.network.leaving(host).next().unwrap();
         self.bring(link, data);
         self.settle();
     }
 
-    fn notes(&mut self) -> Vec<Note> {
+    pub(crate) fn notes(&mut self) -> Vec<Note> {
         std::iter::from_fn(|| self.manager.poll_note()).collect()
     }
 
-    fn cabling(&self) -> Vec<String> {
+    pub(crate) fn cabling(&self) -> Vec<String> {
         self.manager.report().cabling.into_iter().map(|alarm| alarm.what).collect()
     }
 
-    fn cable_of(&self, link: usize) -> &'static str {
+    pub(crate) fn cable_of(&self, link: usize) -> &'static str {
         self.manager.link_reports()[link].cable
     }
 }
 
 /// The first link that leads from one switch to another one.
-fn trunk(world: &World, from: usize, to: usize) -> usize {
+pub(crate) fn trunk(world: &World, from: usize, to: usize) -> usize {
     let network = &world.network;
     let ends = (network.switch_node(from), network.switch_node(to));
     network.links.iter().position(|link| (link.from, link.to) == ends).unwrap()
 }
 
-fn watched() -> World {
+pub(crate) fn watched() -> World {
     let mut world = World::up(two_ways());
     world.watch();
     world.pass(Duration::from_secs(1));

@@ -237,6 +237,7 @@ fn ping(from: usize, to: usize) -> Packet {
     Packet {
         from: mac(from),
         to: mac(to),
+        tag: None,
         kind: 0x0800,
         source: address(from),
         destination: address(to),

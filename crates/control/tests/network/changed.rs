@@ -59,7 +59,7 @@ fn a_file_in_which_all_promises_hold_has_no_obstacles() {
     // A host more, at a free port.
     let mut grown = pairs();
     let (host, port) = (grown.hosts.len(), grown.links[4].port);
-    grown.hosts.push(Host { name: "h4".into(), addresses: vec![address(4)], mac: None });
+    grown.hosts.push(Host { name: "h4".into(), addresses: vec![address(4)], mac: None, vlans: Vec::new() });
     for link in &mut grown.links {
         [&mut link.from, &mut link.to].into_iter().filter(|node| **node >= host).for_each(|node| *node += 1);
     }
@@ -78,7 +78,7 @@ fn what_stands_in_the_way_is_named_flow_by_flow() {
     }
     assert_eq!(told(&world, slower), [("h2".to_owned(), "what it was promised would not hold".to_owned())]);
     let mut moved = pairs();
-    moved.hosts[1].addresses = vec![[10, 0, 0, 99]];
+    moved.hosts[1].addresses = vec![[10, 0, 0, 99].into()];
     let reason = "10.0.0.2 is not the address of h1 in the file".to_owned();
     assert_eq!(told(&world, moved), [("h1".to_owned(), reason)]);
     let mut swapped = pairs();
@@ -89,6 +89,51 @@ fn what_stands_in_the_way_is_named_flow_by_flow() {
     let mut renamed = pairs();
     renamed.switches[0].name = "other".into();
     assert_eq!(told(&world, renamed).len(), 2);
+}
+
+/// A manager that begins with the new file takes up what is stored, also what was about to go.
+#[test]
+fn a_flow_that_goes_needs_its_place_until_it_is_gone() {
+    let second = asked(2, 1, 3);
+    let both = || {
+        let mut world = World::up(pairs());
+        world.greet();
+        world.settle();
+        for request in [asked(1, 0, 2), second.clone()] {
+            world.ask(request.clone());
+            world.settle();
+            assert_eq!(world.state(request.pair()), Some(State::Admitted));
+        }
+        world
+    };
+    let mut world = both();
+    let slower = |times: u64| {
+        let mut slower = pairs();
+        let trunks: Vec<usize> = (0..slower.links.len()).filter(|link| is_trunk(&slower, *link)).collect();
+        trunks.into_iter().for_each(|link| slower.links[link].port.rate /= times);
+        slower
+    };
+    let (only_one, words) = (2..1_000)
+        .map(slower)
+        .map(|file| (file.clone(), told(&world, file)))
+        .find(|(_, told)| !told.is_empty())
+        .unwrap();
+    assert_eq!(words, [("h2".to_owned(), "what it was promised would not hold".to_owned())]);
+    world.withdraw(second.pair());
+    let reason = "what it was promised would not hold beside flows that are on their way out: ask again when they are gone";
+    assert_eq!(told(&world, only_one.clone()), [("h2".to_owned(), reason.to_owned())]);
+    world.pass(Duration::from_secs(10));
+    assert_eq!(told(&world, only_one.clone()), []);
+    // A manager that did not wait would lose it.
+    let mut world = both();
+    world.withdraw(second.pair());
+    world.network = only_one;
+    world.restart();
+    assert!(world.manager.audit().is_ok());
+    world.connect_all();
+    world.greet();
+    world.settle();
+    assert_eq!(world.store.keys().copied().collect::<Vec<_>>(), [2]);
 }
 
 /// What has been asked for many times is as it was.
@@ -108,4 +153,45 @@ fn the_question_changes_nothing_and_a_wrong_network_is_an_error() {
         let arrived = world.send(from, packet_of(&request, from, to, dscp));
         assert_eq!(arrived.iter().map(|(host, _, _)| *host).collect::<Vec<_>>(), [to]);
     }
+}
+
+/// Another manager of the network, after what the first one has stored.
+fn change(world: &mut World, network: Network) {
+    assert_eq!(obstacles(world, network.clone()), []);
+    world.network = network;
+    world.restart();
+    world.connect_all();
+    world.greet();
+    world.settle();
+}
+
+#[test]
+fn a_port_that_is_declared_full_keeps_its_flows_and_takes_no_others() {
+    let mut world = world();
+    let known = [asked(1, 0, 2), asked(2, 0, 1)];
+    let mut full = pairs();
+    let port = full.links.iter().position(|link| link.from == 0).unwrap();
+    full.full.insert(port);
+    change(&mut world, full);
+    let (there, elsewhere) = (asked(3, 0, 3), asked(4, 3, 1));
+    for request in known.iter().chain([&there, &elsewhere]) {
+        world.ask(request.clone());
+        world.settle();
+    }
+    for request in known.iter().chain([&elsewhere]) {
+        let verdict = &world.verdicts[&request.pair()];
+        assert_eq!(verdict.state, State::Admitted, "{}", verdict.reason);
+    }
+    let refused = world.verdicts[&there.pair()].clone();
+    assert_eq!(refused.state, State::Refused);
+    assert!(refused.reason.contains("h0 to s0 is declared full"), "{}", refused.reason);
+    // A larger sample of what is there is a flow that comes.
+    let larger = Request { serial: 2, contract: at_once(1_400, 5 * MS), ..known[1].clone() };
+    world.ask(larger.clone());
+    world.settle();
+    assert!(world.verdicts[&larger.pair()].reason.contains("declared full"));
+    change(&mut world, pairs());
+    world.ask(there.clone());
+    world.settle();
+    assert_eq!(world.state(there.pair()), Some(State::Admitted));
 }

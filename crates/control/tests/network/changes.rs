@@ -191,7 +191,7 @@ fn requests_that_are_wrong_say_why() {
     assert!(wrong(&|asked| asked.maximum_latency = 0).contains("maximum latency"));
     assert!(wrong(&|asked| asked.contract.minimum_separation = 0).contains("minimum separation"));
     assert!(wrong(&|asked| asked.source.port = 0).contains("writer"));
-    assert!(wrong(&|asked| asked.destination.address = [1, 2, 3, 4]).contains("1.2.3.4"));
+    assert!(wrong(&|asked| asked.destination.address = [1, 2, 3, 4].into()).contains("1.2.3.4"));
     assert!(wrong(&|asked| asked.destination.address = asked.source.address).contains("same host"));
     assert!(wrong(&|asked| asked.contract.datagram = 60).contains("no room for data"));
     assert!(wrong(&|asked| asked.maximum_latency = u64::MAX).contains("out of range"));

@@ -37,18 +37,46 @@ pub(crate) enum Fault {
     CablesSwapped,
     /// Two hosts changed their places.
     HostsMoved,
+    /// A cable lost what it carried while both of its ports were up.
+    SilentCut,
     /// A cable negotiated another speed.
     SlowLink,
     /// A switch was drained.
     Drained,
+    /// A manager began, and a switch was drained.
+    DrainedAtStart,
+    /// A manager was told that another one has taken its place, or was stopped for a while, and went on.
+    TakenOver,
+    /// A switch, a gate or the store refused what a manager wanted that does not lead any more.
+    FormerRefused,
+    /// The network file was changed, and applied.
+    FileChanged,
+    /// The network file was changed so that flows could not be kept, and not applied.
+    FileRefused,
+    /// A request, or a withdrawal, was forged or came again.
+    Forged,
+    /// No fault: a request was refused because of the policy.
+    Forbidden,
+    /// No fault: a request was refused because there were too many.
+    TooMany,
+    /// No fault: a program that does not ask was served.
+    ServedUnasked,
     /// No fault: cables that were swapped were found.
     SwapFound,
+    /// No fault: a cable that lost what it carried was found.
+    SilenceFound,
+    /// No fault: a pair was served with losses.
+    WithLosses,
     /// No fault: a reader was served by a tree.
     ServedByTree,
+    /// No fault: a pair was served in a VLAN.
+    ServedInVlan,
+    /// No fault: a frame of best effort in a VLAN came to a member.
+    HeardInVlan,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -65,10 +93,24 @@ impl Fault {
         Self::ClientBackEarly,
         Self::CablesSwapped,
         Self::HostsMoved,
+        Self::SilentCut,
         Self::SlowLink,
         Self::Drained,
+        Self::DrainedAtStart,
+        Self::TakenOver,
+        Self::FormerRefused,
+        Self::FileChanged,
+        Self::FileRefused,
+        Self::Forged,
+        Self::Forbidden,
+        Self::TooMany,
+        Self::ServedUnasked,
         Self::SwapFound,
+        Self::SilenceFound,
+        Self::WithLosses,
         Self::ServedByTree,
+        Self::ServedInVlan,
+        Self::HeardInVlan,
     ];
 }
 

@@ -2,11 +2,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use control::action::{Action, Done, GateChange, GateKey, StoreChange, Token};
+use control::action::{Action, Done, GateChange, GateKey, GatesContent, StoreChange, Token};
 use control::orders::{self, GateOrder};
 use control::session::News;
-use gate::protocol::{Answer, ContractState, Counters, Request};
+use gate::protocol::{Answer, ContractState, Counters, Others, PortState, Request};
 use openflow::Message;
+use openflow::error_code::{ErrorCode, ErrorMessage};
 use openflow::flow::FlowCommand;
 
 use crate::counts::Fault;
@@ -86,11 +87,15 @@ impl World {
             Next::Octets(switch, way) => self.carry(switch, way, octets),
             Next::Gates(switch) => self.serve_gates(switch),
             Next::Commit => {
+                // A store that several managers share takes nothing of one that does not lead any more.
+                let is_fenced = self.epoch < self.newest;
+                let fails = self.store_fails || is_fenced;
                 for (token, change) in std::mem::take(&mut self.to_store) {
-                    self.stored.push_back((token, !self.store_fails));
+                    self.stored.push_back((token, !fails));
                     self.counts.add_if(self.store_fails, Fault::StoreFailed);
+                    self.counts.add_if(is_fenced, Fault::FormerRefused);
                     match change {
-                        _ if self.store_fails => {}
+                        _ if fails => {}
                         StoreChange::Put(grant) => {
                             if self.mutant == Some(Mutant::GrantsTwice) && self.epoch > 1 {
                                 self.store.insert(grant.number + 1_000_000, (*grant).clone());
@@ -102,6 +107,13 @@ impl World {
                         }
                         StoreChange::Remove(number) => {
                             self.store.remove(&number);
+                        }
+                        StoreChange::Drain(drain) => {
+                            drain.check(&drain.switch).unwrap();
+                            self.stored_drains.insert(drain.switch.clone(), drain);
+                        }
+                        StoreChange::Undrain(switch) => {
+                            self.stored_drains.remove(&switch);
                         }
                     }
                 }
@@ -194,11 +206,21 @@ impl World {
                 }
                 let mut sent = Vec::new();
                 for (xid, message) in told {
+                    // Who is not the master of a switch any more may look, and change nothing (OpenFlow 1.3.5, 6.3.6).
+                    if is_change(&message) && line.master != self.switches[switch].generation {
+                        let code = ErrorCode::RequestIsSlave;
+                        line.say(xid, &Message::Error(ErrorMessage::Code { code, data: Vec::new() }));
+                        self.counts.add(Fault::FormerRefused);
+                        continue;
+                    }
                     if let Message::PacketOut(packet) = message {
                         sent.push(packet);
                         continue;
                     }
                     for answer in self.switches[switch].hear(&message, &report) {
+                        if let Message::RoleReply(role) = &answer {
+                            line.master = Some(role.generation);
+                        }
                         line.say(xid, &answer);
                     }
                 }
@@ -304,12 +326,16 @@ impl World {
             Some((token, work, answer)) => (token, work, Ok(answer)),
             None => {
                 let Some((token, work, request)) = agent.asked.pop_front() else { return };
-                if agent.is_connected {
+                if agent.is_connected && self.epoch < self.gate_epochs[switch] && request != Request::List {
+                    self.counts.add(Fault::FormerRefused);
+                    (token, work, Err("a manager of a later epoch has connected".into()))
+                } else if agent.is_connected {
                     let answer = self.set_gates(switch, request);
                     self.agents[switch].answer = Some((token, work, answer));
                     return;
+                } else {
+                    (token, work, Err("the agent cannot be reached".into()))
                 }
-                (token, work, Err("the agent cannot be reached".into()))
             }
         };
         self.gates_answered(switch, token, work, answer);
@@ -323,7 +349,7 @@ impl World {
             Work::Read => {
                 self.unanswered.remove(&token);
                 let read = answer.map(|answer| match answer {
-                    Answer::List { contracts, .. } => contracts,
+                    Answer::List { contracts, ports } => GatesContent { contracts, ports },
                     other => panic!("not expected: {other:?}"),
                 });
                 return self.manager.has_read_gates(self.now, token, read);
@@ -355,7 +381,14 @@ impl World {
                     contract: *contract,
                     counters: Counters::default(),
                 });
-                Answer::List { ports: Vec::new(), contracts: contracts.collect() }
+                let ports = self.tagged_at_gates.iter().filter(|((at, _), _)| *at == switch);
+                let ports = ports.map(|((_, port), tagged)| PortState {
+                    port: *port,
+                    interface: format!("p{port}"),
+                    limit: 1_000,
+                    others: Others { tagged: *tagged, ..Others::default() },
+                });
+                Answer::List { ports: ports.collect(), contracts: contracts.collect() }
             }
             other => panic!("not expected: {other:?}"),
         }
@@ -453,6 +486,13 @@ impl World {
     fn index(&self, datapath: u64) -> usize {
         self.network.switches.iter().position(|switch| switch.datapath == datapath).unwrap()
     }
+}
+
+fn is_change(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::FlowMod(_) | Message::GroupMod(_) | Message::MeterMod(_) | Message::PacketOut(_)
+    )
 }
 
 fn is_deletion(message: &Message) -> bool {

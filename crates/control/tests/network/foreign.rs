@@ -69,6 +69,7 @@ fn packet(from: usize, to: usize, ports: (u16, u16)) -> Packet {
     Packet {
         from: mac(from),
         to: mac(to),
+        tag: None,
         kind: 0x0800,
         source: address(from),
         destination: address(to),
@@ -109,7 +110,7 @@ fn all_that_goes_between_two_hosts_is_one_flow_with_a_verdict_for_each_pair() {
     }
     assert_eq!((world.store.len(), rules(&world).len(), world.gates[0].len()), (1, 2, 1));
     let (key, gate) = world.gates[0].first_key_value().map(|(key, gate)| (*key, *gate)).unwrap();
-    assert_eq!(key.flow, gate::Key::between(address(0).into(), address(2).into()));
+    assert_eq!(key.flow, gate::Key::between(address(0).ip(), address(2).ip()));
     // A sample of each topic in four fragments, and what acknowledges them.
     assert!(gate.kind == gate::Kind::Bucket && gate.octets > 2 * 4 * 1_538, "{gate:?}");
     // Whatever the ports, also those of fragments, which have none.
@@ -215,11 +216,11 @@ fn where_it_is_not_known_what_comes_which_way_the_reason_is_told() {
     told(
         two_switches(),
         usual(),
-        &|ends| ends[0].addresses.push([192, 0, 2, 1]),
+        &|ends| ends[0].addresses.push([192, 0, 2, 1].into()),
         "has 2 addresses (10.0.0.1, 192.0.2.1)",
     );
     let unknown = "no host of the network has the address 192.0.2.1";
-    told(two_switches(), usual(), &|ends| ends[0].addresses = vec![[192, 0, 2, 1]], unknown);
+    told(two_switches(), usual(), &|ends| ends[0].addresses = vec![[192, 0, 2, 1].into()], unknown);
     let queues = network(&open_vswitch(GATES), 2, &[0, 0, 1, 1], &[(0, 1)]);
     told(queues, usual(), &|_| {}, "`queues = 1`");
     let meters = with_one_queue(network(&open_vswitch(METERS), 2, &[0, 0, 1, 1], &[(0, 1)]));

@@ -1,14 +1,12 @@
 //! Random networks and faults with programs that do not ask, which come, change and go.
-use control::config::Config;
-use control::foreign::{Described, Endpoint, Limit, Overhead, Topic};
+use control::foreign::{Endpoint, Limit, Topic};
 use wire::admission::State;
 
 use crate::cases::MS;
-use crate::counts::Counts;
+use crate::counts::Fault;
 use crate::foreign::{endpoint, topic};
-use crate::networks::with_one_queue;
-use crate::seeds::{Play, played_out};
-use crate::world::{World, guid, request};
+use crate::seeds::Play;
+use crate::world::{guid, request};
 
 /// Participants of such programs have numbers from this one on, one for each host.
 const FIRST: u8 = 200;
@@ -17,30 +15,18 @@ const FIRST: u8 = 200;
 #[derive(Default)]
 pub(crate) struct Foreign {
     endpoints: Vec<Endpoint>,
-    /// How often one of them was seen admitted, and refused.
-    admitted: usize,
-    refused: usize,
+}
+
+/// What an operator has described of them.
+pub(crate) fn described_topics() -> Vec<Topic> {
+    vec![
+        Topic { largest: 500, ..topic("small", Some(Limit::Fixed(15 * MS))) },
+        topic("large", Some(Limit::Fixed(40 * MS))),
+        topic("quiet", None),
+    ]
 }
 
 impl Play {
-    fn with_foreign(seed: u64) -> Self {
-        let mut play = Self::new(seed);
-        let network = with_one_queue(play.world.network.clone());
-        let topics = vec![
-            Topic { largest: 500, ..topic("small", Some(Limit::Fixed(15 * MS))) },
-            topic("large", Some(Limit::Fixed(40 * MS))),
-            topic("quiet", None),
-        ];
-        let described = Described { topics, overhead: Overhead::default() };
-        let inspection = play.world.config.inspection;
-        let mut world = World::new(network, Config { described, inspection, ..Config::default() });
-        world.acknowledge = play.world.acknowledge;
-        world.disorder = play.world.disorder.take();
-        play.world = world;
-        play.foreign = Some(Foreign::default());
-        play
-    }
-
     /// One of them comes, changes or goes.
     pub(crate) fn find_some(&mut self) {
         let Some(mut foreign) = self.foreign.take() else { return };
@@ -88,11 +74,8 @@ impl Play {
                 }
                 let asked = request(pair, 0, from, to, (0, 0), crate::cases::contract(1, 1), limit);
                 self.asked.insert(pair, (asked, from, to));
-                match self.world.state(pair) {
-                    Some(State::Admitted) => foreign.admitted += 1,
-                    Some(State::Refused) => foreign.refused += 1,
-                    _ => {}
-                }
+                let is_served = self.world.state(pair) == Some(State::Admitted);
+                self.world.counts.add_if(is_served, Fault::ServedUnasked);
             }
         }
         let endpoints = foreign.endpoints.clone();
@@ -106,29 +89,4 @@ impl Play {
             self.find_again();
         }
     }
-}
-
-/// `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network foreign_seeds -- --nocapture` plays one again.
-#[test]
-fn what_is_promised_to_programs_that_do_not_ask_is_in_force_and_nothing_else() {
-    let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    let seeds = one.map_or_else(|| tiers::current().seeds("control.foreign"), |seed| seed..seed + 1);
-    let mut counts = Counts::default();
-    let (mut admitted, mut refused) = (0, 0);
-    for seed in seeds {
-        let mut play = Play::with_foreign(seed);
-        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let counts = played_out(&mut play, None);
-            (counts, play.foreign.as_ref().map_or((0, 0), |foreign| (foreign.admitted, foreign.refused)))
-        }));
-        let played = played.unwrap_or_else(|panic| {
-            eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
-            std::panic::resume_unwind(panic)
-        });
-        counts.add_all(&played.0);
-        admitted += played.1.0;
-        refused += played.1.1;
-    }
-    println!("{admitted} admitted and {refused} refused: {counts:#?}");
-    assert!(one.is_some() || (admitted > 100 && refused > 100), "{admitted} {refused}");
 }

@@ -1,8 +1,11 @@
 //! The judge: what switches and gates have been told, simulated frame by frame under attack, with discovery of every host as its gate
 //! lets it through.
+use control::grant::StoredAddress;
 use std::collections::BTreeMap;
+use wire::admission::Address;
 
 use control::foreign::aggregate::Aggregate;
+use control::grant::StoredRole;
 use control::network::Network as Managed;
 use frames::wire::{Framing, Samples};
 use frames::{
@@ -11,7 +14,7 @@ use frames::{
 };
 use wire::admission::{Socket, Verdict};
 
-use crate::world::{Trace, World, address, mac};
+use crate::world::{Trace, World, address, mac, tag_of};
 use testkit::openflow_switch::Packet;
 
 /// Picoseconds in a nanosecond.
@@ -100,23 +103,33 @@ pub(crate) fn judge_while(
         claims.latency.push(latency);
         // Pairs of a writer may have asked with different contracts, of which the flow was admitted with one.
         let place = |socket: Socket| (socket.address, socket.port);
+        let stored = |(address, port): (StoredAddress, u16)| (Address::from(address), port);
         let (source, destination) = (place(case.verdict.source), place(case.verdict.destination));
         let mut granted = world
             .store
             .values()
             .rev()
-            .filter(|grant| (grant.source, grant.destination) == (source, destination));
+            .filter(|grant| (stored(grant.source), stored(grant.destination)) == (source, destination));
         let granted = granted.next().expect("what is in force is stored");
         let contract = granted.contract;
-        let framing = Framing::Rtps { datagram: contract.datagram.into() };
+        let datagram = contract.datagram.into();
+        let framing = match granted.role {
+            Some(StoredRole::Beside(_)) => Framing::Udp { datagram },
+            _ => Framing::Rtps { datagram },
+        };
         let (least, most) = (contract.smallest_message.into(), contract.largest_message.into());
-        let mut messages = Samples { framing, least, most }.messages(0, 4, &mut Random::new(seed));
+        let tag = if tag_of(source.0).is_some() { 4 } else { 0 };
+        let mut messages = Samples { framing, least, most, ipv6: !source.0.is_ipv4() }.messages(
+            tag,
+            4,
+            &mut Random::new(seed),
+        );
         let frames = messages.remove(0);
         let first = world.network.switch_of(world.network.links[case.trace[0].0].to).unwrap();
         let gates = world.gates[first].iter().filter(|(key, _)| {
-            key.flow.source.octets() == case.verdict.source.address
+            key.flow.source == case.verdict.source.address.ip()
                 && key.flow.source_port == case.verdict.source.port
-                && key.flow.destination.octets() == case.verdict.destination.address
+                && key.flow.destination == case.verdict.destination.address.ip()
         });
         if let Some(aggregate) = granted.aggregate {
             let (_, gate) = gates.clone().find(|(key, _)| key.flow.is_between()).expect("it has a bucket");
@@ -139,6 +152,7 @@ pub(crate) fn judge_while(
                 emission: contract.emission * NANOSECOND,
             },
             policer: policer.next_back(),
+            tag,
             babbles: false,
         }
     });
@@ -190,6 +204,7 @@ pub(crate) fn judge_while(
                 tick: frames::MILLISECOND,
             }),
             // Some flood, the others send what they may when it is worst.
+            tag: 0,
             babbles: (seed / 3 + index as u64).is_multiple_of(2),
         });
     }
@@ -242,6 +257,7 @@ fn together(aggregate: &Aggregate, gate: &gate::Contract, tree: Vec<Hop>) -> Flo
             counts: Counts::Wire,
             tick: frames::MILLISECOND,
         }),
+        tag: 0,
         babbles: false,
     }
 }
@@ -271,9 +287,10 @@ pub(crate) fn announcement(from: usize) -> Packet {
     Packet {
         from: mac(from),
         to: [1, 0, 0x5e, 0x7f, 0, 1],
+        tag: None,
         kind: 0x0800,
         source: address(from),
-        destination: [239, 255, 0, 1],
+        destination: [239, 255, 0, 1].into(),
         protocol: 17,
         ports: (40_000, 7_400),
         dscp: 0,

@@ -25,12 +25,16 @@ pub(crate) struct Line {
     pub(crate) is_stalled: bool,
     /// For each way: octets of a message of which some have arrived.
     rest: [usize; 2],
+    /// As which master the manager speaks, once the switch has agreed.
+    pub(crate) master: Option<u64>,
 }
 
 impl Line {
-    pub(crate) fn new(now: Duration) -> Self {
+    /// One of a manager of this epoch.
+    pub(crate) fn new(now: Duration, epoch: u64) -> Self {
         let end = Channel::new(Config::switch(), now);
-        Self { session: Session::new(now), end, is_stalled: false, rest: [0; 2] }
+        let session = Session::new(now).of_master(epoch);
+        Self { session, end, is_stalled: false, rest: [0; 2], master: None }
     }
 
     /// Octets that are on the way and can arrive.

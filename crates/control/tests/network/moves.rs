@@ -22,6 +22,7 @@ impl World {
         let greeting = Packet {
             from: mac(of),
             to: [0xff; 6],
+            tag: None,
             kind: 0x0806,
             source: address(of),
             destination: address(of),
@@ -111,6 +112,22 @@ fn a_host_that_speaks_elsewhere_and_answers_no_more_where_it_was_has_moved() {
 }
 
 #[test]
+fn a_host_that_moves_while_its_manager_is_away_is_missed_where_its_flows_are() {
+    let (mut world, asked) = running(unknown_hosts());
+    world.restart();
+    world.connect_all();
+    world.settle();
+    // The next manager has heard nothing of it, and where it was something else is plugged in.
+    world.speak(3, 0);
+    world.ask(asked.clone());
+    world.pass(Duration::from_secs(3));
+    assert_eq!((world.addresses_of(0).len(), world.addresses_of(3)), (0, vec!["10.0.0.1".to_owned()]));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts);
+    assert_eq!(arrives(&mut world, &asked, 3), [2]);
+    assert!(arrives(&mut world, &asked, 0).is_empty(), "nothing has a level where it was");
+}
+
+#[test]
 fn an_address_stays_with_a_host_that_answers() {
     let (mut world, asked) = running(unknown_hosts());
     let said = world.history.len();
@@ -134,7 +151,7 @@ fn an_address_of_the_network_file_moves_never() {
     world.heard_by_hosts.clear();
     world.speak(3, 0);
     world.pass(Duration::from_secs(3));
-    assert_eq!(world.addresses_of(0), ["10.0.0.1"]);
+    assert_eq!(world.addresses_of(0), ["10.0.0.1", "fd00::1"]);
     assert!(world.heard_by_hosts.is_empty(), "no place is asked");
     assert!(world.history[said..].iter().all(|verdict| verdict.state == State::Admitted));
     assert_eq!(arrives(&mut world, &asked, 0), [2]);

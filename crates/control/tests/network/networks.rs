@@ -1,5 +1,7 @@
 //! Networks to be managed.
-use control::network::{Host, Link, Network, Switch};
+use std::collections::BTreeSet;
+
+use control::network::{Host, HostVlan, Link, Network, Switch};
 use latency::network::{Buffer, Imperfections, Port};
 use latency::policing::Counts;
 use latency::port::Control;
@@ -7,7 +9,7 @@ use latency::split::Split;
 use latency::switch::{Guard, Interface, Others, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
 
-use crate::world::address;
+use crate::world::{address, address6, mac, vlan_address, vlan_address6};
 
 /// Open vSwitch with ports of 100 Mb/s and message gates in front of it.
 pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
@@ -90,7 +92,12 @@ pub(crate) fn network_with(
     }
     Network {
         hosts: (0..count)
-            .map(|host| Host { name: format!("h{host}"), addresses: vec![address(host)], mac: None })
+            .map(|host| Host {
+                name: format!("h{host}"),
+                addresses: vec![address(host), address6(host)],
+                mac: None,
+                vlans: Vec::new(),
+            })
             .collect(),
         switches: (0..switches)
             .map(|switch| Switch {
@@ -101,5 +108,23 @@ pub(crate) fn network_with(
             .collect(),
         links,
         split: Split::Load,
+        full: BTreeSet::new(),
     }
+}
+
+/// The same network with hosts in VLANs, whose frames may be longer by a tag.
+pub(crate) fn with_vlans(mut network: Network, vlans_of: impl Fn(usize) -> Vec<u16>) -> Network {
+    for (host, known) in network.hosts.iter_mut().enumerate() {
+        let addresses = |id| vec![vlan_address(id, host), vlan_address6(id, host)];
+        known.vlans =
+            vlans_of(host).into_iter().map(|id| HostVlan { id, addresses: addresses(id) }).collect();
+        if !known.vlans.is_empty() {
+            known.mac = Some(mac(host));
+        }
+    }
+    for link in &mut network.links {
+        link.port.largest_frame += 4;
+        link.port.best_effort += if link.port.best_effort > 0 { 4 } else { 0 };
+    }
+    network
 }

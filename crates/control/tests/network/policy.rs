@@ -1,14 +1,18 @@
 //! Requests under a policy: nothing is granted that it forbids. The judge reads the rules by itself and shares no code with what decides.
+use std::net::IpAddr;
+
 use control::action::Asker;
 use control::config::Config;
+use control::network::Network;
 use control::note::Note;
 use policy::{Effect, Limits, Policy, Rule, Who};
-use wire::admission::{Request, State};
+use wire::admission::{Address, Contract, Request, State};
 
 use crate::by_hand::question;
 use crate::cases::{MS, at_once, one_switch, pair};
 use crate::random::Random;
-use crate::world::{Pair, World, address, guid, request};
+use crate::signing::USERS;
+use crate::world::{Pair, World, address, address6, guid, over_ipv6, request};
 
 /// Rates of the links of the network of these tests.
 const LINK: u128 = 1_000_000_000;
@@ -109,6 +113,65 @@ fn what_if_goes_through_the_policy() {
     assert!(asked("", 5).reason.contains("say which user"));
 }
 
+/// A rule about one address of a host is for it, whichever of them it asks from: one that denies, and the limits of one that allows.
+#[test]
+fn a_rule_about_an_address_is_for_the_other_addresses_of_its_host() {
+    let both = |number: u8| {
+        let six = over_ipv6(asked(pair(number), "T", 0, 15 * MS), 0, 3);
+        let contract = Contract { datagram: 1_452, ..six.contract };
+        [asked(pair(10 + number), "T", 0, 15 * MS), Request { contract, ..six }]
+    };
+    for (about, bits) in [(address(3), 32), (address6(3), 128)] {
+        let who = vec![Who::Address(about.ip(), bits)];
+        let deny = Rule {
+            line: 3,
+            effect: Effect::Deny,
+            who: who.clone(),
+            topics: vec![],
+            limits: Limits::default(),
+        };
+        let mut world = world(Policy { otherwise: Effect::Allow, rules: vec![deny] }, false);
+        both(1).into_iter().for_each(|request| world.ask(request));
+        world.settle();
+        for number in [1, 11] {
+            assert_eq!(world.state(pair(number)), Some(State::Refused), "{about}");
+            assert!(reason(&world, pair(number)).contains("line 3, does not allow host h3"));
+        }
+        // One flow is one flow.
+        let limits = Limits { flows: Some(1), ..Limits::default() };
+        let policy = Policy { otherwise: Effect::Deny, rules: vec![allow(&who, &[], limits)] };
+        let mut world = self::world(policy, false);
+        for request in both(1) {
+            world.ask(request);
+            world.settle();
+        }
+        assert_eq!(world.state(pair(11)), Some(State::Admitted), "{}", reason(&world, pair(11)));
+        assert_eq!(world.state(pair(1)), Some(State::Refused), "{about}");
+        assert!(reason(&world, pair(1)).contains("it has 1 of 1"), "{}", reason(&world, pair(1)));
+        // What would become of a request is the same.
+        let question = question(&world, 0, 3, at_once(500, 20 * MS), 15 * MS);
+        let answer = world.manager.what_if(&question).unwrap();
+        assert!(answer.reason.contains("it has 1 of 1"), "{}", answer.reason);
+        // Another host has nothing of it.
+        world.ask(Request {
+            destination: wire::admission::Socket { address: address(2), port: 6_050 },
+            ..asked(pair(20), "T", 0, 15 * MS)
+        });
+        world.settle();
+        assert!(reason(&world, pair(20)).contains("no rule is for it"));
+    }
+    // The limit of requests of a host is one for all its addresses.
+    let mut world = World::new(one_switch(), Config { most_requests_of_host: 1, ..Config::default() });
+    world.connect_all();
+    both(1).into_iter().for_each(|request| world.ask(request));
+    world.settle();
+    assert_eq!(
+        [11, 1].map(|number| world.state(pair(number))),
+        [Some(State::Admitted), Some(State::Refused)]
+    );
+    assert!(reason(&world, pair(1)).contains("host h3 has 1 requests already"));
+}
+
 #[test]
 fn a_user_has_no_more_requests_than_it_may() {
     let config = Config { most_requests_of_user: 2, signed: true, ..Config::default() };
@@ -141,15 +204,17 @@ fn fits(pattern: &[u8], text: &[u8]) -> bool {
 fn judged_rule<'p>(
     policy: &'p Policy,
     asker: &Asker,
-    host: [u8; 4],
+    host: &[Address],
     topic: &str,
 ) -> Option<(usize, &'p Rule)> {
     policy.rules.iter().enumerate().find(|(_, rule)| {
         let meant = rule.who.is_empty()
             || rule.who.iter().any(|who| match (who, asker) {
                 (Who::User(pattern), Asker::User(name)) => fits(pattern.as_bytes(), name.as_bytes()),
-                (Who::Address(first, bits), Asker::Anyone) => (0..*bits).all(|bit| {
-                    (first[usize::from(bit / 8)] ^ host[usize::from(bit / 8)]) >> (7 - bit % 8) & 1 == 0
+                (Who::Address(first, bits), Asker::Anyone) => host.iter().any(|address| {
+                    let (first, host) = (bytes(*first), bytes(address.ip()));
+                    let same = |bit: usize| (first[bit / 8] ^ host[bit / 8]) >> (7 - bit % 8) & 1 == 0;
+                    first.len() == host.len() && (0..usize::from(*bits)).all(same)
                 }),
                 _ => false,
             });
@@ -159,12 +224,18 @@ fn judged_rule<'p>(
     })
 }
 
-/// Finds what was granted and is forbidden.
-fn judge(policy: &Policy, granted: &[(Request, Asker)]) {
+/// All addresses that the network file has of the host with one of them, or that one alone.
+fn addresses_beside(network: &Network, one: Address) -> Vec<Address> {
+    let host = network.hosts.iter().find(|host| host.all_addresses().any(|(known, _)| known == one));
+    host.map_or_else(|| vec![one], |host| host.all_addresses().map(|(known, _)| known).collect())
+}
+
+/// Finds what was granted and is forbidden, where links have this rate.
+pub(crate) fn judge(policy: &Policy, granted: &[(Request, Asker)], link: u128, network: &Network) {
     let mut sums = std::collections::BTreeMap::<(usize, String), (u128, u128)>::new();
     for (request, asker) in granted {
-        let host = request.destination.address;
-        let rule = judged_rule(policy, asker, host, &request.topic);
+        let host = addresses_beside(network, request.destination.address);
+        let rule = judged_rule(policy, asker, &host, &request.topic);
         let Some((number, rule)) = rule else {
             assert_eq!(policy.otherwise, Effect::Allow, "no rule allows {request:?} to {asker:?}");
             continue;
@@ -194,21 +265,20 @@ fn judge(policy: &Policy, granted: &[(Request, Asker)]) {
             limits.rate.is_none_or(|most| rate <= u128::from(most)),
             "{whose} has {rate} b/s: {limits:?}"
         );
-        let part = |share: u32| u128::from(share) * LINK / 1_000_000;
+        let part = |share: u32| u128::from(share) * link / 1_000_000;
         assert!(limits.share.is_none_or(|share| rate <= part(share)), "{whose} has {rate} b/s: {limits:?}");
     }
 }
 
-const USERS: [&str; 4] = ["alice", "bob", "ward-1", "ward-2"];
-const TOPICS: [&str; 5] = ["Vitals/a", "Vitals/b", "Alarms", "Other", "V"];
+pub(crate) const TOPICS: [&str; 5] = ["Vitals/a", "Vitals/b", "Alarms", "Other", "V"];
 
-fn some_policy(random: &mut Random, signed: bool) -> Policy {
+pub(crate) fn some_policy(random: &mut Random, signed: bool) -> Policy {
     let rules = (0..1 + random.below(4)).map(|number| {
         let who = match (random.below(4), signed) {
             (0, _) => Vec::new(),
             (1, true) => vec![Who::User("ward-*".to_owned())],
             (_, true) => vec![Who::User((*random.of(&USERS)).to_owned())],
-            (_, false) => vec![Who::Address(address(random.below(4)), *random.of(&[8, 24, 31, 32]))],
+            (_, false) => vec![Who::Address(address(random.below(4)).ip(), *random.of(&[8, 24, 31, 32]))],
         };
         let topics = match random.below(3) {
             0 => Vec::new(),
@@ -269,9 +339,17 @@ fn nothing_is_granted_that_the_policy_forbids() {
             .filter(|(pair, _)| world.state(**pair) == Some(State::Admitted))
             .map(|(_, asked)| asked.clone())
             .collect();
-        judge(&policy, &granted);
+        judge(&policy, &granted, LINK, &world.network);
         admitted += granted.len();
         refused += there.len() - granted.len();
     }
     assert!(admitted > 100 && refused > 100, "{admitted} admitted, {refused} refused");
+}
+
+/// The bytes of an address, 4 of IPv4 or 16 of IPv6.
+fn bytes(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(four) => four.octets().to_vec(),
+        IpAddr::V6(six) => six.octets().to_vec(),
+    }
 }

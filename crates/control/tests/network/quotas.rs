@@ -1,4 +1,5 @@
 //! How many requests may be known, who yields where there is no more room, and what is noted of it.
+use control::action::Asker;
 use control::config::Config;
 use control::note::Note;
 use wire::admission::{Request, State};
@@ -98,6 +99,136 @@ fn a_more_important_request_takes_the_place_of_the_least_important_one() {
     assert!(revoked.reason.contains("more important"), "{}", revoked.reason);
     assert_eq!(world.state(pair(0, 0)), Some(State::Admitted));
     assert_eq!((world.store.len(), world.gates[0].len()), (4, 4));
+}
+
+/// All is quiet: the pair is refused with these words, and nothing of it is left.
+fn is_turned_away(world: &mut World, pair: Pair, words: &str) {
+    world.pass(std::time::Duration::from_secs(40));
+    let told = world.verdicts.get(&pair).unwrap_or_else(|| panic!("{pair:?} is told nothing"));
+    assert!(told.state == State::Refused && told.reason.contains(words), "{told:?}");
+    let stored = world.store.values().flat_map(|grant| &grant.pairs);
+    assert!(stored.into_iter().all(|stored| stored.reader != pair.1.to_bytes()));
+    assert_eq!(world.gates[0].len(), world.store.len());
+}
+
+#[test]
+fn who_yields_is_told_so_to_the_end_wherever_its_flow_is_on_its_way() {
+    // Nothing of it is there yet; it is being installed; it is in force.
+    for steps in [0, 1, 2, 4, 8, 16, usize::MAX] {
+        let mut world = world();
+        for entity in 0..4 {
+            ask(&mut world, pair(0, entity), 3, 1 + u8::from(entity > 0));
+        }
+        for _ in 0..steps {
+            let Some(next) = world.next().first().copied() else { break };
+            world.happen(next, usize::MAX);
+        }
+        ask(&mut world, pair(0, 5), 3, 5);
+        is_turned_away(&mut world, pair(0, 0), "a more important request took its place");
+        assert_eq!(world.state(pair(0, 5)), Some(State::Admitted), "after {steps} steps");
+        // Its participant asks no more: then there is nothing to say.
+        world.withdraw(pair(0, 0));
+        assert_eq!(world.state(pair(0, 0)), None);
+    }
+}
+
+#[test]
+fn who_finds_no_place_is_told_so_to_the_end_though_a_flow_of_it_is_there() {
+    let others = |world: &mut World| (1..5).for_each(|entity| drop(ask(world, pair(0, entity), 3, 0)));
+    // A flow of an earlier manager.
+    for connects_before in [false, true] {
+        let mut world = world();
+        ask(&mut world, pair(0, 0), 3, 0);
+        world.settle();
+        assert_eq!(world.state(pair(0, 0)), Some(State::Admitted));
+        world.restart();
+        if connects_before {
+            world.connect_all();
+            world.settle();
+        }
+        others(&mut world);
+        ask(&mut world, pair(0, 0), 3, 0);
+        world.connect_all();
+        is_turned_away(&mut world, pair(0, 0), "has 4 requests already");
+        assert_eq!(count(&world, State::Admitted), 4);
+    }
+    // One that goes, since no reader asked for it for a moment.
+    for acknowledge in [true, false] {
+        let mut world = world();
+        world.acknowledge = acknowledge;
+        ask(&mut world, pair(0, 0), 3, 0);
+        world.pass(std::time::Duration::from_secs(1));
+        assert_eq!(world.state(pair(0, 0)), Some(State::Admitted));
+        world.withdraw(pair(0, 0));
+        others(&mut world);
+        ask(&mut world, pair(0, 0), 3, 0);
+        is_turned_away(&mut world, pair(0, 0), "has 4 requests already");
+    }
+}
+
+/// Who is turned away, has a flow, and is missed then has nothing to be told.
+#[test]
+fn nothing_is_said_of_a_participant_that_is_gone() {
+    let mut world = world();
+    for entity in 0..4 {
+        ask(&mut world, pair(0, entity), 3, 0);
+    }
+    world.settle();
+    world.acknowledge = false;
+    ask(&mut world, pair(0, 5), 3, 5);
+    let went = world.history.iter().find(|said| said.state == State::Revoked).expect("one has to go").pair();
+    world.manager.participant_lost(world.now, went.1.prefix);
+    world.collect();
+    world.pass(std::time::Duration::from_secs(40));
+    assert!(world.verdicts.is_empty(), "{:?}", world.verdicts);
+}
+
+/// A place under one limit is none under another: who yields for the one does not bring the other one over.
+#[test]
+fn no_limit_is_passed_since_another_request_has_yielded_under_another_limit() {
+    let user = |name: &str| Asker::User(name.to_owned());
+    let few =
+        Config { most_requests_of_user: 2, most_requests_of_host: 2, signed: true, ..Config::default() };
+    let asks = |world: &mut World, name: &str, number: u8, to: usize, importance: u8| {
+        let pair = (guid(1, number), guid(100 + number, 1));
+        let mut contract = at_once(500, 20 * MS);
+        contract.importance = importance;
+        let ports = (5_000 + u16::from(number), 6_000 + u16::from(number));
+        world.ask_as(request(pair, 1, 0, to, ports, contract, 15 * MS), user(name));
+        world.pass(std::time::Duration::from_secs(1));
+        world.state(pair)
+    };
+    let world_of = |bob: u8| {
+        let mut world = World::new(one_switch(), few.clone());
+        world.connect_all();
+        for (name, number, to, importance) in
+            [("alice", 1, 1, 0), ("alice", 2, 2, 1), ("bob", 3, 3, bob), ("bob", 4, 3, bob)]
+        {
+            assert_eq!(asks(&mut world, name, number, to, importance), Some(State::Admitted));
+        }
+        world
+    };
+    let state = |world: &World, number: u8| world.state((guid(1, number), guid(100 + number, 1)));
+    // One of alice's yields, and one of the host's.
+    let mut world = world_of(2);
+    assert_eq!(asks(&mut world, "alice", 5, 3, 5), Some(State::Admitted));
+    world.pass(std::time::Duration::from_secs(30));
+    let after = [1, 2, 3, 4, 5].map(|number| state(&world, number) == Some(State::Admitted));
+    assert_eq!(after, [false, true, true, false, true]);
+    // Of the host none may yield: none does.
+    let mut world = world_of(9);
+    assert_eq!(asks(&mut world, "alice", 5, 3, 5), Some(State::Refused));
+    let refused = &world.verdicts[&(guid(1, 5), guid(105, 1))];
+    assert!(refused.reason.contains("host h3 has 2 requests already"), "{}", refused.reason);
+    assert_eq!([1, 2, 3, 4].map(|number| state(&world, number)), [Some(State::Admitted); 4]);
+    // One that shares both limits is enough.
+    let mut world = World::new(one_switch(), few.clone());
+    world.connect_all();
+    for number in [1, 2] {
+        assert_eq!(asks(&mut world, "alice", number, 3, 0), Some(State::Admitted));
+    }
+    assert_eq!(asks(&mut world, "alice", 5, 3, 5), Some(State::Admitted));
+    assert_eq!(count(&world, State::Admitted), 2);
 }
 
 #[test]

@@ -80,11 +80,21 @@ fn discovery_that_meets_on_slower_links_is_counted() {
     let before = world.manager.report().reserved;
     world.greet();
     loaded(&mut world);
+    // A flow that is far from the slow link: it waits for what discovery brings together there all the same.
+    world.ask(request(pair(5), 1, 1, 0, (5_005, 6_000), at_once(8_004, 10 * MS), 60 * MS));
+    world.pass(Duration::from_millis(500));
+    let worst = |world: &World| {
+        let report = world.manager.report();
+        report.pairs.iter().find(|pair| pair.source.ends_with(":5005")).unwrap().present
+    };
+    let at_full_speed = worst(&world);
+    assert!(at_full_speed > 0);
     let trunk = world.network.links.iter().position(|link| (link.from, link.to) == (4, 5)).unwrap();
     world.negotiate(trunk, Some(30_000));
     world.pass(Duration::from_secs(20));
     assert_eq!(world.manager.report().reserved, before, "buckets stay as they are");
     assert_eq!(world.manager.link_reports()[trunk].rate, 30_000_000);
+    assert!(worst(&world) > at_full_speed, "{} {at_full_speed}", worst(&world));
     world.manager.audit().unwrap();
     // So slow that discovery has no bound: no flow is promised anything over it.
     world.negotiate(trunk, Some(2_000));
@@ -93,6 +103,7 @@ fn discovery_that_meets_on_slower_links_is_counted() {
     world.negotiate(trunk, None);
     world.pass(Duration::from_secs(20));
     assert_eq!(states(&world), [State::Admitted; 4], "{:?}", world.verdicts);
+    assert_eq!(worst(&world), at_full_speed);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use wire::admission::State;
 use crate::cases::{MS, at_once, pair};
 use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
-use crate::world::{World, packet_of, request};
+use crate::world::{World, address6, packet_of, request};
 use testkit::openflow_switch::Packet;
 
 const CONTROL: Control = Control { burst: 20_000 * 8, rate: 2_000_000 };
@@ -38,12 +38,15 @@ fn discovery_is_in_the_class_and_nothing_else_whatever_it_says() {
     let all = announcement(0);
     assert_eq!(codepoints(&mut world, 0, all), [48]);
     assert_eq!(codepoints(&mut world, 0, Packet { ports: (1, 7_412), ..all }), [48]);
+    let of_ipv6 = Packet { kind: 0x86dd, source: address6(0), destination: address6(1), ..all };
+    assert_eq!(codepoints(&mut world, 0, of_ipv6), [48]);
     for forged in [
+        Packet { ports: (7_400, 7_411), dscp: 48, ..of_ipv6 },
+        Packet { protocol: 58, dscp: 48, ..of_ipv6 },
         Packet { ports: (7_400, 7_411), dscp: 48, ..all },
         Packet { ports: (7_400, 7_401), dscp: 48, ..all },
         Packet { ports: (7_400, 7_650), dscp: 48, ..all },
         Packet { protocol: 6, dscp: 48, ..all },
-        Packet { kind: 0x86dd, dscp: 48, ..all },
     ] {
         assert_eq!(codepoints(&mut world, 0, forged), [0], "{forged:?}");
     }

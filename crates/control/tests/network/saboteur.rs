@@ -245,7 +245,7 @@ fn play(seed: u64) -> (usize, usize) {
 fn random_networks_are_right_again_within_two_seconds() {
     let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     // The last one has found a reader that was moved to a tree of which it needed more than that gave.
-    let several = || tiers::current().seeds("control.seeds").step_by(4).chain([13_408]).collect();
+    let several = || tiers::current().seeds("control.seeds").step_by(24).chain([13_408]).collect();
     let seeds: Vec<u64> = one.map_or_else(several, |seed| vec![seed]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |core: usize| {

@@ -168,7 +168,7 @@ fn the_group_goes_to_the_more_important(mut world: World) {
         world.ask(asked(0, 0, host, 500, 0));
     }
     world.settle();
-    let is_group = |world: &World, pair: Pair| world.verdicts[&pair].destination.address[0] == 239;
+    let is_group = |world: &World, pair: Pair| world.verdicts[&pair].destination.address.is_multicast();
     assert!([1, 2].iter().all(|host| is_group(&world, reader(0, *host))));
     // What can do without a group takes none from others.
     for host in [1, 2] {

@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use control::network::Network;
 use latency::port::Control;
-use wire::admission::{Contract, Request};
+use wire::admission::{Contract, Request, Socket};
 use wire::{Guid, GuidPrefix};
 
 use crate::counts::{Counts, Fault};
 use crate::doing::{Mutant, Next};
+use crate::drained::Drained;
 use crate::foreign_seeds::Foreign;
+use crate::losses::with_losses;
+use crate::mix::{Mix, is_turned_away};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
+use crate::policy::TOPICS;
 use crate::random::Random;
-use crate::world::{Pair, World, guid, request};
+use crate::signing::Signing;
+use crate::world::{Pair, REACTION, World, guid, in_vlan, over_ipv6, request};
 use testkit::openflow_switch::Switch;
 
 const STEPS: usize = 52;
@@ -23,6 +28,8 @@ pub(crate) struct Play {
     /// What is asked for now, with the hosts of writer and reader.
     pub(crate) asked: BTreeMap<Pair, (Request, usize, usize)>,
     pub(crate) serial: u64,
+    /// Where each request wants it, by its serial: an earlier verdict holds until there is another one.
+    pub(crate) destinations: BTreeMap<(Pair, u64), Socket>,
     /// Switches whose tables have been lost since they were last connected.
     pub(crate) forgetful: BTreeSet<usize>,
     /// Few writers with many readers.
@@ -31,10 +38,18 @@ pub(crate) struct Play {
     lives: BTreeMap<u8, u8>,
     /// Hosts that have moved since all was quiet.
     pub(crate) movers: BTreeSet<usize>,
+    /// A cable was cut without a word of its ports: one of its links, and the epoch of the manager that knew it to carry frames.
+    pub(crate) cut: Option<(usize, u64)>,
     /// Participants that have crashed and have not been missed yet.
     pub(crate) ghosts: BTreeSet<GuidPrefix>,
     /// Programs that do not ask, if there are any.
     pub(crate) foreign: Option<Foreign>,
+    /// How participants sign, if requests are signed.
+    pub(crate) signing: Option<Signing>,
+    /// Switches that are drained.
+    pub(crate) drained: Drained,
+    /// What else is a part of this world.
+    pub(crate) mix: Mix,
 }
 
 /// Whether a request was made for those who do not ask.
@@ -80,7 +95,8 @@ impl Play {
         let usual = control::config::Config::default();
         // Not as often as usual: most of the time nothing has changed.
         let inspection = if seed.is_multiple_of(2) { Duration::from_secs(1) } else { Duration::ZERO };
-        let mut world = World::new(network, control::config::Config { inspection, ..usual });
+        let mut world =
+            World::new(network, control::config::Config { inspection, losses: Some(REACTION), ..usual });
         world.acknowledge = !random.one_in(4);
         if random.one_in(2) {
             world.watch();
@@ -91,12 +107,17 @@ impl Play {
             world,
             asked: BTreeMap::new(),
             serial: 0,
+            destinations: BTreeMap::new(),
             forgetful: BTreeSet::new(),
             is_crowd,
             lives: BTreeMap::new(),
             movers: BTreeSet::new(),
+            cut: None,
             ghosts: BTreeSet::new(),
             foreign: None,
+            signing: None,
+            drained: Drained::default(),
+            mix: Mix::default(),
         }
     }
 
@@ -137,9 +158,13 @@ impl Play {
     /// The manager misses a participant.
     pub(crate) fn miss(&mut self, gone: GuidPrefix) {
         self.ghosts.remove(&gone);
+        self.askers_gone(gone);
         self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
         self.world.manager.participant_lost(self.world.now, gone);
         self.world.collect();
+        // Of who was turned away the manager knows nothing; its verdict stays until there is no room for it.
+        let is_gone = |pair: &Pair| pair.0.prefix == gone || pair.1.prefix == gone;
+        self.world.verdicts.retain(|pair, verdict| !is_gone(pair) || !is_turned_away(verdict));
     }
 
     pub(crate) fn some_request(&mut self) {
@@ -186,19 +211,57 @@ impl Play {
         if let Some((before, _, _)) = self.asked.get(&pair).filter(|_| self.random.one_in(2)) {
             asked.contract = before.contract;
         }
+        if self.mix.policy.is_some() {
+            asked.topic = TOPICS[usize::from(ports.0) % TOPICS.len()].to_owned();
+        }
+        // Writers of one half go over IPv6, where their addresses need not be learned.
+        if writer.to_bytes()[14].is_multiple_of(2) && !self.world.network.hosts[from].addresses.is_empty() {
+            asked.contract.datagram = 1_452;
+            asked = over_ipv6(asked, from, to);
+        }
+        asked = self.maybe_in_vlan(asked, from, to);
+        if self.serial.is_multiple_of(5) && !self.is_crowd {
+            asked = with_losses(asked, 1 + u8::try_from(self.serial % 4).unwrap());
+        }
         self.asked.insert(pair, (asked.clone(), from, to));
-        self.world.ask(asked);
+        self.ask(asked);
+    }
+
+    /// Where there are VLANs a request may be about addresses of one of them, or of one and of none: always the same for a pair.
+    fn maybe_in_vlan(&self, asked: Request, from: usize, to: usize) -> Request {
+        let vlans = |host: usize| -> Vec<u16> {
+            self.world.network.hosts[host].vlans.iter().map(|vlan| vlan.id).collect()
+        };
+        let (of_writer, of_reader) = (vlans(from), vlans(to));
+        let common: Vec<u16> = of_writer.iter().filter(|id| of_reader.contains(id)).copied().collect();
+        let pair = asked.writer.iter().chain(&asked.reader);
+        let mut random = Random::new(pair.fold(1, |sum, byte| sum * 31 % 1_000_003 + u64::from(*byte)));
+        if common.is_empty() || random.one_in(3) {
+            return asked;
+        }
+        let tagged = in_vlan(asked.clone(), *random.of(&common), from, to);
+        if random.one_in(8) { Request { destination: asked.destination, ..tagged } } else { tagged }
     }
 
     fn restart(&mut self) {
         self.world.restart();
+        self.begin_again();
+    }
+
+    /// Another manager is there: all that there is comes to it.
+    pub(crate) fn begin_again(&mut self) {
+        let epoch = self.world.epoch;
+        self.drains_go_on();
+        if let Some(signing) = &mut self.signing {
+            signing.begins(epoch);
+        }
         // Who is not there any more has nothing that a new manager could discover.
         for gone in std::mem::take(&mut self.ghosts) {
             self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
         }
         // Requests are still there for the new manager.
         for pair in self.own_pairs() {
-            self.world.ask(self.asked[&pair].0.clone());
+            self.ask(self.asked[&pair].0.clone());
         }
         self.find_again();
     }
@@ -212,8 +275,7 @@ impl Play {
                 let pairs = self.own_pairs();
                 if !pairs.is_empty() {
                     let pair = *self.random.of(&pairs);
-                    self.asked.remove(&pair);
-                    self.world.withdraw(pair);
+                    self.withdraw(pair);
                 }
             }
             9 => match self.ghosts.first().copied().filter(|_| self.random.one_in(2)) {
@@ -224,6 +286,7 @@ impl Play {
                 self.world.disconnect(switch);
                 if self.random.one_in(2) {
                     self.world.switches[switch] = Switch::default();
+                    self.former_loses(switch);
                     self.forgetful.insert(switch);
                 }
             }
@@ -294,13 +357,17 @@ impl Play {
                 }
             }
         }
+        if self.mix.changes {
+            self.mixed_step();
+        }
         self.strange_packets();
         self.check();
     }
 
     /// Two cables are pulled and plugged in again, the wrong way round, or the right way.
     fn swap_cables(&mut self) {
-        let moves = self.world.network.hosts[0].addresses.is_empty() && self.random.one_in(2);
+        let is_learned = |host: &control::network::Host| host.addresses.is_empty();
+        let moves = self.world.network.hosts.iter().all(is_learned) && self.random.one_in(2);
         if !moves && !self.world.watches {
             return;
         }
@@ -322,8 +389,29 @@ impl Play {
         }
     }
 
+    /// Somewhere frames get lost while both ports are up, once, if the manager can find that out: it has heard LLDP there, and reads switches back.
+    pub(crate) fn cut_silently(&mut self) {
+        if !self.world.watches || self.world.config.inspection.is_zero() || self.cut.is_some() {
+            return;
+        }
+        let links = self.world.manager.link_reports();
+        let heard = (0..links.len()).filter(|link| links[*link].cable == "as planned");
+        let heard: Vec<usize> = heard.collect();
+        if heard.is_empty() {
+            return;
+        }
+        let link = *self.random.of(&heard);
+        let both = self.random.one_in(2);
+        self.world.cut_silently(link, both);
+        self.cut = Some((link, self.world.epoch));
+        self.world.counts.add(Fault::SilentCut);
+    }
+
     /// A cable negotiates another speed, or a switch is drained, or one of both is over.
     fn change_something(&mut self) {
+        if self.random.one_in(4) {
+            return self.cut_silently();
+        }
         let cable = 2 * self.random.below(self.world.network.links.len() / 2);
         let switch = self.random.below(self.world.switches.len());
         let name = self.world.network.switches[switch].name.clone();
@@ -334,10 +422,15 @@ impl Play {
                 self.world.negotiate(cable, Some(speed));
                 self.world.counts.add(Fault::SlowLink);
             }
-            2 => drop(self.world.manager.undrain(self.world.now, &name)),
+            2 => {
+                drop(self.world.manager.undrain(self.world.now, &name));
+                self.is_not_drained(switch);
+            }
             _ => {
                 let force = self.random.one_in(2);
+                let was_quiet = self.world.manager.report().operations == 0;
                 self.world.manager.drain(self.world.now, &name, force, "seed").unwrap();
+                self.is_drained(switch, was_quiet);
                 self.world.counts.add(Fault::Drained);
             }
         }
@@ -382,19 +475,19 @@ pub(crate) fn played_out(play: &mut Play, mutant: Option<Mutant>) -> Counts {
     // Nobody wants anything any more: nothing is left.
     play.find_none();
     for pair in play.asked.keys().copied().collect::<Vec<_>>() {
-        play.asked.remove(&pair);
-        play.world.withdraw(pair);
+        play.withdraw(pair);
     }
     play.world.pass(Duration::from_secs(20));
     play.quiet();
     assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
+    assert!(play.world.stored_drains.is_empty(), "no switch is drained any more");
     std::mem::take(&mut play.world.counts)
 }
 
 /// One seed again: `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network seeds -- --nocapture`.
 /// Plays one seed; says how to repeat it if it fails.
 fn played(seed: u64) -> Counts {
-    std::panic::catch_unwind(|| play(seed, None)).unwrap_or_else(|panic| {
+    std::panic::catch_unwind(|| played_out(&mut Play::mixed(seed), None)).unwrap_or_else(|panic| {
         eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
         std::panic::resume_unwind(panic)
     })
@@ -410,7 +503,8 @@ fn random_networks_requests_and_faults() {
     std::thread::scope(|scope| {
         let part = |core: usize| {
             let mut counts = Counts::default();
-            seeds.clone().skip(core).step_by(cores).for_each(|seed| counts.add_all(&played(seed)));
+            let part = seeds.clone().skip(core).step_by(cores);
+            part.for_each(|seed| counts.add_all(&played(seed)));
             counts
         };
         let parts: Vec<_> = (0..cores).map(|core| scope.spawn(move || part(core))).collect();

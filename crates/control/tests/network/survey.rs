@@ -1,5 +1,6 @@
 //! A survey finds what there is, and nothing that hosts make up.
 use std::time::Duration;
+use wire::admission::Address;
 
 use control::network::Network;
 use control::survey::{Found, Survey};
@@ -73,9 +74,10 @@ impl Scene {
         let packet = Packet {
             to: data[..6].try_into().unwrap(),
             from: data[6..12].try_into().unwrap(),
+            tag: None,
             kind: u16::from_be_bytes([data[12], data[13]]),
-            source: [0; 4],
-            destination: [0; 4],
+            source: Address::default(),
+            destination: Address::default(),
             protocol: 0,
             ports: (0, 0),
             dscp: 0,
@@ -102,13 +104,14 @@ impl Scene {
         self.bring(link, data);
     }
 
-    fn arp(&mut self, host: usize, of: [u8; 4]) {
+    fn arp(&mut self, host: usize, of: Address) {
         let packet = Packet {
             from: mac(host),
             to: [0xff; 6],
+            tag: None,
             kind: 0x0806,
             source: of,
-            destination: [10, 0, 0, 99],
+            destination: [10, 0, 0, 99].into(),
             protocol: 0,
             ports: (0, 0),
             dscp: 0,
@@ -148,7 +151,7 @@ fn links_and_hosts_are_found() {
     assert_eq!(found.odd, Vec::<String>::new());
     assert_eq!(found.links.iter().map(|link| link.ends).collect::<Vec<_>>(), planned(&scene.world.network));
     assert!(found.links.iter().all(|link| link.rate == 10_000_000_000), "{found:?}");
-    let hosts: Vec<Vec<[u8; 4]>> = found.hosts.iter().map(|host| host.addresses.clone()).collect();
+    let hosts: Vec<Vec<Address>> = found.hosts.iter().map(|host| host.addresses.clone()).collect();
     assert_eq!(hosts, [[address(0)], [address(1)], [address(2)], [address(3)]]);
     // At the end switches are as they were.
     for switch in &mut scene.switches {

@@ -81,10 +81,10 @@ impl Play {
 
     /// The delay that a flow is promised at a link, in nanoseconds, as the store has it.
     fn share(&self, flow: Flow, link: usize) -> u64 {
-        let place = |socket: Socket| (socket.address, socket.port);
+        let stored = |socket: Socket| (socket.address.into(), socket.port);
         let grants = self.world.store.values();
         let mut grants =
-            grants.filter(|grant| (grant.source, grant.destination) == (place(flow.0), place(flow.1)));
+            grants.filter(|grant| (grant.source, grant.destination) == (stored(flow.0), stored(flow.1)));
         let network = &self.world.network;
         let link = &network.links[link];
         let ends = (network.node_name(link.from), network.node_name(link.to));

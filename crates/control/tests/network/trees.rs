@@ -1,5 +1,7 @@
 //! One flow for readers at several places.
+use std::net::IpAddr;
 use std::time::Duration;
+use wire::admission::Address;
 
 use wire::admission::{Request, State, Verdict};
 
@@ -39,13 +41,29 @@ fn ask(world: &mut World, host: u8, limit: u64) -> Verdict {
     world.verdicts[&reader(host)].clone()
 }
 
+/// The Ethernet address to which a host sends what is for this address: that of a host, or of a group (RFC 1112, 6.4; RFC 2464, 7).
+pub(crate) fn ethernet_of(address: Address) -> [u8; 6] {
+    let [.., first, second, third, last] = address.bytes();
+    match (address.is_multicast(), address.is_ipv4()) {
+        (false, _) => mac(usize::from(last) - 1),
+        (true, true) => [1, 0, 0x5e, second & 127, third, last],
+        (true, false) => [0x33, 0x33, first, second, third, last],
+    }
+}
+
+/// Whether it is of a group that an organisation gives out by itself.
+fn is_group_of_flows(address: Address) -> bool {
+    match address.ip() {
+        IpAddr::V4(four) => matches!(four.octets(), [239, 192..=195, ..]),
+        IpAddr::V6(six) => six.segments()[0] == 0xff18,
+    }
+}
+
 /// Whom a message of the writer reaches, each with the way to it: what the verdict says, and for the reader alone at the end.
 fn reached(world: &mut World, verdict: &Verdict) -> Vec<(u8, Trace)> {
     let asked = Request { destination: verdict.destination, ..wish(1, MS) };
     let mut packet = packet_of(&asked, 0, 1, verdict.dscp);
-    let [first, second, third, last] = packet.destination;
-    packet.to =
-        if first < 224 { mac(usize::from(last) - 1) } else { [1, 0, 0x5e, second & 127, third, last] };
+    packet.to = ethernet_of(packet.destination);
     let mut arrived = world.send(0, packet);
     arrived.sort_by_key(|(host, _, _)| *host);
     for (host, packet, _) in &arrived {
@@ -62,7 +80,7 @@ fn hosts(world: &mut World, verdict: &Verdict) -> Vec<u8> {
 }
 
 fn is_group(verdict: &Verdict) -> bool {
-    matches!(verdict.destination.address, [239, 192..=195, ..])
+    is_group_of_flows(verdict.destination.address)
 }
 
 /// Groups of a switch for flows.
@@ -429,7 +447,7 @@ fn who_has_joined_a_better_tree_is_not_taken_back() {
 /// first, they share one flow again in the end.
 #[test]
 fn readers_of_a_publisher_that_starts_again_share_one_flow_again() {
-    for seed in 0..300 {
+    for seed in tiers::current().seeds("control.transitions") {
         let mut random = Random::new(seed);
         let mut world = if random.one_in(2) { star() } else { line() };
         for host in [1, 2, 3] {
@@ -483,4 +501,34 @@ fn readers_of_a_publisher_that_starts_again_share_one_flow_again() {
         assert_eq!(world.store.len(), 1, "seed {seed}");
         world.manager.audit().unwrap();
     }
+}
+
+/// Where the tree is already nothing comes to a port that is declared full.
+#[test]
+fn a_reader_joins_a_tree_whose_first_port_is_declared_full() {
+    let mut world = star();
+    for host in [1, 2] {
+        assert_eq!(ask(&mut world, host, 9 * MS).state, State::Admitted);
+    }
+    world.pass(Duration::from_secs(1));
+    world
+        .network
+        .full
+        .extend((0..world.network.links.len()).filter(|link| world.network.links[*link].from == 0));
+    world.restart();
+    world.connect_all();
+    world.greet();
+    world.settle();
+    for host in [1, 2, 3] {
+        let verdict = ask(&mut world, host, 9 * MS);
+        assert!(verdict.state == State::Admitted && is_group(&verdict), "{host}: {}", verdict.reason);
+    }
+    // Another flow of that host does not.
+    let mut other = wish(3, 9 * MS);
+    other.source.port = 5_001;
+    other.writer = guid(2, 1).to_bytes();
+    let pair = other.pair();
+    world.ask(other);
+    world.settle();
+    assert!(world.verdicts[&pair].reason.contains("is declared full"), "{}", world.verdicts[&pair].reason);
 }

@@ -2,10 +2,12 @@
 //! step by step, is in `doing.rs`.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
+use wire::admission::Address;
 
 use control::ResourceManager;
 use control::action::{Asker, Facts, GateKey, StoreChange, SwitchReport, Token};
 use control::config::Config;
+use control::drain::StoredDrain;
 use control::foreign::Endpoint;
 use control::grant::Grant;
 use control::network::Network;
@@ -16,13 +18,13 @@ use openflow::switch::{Capabilities, Features};
 use openflow::words::{BufferId, PortNo, TableId, Xid};
 use openflow::{Message, matching::Match, oxm::Oxm};
 use wire::Guid;
-use wire::admission::{Contract, Request, Socket, State, Verdict};
+use wire::admission::{Contract, Losses, OfferedRepairs, Request, Socket, State, Verdict};
 
 use crate::counts::{Counts, Fault};
 use crate::doing::{Agent, Mutant};
 use crate::line::{Line, Way};
 use crate::random::Random;
-use testkit::openflow_switch::{Packet, Switch};
+use testkit::openflow_switch::{Packet, Switch, Tag};
 
 pub(crate) type Pair = (Guid, Guid);
 
@@ -37,6 +39,8 @@ pub(crate) struct World {
     pub(crate) manager: ResourceManager,
     pub(crate) switches: Vec<Switch>,
     pub(crate) gates: Vec<BTreeMap<GateKey, gate::Contract>>,
+    /// Frames with VLAN tags that gates have counted, by switch and port. They are left to the switch all the same, as if there were no gate.
+    pub(crate) tagged_at_gates: BTreeMap<(usize, u32), u64>,
     /// Whether a gate is at the ports of a switch at all: since its agent came for the first time.
     pub(crate) attached: Vec<bool>,
     /// Connections of switches, and whether the manager has taken the switch over it.
@@ -44,21 +48,33 @@ pub(crate) struct World {
     pub(crate) connected: Vec<bool>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) down: BTreeSet<usize>,
+    /// Directions of links that lose all that they carry, while both ports are up.
+    pub(crate) silent: BTreeSet<usize>,
     /// Cables whose far ends have been swapped: for each direction of a link, the one whose far end it has.
     pub(crate) swapped: BTreeMap<usize, usize>,
     /// What ports say of their speed that have negotiated another one, in kbit/s.
     pub(crate) speeds: BTreeMap<usize, u32>,
     /// Frames of the manager's that have come to hosts.
     pub(crate) heard_by_hosts: Vec<(usize, Vec<u8>)>,
+    /// A link whose latest frame of the manager's somebody keeps.
+    pub(crate) recorded: Option<(usize, Vec<u8>)>,
     /// The ends of a cable that the network does not have, as switches with their port numbers.
     pub(crate) extra: Option<[(usize, u32); 2]>,
+    /// Cables of an earlier network file are gone.
+    pub(crate) has_unplugged: bool,
     /// Whether managers watch cables.
     pub(crate) watches: bool,
     pub(crate) store: BTreeMap<u64, Grant>,
+    /// The switches that are drained, as far as the store knows, by their names.
+    pub(crate) stored_drains: BTreeMap<String, StoredDrain>,
     pub(crate) verdicts: BTreeMap<Pair, Verdict>,
     pub(crate) history: Vec<Verdict>,
     pub(crate) disposed: BTreeSet<Pair>,
     pub(crate) epoch: u64,
+    /// The epoch of the manager that leads: one of an earlier epoch may still be there, and not know it.
+    pub(crate) newest: u64,
+    /// The highest epoch of a manager that the gates of each switch have heard of.
+    pub(crate) gate_epochs: Vec<u64>,
     /// Changes that the store has not made yet, and whether it can make any.
     pub(crate) to_store: Vec<(Token, StoreChange)>,
     pub(crate) store_fails: bool,
@@ -85,8 +101,33 @@ pub(crate) fn guid(participant: u8, entity: u8) -> Guid {
     Guid::from_bytes([1, 1, 1, participant, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, entity, 2])
 }
 
-pub(crate) fn address(host: usize) -> [u8; 4] {
-    [10, 0, 0, u8::try_from(host + 1).unwrap()]
+pub(crate) fn address(host: usize) -> Address {
+    [10, 0, 0, u8::try_from(host + 1).unwrap()].into()
+}
+
+/// The address of a host in IPv6.
+pub(crate) fn address6(host: usize) -> Address {
+    let mut bytes = [0; 16];
+    (bytes[0], bytes[15]) = (0xfd, u8::try_from(host + 1).unwrap());
+    Address::from_bytes(bytes)
+}
+
+/// The address of a host in a VLAN.
+pub(crate) fn vlan_address(id: u16, host: usize) -> Address {
+    [10, u8::try_from(id).unwrap(), 0, u8::try_from(host + 1).unwrap()].into()
+}
+
+/// The same in IPv6.
+pub(crate) fn vlan_address6(id: u16, host: usize) -> Address {
+    let mut bytes = address6(host).bytes();
+    bytes[1] = u8::try_from(id).unwrap();
+    Address::from_bytes(bytes)
+}
+
+/// The tag of frames from and to an address, with a priority that is to be of no matter.
+pub(crate) fn tag_of(address: Address) -> Option<Tag> {
+    let vid = if address.is_ipv4() { address.bytes()[13] } else { address.bytes()[1] };
+    (vid > 0).then_some(Tag { vid: vid.into(), pcp: 7 })
 }
 
 pub(crate) fn mac(host: usize) -> [u8; 6] {
@@ -103,6 +144,9 @@ pub(crate) fn features(datapath: u64) -> Features {
     }
 }
 
+/// What hosts take to do what is due of repairs.
+pub(crate) const REACTION: Duration = Duration::from_micros(100);
+
 impl World {
     pub(crate) fn new(network: Network, config: Config) -> Self {
         let mut manager = ResourceManager::new(config.clone(), network.clone(), 1).unwrap();
@@ -114,21 +158,28 @@ impl World {
             manager,
             switches: (0..count).map(|_| Switch::default()).collect(),
             gates: vec![BTreeMap::new(); count],
+            tagged_at_gates: BTreeMap::new(),
             attached: vec![false; count],
             lines: (0..count).map(|_| None).collect(),
             connected: vec![false; count],
             agents: (0..count).map(|_| Agent::default()).collect(),
             down: BTreeSet::new(),
+            silent: BTreeSet::new(),
             swapped: BTreeMap::new(),
             speeds: BTreeMap::new(),
             heard_by_hosts: Vec::new(),
+            recorded: None,
             extra: None,
+            has_unplugged: false,
             watches: false,
             store: BTreeMap::new(),
+            stored_drains: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             history: Vec::new(),
             disposed: BTreeSet::new(),
             epoch: 1,
+            newest: 1,
+            gate_epochs: vec![0; count],
             to_store: Vec::new(),
             store_fails: false,
             stored: VecDeque::new(),
@@ -146,7 +197,7 @@ impl World {
 
     /// All switches and agents connected and ready.
     pub(crate) fn up(network: Network) -> Self {
-        let mut world = Self::new(network, Config::default());
+        let mut world = Self::new(network, Config { losses: Some(REACTION), ..Config::default() });
         world.connect_all();
         world
     }
@@ -165,6 +216,7 @@ impl World {
             let greeting = Packet {
                 from: mac(host),
                 to: [0xff; 6],
+                tag: None,
                 kind: 0x0806,
                 source: address(host),
                 destination: address(host),
@@ -222,13 +274,14 @@ impl World {
 
     /// A switch connects; what both sides have to say is on the way.
     pub(crate) fn connect(&mut self, switch: usize) {
-        self.lines[switch] = Some(Line::new(self.now));
+        self.lines[switch] = Some(Line::new(self.now, self.epoch));
     }
 
     pub(crate) fn connect_agent(&mut self, switch: usize) {
         if self.has_gates(switch) {
             self.agents[switch].is_connected = true;
             self.attached[switch] = true;
+            self.gate_epochs[switch] = self.gate_epochs[switch].max(self.epoch);
             let datapath = self.network.switches[switch].datapath;
             self.manager.gates_up(self.now, datapath, None).unwrap();
             self.collect();
@@ -257,7 +310,8 @@ impl World {
 
     /// The manager has crashed and another one takes its place. What it has sent and wanted to be stored is as far as it has come.
     pub(crate) fn restart(&mut self) {
-        self.epoch += 1;
+        self.newest += 1;
+        self.epoch = self.newest;
         self.counts.add_if(!self.to_store.is_empty(), Fault::CrashBeforeCommit);
         self.counts.add_if(!self.stored.is_empty(), Fault::CrashAfterCommit);
         self.counts.add_if(self.unanswered.values().any(Option::is_some), Fault::CrashWithinChange);
@@ -276,6 +330,7 @@ impl World {
         let mut manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
         manager.use_solver(solver::multipliers);
         manager.restore(self.now, self.store.values().cloned().collect());
+        manager.restore_drains(self.now, self.stored_drains.values().cloned().collect());
         self.manager = manager;
         if self.watches {
             self.watch();
@@ -332,7 +387,9 @@ impl World {
 
     /// The same in a name.
     pub(crate) fn ask_as(&mut self, request: Request, asker: Asker) {
-        let facts = Facts { contract: Some(request.contract), asker, ..Facts::default() };
+        let repairs = request.losses.asked();
+        let repairs = repairs.map(|losses| OfferedRepairs { source: losses.repairs, kept: losses.kept });
+        let facts = Facts { contract: Some(request.contract), repairs, asker, ..Facts::default() };
         self.manager.request(self.now, request, facts);
         self.collect();
     }
@@ -363,7 +420,7 @@ impl World {
     /// A packet behind the gate of its port, as far as the reserved class goes: nobody but the gate sets its codepoint. What has a level
     /// without being admitted is left to the switch, as if there were no gate.
     fn gated(&self, switch: usize, port: u32, packet: Packet) -> Packet {
-        if !self.attached[switch] || packet.kind != 0x0800 {
+        if !self.attached[switch] || !matches!(packet.kind, 0x0800 | 0x86dd) {
             return packet;
         }
         let domain = gate::metatraffic::domain_of(packet.ports.1).filter(|_| packet.protocol == 17);
@@ -371,15 +428,20 @@ impl World {
         let contract = flow.and_then(|flow| self.gates[switch].get(&GateKey { port, flow }));
         // Flows of their own are left to the switch.
         let flow = gate::Key {
-            source: packet.source.into(),
+            source: packet.source.ip(),
             source_port: packet.ports.0,
-            destination: packet.destination.into(),
+            destination: packet.destination.ip(),
             destination_port: packet.ports.1,
         };
         let is_single = self.gates[switch].contains_key(&GateKey { port, flow }) && !flow.is_between();
         let all = GateKey { port, flow: gate::Key::between(flow.source, flow.destination) };
         let all = self.gates[switch].get(&all).filter(|_| packet.protocol == 17 && !is_single);
-        let contract = contract.or(all);
+        // Behind extension headers of IPv6 a switch finds UDP, and a gate nothing.
+        let single = GateKey { port, flow };
+        let single =
+            self.gates[switch].get(&single).filter(|_| packet.kind == 0x86dd && packet.protocol == 17);
+        // In a VLAN there is nothing but single flows.
+        let contract = contract.or(all).filter(|_| packet.tag.is_none()).or(single);
         let dscp = match contract {
             Some(contract) => contract.dscp,
             None if packet.dscp == gate::class::CONTROL => gate::class::BEST_EFFORT,
@@ -406,6 +468,9 @@ impl World {
                 continue;
             }
             trace.push((link, packet.dscp));
+            if self.silent.contains(&link) {
+                continue;
+            }
             let arrives = self.arrives(link);
             let to = self.network.links[arrives].to;
             let Some(switch) = self.network.switch_of(to) else {
@@ -415,12 +480,17 @@ impl World {
             let in_port = self.network.links[Network::back(arrives)].number;
             let packet = if link == first { self.gated(switch, in_port, packet) } else { packet };
             let fate = self.switches[switch].forward(in_port, packet);
+            self.switches[switch].count(&fate);
             for (table, cookie, packet) in fate.copies {
                 copies.push((switch, in_port, table, cookie, packet));
             }
             for (port, packet) in fate.out {
                 let out = self.network.leaving(to).find(|(_, link)| link.number == port);
-                moving.push_back((out.expect("a port of the network").0, packet, trace.clone()));
+                match out {
+                    Some((link, _)) => moving.push_back((link, packet, trace.clone())),
+                    // The cable is not there any more, and the switch has not been told.
+                    None => assert!(self.has_unplugged, "not a port of the network: {port}"),
+                }
             }
         }
         for (switch, in_port, table, cookie, packet) in copies {
@@ -460,6 +530,7 @@ pub(crate) fn request(
         serial,
         stage: wire::admission::Stage::Waiting,
         manager: [0; 16],
+        losses: Losses::default(),
         topic: format!("topic of {}", ports.0),
         contract,
         maximum_latency: limit,
@@ -469,12 +540,32 @@ pub(crate) fn request(
     }
 }
 
+/// The same over IPv6.
+pub(crate) fn over_ipv6(request: Request, from: usize, to: usize) -> Request {
+    Request {
+        source: Socket { address: address6(from), ..request.source },
+        destination: Socket { address: address6(to), ..request.destination },
+        ..request
+    }
+}
+
+/// The same between addresses of a VLAN.
+pub(crate) fn in_vlan(request: Request, id: u16, from: usize, to: usize) -> Request {
+    let address = if request.source.address.is_ipv4() { vlan_address } else { vlan_address6 };
+    Request {
+        source: Socket { address: address(id, from), ..request.source },
+        destination: Socket { address: address(id, to), ..request.destination },
+        ..request
+    }
+}
+
 /// A packet of the flow of a request.
 pub(crate) fn packet_of(request: &Request, from: usize, to: usize, dscp: u8) -> Packet {
     Packet {
         from: mac(from),
         to: mac(to),
-        kind: 0x0800,
+        tag: tag_of(request.source.address),
+        kind: if request.source.address.is_ipv4() { 0x0800 } else { 0x86dd },
         source: request.source.address,
         destination: request.destination.address,
         protocol: 17,

@@ -218,8 +218,8 @@ impl Asker {
             },
             maximum_latency: 500_000_000,
             maximum_separation: 0,
-            source: Socket { address: [10, 1, 0, 1], port: ports },
-            destination: Socket { address: [10, 1, 0, 2], port: 7_411 },
+            source: Socket { address: [10, 1, 0, 1].into(), port: ports },
+            destination: Socket { address: [10, 1, 0, 2].into(), port: 7_411 },
             ..Request::default()
         }
     }

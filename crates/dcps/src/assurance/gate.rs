@@ -6,9 +6,9 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::SocketAddrV4;
+use core::net::SocketAddr;
 
-use wire::admission::{MOST_TEXT, Request, Socket, Stage, State, Verdict};
+use wire::admission::{Losses, MOST_TEXT, Request, RequestedAssurance, Socket, Stage, State, Verdict};
 use wire::discovery::EndpointData;
 use wire::sorted::SortedMap;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
@@ -182,6 +182,7 @@ impl Gate {
             source: writer.offered_assurance.unwrap_or_default().source,
             destination,
             stage: Stage::Waiting,
+            losses: losses(&wanted, writer, &pair.way),
             manager: request.as_ref().map_or_else(|| named(self.managers.asked()), |request| request.manager),
         };
         let same = request.as_ref().is_some_and(|before| {
@@ -220,7 +221,7 @@ impl Gate {
         writer: &EndpointData,
         reader: &Arc<EndpointData>,
         way: Way,
-        announced: Vec<SocketAddrV4>,
+        announced: Vec<SocketAddr>,
     ) {
         let (local, remote) = (writer.guid.entity_id, reader.guid);
         let is_new = self.put(local, reader, way, || Side::Writer {
@@ -462,6 +463,22 @@ impl Gate {
                 other => self.early.push_back(other),
             }
         }
+    }
+}
+
+/// The losses that a reader asks for, with the sockets of both sides; questions go where they went before.
+fn losses(wanted: &RequestedAssurance, writer: &EndpointData, way: &Way) -> Losses {
+    let repairs = writer.offered_assurance.and_then(|offered| offered.repairs);
+    let (Some(losses), Some(repairs)) = (&wanted.losses, repairs) else { return Losses::default() };
+    let is_of_flow = |to: &SocketAddr| to.is_ipv4() == repairs.source.address.is_ipv4();
+    let to = way.paths.iter().map(|path| path.destination).find(is_of_flow).map(Socket::from);
+    Losses {
+        frames: losses.frames,
+        repairs: repairs.source,
+        questions: losses.source,
+        answered_at: to.unwrap_or_default(),
+        within: losses.within,
+        kept: repairs.kept,
     }
 }
 

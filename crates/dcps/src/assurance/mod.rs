@@ -13,7 +13,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use rtps::Path;
+use rtps::{Conduct, Path};
 use wire::admission::{Request, Stage, State};
 use wire::discovery::EndpointData;
 use wire::{Duration, EntityId, Guid};
@@ -36,6 +36,8 @@ pub struct PairAssurance {
     pub stage: Stage,
     /// Most time from the send call to the reception of the last frame, while it is admitted.
     pub bound: Option<Duration>,
+    /// So many frames may be lost with that, and the time in which no more may be.
+    pub losses: Option<(u8, Duration)>,
     /// Why it is refused or revoked; empty otherwise.
     pub reason: String,
     /// A maximum latency that would be admitted, if the manager knows one.
@@ -64,6 +66,8 @@ pub enum Action {
         remote: Arc<EndpointData>,
         /// How it is reached.
         way: Way,
+        /// How repairs are conducted, if their latency has a bound.
+        conduct: Option<Conduct>,
     },
     /// They are not matched any more.
     Unmatch {

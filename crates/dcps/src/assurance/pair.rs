@@ -1,7 +1,7 @@
 //! One pair, at the side of its reader or of its writer.
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::net::SocketAddrV4;
+use core::net::SocketAddr;
 
 use wire::admission::{OfferedAssurance, Request, RequestedAssurance, Socket, Stage, State};
 use wire::discovery::EndpointData;
@@ -33,6 +33,7 @@ pub(super) struct Pair {
 }
 
 /// How a local endpoint is matched.
+#[allow(clippy::large_enum_variant, reason = "there is one for each pair, and most pairs here are assured")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Runs {
     /// It is not.
@@ -59,7 +60,7 @@ pub(super) enum Side {
         /// What it promises; `None` if it promises nothing and the reader insists.
         offered: Option<OfferedAssurance>,
         /// Where the reader has announced that it receives.
-        announced: alloc::vec::Vec<SocketAddrV4>,
+        announced: alloc::vec::Vec<SocketAddr>,
         /// What the reader says that it does.
         stage: Stage,
         /// The participant of the manager that the reader's participant asks, if it has said so.
@@ -95,6 +96,11 @@ impl Pair {
             state: self.state,
             stage: self.stage(),
             bound: self.grant.as_ref().map(|grant| duration(grant.bound)),
+            losses: self
+                .grant
+                .as_ref()
+                .and_then(|grant| grant.repairs)
+                .map(|kept| (kept.frames, duration(kept.within))),
             reason: self.reason.clone(),
             offered_latency: some(self.offered_latency),
             offered_separation: some(self.offered_separation),
@@ -163,6 +169,23 @@ pub(super) fn hopeless(
     }
     if destination.addr().is_none() {
         return Some("the participant of the reader has no IPv4 address to receive a flow at".into());
+    }
+    if let Some(losses) = &wanted.losses {
+        let Some(repairs) = offered.repairs else {
+            return Some(
+                "the writer keeps no bound with losses: it is not reliable, asserts its liveliness by itself, or its participant cannot".into(),
+            );
+        };
+        if losses.source.addr().is_none() {
+            return Some("the participant of the reader has no IPv4 socket for questions".into());
+        }
+        if repairs.kept < wanted.maximum_latency {
+            return Some(alloc::format!(
+                "the writer can repeat a sample for {}, and the maximum latency is {}: it needs a longer HISTORY or LIFESPAN",
+                for_people(repairs.kept),
+                for_people(wanted.maximum_latency)
+            ));
+        }
     }
     let most = offered.contract.maximum_separation;
     if wanted.maximum_separation > 0 && (most == 0 || most > wanted.maximum_separation) {

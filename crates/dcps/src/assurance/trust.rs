@@ -38,6 +38,7 @@ pub struct TrustCounters {
 }
 
 /// What becomes of a verdict.
+#[allow(clippy::large_enum_variant, reason = "one at a time, and gone once it was looked at")]
 #[derive(Clone, PartialEq, Debug)]
 pub enum Opinion {
     /// It counts.

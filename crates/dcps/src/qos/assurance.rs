@@ -5,7 +5,8 @@ use alloc::string::String;
 use core::ops::RangeInclusive;
 
 use wire::Duration;
-use wire::admission::Contract;
+use wire::admission::{Contract, MOST_LOST, RequestedLosses, Socket};
+use wire::qos::{Durability, EndpointQos, History, LivelinessKind, ReliabilityKind};
 
 use crate::error::{Error, ReturnCode};
 
@@ -80,6 +81,10 @@ pub struct RequestedAssurance {
     pub maximum_latency: Duration,
     /// Most time between two samples that is acceptable; a writer that does not promise that is refused. `None`: it does not matter.
     pub maximum_separation: Option<Duration>,
+    /// The losses with which `maximum_latency` is to hold; `None`, the default: it is that of samples of which nothing is lost. See
+    /// `docs/decisions/0016-losses.md`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub losses: Option<Losses>,
     /// What happens with a writer that cannot be assured.
     #[cfg_attr(feature = "serde", serde(default))]
     pub when_refused: WhenRefused,
@@ -88,8 +93,30 @@ pub struct RequestedAssurance {
 impl RequestedAssurance {
     /// Within this time, or unassured.
     pub const fn within(maximum_latency: Duration) -> Self {
-        Self { maximum_latency, maximum_separation: None, when_refused: WhenRefused::RunUnassured }
+        Self {
+            maximum_latency,
+            maximum_separation: None,
+            losses: None,
+            when_refused: WhenRefused::RunUnassured,
+        }
     }
+
+    /// The latency is to hold even if so many frames, 1 to 4, of samples, repairs and questions are lost in any time of this length, which is at least
+    /// twice the latency.
+    pub const fn losses(self, frames: u8, within: Duration) -> Self {
+        Self { losses: Some(Losses { frames, within }), ..self }
+    }
+}
+
+/// So many lost frames in such a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
+pub struct Losses {
+    /// Frames, 1 to 4.
+    pub frames: u8,
+    /// Any time of this length, at least twice the maximum latency.
+    pub within: Duration,
 }
 
 /// What happens with a pair of writer and reader that is refused, or not assured any more.
@@ -218,6 +245,21 @@ impl OfferedAssurance {
     }
 }
 
+impl OfferedAssurance {
+    /// How long a writer of this QoS can repeat a sample, in nanoseconds; 2^64 - 1 if for as long as it is needed. `None` if it repeats nothing, or sends
+    /// more besides than a bound with losses allows for.
+    pub fn kept(&self, qos: &EndpointQos) -> Option<u64> {
+        let repeats = qos.reliability.kind == ReliabilityKind::Reliable
+            && qos.liveliness.kind != LivelinessKind::ManualByTopic;
+        let held = match qos.history {
+            History::KeepAll => Duration::INFINITE,
+            History::KeepLast(depth) => self.minimum_separation.scaled(depth, 1),
+        };
+        let kept = held.min(qos.lifespan);
+        repeats.then(|| if kept.is_infinite() { u64::MAX } else { nanos(kept) })
+    }
+}
+
 impl RequestedAssurance {
     pub(super) fn check(&self) -> Result<(), Error> {
         let times = [
@@ -230,15 +272,54 @@ impl RequestedAssurance {
                 return Err(wrong(what, "use more than zero and less than infinite"));
             }
         }
+        let Some(Losses { frames, within }) = self.losses else { return Ok(()) };
+        if !(1..=MOST_LOST).contains(&frames) {
+            return Err(wrong(
+                format!("losses of {frames} frames"),
+                "use 1 to 4: a bound is stated for no more",
+            ));
+        }
+        if self.maximum_separation.is_some() {
+            let what = format!("losses of {frames} frames with a maximum_separation");
+            return Err(inconsistent(
+                what,
+                "leave one of both out: a lost sample comes later than the next one",
+            ));
+        }
+        if within.is_infinite() || within < self.maximum_latency.scaled(2, 1) {
+            let what = format!("losses within {within} with maximum_latency of {}", self.maximum_latency);
+            return Err(inconsistent(what, "use at least twice the latency, and less than infinite"));
+        }
         Ok(())
     }
 
-    /// What is announced.
-    pub fn announced(&self) -> wire::admission::RequestedAssurance {
+    /// Whether a reader of this QoS can have a bound with losses, if it asks for one.
+    pub(super) fn check_with(&self, qos: &EndpointQos) -> Result<(), Error> {
+        if self.losses.is_none() {
+            return Ok(());
+        }
+        if qos.reliability.kind != ReliabilityKind::Reliable {
+            let what = "losses of a best-effort reader".into();
+            return Err(inconsistent(what, "make RELIABILITY RELIABLE: what is lost has to be asked for"));
+        }
+        if qos.durability != Durability::Volatile {
+            let what = "losses of a reader that asks for history".into();
+            return Err(inconsistent(what, "make DURABILITY VOLATILE: history would delay repairs"));
+        }
+        Ok(())
+    }
+
+    /// What is announced; questions leave from this socket.
+    pub fn announced(&self, questions: Socket) -> wire::admission::RequestedAssurance {
         wire::admission::RequestedAssurance {
             maximum_latency: nanos(self.maximum_latency),
             maximum_separation: self.maximum_separation.map_or(0, nanos),
             is_required: self.when_refused == WhenRefused::Fail,
+            losses: self.losses.map(|losses| RequestedLosses {
+                frames: losses.frames,
+                within: nanos(losses.within),
+                source: questions,
+            }),
         }
     }
 }
@@ -276,6 +357,10 @@ fn emission(largest: u32, sending: &Sending) -> Duration {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(0)
+}
+
+fn inconsistent(what: String, advice: &'static str) -> Error {
+    Error::new(ReturnCode::InconsistentPolicy, PLACE, what, advice)
 }
 
 fn wrong(what: String, advice: &'static str) -> Error {

@@ -8,7 +8,7 @@ use wire::qos::{
     DataRepresentation, Durability, DurabilityService, EndpointQos, History, Presentation, ResourceLimits,
 };
 
-use super::{DataReaderQos, DataWriterQos, OfferedAssurance, RequestedAssurance, assurance};
+use super::{DataReaderQos, DataWriterQos, OfferedAssurance, assurance};
 use crate::error::{Error, ReturnCode};
 
 impl DataWriterQos {
@@ -80,7 +80,10 @@ impl DataReaderQos {
                 "samples that the filter takes out would miss the deadline: make the period at least the separation",
             ));
         }
-        self.assurance.as_ref().map_or(Ok(()), RequestedAssurance::check)
+        self.assurance.as_ref().map_or(Ok(()), |wanted| {
+            wanted.check()?;
+            wanted.check_with(qos)
+        })
     }
 
     /// Checks whether an enabled reader may change from this QoS to `new`, which is checked too.

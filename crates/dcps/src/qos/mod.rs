@@ -10,7 +10,7 @@ mod topic;
 use wire::Duration;
 use wire::qos::{DataRepresentation, EndpointQos, History, ResourceLimits};
 
-pub use assurance::{LARGEST_MESSAGE, OfferedAssurance, RequestedAssurance, Sending, WhenRefused};
+pub use assurance::{LARGEST_MESSAGE, Losses, OfferedAssurance, RequestedAssurance, Sending, WhenRefused};
 pub use check::{MAX_DATA_OCTETS, MAX_PARTITION_OCTETS};
 pub use group::{EntityFactory, GroupQos, PublisherQos, SubscriberQos};
 pub use participant::DomainParticipantQos;

@@ -91,13 +91,6 @@ impl<T: TypeSupport> DataReader<T> {
         let Some(writer) = self.publication(sample.writer).copied() else {
             return self.drop_sample(now, sample, DropReason::NotMatched);
         };
-        if !self.bounds.is_empty()
-            && let Some(late) = self.bounds.receive(now, sample)
-        {
-            self.bound_exceeded.total.add(1);
-            self.bound_exceeded.last = Some(late);
-            self.changed.raise(StatusMask::BOUND_EXCEEDED);
-        }
         let arrival = Arrival {
             writer,
             number: sample.sequence_number,
@@ -105,6 +98,9 @@ impl<T: TypeSupport> DataReader<T> {
             hash: sample.inline_qos.key_hash.map(KeyHash),
             related: sample.inline_qos.related_sample_identity,
         };
+        if self.inspects && !self.inspect(now, sample) {
+            return self.deliver_filtered(now, sample, &arrival);
+        }
         let status = sample.inline_qos.status_info;
         let ends = status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
         let mut slot = match self.identify(&arrival, sample) {
@@ -146,6 +142,41 @@ impl<T: TypeSupport> DataReader<T> {
         match result {
             Ok(()) => Accept::Taken,
             Err(refusal) => self.refuse(now, sample, refusal, slot),
+        }
+    }
+
+    /// A sample that does not pass the content filter: of it the end of its instance is left, if it is one.
+    #[cold]
+    #[inline(never)]
+    fn deliver_filtered(&mut self, now: Now, sample: &Received<'_>, arrival: &Arrival) -> Accept {
+        let status = sample.inline_qos.status_info;
+        if !status.contains(StatusInfo::DISPOSED) && !status.contains(StatusInfo::UNREGISTERED) {
+            return self.drop_sample(now, sample, DropReason::ContentFilter);
+        }
+        let slot = match self.identify(arrival, sample) {
+            Ok(slot) => slot,
+            Err(reason) => return self.drop_sample(now, sample, reason),
+        };
+        match self.receive_end(now, slot, arrival, status) {
+            Ok(()) => Accept::Taken,
+            Err(refusal) => self.refuse(now, sample, refusal, slot),
+        }
+    }
+
+    /// Whether a sample came in time, and whether it passes the content filter; what has no value does.
+    #[cold]
+    #[inline(never)]
+    fn inspect(&mut self, now: Now, sample: &Received<'_>) -> bool {
+        if let Some(late) = self.bounds.receive(now, sample) {
+            self.bound_exceeded.total.add(1);
+            self.bound_exceeded.last = Some(late);
+            self.changed.raise(StatusMask::BOUND_EXCEEDED);
+        }
+        match &mut self.filter {
+            Some(filter) if !sample.is_key && sample.payload.size() > 0 => {
+                filter.passes(sample.payload.bytes())
+            }
+            _ => true,
         }
     }
 
@@ -343,8 +374,8 @@ impl<T: TypeSupport> DataReader<T> {
         let unregisters = status.contains(StatusInfo::UNREGISTERED);
         let slot = match slot {
             Some(slot) => slot,
-            // A late reader learns that the instance is gone. Nobody needs to hear of the end of what was never seen.
-            None if disposes => self.add_instance()?,
+            // A late reader learns that the instance is gone. Nobody needs to hear of the end of what was never seen, or did not pass.
+            None if disposes && self.filter.is_none() => self.add_instance()?,
             None => return Err(Refusal::Dropped(DropReason::UnknownInstance)),
         };
         let mut refusal = Ok(());

@@ -22,7 +22,7 @@ pub enum DropReason {
     Replaced,
     /// TIME_BASED_FILTER: it came too soon after the one before.
     Filtered,
-    /// The writer marks it as not passing the content filter.
+    /// It does not pass the content filter of the reader, or its writer says so.
     ContentFilter,
     /// OWNERSHIP: a stronger writer owns the instance.
     Ownership,
@@ -97,7 +97,7 @@ impl fmt::Display for DropReason {
             Self::SamplesPerInstance => "RESOURCE_LIMITS: too many samples of one instance",
             Self::Replaced => "HISTORY: replaced by newer samples before it was read",
             Self::Filtered => "TIME_BASED_FILTER: too soon after the sample before",
-            Self::ContentFilter => "content filter: did not pass at the writer",
+            Self::ContentFilter => "content filter: did not pass",
             Self::Ownership => "OWNERSHIP: a stronger writer owns the instance",
             Self::OutOfOrder => "DESTINATION_ORDER: written before a sample that is there already",
             Self::Expired => "LIFESPAN: expired before it was read",

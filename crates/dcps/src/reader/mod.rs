@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use rtps::discovery::Mismatch;
+use rtps::writer::SampleFilter;
 use wire::admission::InstanceOwner;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
@@ -55,6 +56,12 @@ pub struct DataReader<T> {
     limits: Limits,
     types: T,
     owner: Option<InstanceOwner>,
+    /// Samples that do not pass it are dropped before they change anything.
+    filter: Option<SampleFilter>,
+    /// No policy, filter or bound has a say about samples of a known instance: `deliver_next` may take them.
+    is_plain: bool,
+    /// Samples are looked at before anything else: there are bounds, or a filter.
+    inspects: bool,
     /// Sorted by guid.
     publications: Vec<Publication>,
     refused_of_lost: RefusedOfLost,
@@ -87,12 +94,15 @@ impl<T: TypeSupport> DataReader<T> {
         qos.check()?;
         let limits = qos.limits();
         let by_source = qos.endpoint.destination_order == DestinationOrder::BySourceTimestamp;
-        Ok(Self {
+        let mut reader = Self {
             guid,
             limits,
             qos,
             types,
             owner: None,
+            filter: None,
+            is_plain: false,
+            inspects: false,
             publications: Vec::new(),
             refused_of_lost: RefusedOfLost::default(),
             cache: Cache::new(limits.bytes, by_source),
@@ -109,7 +119,26 @@ impl<T: TypeSupport> DataReader<T> {
             assurance_changed: AssuranceChanged::default(),
             bound_exceeded: BoundExceeded::default(),
             bounds: Bounds::default(),
-        })
+        };
+        reader.simplify();
+        Ok(reader)
+    }
+
+    /// Finds out how simple the way of a sample is.
+    fn simplify(&mut self) {
+        self.inspects = !self.bounds.is_empty() || self.filter.is_some();
+        self.is_plain = !self.inspects
+            && !self.cache.by_source()
+            && !self.is_exclusive()
+            && self.deadline().is_infinite()
+            && self.qos.endpoint.time_based_filter == Duration::ZERO;
+    }
+
+    /// From now on samples that do not pass are dropped before they change anything, [`DropReason::ContentFilter`]; the ends of instances
+    /// that are known are told in any case. What is in the cache stays. `None`, the default, lets all pass.
+    pub fn set_filter(&mut self, filter: Option<SampleFilter>) {
+        self.filter = filter;
+        self.simplify();
     }
 
     /// From now on a sample counts only if its writer belongs to the participant that its instance belongs to; another one is dropped
@@ -141,6 +170,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.catch_up(now);
         let restarts = self.qos.endpoint.deadline != qos.endpoint.deadline;
         self.qos = qos;
+        self.simplify();
         for slot in 0..self.cache.table.end() {
             if restarts {
                 self.restart_deadline(slot, now);
@@ -318,6 +348,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// The samples of a writer are promised within a bound from now on, or not any more. Counts go on while there is one.
     pub fn set_bound(&mut self, writer: Guid, bound: Option<Bound>) {
         self.bounds.set(writer, bound);
+        self.simplify();
     }
 
     /// True if a bound is promised for some writer: then [`DataReader::set_origin`] is wanted for each datagram.

@@ -3,7 +3,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use rtps::reader::SamplePayload;
-use wire::{Duration, Guid, Instant, Now, SequenceNumber, Timestamp};
+use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
 
 use super::DataReader;
 use super::cache::Stored;
@@ -23,13 +23,7 @@ impl<T: TypeSupport> DataReader<T> {
         octets: &[u8],
         buffer: Option<&Arc<Vec<u8>>>,
     ) -> bool {
-        let is_plain = self.bounds.is_empty()
-            && !self.cache.by_source()
-            && !self.is_exclusive()
-            && self.deadline().is_infinite()
-            && self.qos.endpoint.time_based_filter == Duration::ZERO
-            && !octets.is_empty();
-        if !is_plain {
+        if !self.is_plain || octets.is_empty() {
             return false;
         }
         self.catch_up(now);

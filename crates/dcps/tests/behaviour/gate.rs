@@ -1,7 +1,7 @@
 //! The gate under whatever managers, readers and discovery say, in any order: rules that hold all the same.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use dcps::assurance::{Action, Gate, Way};
@@ -33,11 +33,11 @@ impl Random {
 }
 
 fn source(prefix: GuidPrefix) -> Socket {
-    Socket { address: [10, 0, 0, prefix.0[0]], port: 50_000 }
+    Socket { address: [10, 0, 0, prefix.0[0]].into(), port: 50_000 }
 }
 
 fn receives(prefix: GuidPrefix) -> Socket {
-    Socket { address: [10, 0, 0, prefix.0[0]], port: 7_411 }
+    Socket { address: [10, 0, 0, prefix.0[0]].into(), port: 7_411 }
 }
 
 fn writer(prefix: GuidPrefix, key: u32, is_assured: bool) -> EndpointData {
@@ -49,14 +49,18 @@ fn writer(prefix: GuidPrefix, key: u32, is_assured: bool) -> EndpointData {
         ..Contract::default()
     };
     EndpointData {
-        offered_assurance: is_assured.then(|| OfferedAssurance { contract, source: source(prefix) }),
+        offered_assurance: is_assured.then(|| OfferedAssurance {
+            contract,
+            source: source(prefix),
+            repairs: None,
+        }),
         ..EndpointData::new(guid, "T".into(), "T".into(), EndpointQos::writer())
     }
 }
 
 fn reader(prefix: GuidPrefix, key: u32, is_required: bool) -> EndpointData {
     let guid = Guid::new(prefix, EntityId::user(key, EntityKind::ReaderNoKey));
-    let wanted = RequestedAssurance { maximum_latency: ASKED, maximum_separation: 0, is_required };
+    let wanted = RequestedAssurance { maximum_latency: ASKED, is_required, ..RequestedAssurance::default() };
     EndpointData {
         requested_assurance: Some(wanted),
         ..EndpointData::new(guid, "T".into(), "T".into(), EndpointQos::reader())
@@ -79,14 +83,14 @@ impl Told {
     fn see(&mut self, gate: &mut Gate) {
         while let Some(action) = gate.poll_action() {
             match action {
-                Action::Match { local, remote, way } => {
+                Action::Match { local, remote, way, .. } => {
                     let [path] = way.paths[..] else { panic!("one path") };
                     if let Some(flow) = path.flow {
                         assert!(local.is_writer() && flow.class < 64 && flow.port.get() == 50_000);
                         let SocketAddr::V4(to) = path.destination else { panic!("IPv4") };
                         let [first, second, ..] = to.ip().octets();
                         let is_group = first == 239 && (192..=195).contains(&second);
-                        assert!(to == receives(OTHER).addr().unwrap() || is_group, "{to}");
+                        assert!(path.destination == receives(OTHER).addr().unwrap() || is_group, "{to}");
                         assert_eq!(way.direct, self::way().paths.first().copied());
                     }
                     self.matched.insert((local, remote.guid), path.flow.map(|_| path.destination));
@@ -125,11 +129,11 @@ fn verdict(random: &mut Random, pair: (Guid, Guid), serial: u64) -> Verdict {
     let to = [
         receives(pair.1.prefix),
         receives(GuidPrefix([9; 12])),
-        Socket { address: [239, 192, 0, 1], port: 5_000 },
-        Socket { address: [239, 255, 0, 1], port: 7_400 },
-        Socket { address: [255; 4], port: 7_411 },
-        Socket { address: [0; 4], port: 7_411 },
-        Socket { address: Ipv4Addr::LOCALHOST.octets(), port: 1 },
+        Socket { address: [239, 192, 0, 1].into(), port: 5_000 },
+        Socket { address: [239, 255, 0, 1].into(), port: 7_400 },
+        Socket { address: [255; 4].into(), port: 7_411 },
+        Socket { address: [0; 4].into(), port: 7_411 },
+        Socket { address: Ipv4Addr::LOCALHOST.octets().into(), port: 1 },
     ];
     let is_honest = random.below(2) == 0;
     Verdict {
@@ -162,7 +166,7 @@ fn whatever_is_said_the_rules_hold() {
         let mut gate = Gate::new(OWN, Duration::from_millis(100));
         let mut told = Told::default();
         let mut now = 0;
-        let announced: Vec<SocketAddrV4> = receives(OTHER).addr().into_iter().collect();
+        let announced: Vec<SocketAddr> = receives(OTHER).addr().into_iter().collect();
         for _ in 0..400 {
             now += random.below(30_000_000);
             let at = Instant::from_nanos(now);

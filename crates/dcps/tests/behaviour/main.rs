@@ -15,6 +15,7 @@ mod entity_qos;
 mod erased_types;
 mod gate;
 mod instance_owner;
+mod losses;
 mod policies;
 mod qos;
 mod qos_document;

@@ -1,15 +1,19 @@
 //! The condition that a reader has samples in some states that a query is true of.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use content_filter::{ContentFilter, Outcome};
 use dcps::reader::Payload;
-use dcps::{Error, States};
+use dcps::{Error, ReturnCode, States};
 
 use super::read::ReadCondition;
+use crate::content_filter::{made, unknown_type};
+use crate::lock::lock;
 use crate::shared::shared;
 use crate::subscription::{RawDataReader, SampleType};
 
-/// True while its reader has samples in its states for which its query is true. The query is a function here, not a text; it is
-/// asked while the reader is locked, and must not use it.
+/// True while its reader has samples in its states for which its query is true: a function, or an expression of DDS with parameters
+/// ([`DataReader::create_querycondition_where`](crate::DataReader::create_querycondition_where)). A function is asked while the reader is
+/// locked, and must not use it.
 ///
 /// ```
 /// # use dds::prelude::*;
@@ -25,7 +29,19 @@ use crate::subscription::{RawDataReader, SampleType};
 /// ```
 pub struct QueryCondition<T> {
     pub(super) read: ReadCondition,
-    query: Arc<dyn Fn(&T) -> bool + Send + Sync>,
+    query: Query<T>,
+}
+
+/// What is asked of a sample.
+enum Query<T> {
+    Function(Arc<dyn Fn(&T) -> bool + Send + Sync>),
+    Expression(Arc<Expression>),
+}
+
+/// A query expression. Its lock is taken with the reader locked.
+struct Expression {
+    text: String,
+    current: Mutex<(ContentFilter, Vec<String>)>,
 }
 
 impl<T: SampleType + 'static> QueryCondition<T> {
@@ -34,7 +50,23 @@ impl<T: SampleType + 'static> QueryCondition<T> {
         states: States,
         query: impl Fn(&T) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { read: ReadCondition::new(reader, states), query: Arc::new(query) }
+        Self { read: ReadCondition::new(reader, states), query: Query::Function(Arc::new(query)) }
+    }
+
+    pub(crate) fn of_expression(
+        reader: RawDataReader,
+        states: States,
+        text: String,
+        parameters: Vec<String>,
+    ) -> Result<Self, Error> {
+        let (topic, operation) = (reader.get_topicdescription(), "create_querycondition_where");
+        let Some(ty) = topic.entity().announced().samples() else {
+            return Err(unknown_type(topic.get_name(), topic.get_type_name(), operation));
+        };
+        let filter = made(&ty, topic.get_type_name(), &text, &parameters, operation)?;
+        let expression = Expression { text, current: Mutex::new((filter, parameters)) };
+        let query = Query::Expression(Arc::new(expression));
+        Ok(Self { read: ReadCondition::new(reader, states), query })
     }
 
     /// True if its reader has such samples.
@@ -44,7 +76,10 @@ impl<T: SampleType + 'static> QueryCondition<T> {
 
     /// Which query it is; clones are the same.
     pub(super) fn identity(&self) -> usize {
-        Arc::as_ptr(&self.query).cast::<()>().addr()
+        match &self.query {
+            Query::Function(query) => Arc::as_ptr(query).cast::<()>().addr(),
+            Query::Expression(query) => Arc::as_ptr(query).addr(),
+        }
     }
 }
 
@@ -56,10 +91,57 @@ impl<T: SampleType> QueryCondition<T> {
 
     pub(crate) fn matches(&self, payload: Option<&Payload>) -> bool {
         let Some(payload) = payload else { return false };
-        match shared::<T>(payload) {
-            Some(sample) => (self.query)(&sample),
-            None => T::read_payload(payload.bytes()).is_ok_and(|sample| (self.query)(&sample)),
+        match &self.query {
+            Query::Function(query) => match shared::<T>(payload) {
+                Some(sample) => query(&sample),
+                None => T::read_payload(payload.bytes()).is_ok_and(|sample| query(&sample)),
+            },
+            Query::Expression(query) => lock(&query.current).0.judge(payload.bytes()) == Outcome::Passes,
         }
+    }
+
+    /// Its expression; `None` if it is a function.
+    pub fn get_query_expression(&self) -> Option<&str> {
+        match &self.query {
+            Query::Function(_) => None,
+            Query::Expression(query) => Some(&query.text),
+        }
+    }
+
+    /// The texts of its parameters; none if it is a function.
+    pub fn get_query_parameters(&self) -> Vec<String> {
+        match &self.query {
+            Query::Function(_) => Vec::new(),
+            Query::Expression(query) => lock(&query.current).1.clone(),
+        }
+    }
+
+    /// Changes the parameters of its expression, which may make it true at once.
+    ///
+    /// # Errors
+    /// `BadParameter` if one does not fit the expression; nothing is changed then. `PreconditionNotMet` if it is a function.
+    pub fn set_query_parameters<S: Into<String>>(
+        &self,
+        parameters: impl IntoIterator<Item = S>,
+    ) -> Result<(), Error> {
+        let operation = "set_query_parameters";
+        let Query::Expression(query) = &self.query else {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                operation,
+                "the query is a function, which has no parameters",
+                "make the condition by create_querycondition_where",
+            ));
+        };
+        let parameters: Vec<String> = parameters.into_iter().map(Into::into).collect();
+        let topic = self.read.reader.get_topicdescription();
+        let Some(ty) = topic.entity().announced().samples() else {
+            return Err(unknown_type(topic.get_name(), topic.get_type_name(), operation));
+        };
+        let filter = made(&ty, topic.get_type_name(), &query.text, &parameters, operation)?;
+        *lock(&query.current) = (filter, parameters);
+        self.read.reader.entity().watch.wake_waiters();
+        Ok(())
     }
 
     pub(crate) fn check_reader(&self, reader: &RawDataReader) -> Result<(), Error> {
@@ -69,6 +151,10 @@ impl<T: SampleType> QueryCondition<T> {
 
 impl<T> Clone for QueryCondition<T> {
     fn clone(&self) -> Self {
-        Self { read: self.read.clone(), query: Arc::clone(&self.query) }
+        let query = match &self.query {
+            Query::Function(query) => Query::Function(Arc::clone(query)),
+            Query::Expression(query) => Query::Expression(Arc::clone(query)),
+        };
+        Self { read: self.read.clone(), query }
     }
 }

@@ -1,5 +1,5 @@
 //! Sockets of flows: each is bound to an address of an interface and sends for one writer alone. Nobody receives from them.
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -12,15 +12,19 @@ use crate::host::{Addresses, FlowSocket};
 /// Octets of the receive buffer, which nobody empties: as few as the system takes.
 const RECEIVE_BUFFER: usize = 2_048;
 
+/// Bytes by which the header of IPv6 is longer than that of IPv4, which the datagrams of an interface have room for.
+const LONGER_HEADER: u32 = 20;
+
 /// Those that are open.
 #[derive(Debug, Default)]
 pub(super) struct Flows(RwLock<Vec<(NonZeroU16, Sender)>>);
 
 impl Flows {
-    /// Opens one at the first IPv4 address that is announced.
+    /// Opens one at the first IPv4 address that is announced; if there is none, at the first IPv6 address that is not of a link alone.
     pub(super) fn open(&self, addresses: &Addresses, send_buffer: u32) -> Option<FlowSocket> {
         let announced = addresses.default_unicast.iter().filter_map(wire::Locator::socket_addr);
-        let own = announced.map(|address| address.ip()).find(IpAddr::is_ipv4)?;
+        let suits = |ip: &IpAddr| !matches!(ip, IpAddr::V6(six) if six.is_unicast_link_local());
+        let own = announced.map(|address| address.ip()).filter(suits).min_by_key(IpAddr::is_ipv6)?;
         let options = SocketOptions {
             receive_buffer: Some(RECEIVE_BUFFER),
             send_buffer: usize::try_from(send_buffer).ok(),
@@ -29,11 +33,12 @@ impl Flows {
             ..SocketOptions::default()
         };
         let socket = Socket::unicast(SocketAddr::new(own, 0), &options).ok()?;
-        let SocketAddr::V4(address) = socket.local() else { return None };
+        let address = socket.local();
         let sender = socket.sender();
         let interfaces = &addresses.network.interfaces;
         let has = |interface: &&rtps::Interface| interface.addresses.iter().any(|(ip, _)| *ip == own);
-        let max_datagram = interfaces.iter().find(has)?.max_datagram;
+        let longer = if own.is_ipv4() { 0 } else { LONGER_HEADER };
+        let max_datagram = interfaces.iter().find(has)?.max_datagram.saturating_sub(longer);
         let trains = sender.trains();
         self.write().push((NonZeroU16::new(address.port())?, sender));
         Some(FlowSocket { address, max_datagram, trains })
@@ -48,15 +53,8 @@ impl Flows {
     }
 
     /// Where the datagrams of a path leave from, if it is open; for people's questions.
-    pub(super) fn locals(&self) -> Vec<SocketAddrV4> {
-        let flows = self.read();
-        let locals = flows.iter().map(|(_, sender)| sender.local());
-        locals
-            .filter_map(|local| match local {
-                SocketAddr::V4(v4) => Some(v4),
-                SocketAddr::V6(_) => None,
-            })
-            .collect()
+    pub(super) fn locals(&self) -> Vec<SocketAddr> {
+        self.read().iter().map(|(_, sender)| sender.local()).collect()
     }
 
     /// Sends a message: by one call if the system can, otherwise datagram by datagram. What is lost then is counted by the sender.

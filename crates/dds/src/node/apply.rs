@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use dcps::reader::MatchedPublication;
 use dcps::status::StatusMask;
+use rtps::Conduct;
 use rtps::discovery::{Discovery, Event};
 use rtps::reader::MatchedWriter;
 use rtps::writer::MatchedReader;
@@ -13,6 +14,7 @@ use wire::qos::DataRepresentation;
 use wire::{EntityId, Guid, Now};
 
 use super::Node;
+use super::filters;
 use super::routes::{Lease, Route};
 use super::speakers::Speaker;
 use super::work::Work;
@@ -65,13 +67,14 @@ impl Node {
         match event {
             Event::WriterMatched { reader, writer, paths, local } => {
                 let matched = MatchedWriter::found(writer, paths, *local);
-                self.match_writer(now, *reader, writer, matched, work);
+                self.match_writer(now, *reader, writer, (matched, None), work);
             }
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
                 if let Some(cell) = self.routes().writers.get(writer) {
                     cell.limits.matched(reader.guid, reader.largest_sample);
                 }
-                self.match_reader(now, *writer, MatchedReader::found(reader, paths, *direct, *local), work);
+                let matched = MatchedReader::found(reader, paths, *direct, *local);
+                self.match_reader(now, *writer, (matched, reader), None, work);
             }
             Event::WriterUnmatched { reader, writer, may_return } => {
                 // Requests and verdicts end with their writers, and hold again when those are back.
@@ -115,12 +118,25 @@ impl Node {
         }
     }
 
-    pub(super) fn match_reader(&self, now: Now, writer: EntityId, reader: MatchedReader, work: &mut Work) {
+    pub(super) fn match_reader(
+        &self,
+        now: Now,
+        writer: EntityId,
+        (reader, announced): (MatchedReader, &EndpointData),
+        conduct: Option<Conduct>,
+        work: &mut Work,
+    ) {
         if let Some(cell) = self.routes().writers.get(&writer) {
             let path = reader.direct.as_ref().or_else(|| reader.paths.first());
             let carries = path.and_then(|path| self.paths.known(now.monotonic, path));
+            let guid = reader.guid;
+            let filter = filters::of_reader(cell, announced);
             let mut state = cell.lock();
             state.machine.match_subscription(now, reader);
+            // Before anything is sent that it would keep away.
+            state.machine.rtps_mut().set_filter(guid, filter);
+            // Before anything is sent that the flow of repairs would carry.
+            state.machine.rtps_mut().set_conduct(guid, conduct);
             if let Some(carries) = carries {
                 state.machine.rtps_mut().on_path_news(now, &carries);
             }
@@ -146,7 +162,7 @@ impl Node {
         now: Now,
         reader: EntityId,
         writer: &EndpointData,
-        matched: MatchedWriter,
+        (matched, conduct): (MatchedWriter, Option<Conduct>),
         work: &mut Work,
     ) {
         let routes = self.routes();
@@ -156,6 +172,7 @@ impl Node {
             // First the cache: what the RTPS reader delivers from a writer that it does not know would be dropped.
             state.cache.match_publication(publication(writer));
             state.rtps.match_writer(now, matched);
+            state.rtps.set_conduct(writer.guid, conduct);
         }
         work.touch_reader(cell);
         let has_lease = !writer.qos.liveliness.lease_duration.is_infinite();

@@ -2,7 +2,7 @@
 //! resource managers and with each other (docs/decisions/0009-admission.md).
 //!
 //! The gate's lock comes after discovery's and before those of endpoints.
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -186,7 +186,7 @@ impl Node {
             qos.endpoint.reliability = Reliability::BEST_EFFORT;
         }
         let types = Box::new(CdrTypeSupport::<T>::new());
-        let cell = self.make_writer(qos, types, None, Arc::default())?;
+        let cell = self.make_writer(qos, types, None, Arc::default(), None)?;
         self.announce_writer(&cell, subject(topic, type_name), work)?;
         let _ = place.set(cell);
         Ok(())
@@ -258,7 +258,8 @@ impl Node {
                     return false;
                 };
                 let way = Way { paths: paths.clone(), direct: None };
-                let destination = destination(&way, &discovery.config().default_unicast);
+                let source = writer.offered_assurance.map(|offered| offered.source);
+                let destination = destination(&way, &discovery.config().default_unicast, source);
                 let mut gate = lock(&self.assurance.gate);
                 gate.writer_found(now.monotonic, own, writer, way, destination);
                 self.act(discovery, &mut gate, now, work);
@@ -375,13 +376,13 @@ impl Node {
         let routes = self.routes();
         while let Some(action) = gate.poll_action() {
             match action {
-                Action::Match { local, remote, way } if local.is_writer() => {
+                Action::Match { local, remote, way, conduct } if local.is_writer() => {
                     let matched = MatchedReader::found(&remote, &way.paths, way.direct, false);
-                    self.match_reader(now, local, matched, work);
+                    self.match_reader(now, local, (matched, &remote), conduct, work);
                 }
-                Action::Match { local, remote, way } => {
+                Action::Match { local, remote, way, conduct } => {
                     let matched = MatchedWriter::found(&remote, &way.paths, false);
-                    self.match_writer(now, local, &remote, matched, work);
+                    self.match_writer(now, local, &remote, (matched, conduct), work);
                     if !discovery.is_alive(remote.guid)
                         && let Some(cell) = routes.readers.get(&local)
                     {
@@ -457,6 +458,7 @@ fn subject(topic: &str, type_name: &str) -> Subject {
         max_serialized_size: None,
         type_information: None,
         group: None,
+        content_filter: None,
     }
 }
 
@@ -498,21 +500,22 @@ pub(super) fn withdraw(cell: &WriterCell, request: &Request, now: Now) {
     }
 }
 
-/// Where we receive what comes from a peer that is reached this way.
-fn destination(way: &Way, announced: &[Locator]) -> Socket {
-    let announced = addresses(announced);
+/// Where we receive what comes from a peer that is reached this way, at an address of the version of IP of its flow if there is one.
+fn destination(way: &Way, announced: &[Locator], source: Option<Socket>) -> Socket {
+    let mut announced = addresses(announced);
+    let suits = |address: &SocketAddr| source.is_none_or(|from| from.address.is_ipv4() == address.is_ipv4());
+    if announced.iter().any(suits) {
+        announced.retain(suits);
+    }
     let local = way.paths.first().and_then(|path| path.local);
-    let on_the_way = announced.iter().find(|address| Some((*address.ip()).into()) == local);
+    let on_the_way = announced.iter().find(|address| Some(address.ip()) == local);
     on_the_way.or_else(|| announced.first()).copied().map(Socket::from).unwrap_or_default()
 }
 
-fn addresses(locators: &[Locator]) -> Vec<SocketAddrV4> {
+/// Those at which a flow may end: all but link-local ones, which a manager does not know which link of.
+fn addresses(locators: &[Locator]) -> Vec<SocketAddr> {
     let all = locators.iter().filter_map(Locator::socket_addr);
-    all.filter_map(|address| match address {
-        SocketAddr::V4(v4) => Some(v4),
-        SocketAddr::V6(_) => None,
-    })
-    .collect()
+    all.filter(|address| !matches!(address.ip(), IpAddr::V6(six) if six.is_unicast_link_local())).collect()
 }
 
 #[cfg(test)]
@@ -526,10 +529,11 @@ mod tests {
             local: local.map(|text| text.parse().unwrap()),
             ..rtps::Path::routed("10.9.0.2:7411".parse().unwrap(), 1_472)
         };
-        let found = |local| destination(&Way { paths: vec![path(local)], direct: None }, &announced).address;
-        assert_eq!(found(Some("10.9.0.1")), [10, 9, 0, 1]);
-        assert_eq!(found(None), [10, 0, 0, 1]);
-        assert_eq!(found(Some("10.7.0.1")), [10, 0, 0, 1]);
-        assert_eq!(destination(&Way::default(), &[]).addr(), None);
+        let found =
+            |local| destination(&Way { paths: vec![path(local)], direct: None }, &announced, None).address;
+        assert_eq!(found(Some("10.9.0.1")), [10, 9, 0, 1].into());
+        assert_eq!(found(None), [10, 0, 0, 1].into());
+        assert_eq!(found(Some("10.7.0.1")), [10, 0, 0, 1].into());
+        assert_eq!(destination(&Way::default(), &[], None).addr(), None);
     }
 }

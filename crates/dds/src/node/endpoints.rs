@@ -10,8 +10,10 @@ use dcps::writer::DataWriter;
 use dcps::{Error, ReturnCode, TypeSupport};
 use rtps::reader::{Reader, ReaderConfig};
 use rtps::writer::WriterConfig;
-use wire::admission::{OfferedAssurance, RequestedAssurance, Socket, instance_owner};
-use wire::discovery::EndpointData;
+use wire::admission::{
+    OfferedAssurance, OfferedRepairs, RequestedAssurance, RequestedLosses, Socket, instance_owner,
+};
+use wire::discovery::{ContentFilterProperty, EndpointData};
 use wire::qos::{EndpointQos, ReliabilityKind};
 use wire::{EntityId, EntityKind, Guid};
 
@@ -22,6 +24,7 @@ use super::work::Work;
 use super::writer::WriterCell;
 use crate::host::{Addresses, FlowSocket};
 use crate::lock::lock;
+use crate::types::Announced;
 
 /// What an endpoint is for.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct Subject {
     pub(crate) type_information: Option<Vec<u8>>,
     /// The entity id of its publisher or subscriber.
     pub(crate) group: Option<EntityId>,
+    /// The content filter of a reader.
+    pub(crate) content_filter: Option<Box<ContentFilterProperty>>,
 }
 
 impl Node {
@@ -44,6 +49,7 @@ impl Node {
         types: Box<dyn TypeSupport + Send>,
         type_bound: Option<u32>,
         watch: Arc<Watch>,
+        ty: Option<Arc<Announced>>,
     ) -> Result<Arc<WriterCell>, Error> {
         let kind = if types.has_key() { EntityKind::WriterWithKey } else { EntityKind::WriterNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
@@ -56,16 +62,17 @@ impl Node {
                 let sending = self.open_flow(type_bound, types.has_key(), config.max_datagram);
                 let contract = assurance.contract(&sending.0).inspect_err(|_| self.close_flow(sending.1))?;
                 config.max_datagram = contract.datagram;
-                Some(OfferedAssurance { contract, source: sending.1 })
+                let repairs = self.offered_repairs(assurance, &qos.endpoint, Socket::default());
+                Some(OfferedAssurance { contract, source: sending.1, repairs })
             }
             None => None,
         };
-        let close = |_: &Error| offered.iter().for_each(|offered| self.close_flow(offered.source));
+        let close = |_: &Error| offered.iter().for_each(|offered| self.close_flows(offered));
         let mut machine = DataWriter::new(self.host.now(), config, qos, types).inspect_err(close)?;
         if let (Some(assurance), Some(offered)) = (&assurance, &offered) {
             machine.set_contract(assurance.samples(type_bound)?, offered.contract.largest_message);
         }
-        let cell = Arc::new(WriterCell::new(machine, offered, watch));
+        let cell = Arc::new(WriterCell::new(machine, offered, watch, ty));
         self.routes.change(|routes| routes.writers.insert(guid.entity_id, Arc::clone(&cell)));
         Ok(cell)
     }
@@ -121,7 +128,7 @@ impl Node {
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),
             largest_sample: u32::try_from(largest).ok(),
-            requested_assurance: assurance.map(|wanted| wanted.announced()),
+            requested_assurance: assurance.map(|wanted| wanted.announced(self.questions(cell, &wanted))),
             ..self.data(cell.guid, subject, qos)
         };
         let announced = self.announce(data, work);
@@ -136,6 +143,7 @@ impl Node {
             max_serialized_size: subject.max_serialized_size,
             type_information: subject.type_information,
             group: subject.group,
+            content_filter: subject.content_filter,
             ..EndpointData::new(guid, subject.topic_name, subject.type_name, qos)
         }
     }
@@ -200,11 +208,27 @@ impl Node {
         work: &mut Work,
     ) -> Result<(), Error> {
         cell.lock().cache.qos().check_change(&qos)?;
-        let wanted = qos.assurance.map(|wanted| wanted.announced());
+        let wanted = qos.assurance.map(|wanted| wanted.announced(self.questions(cell, &wanted)));
         self.announce_qos(cell.guid, qos.endpoint.clone(), None, wanted, work)?;
         cell.lock().cache.set_qos(self.host.now(), qos)?;
         work.touch_reader(cell);
         Ok(())
+    }
+
+    /// Announces another content filter of a reader; writers follow.
+    pub(crate) fn announce_filter(
+        &self,
+        reader: Guid,
+        content_filter: Box<ContentFilterProperty>,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        let known = self.lock_discovery().endpoint(reader).cloned();
+        let known = known.ok_or_else(|| deleted("set_expression_parameters"))?;
+        let content_filter = Some(content_filter);
+        if known.content_filter == content_filter {
+            return Ok(());
+        }
+        self.announce(EndpointData { content_filter, ..EndpointData::clone(&known) }, work)
     }
 
     /// What a writer has to say before it is deleted: the end of its instances, and what LATENCY_BUDGET holds back.
@@ -240,7 +264,10 @@ impl Node {
             datagram: before.contract.datagram,
             segmented: self.segments.load(Ordering::Relaxed),
         };
-        Ok(Some(OfferedAssurance { contract: assurance.contract(&sending)?, ..before }))
+        let contract = assurance.contract(&sending)?;
+        let source = before.repairs.map(|repairs| repairs.source).unwrap_or_default();
+        let repairs = self.offered_repairs(assurance, &qos.endpoint, source);
+        Ok(Some(OfferedAssurance { contract, repairs, ..before }))
     }
 
     /// The bound of the type of a local writer, as it was announced.
@@ -257,6 +284,37 @@ impl Node {
         (sending, flow.map(|flow| Socket::from(flow.address)).unwrap_or_default())
     }
 
+    /// What a writer announces of repairs, if it keeps the conduct of bounds with losses: they leave from `source`, or from a new socket if that has no port.
+    fn offered_repairs(
+        &self,
+        assurance: &dcps::qos::OfferedAssurance,
+        qos: &EndpointQos,
+        source: Socket,
+    ) -> Option<OfferedRepairs> {
+        let kept = assurance.kept(qos)?;
+        let source = if source.port > 0 { source } else { self.host.open_flow()?.address.into() };
+        Some(OfferedRepairs { source, kept })
+    }
+
+    /// Where the questions of a reader leave that asks for a bound with losses; port 0 if it does not, or there is no socket for it.
+    fn questions(&self, cell: &ReaderCell, wanted: &dcps::qos::RequestedAssurance) -> Socket {
+        if wanted.losses.is_none() {
+            return Socket::default();
+        }
+        let mut questions = lock(&cell.questions);
+        if questions.port == 0 {
+            *questions = self.host.open_flow().map(|flow| flow.address.into()).unwrap_or_default();
+        }
+        *questions
+    }
+
+    fn close_flows(&self, offered: &OfferedAssurance) {
+        self.close_flow(offered.source);
+        if let Some(repairs) = offered.repairs {
+            self.close_flow(repairs.source);
+        }
+    }
+
     fn close_flow(&self, source: Socket) {
         if let Some(port) = NonZeroU16::new(source.port) {
             self.host.close_flow(port);
@@ -267,13 +325,14 @@ impl Node {
     pub(super) fn renew_flows(&self, addresses: &Addresses, work: &mut Work) {
         let own = addresses.default_unicast.iter().filter_map(wire::Locator::socket_addr);
         let own: Vec<IpAddr> = own.map(|address| address.ip()).collect();
+        self.renew_questions(&own, work);
         for cell in self.routes().writers.values() {
             let Some(before) = *lock(&cell.offered) else { continue };
-            let source = before.source.addr().map(|source| IpAddr::from(*source.ip()));
+            let source = before.source.addr().map(|source| source.ip());
             if source.is_some_and(|source| own.contains(&source)) {
                 continue;
             }
-            self.close_flow(before.source);
+            self.close_flows(&before);
             // Samples are cut for the interface that there was; where less leaves in one piece there is no flow.
             let found = self.host.open_flow();
             let fits = |flow: &FlowSocket| flow.max_datagram >= before.contract.datagram;
@@ -282,7 +341,11 @@ impl Node {
                 self.close_flow(small.address.into());
             }
             let source = flow.map(|flow| Socket::from(flow.address)).unwrap_or_default();
-            let offered = OfferedAssurance { source, ..before };
+            let repairs = before.repairs.and_then(|repairs| {
+                let flow = self.host.open_flow()?;
+                Some(OfferedRepairs { source: flow.address.into(), ..repairs })
+            });
+            let offered = OfferedAssurance { source, repairs, ..before };
             *lock(&cell.offered) = Some(offered);
             let known = self.lock_discovery().endpoint(cell.guid).cloned();
             if let Some(known) = known.filter(|_| offered != before) {
@@ -294,9 +357,31 @@ impl Node {
         }
     }
 
+    /// The same for readers whose questions leave from such an address.
+    fn renew_questions(&self, own: &[IpAddr], work: &mut Work) {
+        for cell in self.routes().readers.values() {
+            let before = *lock(&cell.questions);
+            let Some(source) = before.addr() else { continue };
+            if own.contains(&source.ip()) {
+                continue;
+            }
+            self.close_flow(before);
+            let after = self.host.open_flow().map(|flow| Socket::from(flow.address)).unwrap_or_default();
+            *lock(&cell.questions) = after;
+            let known = self.lock_discovery().endpoint(cell.guid).cloned();
+            let Some(known) = known.map(|known| EndpointData::clone(&known)) else { continue };
+            let losses = known.requested_assurance.and_then(|wanted| wanted.losses);
+            let losses = losses.map(|losses| RequestedLosses { source: after, ..losses });
+            let requested_assurance =
+                known.requested_assurance.map(|wanted| RequestedAssurance { losses, ..wanted });
+            // It is no larger than before, so that it finds room.
+            let _ = self.announce(EndpointData { requested_assurance, ..known }, work);
+        }
+    }
+
     fn forget_writer(&self, cell: &Arc<WriterCell>) {
         if let Some(offered) = *lock(&cell.offered) {
-            self.close_flow(offered.source);
+            self.close_flows(&offered);
         }
         self.routes.change(|routes| routes.writers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
@@ -313,6 +398,7 @@ impl Node {
     }
 
     fn forget_reader(&self, cell: &Arc<ReaderCell>) {
+        self.close_flow(std::mem::take(&mut *lock(&cell.questions)));
         self.routes.change(|routes| routes.readers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
         cell.watch.wake_waiters();

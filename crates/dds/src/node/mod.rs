@@ -6,6 +6,7 @@ mod apply;
 mod assurance;
 pub(crate) mod builtin;
 mod endpoints;
+pub(crate) mod filters;
 mod held;
 mod lanes;
 mod limits;

@@ -10,6 +10,7 @@ use rtps::familiar::Single;
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
 use rtps::{Transmit, Value};
+use wire::admission::Socket;
 use wire::{Guid, Instant, Now};
 
 use super::log::Limiter;
@@ -34,6 +35,8 @@ pub(crate) struct ReaderCell {
     pub(crate) guid: Guid,
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) watch: Arc<Watch>,
+    /// Where its questions leave, if it has asked for a bound with losses; port 0 until then.
+    pub(crate) questions: Mutex<Socket>,
     state: Mutex<ReaderState>,
     /// The application was told of its data since it was locked last.
     told: AtomicBool,
@@ -61,6 +64,7 @@ impl ReaderCell {
             guid: cache.guid(),
             alarm: Alarm::new(),
             watch,
+            questions: Mutex::default(),
             state: Mutex::new(ReaderState { rtps, cache, deleted: false }),
             told: AtomicBool::new(false),
             history_waiters: AtomicUsize::new(0),

@@ -114,6 +114,10 @@ impl Node {
                     self.deliver_own(&own, work);
                     work.own = own;
                 }
+                if work.transmit.paths().iter().any(|path| path.flow.is_some()) {
+                    // The time to the next question counts from the return of the call.
+                    work.set_time(None);
+                }
                 work.transmit.clear();
                 let now = work.now(self.host());
                 looked = cell.lock().look(now, &mut work.transmit);

@@ -20,6 +20,7 @@ use super::watch::Watch;
 use crate::bytes::{Bytes, Pool};
 use crate::host::{Channel, Copied, Host, Sent};
 use crate::lock::lock;
+use crate::types::Announced;
 
 /// The machine of a writer, whatever its type.
 pub(crate) type Machine = DataWriter<Box<dyn TypeSupport + Send>, Bytes>;
@@ -83,6 +84,8 @@ pub(crate) struct WriterCell {
     pub(crate) asserted: AtomicU64,
     /// What its readers can take.
     pub(super) limits: Limits,
+    /// Its type, for content filters of its readers.
+    pub(super) ty: Option<Arc<Announced>>,
     /// TRANSPORT_PRIORITY.
     priority: AtomicI32,
     state: Mutex<WriterState>,
@@ -113,8 +116,14 @@ pub(super) struct Over {
 }
 
 impl WriterCell {
-    pub(crate) fn new(machine: Machine, offered: Option<OfferedAssurance>, watch: Arc<Watch>) -> Self {
+    pub(crate) fn new(
+        machine: Machine,
+        offered: Option<OfferedAssurance>,
+        watch: Arc<Watch>,
+        ty: Option<Arc<Announced>>,
+    ) -> Self {
         Self {
+            ty,
             guid: machine.guid(),
             offered: Mutex::new(offered),
             alarm: Alarm::new(),
@@ -226,7 +235,7 @@ impl WriterCell {
         // Nothing is sent or handed on with it held.
         let mut held = state.filter(|_| out.stuck.is_none() && out.own.is_empty());
         loop {
-            let was_message = out.stuck.is_some() && out.transmit.is_message();
+            let was_message = out.stuck.is_some() && is_paced(&out.transmit);
             if !out.finish(host) {
                 return Looked { timeout: Instant::NEVER, stuck: true };
             }
@@ -256,7 +265,7 @@ impl WriterCell {
             let timeout = state.machine.poll_timeout();
             drop(state);
             // After a message of a flow there may be more than was known before it had left.
-            rests_until = (timeout > now.monotonic && !out.transmit.is_message()).then_some(timeout);
+            rests_until = (timeout > now.monotonic && !is_paced(&out.transmit)).then_some(timeout);
             carry(&mut out.transmit);
             out.stuck = Some(0);
         }
@@ -296,6 +305,11 @@ impl WriterCell {
             self.room.notify_all();
         }
     }
+}
+
+/// Whether the time to the next datagram counts from the return of the call that sends this one: it goes along a flow.
+fn is_paced(transmit: &Transmit<Bytes>) -> bool {
+    transmit.is_message() || transmit.paths().iter().any(|path| path.flow.is_some())
 }
 
 impl Outgoing {

@@ -16,6 +16,7 @@ use wire::cdr::{DdsType, ENCAPSULATION_SIZE};
 use wire::{GuidPrefix, Now};
 
 use crate::condition::StatusCondition;
+use crate::content_filter::ContentFilteredTopic;
 use crate::entity::{QosKind, StatusSource, deleted, factory_not_enabled, refuse_inside};
 use crate::lock::lock;
 use crate::node::Node;
@@ -198,6 +199,34 @@ impl DomainParticipant {
         self.entity.topics.add(&topic, "create_topic")?;
         topic.refresh();
         Ok(Topic::new(topic, self.clone()))
+    }
+
+    /// Makes a topic of which readers get only the samples that pass a filter expression (DDS 1.4, Annex B), with the texts of its parameters
+    /// `%0`, `%1` and so on: see [`ContentFilteredTopic`].
+    ///
+    /// # Errors
+    /// `BadParameter` if the expression or a parameter does not fit the type, with the byte where; `PreconditionNotMet` if a topic has this
+    /// name, or the topic is of another participant; `Unsupported` if nothing is known of the type but its name.
+    pub fn create_contentfilteredtopic<S: Into<String>>(
+        &self,
+        name: &str,
+        related_topic: &Topic,
+        expression: &str,
+        parameters: impl IntoIterator<Item = S>,
+    ) -> Result<ContentFilteredTopic, Error> {
+        let operation = "create_contentfilteredtopic";
+        self.node().check_open(operation)?;
+        related_topic.check_participant(self, operation)?;
+        if self.entity.topic(name).is_some() {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                operation,
+                format!("this participant has a topic {name:?}"),
+                "use another name: that of a content-filtered topic is its own",
+            ));
+        }
+        let parameters = parameters.into_iter().map(Into::into).collect();
+        ContentFilteredTopic::new(related_topic, name, expression, parameters, operation)
     }
 
     /// A topic of this name that this participant has made, if there is one.

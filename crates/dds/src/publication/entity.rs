@@ -63,8 +63,9 @@ impl WriterEntity {
                 self.node.prepare_assured_writer(work)?;
             }
             let subject = self.topic.subject();
+            let ty = Some(Arc::clone(self.topic.announced()));
             let (announced, bound) = (self.announced(qos.clone()), subject.max_serialized_size);
-            let cell = self.node.make_writer(announced, types, bound, Arc::clone(&self.watch))?;
+            let cell = self.node.make_writer(announced, types, bound, Arc::clone(&self.watch), ty)?;
             let _ = self.cell.set(Arc::clone(&cell));
             self.node.announce_writer(&cell, subject, work)
         })

@@ -13,6 +13,7 @@ use wire::qos::{Durability, History, Reliability};
 
 use super::closures::Closures;
 use super::{DataReader, DataReaderListener, Subscriber};
+use crate::content_filter::ContentFilteredTopic;
 use crate::entity::QosKind;
 use crate::group::Group;
 use crate::participant::DomainParticipant;
@@ -61,6 +62,8 @@ pub struct ReaderBuilder<T> {
     qos: DataReaderQos,
     /// A writer that cannot be assured is not matched.
     fails: bool,
+    /// Expression and parameters.
+    filter: Option<(String, Vec<String>)>,
     closures: Option<Closures<T>>,
 }
 
@@ -75,7 +78,7 @@ impl<T: DdsType + Send + Sync + 'static> ReaderBuilder<T> {
     }
 
     fn new(group: Group<Subscriber>, topic: String, qos: DataReaderQos) -> Self {
-        Self { group, topic, type_name: None, qos, fails: false, closures: None }
+        Self { group, topic, type_name: None, qos, fails: false, filter: None, closures: None }
     }
 
     /// Another name of the type than [`DdsType::TYPE_NAME`], as others may call it.
@@ -139,12 +142,32 @@ impl<T: DdsType + Send + Sync + 'static> ReaderBuilder<T> {
         self
     }
 
+    /// Only samples that pass a filter expression (DDS 1.4, Annex B), with the texts of its parameters `%0`, `%1` and so on, which
+    /// [`RawDataReader::set_expression_parameters`](crate::RawDataReader::set_expression_parameters) changes:
+    /// `.filter("celsius > %0 AND sensor <> 7", ["90"])`. See [`ContentFilteredTopic`].
+    pub fn filter<S: Into<String>>(
+        mut self,
+        expression: impl Into<String>,
+        parameters: impl IntoIterator<Item = S>,
+    ) -> Self {
+        self.filter = Some((expression.into(), parameters.into_iter().map(Into::into).collect()));
+        self
+    }
+
     /// ASSURANCE: asks for this latency, above zero: most time from the writer's call to the reception of a sample. A
     /// resource manager admits the pairs of this reader and its writers, or refuses them; what it said is told by
     /// [`RawDataReader::assurance`](crate::RawDataReader::assurance). A writer that is refused, or a domain without a manager, is read
     /// without a bound, unless [`ReaderBuilder::or_fail`] says otherwise.
     pub fn within(mut self, latency: impl Into<Duration>) -> Self {
         self.qos.assurance = Some(RequestedAssurance::within(latency.into()));
+        self
+    }
+
+    /// ASSURANCE: the latency is to hold even if so many frames, 1 to 4, of samples, repairs and questions are lost in any time of this length, which is
+    /// at least twice the latency. Needs [`ReaderBuilder::within`] before it, RELIABILITY RELIABLE, and writers whose HISTORY keeps each sample for as long as the latency.
+    pub fn losses(mut self, frames: u8, within: impl Into<Duration>) -> Self {
+        let within = within.into();
+        self.qos.assurance = self.qos.assurance.map(|wanted| wanted.losses(frames, within));
         self
     }
 
@@ -246,7 +269,7 @@ impl<T: DdsType + Send + Sync + 'static> ReaderBuilder<T> {
     ///
     /// # Errors
     /// As [`Subscriber::create_datareader`] and [`DomainParticipant::create_topic`]; `PreconditionNotMet` for a partition where the
-    /// subscriber was given; `InconsistentPolicy` for [`ReaderBuilder::or_fail`] without [`ReaderBuilder::within`].
+    /// subscriber was given; `BadParameter` for a filter that does not fit the type; `InconsistentPolicy` for [`ReaderBuilder::or_fail`] without [`ReaderBuilder::within`].
     pub fn create(mut self) -> Result<DataReader<T>, Error> {
         if self.fails {
             let Some(assurance) = &mut self.qos.assurance else {
@@ -264,6 +287,11 @@ impl<T: DdsType + Send + Sync + 'static> ReaderBuilder<T> {
         let topic = subscriber.get_participant().topic_of::<T>(&self.topic, type_name)?;
         let mask = self.closures.as_ref().map_or(StatusMask::NONE, Closures::mask);
         let listener = self.closures.map(|closures| Arc::new(closures) as Arc<dyn DataReaderListener<T>>);
-        subscriber.create_datareader(&topic, QosKind::Specific(self.qos), listener, mask)
+        let Some((expression, parameters)) = self.filter else {
+            return subscriber.create_datareader(&topic, QosKind::Specific(self.qos), listener, mask);
+        };
+        let name = format!("{} filtered", self.topic);
+        let filtered = ContentFilteredTopic::new(&topic, &name, &expression, parameters, "filter")?;
+        subscriber.create_datareader(&filtered, QosKind::Specific(self.qos), listener, mask)
     }
 }

@@ -9,6 +9,7 @@ use super::listener::AnyDataReaderListener;
 use super::raw::{Handle, RawDataReader};
 use super::subscriber::SubscriberEntity;
 use crate::builtin::BuiltinTopic;
+use crate::content_filter::FilteredEntity;
 use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
 use crate::lock::lock;
@@ -28,6 +29,8 @@ pub(crate) struct ReaderEntity {
     /// QoS as asked for, without what the subscriber and the topic add; and the type until it is enabled.
     qos: Mutex<DataReaderQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
+    /// What it filters by.
+    pub(super) filtered: Option<Arc<FilteredEntity>>,
     listening: Listening<dyn AnyDataReaderListener>,
     /// The first handle, as long as somebody has it.
     pub(super) handle: OnceLock<Weak<Handle>>,
@@ -40,9 +43,10 @@ impl ReaderEntity {
         subscriber: &Arc<SubscriberEntity>,
         qos: DataReaderQos,
         types: Box<dyn TypeSupport + Send>,
+        filtered: Option<Arc<FilteredEntity>>,
     ) -> Result<Arc<Self>, Error> {
         qos.check()?;
-        Ok(Arc::new(Self {
+        let entity = Arc::new(Self {
             node,
             topic,
             subscriber: Arc::downgrade(subscriber),
@@ -50,9 +54,14 @@ impl ReaderEntity {
             cell: OnceLock::new(),
             qos: Mutex::new(qos),
             types: Mutex::new(Some(types)),
+            filtered,
             listening: Listening::default(),
             handle: OnceLock::new(),
-        }))
+        });
+        if let Some(filtered) = &entity.filtered {
+            filtered.add_reader(&entity);
+        }
+        Ok(entity)
     }
 
     /// The reader of a built-in topic: there from the beginning, and never announced.
@@ -73,6 +82,7 @@ impl ReaderEntity {
             cell: OnceLock::from(cell),
             qos: Mutex::new(qos),
             types: Mutex::default(),
+            filtered: None,
             listening: Listening::default(),
             handle: OnceLock::new(),
         }))
@@ -90,8 +100,34 @@ impl ReaderEntity {
                 self.node.prepare_assured_reader(work)?;
             }
             let cell = self.node.make_reader(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
-            let _ = self.cell.set(Arc::clone(&cell));
-            self.node.announce_reader(&cell, self.topic.subject(), work)
+            let mut subject = self.topic.subject();
+            let Some(filtered) = &self.filtered else {
+                let _ = self.cell.set(Arc::clone(&cell));
+                return self.node.announce_reader(&cell, subject, work);
+            };
+            filtered.with_filter("enable", |filter, property| {
+                cell.lock().cache.set_filter(Some(filter));
+                subject.content_filter = Some(property);
+                let _ = self.cell.set(Arc::clone(&cell));
+                self.node.announce_reader(&cell, subject, work)
+            })
+        })
+    }
+
+    /// The parameters of its filter are others.
+    pub(crate) fn renew_filter(&self) -> Result<(), Error> {
+        let (Some(filtered), Some(cell)) = (&self.filtered, self.cell.get()) else { return Ok(()) };
+        self.node.command(|work| {
+            filtered.with_filter("set_expression_parameters", |filter, property| {
+                {
+                    let mut state = cell.lock();
+                    if state.deleted {
+                        return Ok(());
+                    }
+                    state.cache.set_filter(Some(filter));
+                }
+                self.node.announce_filter(cell.guid, property, work)
+            })
         })
     }
 

@@ -12,6 +12,7 @@ mod stream;
 mod subscriber;
 
 pub use builder::ReaderBuilder;
+pub(crate) use entity::ReaderEntity;
 pub use listener::{AnyDataReaderListener, DataReaderListener, SubscriberListener};
 pub use raw::RawDataReader;
 pub use reader::DataReader;

@@ -21,6 +21,7 @@ use super::reader::DataReader;
 use super::sample::SampleType;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
+use crate::content_filter::ContentFilteredTopic;
 use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled, not_matched};
 use crate::node::reader::Cache;
 use crate::topic::Topic;
@@ -82,6 +83,32 @@ impl RawDataReader {
     /// The topic.
     pub fn get_topicdescription(&self) -> Topic {
         Topic::new(Arc::clone(&self.0.entity.topic), self.0.subscriber.get_participant().clone())
+    }
+
+    /// What it filters by, if it was made with a filter.
+    pub fn get_contentfilteredtopic(&self) -> Option<ContentFilteredTopic> {
+        let filtered = Arc::clone(self.0.entity.filtered.as_ref()?);
+        Some(ContentFilteredTopic::of(filtered, self.get_topicdescription()))
+    }
+
+    /// Changes the parameters of its filter: [`ContentFilteredTopic::set_expression_parameters`], for all readers of the same
+    /// content-filtered topic.
+    ///
+    /// # Errors
+    /// As there; `PreconditionNotMet` if the reader has no filter.
+    pub fn set_expression_parameters<S: Into<String>>(
+        &self,
+        parameters: impl IntoIterator<Item = S>,
+    ) -> Result<(), Error> {
+        let Some(filtered) = self.get_contentfilteredtopic() else {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "set_expression_parameters",
+                "the reader has no content filter",
+                "make it with filter(…), or of a content-filtered topic",
+            ));
+        };
+        filtered.set_expression_parameters(parameters)
     }
 
     /// The same reader for samples of a type.

@@ -281,6 +281,21 @@ impl<T: SampleType> DataReader<T> {
         QueryCondition::new(self.raw.clone(), states, query)
     }
 
+    /// The condition that there are samples in these states for which a query expression is true (DDS 1.4, Annex B), with the texts of its
+    /// parameters `%0`, `%1` and so on, which [`QueryCondition::set_query_parameters`] changes. Samples without data are not among them.
+    ///
+    /// # Errors
+    /// `BadParameter` if the expression or a parameter does not fit the type, with the byte where.
+    pub fn create_querycondition_where<S: Into<String>>(
+        &self,
+        states: States,
+        expression: impl Into<String>,
+        parameters: impl IntoIterator<Item = S>,
+    ) -> Result<QueryCondition<T>, Error> {
+        let parameters = parameters.into_iter().map(Into::into).collect();
+        QueryCondition::of_expression(self.raw.clone(), states, expression.into(), parameters)
+    }
+
     fn get(&self, request: &Request) -> Result<Vec<Sample<T>>, Error> {
         let mut samples = Vec::new();
         self.with_octets(|octets| {

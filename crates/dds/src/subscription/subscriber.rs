@@ -14,13 +14,13 @@ use super::listener::{AnyDataReaderListener, DataReaderListener, SubscriberListe
 use super::raw::RawDataReader;
 use super::reader::DataReader;
 use crate::condition::StatusCondition;
+use crate::content_filter::TopicDescription;
 use crate::entity::{Children, Listening, QosKind, StatusSource, deleted, refuse_inside};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::Node;
 use crate::node::watch::{Callback, Watch};
 use crate::participant::{DomainParticipant, ParticipantEntity};
-use crate::topic::Topic;
 
 /// Makes readers that share PARTITION and GROUP_DATA. Clones are the same subscriber; it lives until it is deleted, or until
 /// the last handle of its participant and of everything in it is gone.
@@ -225,19 +225,19 @@ impl Subscriber {
         &self.participant
     }
 
-    /// Makes a reader of a topic. `mask` names the statuses that `listener` is for.
+    /// Makes a reader of a topic, or of a content-filtered topic. `mask` names the statuses that `listener` is for.
     ///
     /// # Errors
     /// `PreconditionNotMet` if the topic is of another type or participant; what [`DataReaderQos::check`] says;
     /// `OutOfResources` if it cannot be announced.
     pub fn create_datareader<T: DdsType + Send + Sync + 'static>(
         &self,
-        topic: &Topic,
+        topic: &impl TopicDescription,
         qos: QosKind<DataReaderQos>,
         listener: Option<Arc<dyn DataReaderListener<T>>>,
         mask: StatusMask,
     ) -> Result<DataReader<T>, Error> {
-        topic.check_type::<T>("create_datareader")?;
+        topic.parts().0.check_type::<T>("create_datareader")?;
         let listener = listener.map(|listener| Arc::new(Typed(listener)) as Arc<dyn AnyDataReaderListener>);
         let types = Box::new(CdrTypeSupport::<T>::new());
         self.create_raw_datareader(topic, types, qos, listener, mask).map(DataReader::of)
@@ -255,7 +255,7 @@ impl Subscriber {
     /// As [`Subscriber::create_datareader`].
     pub fn create_raw_datareader(
         &self,
-        topic: &Topic,
+        topic: &impl TopicDescription,
         types: Box<dyn TypeSupport + Send>,
         qos: QosKind<DataReaderQos>,
         listener: Option<Arc<dyn AnyDataReaderListener>>,
@@ -263,10 +263,12 @@ impl Subscriber {
     ) -> Result<RawDataReader, Error> {
         self.participant.node().check_process("create_datareader")?;
         self.entity.refuse_builtin("create_datareader")?;
+        let (topic, filtered) = topic.parts();
         topic.check_participant(&self.participant, "create_datareader")?;
         let qos = qos.or_else(|| self.get_default_datareader_qos());
         let node = Arc::clone(self.participant.node());
-        let entity = ReaderEntity::new(node, Arc::clone(topic.entity()), &self.entity, qos, types)?;
+        let filtered = filtered.map(|filtered| Arc::clone(filtered.entity()));
+        let entity = ReaderEntity::new(node, Arc::clone(topic.entity()), &self.entity, qos, types, filtered)?;
         entity.set_listener(listener, mask);
         // Known first, then listened to, then enabled: nothing that another thread changes meanwhile is missed.
         self.entity.readers.add(&entity, "create_datareader")?;

@@ -258,7 +258,7 @@ fn a_group_of_the_organisation_carries_several_readers_at_once() {
     let readers = [(); 2].map(|()| reader(&scene.reads, Some(wanted()), |_| {}));
     scene.settle();
     for request in manager.requests() {
-        let destination = wire::admission::Socket { address: [239, 192, 7, 1], port: 5_000 };
+        let destination = wire::admission::Socket { address: [239, 192, 7, 1].into(), port: 5_000 };
         manager.say(&Verdict { destination, lease: 3_600_000_000_000, ..admission(&request) });
     }
     scene.desk.run(millis(100));

@@ -16,7 +16,7 @@ fn a_writer_sends_to_addresses_of_its_reader_alone() {
     let reader = reader(&scene.reads, Some(wanted()), |_| {});
     scene.settle();
     let request = manager.request();
-    let at = |address: [u8; 4], port: u16| Socket { address, port };
+    let at = |address: [u8; 4], port: u16| Socket { address: address.into(), port };
     let honest = Verdict { lease: 3_600_000_000_000, ..admission(&request) };
     let to = |destination| Verdict { destination, ..honest.clone() };
     let lies = [

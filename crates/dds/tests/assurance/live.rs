@@ -33,7 +33,7 @@ fn a_train_leaves_from_the_socket_of_its_flow_with_its_class() {
         veth("near", "far", "10.9.0.1/24");
         let host = Driver::open(0, &Config::default()).unwrap();
         let flow = host.open_flow().unwrap();
-        assert_eq!((flow.address.ip().octets(), flow.max_datagram), ([10, 9, 0, 1], 1_472));
+        assert_eq!((flow.address.ip(), flow.max_datagram), ([10, 9, 0, 1].into(), 1_472));
         let report = Report { class: true, ..Report::default() };
         let options = SocketOptions { report, ..SocketOptions::default() };
         let receiver = Socket::unicast("10.9.0.1:9000".parse().unwrap(), &options).unwrap();
@@ -64,7 +64,7 @@ fn a_train_leaves_from_the_socket_of_its_flow_with_its_class() {
         for expected in &sent {
             match receiver.receiver().receive(&mut buffer, Wait::AtMost(PATIENCE)).unwrap() {
                 Received::Datagram(datagram) => {
-                    assert_eq!(datagram.source, flow.address.into());
+                    assert_eq!(datagram.source, flow.address);
                     assert_eq!(datagram.details.class.unwrap().get(), 46);
                     assert_eq!(buffer.get(..datagram.octets).unwrap(), expected);
                 }
@@ -100,7 +100,8 @@ fn a_flow_whose_address_is_gone_leaves_from_another_and_is_asked_for_anew() {
         await_true("the other request", || {
             last = manager.requests().pop().or(last.take());
             last.as_ref().is_some_and(|request: &wire::admission::Request| {
-                request.source.address == [10, 9, 1, 1] && request.destination.address == [10, 9, 1, 1]
+                request.source.address == [10, 9, 1, 1].into()
+                    && request.destination.address == [10, 9, 1, 1].into()
             })
         });
         await_true("the end of the former flow", || only(&writer.assurance()).1 != Stage::Assured);
@@ -135,7 +136,10 @@ fn an_admitted_pair_runs_along_its_flow_on_real_sockets() {
             request.is_some()
         });
         let request = request.unwrap();
-        assert_eq!((request.source.address, request.destination.address), ([10, 9, 0, 1], [10, 9, 0, 1]));
+        assert_eq!(
+            (request.source.address, request.destination.address),
+            ([10, 9, 0, 1].into(), [10, 9, 0, 1].into())
+        );
         // Every sample is later than a nanosecond, so that the reader tells how it came.
         manager.say(&Verdict { bound: 1, lease: 3_600_000_000_000, ..admission(&request) });
         await_true("the match", || writer.get_publication_matched_status().current.count == 1);

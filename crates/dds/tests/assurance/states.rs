@@ -20,8 +20,8 @@ fn a_pair_is_held_until_its_verdict_and_then_runs_along_its_flow() {
     assert_eq!((request.topic.as_str(), request.maximum_latency), ("Frames", 3_000_000));
     assert_eq!((request.contract.largest_message, request.contract.datagram), (4_012, 1_472));
     assert_eq!((request.contract.minimum_separation, request.contract.emission), (5_000_000, 300_000));
-    assert_eq!((request.source.address, request.source.port), ([10, 0, 0, 1], 50_000));
-    assert_eq!((request.destination.address, request.destination.port), ([10, 0, 0, 2], 7_411));
+    assert_eq!((request.source.address, request.source.port), ([10, 0, 0, 1].into(), 50_000));
+    assert_eq!((request.destination.address, request.destination.port), ([10, 0, 0, 2].into(), 7_411));
     assert_eq!(request.pair(), (writer.guid().unwrap(), reader.guid().unwrap()));
 
     scene.desk.record();

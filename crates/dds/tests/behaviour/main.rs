@@ -18,6 +18,7 @@ mod delivery;
 mod domains;
 mod entities;
 mod exchange;
+mod filters;
 mod fixture;
 mod forged;
 mod listener_once;

@@ -5,23 +5,15 @@
 
 #[path = "../allocation/quiet.rs"]
 mod quiet;
-mod step;
 
 use std::sync::{Arc, Mutex};
 
 use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
 use dds::{DataReader, DataReaderListener, DataWriter, DdsType, NO_STATUS, QosKind, StatusMask};
 use quiet::Domain;
+use testkit::instructions::{Path, judge, rounds};
 use wire::Duration;
 
-/// A path, and how many instructions it takes at most in the profile of tests.
-struct Path {
-    name: &'static str,
-    limit: usize,
-}
-
-/// The limits are what was counted and a tenth more: another compiler or another C library may take up some of that. Who makes a path longer
-/// on purpose raises its limit; who makes it shorter lowers it.
 const PATHS: [Path; 6] = [
     Path { name: "from write to datagram", limit: 3_820 },
     Path { name: "from datagram to take by a listener", limit: 4_600 },
@@ -30,8 +22,6 @@ const PATHS: [Path; 6] = [
     Path { name: "a write over the last sample, into shared memory", limit: 2_540 },
     Path { name: "from shared memory to take by a listener", limit: 4_600 },
 ];
-/// How often each is counted; the median is what counts.
-const ROUNDS: usize = 3;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 #[derive(DdsType, Clone, Debug, Default)]
@@ -94,7 +84,7 @@ impl Ends {
     }
 }
 
-/// What is counted, in the order of [`PATHS`], after an empty section.
+/// What is counted, in the order of [`PATHS`].
 fn play() {
     let message = Message { number: 1, data: vec![7; 64] };
     let alone = Ends::new(Duration::ZERO, History::KeepAll);
@@ -134,31 +124,10 @@ fn play() {
     };
     // Caches and buffers find their sizes.
     (0..500).for_each(|_| round(&|act| act()));
-    (0..ROUNDS).for_each(|_| {
-        step::counted(|| {});
-        round(&|act| step::counted(act));
-    });
+    rounds(round);
 }
 
 #[test]
 fn hot_paths_take_no_more_instructions_than_they_may() {
-    let Some(counts) = step::sections("hot_paths_take_no_more_instructions_than_they_may", play) else {
-        return;
-    };
-    assert_eq!(counts.len(), ROUNDS * (PATHS.len() + 1));
-    let median = |index: usize| {
-        let mut all: Vec<usize> = counts.chunks(PATHS.len() + 1).map(|round| round[index]).collect();
-        all.sort_unstable();
-        all[ROUNDS / 2]
-    };
-    let empty = median(0);
-    let mut longer = Vec::new();
-    for (index, path) in PATHS.iter().enumerate() {
-        let count = median(index + 1) - empty;
-        println!("{}: {count} instructions of at most {}", path.name, path.limit);
-        if count > path.limit {
-            longer.push(path.name);
-        }
-    }
-    assert!(longer.is_empty(), "more instructions than the limit: {longer:?}");
+    judge("hot_paths_take_no_more_instructions_than_they_may", &PATHS, play);
 }

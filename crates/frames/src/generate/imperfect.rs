@@ -41,6 +41,7 @@ pub(super) fn beside(nodes: &[Node], ports: &[Port], flows: &mut Vec<Flow>, rand
             others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
             contract: Contract::Bucket { burst, bytes, period },
             policer: None,
+            tag: 0,
             babbles: false,
         });
     }

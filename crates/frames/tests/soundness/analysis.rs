@@ -4,7 +4,7 @@ use frames::wire::Samples;
 use frames::{Bounds, Contract, Counts, Flow, LEVELS, Network, Node, Policer, Random};
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::{LevelBound, Method, level_bound};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::network::{Buffer, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::path::{HopView, PathBound, PathMethod, path_bound};
 use latency::policing::Enforcement;
@@ -54,7 +54,7 @@ impl Model {
     pub(crate) fn new(network: &Network, policing: &[Policing]) -> Self {
         let samples = |flow: &Flow| {
             let most = flow.frames.iter().map(|bytes| bytes - AROUND).sum();
-            Samples { framing: frames::wire::Framing::Udp { datagram: 1472 }, least: most, most }
+            Samples { framing: frames::wire::Framing::Udp { datagram: 1472 }, least: most, most, ipv6: false }
         };
         let samples: Vec<Samples> = network.flows().iter().map(samples).collect();
         Self::with(network, &samples, [None; 2], policing)
@@ -66,6 +66,7 @@ impl Model {
         [control, beside]: [Option<latency::port::Control>; 2],
         policing: &[Policing],
     ) -> Self {
+        let longest = network.flows().iter().map(|flow| flow.tag).max().unwrap_or(0);
         let port = |port: &frames::Port| {
             let (least, most, keeps_order, control, beside) = match network.nodes()[port.from] {
                 Node::Switch { fastest, slowest, ordered } => (fastest, slowest, ordered, control, None),
@@ -82,7 +83,7 @@ impl Model {
                 control,
                 keeps_order,
                 tag: u32::try_from(port.tag).unwrap(),
-                largest_frame: 1538 + u32::try_from(port.tag).unwrap(),
+                largest_frame: 1538 + u32::try_from(port.tag + longest).unwrap(),
                 buffer: Buffer::Shared(u64::MAX),
                 imperfections: Imperfections {
                     beside,
@@ -99,10 +100,11 @@ impl Model {
                 panic!("flow {index} is a token bucket, for which there is no model");
             };
             let bytes = |bytes: u64| u32::try_from(bytes).unwrap();
-            let Samples { framing, least, most } = samples[index];
+            let Samples { framing, least, most, ipv6 } = samples[index];
+            let ip = if ipv6 { Ip::V6 } else { Ip::V4 };
             let framing = match framing {
-                frames::wire::Framing::Udp { datagram } => Framing::Udp { datagram: bytes(datagram) },
-                frames::wire::Framing::Rtps { datagram } => Framing::Rtps { datagram: bytes(datagram) },
+                frames::wire::Framing::Udp { datagram } => Framing::Udp { datagram: bytes(datagram), ip },
+                frames::wire::Framing::Rtps { datagram } => Framing::Rtps { datagram: bytes(datagram), ip },
             };
             let (smallest_message, largest_message) = (bytes(least), bytes(most));
             let hop = |(index, hop): (usize, &frames::Hop)| {
@@ -116,6 +118,7 @@ impl Model {
                 largest_message,
                 smallest_message,
                 framing,
+                tag: bytes(source.tag),
                 separation,
                 maximum_separation: None,
                 jitter,

@@ -48,6 +48,7 @@ fn random_network(seed: u64) -> Network {
             others: Vec::new(),
             contract,
             policer: (host == 0).then_some(policer),
+            tag: 0,
             babbles: host == 0,
         }
     };

@@ -15,6 +15,8 @@ struct Promise {
     /// For each flow and each hop: the delay that no frame exceeds there.
     shares: Vec<Vec<u64>>,
     refused: u64,
+    /// How often shares were taken down at ports that are declared full.
+    taken_down: usize,
     /// How many of the bounds no other method than a linear program has.
     less: u64,
 }
@@ -62,7 +64,7 @@ fn promise(seed: u64, by: Limits) -> Option<Promise> {
     if by == Limits::Program {
         ledger.use_solver(solver::multipliers);
     }
-    let mut refused = 0;
+    let (mut refused, mut taken_down) = (0, 0);
     for (id, flow) in (0..).zip(&mut model.flows) {
         let alone = alone(&model.ports, flow);
         let limit = flow.emission + alone * random.between(5, 60) / 10;
@@ -84,10 +86,15 @@ fn promise(seed: u64, by: Limits) -> Option<Promise> {
     if by == Limits::Program {
         lower_limits(&mut ledger, model.flows.len() as u64);
     }
+    // Every second network has ports that take no further flows.
+    if random.once_in(2) {
+        ledger.declare_full((0..model.ports.len()).filter(|_| !random.once_in(3)));
+        taken_down = ledger.take_down().len();
+    }
     let mut ports = network.ports().to_vec();
     ports.iter_mut().for_each(|port| port.buffer = buffer);
     let promise = promised(&ledger, network, ports, seed);
-    (!promise.bounds.latency.is_empty()).then_some(Promise { refused, ..promise })
+    (!promise.bounds.latency.is_empty()).then_some(Promise { refused, taken_down, ..promise })
 }
 
 /// A network with what a ledger has admitted, where buffers are those of `ports`.
@@ -127,34 +134,49 @@ fn promised(ledger: &Ledger, network: &Network, mut ports: Vec<Port>, seed: u64)
         shares.push(admitted.shares.clone());
     }
     let network = run_apart(&Network::new(network.nodes().to_vec(), ports, flows).unwrap(), seed);
-    Promise { network, bounds, shares, refused: 0, less }
+    Promise { network, bounds, shares, refused: 0, taken_down: 0, less }
 }
 
 #[test]
 fn what_is_admitted_is_kept() {
-    let (networks, flows, refusals, _) = attack_all(tiers::current().seeds("latency.networks"), Limits::Any);
-    assert!(flows > 2 * networks && refusals > 0);
+    let Judged { networks, flows, refusals, taken_down, .. } =
+        attack_all(tiers::current().seeds("latency.networks"), Limits::Any);
+    assert!(flows > 2 * networks && refusals > 0 && taken_down * 5 > networks, "{taken_down} of {networks}");
 }
 
 /// The same where limits rest on linear programs, and for each other flow the bound that one says.
 #[test]
 fn what_linear_programs_promise_is_kept() {
-    let (networks, _, _, less) = attack_all(tiers::current().seeds("latency.programs"), Limits::Program);
+    let Judged { networks, less, .. } =
+        attack_all(tiers::current().seeds("latency.programs"), Limits::Program);
     assert!(less * 4 > networks as u64, "{less} of {networks}");
 }
 
-fn attack_all(seeds: impl Iterator<Item = u64>, limits: Limits) -> (usize, usize, u64, u64) {
-    let (mut networks, mut flows, mut refusals, mut runs, mut less) = (0, 0, 0, 0, 0);
+/// What was attacked.
+#[derive(Default, Debug)]
+struct Judged {
+    networks: usize,
+    flows: usize,
+    refusals: u64,
+    taken_down: usize,
+    runs: u64,
+    /// Bounds that no other method than a linear program has.
+    less: u64,
+}
+
+fn attack_all(seeds: impl Iterator<Item = u64>, limits: Limits) -> Judged {
+    let mut judged = Judged::default();
     let mut wrong = Vec::new();
     for seed in seeds {
         let Some(promise) = promise(seed, limits) else { continue };
         let Promise { network, bounds, shares, refused, .. } = &promise;
-        refusals += refused;
-        less += promise.less;
+        judged.refusals += refused;
+        judged.taken_down += promise.taken_down;
+        judged.less += promise.less;
         let Some((_, _, found)) = attack(seed, network, bounds) else { continue };
-        networks += 1;
-        flows += network.flows().len();
-        runs += found.runs;
+        judged.networks += 1;
+        judged.flows += network.flows().len();
+        judged.runs += found.runs;
         let outcome = &found.outcome;
         let dropped =
             network.flows().iter().zip(&outcome.policed).any(|(flow, dropped)| !flow.babbles && *dropped > 0);
@@ -170,9 +192,7 @@ fn attack_all(seeds: impl Iterator<Item = u64>, limits: Limits) -> (usize, usize
             ));
         }
     }
-    println!(
-        "{networks} networks with {flows} flows admitted, {refusals} refusals, {less} bounds by programs alone, {runs} runs"
-    );
+    println!("{judged:?}");
     assert!(wrong.is_empty(), "{} networks: {wrong:#?}", wrong.len());
-    (networks, flows, refusals, less)
+    judged
 }

@@ -63,7 +63,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
     };
     let flow = |(level, frames, contract)| {
         let tree = vec![Hop { port: 0, level }];
-        Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
+        Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
     };
     let port = Port { best_effort, ..Port::ideal(0, 1, GIGABIT) };
     let flows = flows.into_iter().map(flow).collect();
@@ -127,6 +127,7 @@ fn imperfect_port(seed: u64) -> (Network, Server, Vec<Contender>) {
                 period: 8_000 * MILLISECOND,
             },
             policer: None,
+            tag: 0,
             babbles: false,
         });
     } else {

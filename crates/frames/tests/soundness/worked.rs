@@ -3,7 +3,7 @@ use frames::{
     Attack, Becomes, BestEffort, Bounds, Change, Contract, Flow, Hop, Message, Multiplexing, Network, Node,
     Outcome, Pattern, Port, Spacing, Ties, Timing, run,
 };
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::{Ledger, Move, Reason};
 use latency::network::{Buffer, Policing, Subscriber};
 use latency::order::{settling, verified_order};
@@ -31,7 +31,7 @@ fn two_links(flows: Vec<Flow>, imperfections: frames::Imperfections) -> Network 
 
 fn source(frames: Vec<u64>, contract: Contract, hops: &[(usize, u8)]) -> Flow {
     let tree = hops.iter().map(|(port, level)| Hop { port: *port, level: *level }).collect();
-    Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
+    Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
 }
 
 /// Every source sends as soon as it may from an instant of its own on.
@@ -85,7 +85,8 @@ fn flow(bytes: u32, separation: u64) -> latency::network::Flow {
     latency::network::Flow {
         largest_message: bytes,
         smallest_message: bytes,
-        framing: Framing::Udp { datagram: 1_472 },
+        framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+        tag: 0,
         separation,
         maximum_separation: None,
         jitter: 0,

@@ -1,6 +1,7 @@
 //! Announcements with everything in them that an announcement can have.
 use wire::discovery::{
-    BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData, ParticipantMessage,
+    BuiltinEndpointSet, ContentFilterProperty, EndpointData, EndpointRole, EndpointsSummary, ParticipantData,
+    ParticipantMessage,
 };
 use wire::qos::{
     AccessScope, DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind,
@@ -82,6 +83,13 @@ pub(super) fn reader() -> Vec<u8> {
     data.multicast = vec![locator(7401)];
     data.expects_inline_qos = true;
     data.receive_buffer = Some(1 << 20);
+    data.content_filter = Some(Box::new(ContentFilterProperty {
+        filtered_topic: "Near".to_owned(),
+        related_topic: "Square".to_owned(),
+        class: ContentFilterProperty::DDSSQL.to_owned(),
+        expression: "x BETWEEN %0 AND 9".to_owned(),
+        parameters: vec!["1".to_owned(), String::new()],
+    }));
     encoded(|out| data.encode(out))
 }
 

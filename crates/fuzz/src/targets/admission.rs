@@ -1,8 +1,9 @@
 //! Admission: samples of its topics, to those who hear them; and what the agent of a switch's gates is asked and answers.
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 use control::ResourceManager;
-use control::action::{Action, Done, Facts, SwitchContent, SwitchReport};
+use control::action::{Action, Done, Facts, GatesContent, SwitchContent, SwitchReport};
 use control::config::Config;
 use control::network::{Host, Link, Network, Switch};
 use gate::protocol::{
@@ -16,7 +17,7 @@ use openflow::multipart::GroupFeatures;
 use openflow::port::{PortConfig, PortFeatures, PortState};
 use openflow::switch::{Capabilities, Features};
 use openflow::words::PortNo;
-use wire::admission::{Contract, Measured, Report, Request, Socket, Stage, State, Verdict};
+use wire::admission::{Contract, Losses, Measured, Repairs, Report, Request, Socket, Stage, State, Verdict};
 use wire::cdr::{DdsType, Encoding, Representation};
 use wire::cursor::Endianness;
 
@@ -50,10 +51,18 @@ fn request(octet: u8) -> Request {
         contract: contract(),
         maximum_latency: 20_000_000,
         maximum_separation: 0,
-        source: Socket { address: [10, 0, 0, 1], port: 5_000 + u16::from(octet) },
-        destination: Socket { address: [10, 0, 0, 2], port: 7_411 },
+        source: Socket { address: [10, 0, 0, 1].into(), port: 5_000 + u16::from(octet) },
+        destination: Socket { address: [10, 0, 0, 2].into(), port: 7_411 },
         stage: Stage::Waiting,
         manager: [0; 16],
+        losses: Losses {
+            frames: octet % 6,
+            repairs: Socket { address: [10, 0, 0, 1].into(), port: 6_000 + u16::from(octet) },
+            questions: Socket { address: [10, 0, 0, 2].into(), port: 6_000 + u16::from(octet) },
+            answered_at: Socket { address: [10, 0, 0, 1].into(), port: 7_411 },
+            within: 1_000_000_000,
+            kept: u64::MAX,
+        },
     }
 }
 
@@ -84,6 +93,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         octets: 1_200,
         separation: 5_000_000,
         reason: "none".to_owned(),
+        losses: Repairs { frames: 2, spacing: 1_000_000, ..Repairs::default() },
         ..Verdict::default()
     };
     let measured = Measured { writer: guid(1), reader: guid(2), samples: 7, ..Measured::default() };
@@ -111,14 +121,19 @@ fn network() -> Option<Network> {
         mtu: 1_500,
     };
     let port = model.port(model.rate, 0, Others { best_effort: true, control: None }).ok()?;
-    let host =
-        |number: u8| Host { name: format!("h{number}"), addresses: vec![[10, 0, 0, number]], mac: None };
+    let host = |number: u8| Host {
+        name: format!("h{number}"),
+        addresses: vec![[10, 0, 0, number].into()],
+        mac: None,
+        vlans: Vec::new(),
+    };
     let link = |from, to, number| Link { from, to, number, port: Port { ..port } };
     Some(Network {
         hosts: vec![host(1), host(2)],
         switches: vec![Switch { name: "s".to_owned(), datapath: 1, model }],
         links: vec![link(0, 2, 0), link(2, 0, 1), link(1, 2, 0), link(2, 1, 2)],
         split: Split::Load,
+        full: BTreeSet::new(),
     })
 }
 
@@ -133,7 +148,8 @@ impl Managed {
     fn new() -> Option<Self> {
         // The switch of this target keeps nothing that could be read back.
         let inspection = Duration::ZERO;
-        let config = Config { most_requests: MOST_REQUESTS, inspection, ..Config::default() };
+        let losses = Some(Duration::from_micros(100));
+        let config = Config { most_requests: MOST_REQUESTS, inspection, losses, ..Config::default() };
         let network = network()?;
         let ports = network.links.iter().filter(|link| link.number > 0).map(|link| port(link.number));
         let ports = ports.collect();
@@ -175,7 +191,9 @@ impl Managed {
                         manager.announced(*now, token);
                     }
                 }
-                Action::ReadGates { token, .. } => manager.has_read_gates(*now, token, Ok(Vec::new())),
+                Action::ReadGates { token, .. } => {
+                    manager.has_read_gates(*now, token, Ok(GatesContent::default()))
+                }
                 Action::Send { .. } | Action::Dispose(_) | Action::Disconnect { .. } => {}
             }
         }
@@ -338,9 +356,13 @@ mod tests {
 
     #[test]
     fn the_manager_admits_what_it_should() {
-        let mut managed = Managed::new().unwrap();
-        [1, 20, 40].iter().flat_map(|octet| encoded(&request(*octet))).for_each(|seed| managed.hear(&seed));
-        let report = managed.manager.report();
-        assert_eq!(report.pairs.iter().filter(|pair| pair.state == "admitted").count(), 3, "{report:?}");
+        // Three without losses, and one with a lost frame, which takes as many gates.
+        for (asked, admitted) in [(&[6, 12, 18][..], 3), (&[1], 1)] {
+            let mut managed = Managed::new().unwrap();
+            asked.iter().flat_map(|octet| encoded(&request(*octet))).for_each(|seed| managed.hear(&seed));
+            let report = managed.manager.report();
+            let found = report.pairs.iter().filter(|pair| pair.state == "admitted").count();
+            assert_eq!(found, admitted, "{report:?}");
+        }
     }
 }

@@ -52,6 +52,11 @@ pub fn flow_file(bytes: &[u8]) {
 
 fn check(text: &str, outcome: Result<(), Problem>) {
     let Err(problem) = outcome else { return };
+    is_placed(text, &problem);
+}
+
+/// What is wrong is said, and its place is in the file, if it is about this one.
+pub(super) fn is_placed(text: &str, problem: &Problem) {
     assert!(!problem.what.is_empty(), "a problem says what is wrong");
     if let Some((line, column)) = problem.place.filter(|_| problem.file == "file") {
         let lines = text.split('\n').count();

@@ -1,9 +1,13 @@
 //! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
 mod admission;
+mod agents;
 mod cdr;
+mod deployment;
 mod discovery;
 mod dynamic;
 mod files;
+mod filters;
+mod launching;
 mod lldp_frame;
 mod messages;
 mod operators;
@@ -21,10 +25,14 @@ use crate::seeds;
 use crate::structure::Structure;
 
 pub use admission::{admission_sample, gate_line};
+pub use agents::{bridge_orders, etcd_answer};
 pub use cdr::cdr_rich_type;
+pub use deployment::{deployment_descriptor, deployment_plan, type_manifest};
 pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{flow_file, network_file, switch_models};
+pub use filters::{content_filter, filter_expression, filtered_types};
+pub use launching::deployment_line;
 pub use lldp_frame::lldp_frame;
 pub use messages::rtps_message;
 pub use operators::web_question;
@@ -167,6 +175,34 @@ pub const WEB_QUESTION: Target = Target {
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
+};
+
+/// How many times the budget of the network an answer of etcd may take: a tree of JSON is made of it.
+const ANSWER_HUNGER: usize = 64;
+
+/// Answers of etcd's JSON interface.
+pub const ETCD_ANSWER: Target = Target {
+    name: "etcd_answer",
+    structure: Structure::Plain,
+    seeds: agents::answers,
+    session: || Box::new(etcd_answer),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: ANSWER_HUNGER,
+};
+
+/// How many times the usual budget an agent may take: each entry of a table becomes some rules, as trees of JSON.
+const RULES_HUNGER: usize = 64;
+
+/// What a controller says to the agent of a bridge.
+pub const BRIDGE_ORDERS: Target = Target {
+    name: "bridge_orders",
+    structure: Structure::OpenFlow,
+    seeds: agents::orders,
+    session: || Box::new(bridge_orders),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: RULES_HUNGER,
 };
 
 /// Recordings, for `punctual replay`.
@@ -380,8 +416,81 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
     hunger: LIAR_HUNGER,
 };
 
+/// Filter expressions and their parameters.
+pub const FILTER_EXPRESSION: Target = Target {
+    name: "filter_expression",
+    structure: Structure::Plain,
+    seeds: filters::seeds,
+    session: || Box::new(filter_expression),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// How many times the budget of the network a plan may take: fifteen qualities are explained for each end of a connection, which is ten octets
+/// of the file.
+const PLAN_HUNGER: usize = 256;
+
+/// Deployment plans, with the types of the example.
+pub const DEPLOYMENT_PLAN: Target = Target {
+    name: "deployment_plan",
+    structure: Structure::Plain,
+    seeds: deployment::plans,
+    session: || Box::new(deployment_plan),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Manifests of component types.
+pub const TYPE_MANIFEST: Target = Target {
+    name: "type_manifest",
+    structure: Structure::Plain,
+    seeds: deployment::manifests,
+    session: || Box::new(type_manifest),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Descriptors in XML: deployment plans, domains and events.
+pub const DEPLOYMENT_DESCRIPTOR: Target = Target {
+    name: "deployment_descriptor",
+    structure: Structure::Plain,
+    seeds: deployment::descriptors,
+    session: || Box::new(deployment_descriptor),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Lines between supervisors, component servers and commands.
+pub const DEPLOYMENT_LINE: Target = Target {
+    name: "deployment_line",
+    structure: Structure::Plain,
+    seeds: launching::lines,
+    session: || Box::new(deployment_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Content filters of others, and the samples that they decide about.
+pub const CONTENT_FILTER: Target = Target {
+    name: "content_filter",
+    structure: Structure::Plain,
+    seeds: filters::content_seeds,
+    session: || {
+        let types = filtered_types();
+        Box::new(move |bytes: &[u8]| content_filter(&types, bytes))
+    },
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
 /// All targets.
-pub const ALL: [Target; 27] = [
+pub const ALL: [Target; 35] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -396,6 +505,14 @@ pub const ALL: [Target; 27] = [
     SETTINGS_FILE,
     SETTINGS_TOML,
     WEB_QUESTION,
+    FILTER_EXPRESSION,
+    DEPLOYMENT_PLAN,
+    TYPE_MANIFEST,
+    DEPLOYMENT_DESCRIPTOR,
+    DEPLOYMENT_LINE,
+    CONTENT_FILTER,
+    ETCD_ANSWER,
+    BRIDGE_ORDERS,
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,

@@ -1,5 +1,6 @@
 //! What is signed on the admission topics, and policy files: nothing but what was signed is believed, and a policy is refused with a place or
 //! answers.
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -126,7 +127,8 @@ pub fn policy_file(bytes: &[u8]) {
             return;
         }
     };
-    for subject in [Subject::User("ward-1"), Subject::Host { name: "b1", address: [192, 0, 2, 9] }] {
+    let addresses = [IpAddr::from([192, 0, 2, 9]), IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 9])];
+    for subject in [Subject::User("ward-1"), Subject::Host { name: "b1", addresses: &addresses }] {
         let ask = Ask {
             subject,
             topic: "Vitals/pulse",

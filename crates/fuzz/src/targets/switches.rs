@@ -49,7 +49,7 @@ fn instructions() -> Vec<Instruction> {
     ]
 }
 
-fn messages() -> Vec<Message> {
+pub(super) fn messages() -> Vec<Message> {
     let matching = matching().unwrap_or_default();
     let age = Age { seconds: 1, nanoseconds: 2 };
     let traffic = Traffic { packets: 3, octets: 4 };
@@ -123,7 +123,7 @@ fn messages() -> Vec<Message> {
     ]
 }
 
-fn encoded(xid: u32, message: &Message) -> Vec<u8> {
+pub(super) fn encoded(xid: u32, message: &Message) -> Vec<u8> {
     let mut out = Vec::new();
     let written = message.encode(Xid(xid), &mut out);
     assert!(written.is_ok(), "{message:?}");

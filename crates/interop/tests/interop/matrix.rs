@@ -151,6 +151,9 @@ mod punctual_to_fastdds3 {
         keyed_xcdr2 = stream { xcdr: 2 };
         keyless_xcdr2_over_a_cable = stream { kind: Kind::Keyless, xcdr: 2, link: Link::Cable };
         later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        content_filter = filtered { filter: FILTER };
+        content_filter_xcdr2_over_a_cable = filtered { filter: FILTER, xcdr: 2, link: Link::Cable };
+        content_filter_at_the_writer = filtered_at_the_writer { filter: FILTER, link: Link::Cable };
     }
 }
 
@@ -162,6 +165,8 @@ mod fastdds3_to_punctual {
         keyless_xcdr2_over_a_cable = stream { kind: Kind::Keyless, xcdr: 2, link: Link::Cable };
         numbered_xcdr2 = stream { kind: Kind::Numbered, xcdr: 2 };
         later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        content_filter = filtered { filter: FILTER };
+        content_filter_xcdr2_over_a_cable = filtered { filter: FILTER, xcdr: 2, link: Link::Cable };
     }
 }
 

@@ -43,6 +43,47 @@ pub(crate) fn large(stage: &Stage) {
     stage.end(writer, reader);
 }
 
+/// The content filter of [`filtered`].
+pub(crate) const FILTER: &[&str] = &["x >= %0 AND color <> 'GREEN'", "3"];
+/// Samples that do not pass, in [`filtered_at_the_writer`].
+const KEPT_AWAY: u64 = 300;
+
+/// What passes the reader's filter arrives, large samples too, and nothing else; so does the end of an instance.
+pub(crate) fn filtered(stage: &Stage) {
+    let (mut writer, mut reader) = stage.start_both();
+    let [first, green, last] = stage.terms.keys();
+    for (number, size) in [(1, 10), (2, 100_000), (3, 20), (4, 100_000), (1, 30), (5, 40)] {
+        for key in [first, green, last] {
+            writer.order(&format!("write {key} {number} {size}"));
+        }
+        for key in [first, last].into_iter().filter(|_| number >= 3) {
+            reader.expect(&stage.terms.sample(key, number, size));
+        }
+    }
+    writer.order("acknowledged");
+    writer.order(&format!("dispose {first}"));
+    // The program of Fast DDS 3 does not know the key.
+    reader.wait("disposed", |line| line.starts_with("disposed"));
+    writer.order("acknowledged");
+    stage.end(writer, reader);
+}
+
+/// What does not pass does not leave the writer's side of a cable.
+pub(crate) fn filtered_at_the_writer(stage: &Stage) {
+    let (mut writer, mut reader) = stage.start_both();
+    let [key, ..] = stage.terms.keys();
+    let before = stage.sent();
+    for _ in 0..KEPT_AWAY {
+        writer.order(&format!("write {key} 1 1000"));
+    }
+    writer.order(&format!("write {key} 7 10"));
+    reader.expect(&stage.terms.sample(key, 7, 10));
+    writer.order("acknowledged");
+    let sent = stage.sent() - before;
+    assert!(sent < KEPT_AWAY / 2, "{sent} packets for {KEPT_AWAY} samples that do not pass");
+    stage.end(writer, reader);
+}
+
 /// So does a picture of a camera, with the limits that both have by themselves.
 pub(crate) fn picture(stage: &Stage) {
     let [key, ..] = stage.terms.keys();

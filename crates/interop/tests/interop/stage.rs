@@ -32,16 +32,24 @@ pub(crate) struct Terms {
     pub(crate) reliable: bool,
     pub(crate) transient_local: bool,
     pub(crate) link: Link,
+    /// The expression of the reader's content filter, and its parameters.
+    pub(crate) filter: &'static [&'static str],
 }
 
 /// Keyed, XCDR1, reliable, volatile, on loopback: what a test changes where it is about something else.
-pub(crate) const TERMS: Terms =
-    Terms { kind: Kind::Keyed, xcdr: 1, reliable: true, transient_local: false, link: Link::Loopback };
+pub(crate) const TERMS: Terms = Terms {
+    kind: Kind::Keyed,
+    xcdr: 1,
+    reliable: true,
+    transient_local: false,
+    link: Link::Loopback,
+    filter: &[],
+};
 
 impl Terms {
     /// Arguments of a program, after its role.
     fn arguments(self, role: &'static str) -> Vec<&'static str> {
-        vec![
+        let mut arguments = vec![
             role,
             "Square",
             match self.kind {
@@ -55,7 +63,11 @@ impl Terms {
             ["default", "1", "2"][usize::from(self.xcdr)],
             if self.reliable { "reliable" } else { "best-effort" },
             if self.transient_local { "transient-local" } else { "volatile" },
-        ]
+        ];
+        if role == "sub" {
+            arguments.extend(self.filter);
+        }
+        arguments
     }
 
     /// Arguments of `shape_main`, after its role.

@@ -15,10 +15,10 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use serde::{Deserialize, Serialize};
 
-use crate::classes::Queues;
 use crate::probe::{both_clocks, monotonic};
 use crate::tap::Tap;
 use crate::train::Heard;
+use bridge::classes::Queues;
 pub use port::QueueCount;
 use port::{Frame, Port};
 use system::Error;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::classes::Queues;
+use bridge::classes::Queues;
 
 /// Octets of the shortest frame without what is around it on the wire.
 const SHORTEST: u64 = 60;
@@ -207,10 +207,16 @@ impl Port {
     }
 }
 
-/// The codepoint of an untagged IPv4 frame.
+/// The codepoint of a frame of IPv4 or IPv6, with a tag of IEEE 802.1Q or without one.
 fn codepoint(frame: &[u8]) -> Option<u8> {
-    match frame.get(12..16)? {
+    let packet = match frame.get(12..14)? {
+        [0x81, 0x00] => frame.get(16..20)?,
+        _ => frame.get(12..16)?,
+    };
+    match packet {
         [0x08, 0x00, version, service] if version >> 4 == 4 => Some(service >> 2),
+        // The four bits of the version, then the eight of the class (RFC 8200, 3), of which the last two are not the codepoint's.
+        [0x86, 0xdd, first, second] if first >> 4 == 6 => Some((first & 0xf) << 2 | second >> 6),
         _ => None,
     }
 }
@@ -218,7 +224,7 @@ fn codepoint(frame: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::{Purpose, Queue};
+    use bridge::classes::{Purpose, Queue};
 
     const LOW: u8 = 0;
     const HIGH: u8 = 46;
@@ -402,5 +408,18 @@ mod tests {
             (port.counts()[1], left(&mut port, 99_999).len()),
             (QueueCount { dscp: HIGH, ..QueueCount::default() }, 2)
         );
+    }
+
+    #[test]
+    fn codepoints_are_found_in_both_versions_of_ip_behind_a_tag_or_none() {
+        let frame = |rest: &[u8]| [&[2; 12][..], rest].concat();
+        let (four, six) = ([0x08, 0x00, 0x45, 0xb8], [0x86, 0xdd, 0x6b, 0x80]);
+        for packet in [four, six] {
+            assert_eq!(codepoint(&frame(&packet)), Some(46));
+            assert_eq!(codepoint(&frame(&[&[0x81, 0x00, 0x00, 0x07], &packet[..]].concat())), Some(46));
+        }
+        assert_eq!(codepoint(&frame(&[0x86, 0xdd, 0x4b, 0x80])), None, "version 4");
+        assert_eq!(codepoint(&frame(&[0x08, 0x06, 0x45, 0xb8])), None, "ARP");
+        assert_eq!(codepoint(&frame(&[0x81, 0x00, 0x00])), None);
     }
 }

@@ -65,6 +65,11 @@ fn digest(frame: &[u8]) -> u64 {
         beginning.get_mut(SERVICE..=SERVICE).into_iter().for_each(|octets| octets.fill(0));
         beginning.get_mut(SUM).into_iter().for_each(|octets| octets.fill(0));
     }
+    if let Some([0x86, 0xdd, version, class]) = beginning.get_mut(12..16) {
+        // The class of IPv6 is in the halves of these bytes that meet.
+        *version &= 0xf0;
+        *class &= 0x0f;
+    }
     let (words, _) = beginning.as_chunks::<8>();
     words.iter().fold(frame.len() as u64, |known, word| {
         // Each word is spread over all bits: the multiplier is 2^64 divided by the golden ratio.
@@ -123,7 +128,18 @@ mod tests {
         }
         assert_eq!(transits.leaves(&packet(1)[..399], late), late);
         assert_eq!(transits.leaves(&[], late), late);
-        // Only IPv4 has a type of service there.
+        // Of IPv6 the class alone is what may change: the halves of two bytes that meet.
+        let mut six = packet(1);
+        six[12..16].copy_from_slice(&[0x86, 0xdd, 0x60, 0x03]);
+        transits.enters(&six, START);
+        six[14..16].copy_from_slice(&[0x6b, 0x83]);
+        assert_eq!(transits.leaves(&six, late), START + SWITCHING);
+        for place in [14, 15] {
+            let mut other = six.clone();
+            other[place] ^= if place == 14 { 0x10 } else { 1 };
+            assert_eq!(transits.leaves(&other, late), late, "{place}");
+        }
+        // Nothing else has a class of service there.
         let mut other = vec![3; 60];
         transits.enters(&other, START);
         other[SERVICE] = 1;

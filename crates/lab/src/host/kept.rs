@@ -1,4 +1,4 @@
-//! Queues are made and taken away, and what they took the place of is remembered meanwhile.
+//! Queues and entries for neighbours are made and taken away, and what they took the place of is remembered meanwhile.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
+use super::neighbours::{self, Neighbour};
 use super::wanted::{Ahead, Have, Wanted};
 use crate::tools::Tools;
 use system::Error;
@@ -20,6 +21,9 @@ struct Made {
     rate: Option<u64>,
     /// Files with limits, and what they had before.
     limits: BTreeMap<PathBuf, String>,
+    /// Entries for the addresses of other hosts.
+    #[serde(default)]
+    neighbours: Vec<Neighbour>,
 }
 
 /// The queues of an interface, and what is remembered of them.
@@ -117,10 +121,7 @@ impl Kept {
                 .insert(file.clone(), fs::read_to_string(file).map_err(Error::system(file.display()))?);
         }
         // First, so that nothing is there of which nothing is known.
-        let folder = self.file.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).map_err(Error::system(folder.display()))?;
-        let text = serde_json::to_string(&made).map_err(|error| Error::new(error.to_string(), ""))?;
-        fs::write(&self.file, text).map_err(Error::system(self.file.display()))?;
+        self.remember(&made)?;
         tools.batch("tc", None, &wanted.commands())?;
         if let Some(limit) = ahead.limit {
             for file in &self.limits {
@@ -135,7 +136,33 @@ impl Kept {
         Err(Error::new(what, "see `tc qdisc show`: something else may set them"))
     }
 
-    /// Takes the queues away; false if there are none of ours.
+    fn remember(&self, made: &Made) -> Result<(), Error> {
+        let folder = self.file.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(Error::system(folder.display()))?;
+        let text = serde_json::to_string(made).map_err(|error| Error::new(error.to_string(), ""))?;
+        fs::write(&self.file, text).map_err(Error::system(self.file.display()))
+    }
+
+    /// Makes permanent entries for these addresses, beside queues that were made.
+    ///
+    /// # Errors
+    /// The kernel refuses: then nothing of ours is left.
+    pub(crate) fn add_neighbours(&self, tools: &Tools, missing: &[Neighbour]) -> Result<(), Error> {
+        let mut made = self.made().unwrap_or_default();
+        made.neighbours.extend_from_slice(missing);
+        // One that was lost meanwhile is made once more, and taken away once.
+        made.neighbours.sort();
+        made.neighbours.dedup();
+        let commands = neighbours::commands(missing, &self.interface);
+        let added = self.remember(&made).and_then(|()| tools.batch("ip", None, &commands));
+        if added.is_err() {
+            // What is wrong is told; that there is nothing to remove is not.
+            let _ = self.remove(tools);
+        }
+        added
+    }
+
+    /// Takes the queues away, and the entries that came with them; false if there are none of ours.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -149,6 +176,7 @@ impl Kept {
         for (file, before) in made.iter().flat_map(|made| &made.limits) {
             fs::write(file, before).map_err(Error::system(file.display()))?;
         }
+        neighbours::remove(tools, interface, made.as_ref().map_or(&[], |made| &made.neighbours))?;
         if made.is_some() {
             fs::remove_file(&self.file).map_err(Error::system(self.file.display()))?;
         }
@@ -159,8 +187,8 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::Scheduler;
     use crate::inside::inside;
+    use bridge::classes::Scheduler;
 
     /// A namespace with an interface, and a folder; both are gone when this is dropped.
     struct Alone {

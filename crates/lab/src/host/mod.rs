@@ -1,6 +1,7 @@
 //! The queues of a real host: looked at, made and taken away again; `docs/host.md` says why.
 mod facts;
 mod kept;
+mod neighbours;
 mod wanted;
 
 use std::io::Write;
@@ -11,10 +12,11 @@ use network::Network;
 
 use self::facts::{Facts, SYSTEM};
 use self::kept::Kept;
+use self::neighbours::{Neighbour, Others};
 use self::wanted::{Ahead, Have, Wanted};
-use crate::classes::Scheduler;
 use crate::command::{BAD_NEWS, DONE, FAILED, WRONG};
 use crate::tools::Tools;
+use bridge::classes::Scheduler;
 use system::Error;
 use system::{check_packages, check_rights};
 
@@ -60,6 +62,7 @@ struct Planned {
     queues: u8,
     ring: Option<u32>,
     rate: u64,
+    others: Others,
 }
 
 /// Does what `host` is asked for; the result is the exit code.
@@ -105,6 +108,10 @@ fn run(arguments: &HostArguments, out: &mut dyn Write, system: &Path) -> Result<
     let ring = u64::from(ring.unwrap_or_else(|| network::default_ring(rate, full)));
     let mut ahead = wanted.ahead(&facts, ring);
     let mut notes: Vec<String> = Vec::new();
+    let missing = || match &planned {
+        Some(planned) => planned.others.missing(&tools, &interface),
+        None => Ok(Vec::new()),
+    };
     if arguments.apply {
         check_rights("this", "queues of an interface are the kernel's").map_err(failed)?;
         let there = kept.is_there(&have, &wanted, ahead, shaped);
@@ -123,12 +130,19 @@ fn run(arguments: &HostArguments, out: &mut dyn Write, system: &Path) -> Result<
             notes.push(format!("made the queues, in the place of {before}"));
         }
         have = Have::read(&tools, &interface).map_err(failed)?;
+        let unknown = missing().map_err(failed)?;
+        if !unknown.is_empty() {
+            kept.add_neighbours(&tools, &unknown).map_err(failed)?;
+            notes.push(format!("made permanent entries for {} addresses of other hosts", unknown.len()));
+        }
     }
+    let unknown = missing().map_err(failed)?;
     let there = kept.is_there(&have, &wanted, ahead, shaped);
+    let planned = planned.as_ref();
     let told =
-        Told { facts: &facts, have: &have, wanted: &wanted, ahead, count, there, planned: planned.as_ref() };
+        Told { facts: &facts, have: &have, wanted: &wanted, ahead, count, there, unknown: &unknown, planned };
     told.write(out, &notes);
-    Ok(if there { DONE } else { BAD_NEWS })
+    Ok(if there && unknown.is_empty() { DONE } else { BAD_NEWS })
 }
 
 /// The interface, and what a network file says of the host.
@@ -150,17 +164,28 @@ fn target(arguments: &HostArguments, tools: &Tools) -> Result<(String, Option<Pl
         )
     })?;
     let host = &network.hosts()[index];
+    if !host.vlans.is_empty() {
+        let what = format!(
+            "\"{name}\" is in VLANs, and the queues of this command do not know tagged frames by their codepoints"
+        );
+        return Err(Error::new(
+            what,
+            "make queues of another kind, or write queues = 1 and leave the host as it is",
+        ));
+    }
     let rate = network.cables().iter().find(|cable| cable.ends.iter().any(|end| end.node == index));
     let rate = rate.map_or(USUAL_RATE, |cable| cable.rate);
-    let planned = Planned { queues: host.queues, ring: host.ring, rate };
-    let interface = match (&arguments.interface, host.address) {
+    let others = Others::of(network.hosts(), index);
+    let planned = Planned { queues: host.queues, ring: host.ring, rate, others };
+    let interface = match (&arguments.interface, host.addresses.first()) {
         (Some(interface), _) => interface.clone(),
         (None, None) => {
             let what = format!("the network file gives \"{name}\" no address");
             return Err(Error::new(what, "say which interface it is with --interface NAME"));
         }
         (None, Some(address)) => {
-            let text = tools.run(&format!("ip -j -4 addr show to {address}/32"))?;
+            let (version, bits) = if address.is_ipv4() { (4, 32) } else { (6, 128) };
+            let text = tools.run(&format!("ip -j -{version} addr show to {address}/{bits}"))?;
             first_name(&text).ok_or_else(|| {
                 let what = format!("no interface of this host has the address {address} of \"{name}\"");
                 Error::new(what, "say which interface it is with --interface NAME")
@@ -176,6 +201,15 @@ fn first_name(text: &str) -> Option<String> {
     links.iter().find_map(|link| Some(link.get("ifname")?.as_str()?.to_owned()))
 }
 
+/// The first few names, and how many there are besides.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(5) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// What is said of an interface.
 struct Told<'t> {
     facts: &'t Facts,
@@ -184,6 +218,8 @@ struct Told<'t> {
     ahead: Ahead,
     count: u8,
     there: bool,
+    /// Neighbours of which the network file knows and the kernel does not.
+    unknown: &'t [Neighbour],
     planned: Option<&'t Planned>,
 }
 
@@ -212,6 +248,13 @@ impl Told<'_> {
                 for file in &self.facts.limits {
                     let _ = writeln!(out, "  echo {limit} > {}", file.display());
                 }
+            }
+        }
+        if !self.unknown.is_empty() {
+            let _ =
+                writeln!(out, "\nSo that no question for an address stands before a flow (--apply does it):");
+            for line in neighbours::commands(self.unknown, name).lines() {
+                let _ = writeln!(out, "  ip {line}");
             }
         }
         let when = if self.there { "" } else { ", once that is done" };
@@ -287,6 +330,14 @@ impl Told<'_> {
     /// What the network file says otherwise.
     fn against(&self, planned: &Planned) -> Vec<String> {
         let mut warnings = Vec::new();
+        let without_mac = &planned.others.without_mac;
+        if !without_mac.is_empty() {
+            warnings.push(format!(
+                "the network file gives no `mac` for {}: if a flood takes this host's questions for their addresses, what it writes waits \
+                 or is lost (docs/host.md, \"Neighbours\")",
+                listed(without_mac)
+            ));
+        }
         if planned.queues != self.count || !self.there {
             let has = if self.there { self.count } else { 1 };
             if planned.queues != has {

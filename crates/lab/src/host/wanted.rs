@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use gate::class;
 use latency::framing::{FRAME_AROUND, LEAST_FRAME};
 use latency::network::{Buffer, Imperfections, Port};
-use serde::Deserialize;
 
 use super::facts::Facts;
-use crate::classes::{Filled, Queues, Root, Scheduler};
 use crate::tools::Tools;
+use bridge::classes::{Filled, Queues, Root, Scheduler};
+use bridge::disciplines::{Discipline, Filter, Match};
 use system::Error;
 
+/// Marks the filter of a codepoint in IPv6, which has six bits.
+const OF_IPV6: u8 = 0x40;
 /// The major number by which our queues are known.
 const MAJOR: u16 = 0xdd5;
 /// Frames that a queue holds.
@@ -83,7 +85,7 @@ impl Wanted {
         };
         let queues = Queues::of(&port, &facts.name, Filled::ByHost(FRAMES))?;
         let scheduler = if rate.is_some() { Scheduler::Htb } else { scheduler };
-        let root = Root { major: MAJOR, scheduler, longest, at_once: longest + BESIDES };
+        let root = Root { major: MAJOR, scheduler, longest, at_once: longest + BESIDES, vlans: false };
         Ok(Self { interface: facts.name.clone(), queues, root, shaped: rate.is_some() })
     }
 
@@ -114,6 +116,7 @@ impl Wanted {
             }
             if queue.dscp != class::BEST_EFFORT {
                 have.filters.insert(queue.dscp, class);
+                have.filters.insert(queue.dscp | OF_IPV6, class);
             }
         }
         have
@@ -157,48 +160,6 @@ fn handle() -> String {
     format!("{MAJOR:x}:")
 }
 
-/// What `tc -j qdisc show` says.
-#[derive(Deserialize)]
-struct Discipline {
-    kind: String,
-    handle: String,
-    #[serde(default)]
-    root: bool,
-    #[serde(default)]
-    parent: Option<String>,
-    #[serde(default)]
-    options: Options,
-}
-
-#[derive(Deserialize, Default)]
-struct Options {
-    #[serde(default)]
-    bands: Option<usize>,
-}
-
-/// What `tc -j filter show` says.
-#[derive(Deserialize)]
-struct Filter {
-    #[serde(default)]
-    options: Match,
-}
-
-#[derive(Deserialize, Default)]
-struct Match {
-    #[serde(default)]
-    flowid: Option<String>,
-    #[serde(default, rename = "match")]
-    word: Option<Word>,
-}
-
-#[derive(Deserialize)]
-struct Word {
-    value: String,
-    mask: String,
-    #[serde(default)]
-    off: i64,
-}
-
 impl Have {
     /// Reads what an interface has.
     pub(crate) fn read(tools: &Tools, interface: &str) -> Result<Self, Error> {
@@ -215,16 +176,14 @@ impl Have {
         self.handle == handle()
     }
 
-    /// Whether somebody else has made queues, and not the kernel by itself.
+    /// Whether something else has made queues, and not the kernel by itself.
     pub(crate) fn is_of_others(&self) -> bool {
         !self.is_ours() && self.handle != "0:"
     }
 
     fn of_disciplines(text: &str) -> Result<Self, Error> {
-        let wrong = |error: serde_json::Error| Error::new(format!("tc -j qdisc show: {error}"), "");
-        let disciplines: Vec<Discipline> = serde_json::from_str(text).map_err(wrong)?;
         let mut have = Self::default();
-        for discipline in disciplines {
+        for discipline in Discipline::all(text)? {
             if discipline.root {
                 have.bands = discipline.options.bands;
                 (have.kind, have.handle) = (discipline.kind, discipline.handle);
@@ -253,15 +212,17 @@ impl Have {
     }
 
     fn add_filters(&mut self, text: &str) -> Result<(), Error> {
-        let wrong = |error: serde_json::Error| Error::new(format!("tc -j filter show: {error}"), "");
-        let filters: Vec<Filter> = serde_json::from_str(text).map_err(wrong)?;
-        for Match { flowid, word } in filters.into_iter().map(|filter| filter.options) {
+        for Match { flowid, word } in Filter::all(text)?.into_iter().map(|filter| filter.options) {
             let Some(class) = flowid.as_deref().and_then(class) else { continue };
-            // The second octet of an IPv4 header, but for its last two bits.
-            let codepoint = word
-                .filter(|word| word.off == 0 && word.mask == "fc0000")
-                .and_then(|word| u32::from_str_radix(&word.value, 16).ok())
-                .and_then(|value| u8::try_from(value >> 18).ok());
+            // The class of IPv4 or IPv6, but for its last two bits.
+            let codepoint = word.filter(|word| word.off == 0).and_then(|word| {
+                let value = u32::from_str_radix(&word.value, 16).ok()?;
+                match word.mask.as_str() {
+                    "fc0000" => u8::try_from(value >> 18).ok(),
+                    "fc00000" => u8::try_from(value >> 22).ok().map(|dscp| dscp | OF_IPV6),
+                    _ => None,
+                }
+            });
             // What is not ours is in the way, whatever it is.
             self.filters.insert(codepoint.unwrap_or(u8::MAX), class);
         }
@@ -304,10 +265,13 @@ mod tests {
         assert!(lines.contains(
             &"filter add dev eth0 parent dd5: protocol ip prio 2 u32 match ip dsfield 0x28 0xfc flowid dd5:7"
         ));
-        // A root, and for each queue a leaf and but for best effort a filter.
-        assert_eq!(lines.len(), 1 + 8 + 7);
+        assert!(lines.contains(
+            &"filter add dev eth0 parent dd5: protocol ipv6 prio 108 u32 match ip6 priority 0xb8 0xfc flowid dd5:1"
+        ));
+        // A root, and for each queue a leaf and but for best effort a filter of each version of IP.
+        assert_eq!(lines.len(), 1 + 8 + 2 * 7);
         let made = prio().made();
-        assert_eq!((made.bands, made.leaves.len(), made.filters.len()), (Some(8), 8, 7));
+        assert_eq!((made.bands, made.leaves.len(), made.filters.len()), (Some(8), 8, 14));
         assert_eq!((made.filters.get(&46), made.filters.get(&10)), (Some(&1), Some(&7)));
     }
 
@@ -329,10 +293,12 @@ mod tests {
         let filters = r#"[{"protocol":"ip","pref":2,"kind":"u32","chain":0},
             {"protocol":"ip","pref":2,"kind":"u32","options":{"fh":"800:","ht_divisor":1}},
             {"protocol":"ip","pref":2,"kind":"u32","options":{"fh":"800::800","flowid":"dd5:2",
-             "match":{"value":"280000","mask":"fc0000","offmask":"","off":0}}}]"#;
+             "match":{"value":"280000","mask":"fc0000","offmask":"","off":0}}},
+            {"protocol":"ipv6","pref":102,"kind":"u32","options":{"fh":"801::800","flowid":"dd5:2",
+             "match":{"value":"2800000","mask":"fc00000","offmask":"","off":0}}}]"#;
         have.add_filters(filters).unwrap();
         assert_eq!(have, wanted.made());
-        have.add_filters(&filters.replace("fc0000", "ff0000")).unwrap();
+        have.add_filters(&filters.replace("\"fc0000\"", "\"ff0000\"")).unwrap();
         assert_ne!(have, wanted.made());
         let default = Have::of_disciplines(r#"[{"kind":"noqueue","handle":"0:","root":true,"options":{}}]"#);
         assert!(!default.as_ref().unwrap().is_ours() && !default.unwrap().is_of_others());

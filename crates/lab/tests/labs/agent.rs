@@ -90,9 +90,9 @@ fn as_many_contracts_as_there_is_room_for_and_no_more() {
     let contract =
         Contract { kind: Kind::Messages, octets: 84, separation: 1_000, tolerance: 0, window: 0, dscp: 10 };
     let key = |port: u16| Key {
-        source: Ipv4Addr::new(10, 1, 0, 1),
+        source: Ipv4Addr::new(10, 1, 0, 1).into(),
         source_port: port,
-        destination: Ipv4Addr::new(10, 1, 0, 3),
+        destination: Ipv4Addr::new(10, 1, 0, 3).into(),
         destination_port: 5_000,
     };
     for port in 1..=1_024 {
@@ -118,9 +118,9 @@ fn gates_outlive_their_agent() {
     let lab = up(&THREE.replace("MODEL", "gated"));
     greet(&lab, "a", "c");
     let key = Key {
-        source: lab.host_address("a").unwrap(),
+        source: lab.host_address("a").unwrap().into(),
         source_port: 6_000,
-        destination: lab.host_address("c").unwrap(),
+        destination: lab.host_address("c").unwrap().into(),
         destination_port: 5_000,
     };
     let contract = Contract {

@@ -31,9 +31,9 @@ fn listed(lab: &Lab) -> (Vec<PortState>, Vec<ContractState>) {
 
 fn key(lab: &Lab, from: &str, source_port: u16, to: &str, destination_port: u16) -> Key {
     Key {
-        source: lab.host_address(from).unwrap(),
+        source: lab.host_address(from).unwrap().into(),
         source_port,
-        destination: lab.host_address(to).unwrap(),
+        destination: lab.host_address(to).unwrap().into(),
         destination_port,
     }
 }
@@ -114,7 +114,8 @@ fn a_forged_class_gains_nothing() {
     assert_eq!(listed(&lab).1[0].counters, before);
     drop(flow);
     // Any source port and any address, if that is what the contract says.
-    let wide = Key { source_port: 0, destination: Ipv4Addr::UNSPECIFIED, destination_port: 5_005, ..key };
+    let wide =
+        Key { source_port: 0, destination: Ipv4Addr::UNSPECIFIED.into(), destination_port: 5_005, ..key };
     let contract = Contract { octets: 1_000, ..each_two() };
     ask(&lab, &Request::Set { port: 1, key: wide, contract });
     let (came, marked) = in_highest(&socket(&lab, "a", 0, 0), 5_005);
@@ -257,13 +258,13 @@ fn a_switch_between_switches_needs_no_agent() {
 }
 
 /// A network namespace with one link, whose far end has the gate; removed when this is dropped.
-struct Pair {
+pub(crate) struct Pair {
     name: String,
-    folder: Folder,
+    pub(crate) folder: Folder,
 }
 
 impl Pair {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let pair = Self { name: format!("{}-pair", name()), folder: Folder::new() };
         let (near, far) = (pair.near(), pair.far());
         for line in [
@@ -285,19 +286,19 @@ impl Pair {
         pair
     }
 
-    fn near(&self) -> String {
+    pub(crate) fn near(&self) -> String {
         format!("{}1", self.name)
     }
 
-    fn far(&self) -> String {
+    pub(crate) fn far(&self) -> String {
         format!("{}2", self.name)
     }
 
-    fn pins(&self) -> std::path::PathBuf {
+    pub(crate) fn pins(&self) -> std::path::PathBuf {
         self.folder.0.join("pins")
     }
 
-    fn inside<T: Send>(&self, namespace: &str, act: impl FnOnce() -> T + Send) -> T {
+    pub(crate) fn inside<T: Send>(&self, namespace: &str, act: impl FnOnce() -> T + Send) -> T {
         let file = std::fs::File::open(format!("/run/netns/{namespace}")).unwrap();
         thread::scope(|scope| {
             let acting = scope.spawn(|| {
@@ -397,7 +398,7 @@ fn datagram() -> Vec<u8> {
 }
 
 /// Sends these as they are out of `eth0`.
-fn say_raw(frames: &[Vec<u8>]) {
+pub(crate) fn say_raw(frames: &[Vec<u8>]) {
     use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
     use std::os::fd::AsRawFd as _;
     let own = nix::ifaddrs::getifaddrs().unwrap().find(|found| found.interface_name == "eth0").unwrap();
@@ -416,9 +417,9 @@ fn what_an_emulated_link_hands_over_is_judged_by_when_it_came() {
     let object = pair.folder.0.join("gate.o");
     compile(&object).unwrap();
     let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1),
+        source: Ipv4Addr::new(10, 9, 0, 1).into(),
         source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2),
+        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
         destination_port: 5_000,
     };
     let (mut program, index, tap) = pair.inside(&pair.far(), || {
@@ -460,14 +461,76 @@ fn what_an_emulated_link_hands_over_is_judged_by_when_it_came() {
     assert_eq!(program.others(index).broken, 1);
 }
 
+/// The same frame with tags, to another port.
+fn tagged(tags: &[[u8; 4]], port: u16) -> Vec<u8> {
+    let mut frame = [&datagram()[..12], &tags.concat(), &datagram()[12..]].concat();
+    let at = 36 + 4 * tags.len();
+    frame[at..at + 2].copy_from_slice(&port.to_be_bytes());
+    frame
+}
+
+#[test]
+fn a_flow_in_a_vlan_has_its_contract_and_tags_of_none_are_dropped() {
+    let Some(_turn) = turn() else { return };
+    let pair = Pair::new();
+    let object = pair.folder.0.join("gate.o");
+    compile(&object).unwrap();
+    let key = Key {
+        source: Ipv4Addr::new(10, 9, 0, 1).into(),
+        source_port: 6_000,
+        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
+        destination_port: 5_000,
+    };
+    let any = Key { destination: Ipv4Addr::UNSPECIFIED.into(), destination_port: 5_002, ..key };
+    let contract = Contract { octets: SMALL + 4, separation: 3_600_000_000_000, ..each_two() };
+    let (mut program, index, tap) = pair.inside(&pair.far(), || {
+        let mut program = Program::load(&object, &pair.pins(), true, false).unwrap();
+        let index = nix::net::if_::if_nametoindex("p1").unwrap();
+        program.attach(index, &pair.pins().join("port-1")).unwrap();
+        program.limit(index, 1_000).unwrap();
+        program.set(index, &key, &contract).unwrap();
+        program.set(index, &any, &contract).unwrap();
+        program.set(index, &Key::metatraffic(0).unwrap(), &contract).unwrap();
+        (program, index, lab::tap::Tap::open("p1").unwrap())
+    });
+    let ten = [0x81, 0, 0xe0, 10];
+    let of_none: [&[[u8; 4]]; 5] = [
+        &[[0x81, 0, 0xe0, 0]],
+        &[[0x81, 0, 0xef, 0xff]],
+        &[[0x88, 0xa8, 0, 10]],
+        &[ten, ten],
+        &[ten, [0x88, 0xa8, 0, 1]],
+    ];
+    let mut frames: Vec<Vec<u8>> = of_none.iter().map(|tags| tagged(tags, 5_000)).collect();
+    frames.extend([tagged(&[ten], 5_000), tagged(&[ten], 5_000)]);
+    // Only the contract of the flow itself counts for what has a tag.
+    frames.extend([5_001, 5_002, 7_400].map(|port| tagged(&[ten], port)));
+    pair.inside(&pair.near(), || say_raw(&frames));
+    let (mut heard, mut frame, mut passed) = (lab::train::Heard::default(), Vec::new(), Vec::new());
+    while passed.len() < 4 && tap.next(&mut heard, Duration::from_secs(30)).unwrap().is_some() {
+        while heard.next(&mut frame) {
+            // What hears it does so when the tag is off.
+            if frame.len() == datagram().len() && frame[..12] == datagram()[..12] {
+                passed.push((u16::from_be_bytes([frame[36], frame[37]]), frame[15] >> 2));
+            }
+        }
+    }
+    assert_eq!(passed, [(5_000, contract.dscp), (5_001, 0), (5_002, 0), (7_400, 0)]);
+    let judged: Vec<_> =
+        std::iter::from_fn(|| program.judgement()).map(|entry| (entry.verdict, entry.octets)).collect();
+    assert_eq!(judged, [(0, SMALL + 4), (2, SMALL + 4)]);
+    let others = program.others(index);
+    assert_eq!((others.tagged, others.best_effort), (5, 3), "{others:?}");
+}
+
 #[test]
 fn the_program_decides_as_the_rule_does() {
     let Some(_turn) = turn() else { return };
     let pair = Pair::new();
     let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1),
+        source: Ipv4Addr::new(10, 9, 0, 1).into(),
         source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2),
+        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
         destination_port: 5_000,
     };
     let contract = Contract {

@@ -171,7 +171,7 @@ fn a_network_file_is_compared() {
     assert!(said.contains("counts on ring = 100, and the card takes up to"), "{said}");
     for (arguments, wrong) in [
         (&[file][..], "is a network file, which has several hosts"),
-        (&[file, "--host", "c"], "the network has no host \"c\"\n  hosts are a, b"),
+        (&[file, "--host", "x"], "the network has no host \"x\"\n  hosts are a, b"),
         (&[file, "--host", "b"], "gives \"b\" no address"),
         (&["v9"], "there is no interface \"v9\""),
         (&["v0;x"], "is no name of an interface"),
@@ -179,6 +179,62 @@ fn a_network_file_is_compared() {
         let (code, said) = pair.host(arguments);
         assert!(code == 2 && said.contains(wrong), "{arguments:?}: {said}");
     }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Hosts of a network file that says their addresses need not be asked for them, and entries of others stay.
+#[test]
+fn neighbours_are_known_for_good() {
+    let Some(pair) = Pair::new("neighbours") else { return };
+    let folder = std::env::temp_dir().join(format!("punctual-neighbours-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("net.toml");
+    let mut text = "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n".to_owned();
+    for (name, rest) in [
+        ("a", "address = \"10.9.0.1\"\nmac = \"02:00:00:00:00:01\"\nqueues = 8"),
+        ("b", "address = [\"10.9.0.2\", \"fd00::2\"]\nmac = \"02:00:00:00:00:02\""),
+        ("c", "address = \"10.9.0.3\"\nmac = \"02:00:00:00:00:03\""),
+        ("d", "address = \"10.9.0.4\""),
+        ("e", ""),
+    ] {
+        text += &format!("[[host]]\nname = \"{name}\"\n{rest}\n[[link]]\nends = [\"{name}\", \"s\"]\n");
+    }
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let shown = || {
+        let line = format!("ip -n {} neighbour show dev v0 nud permanent", pair.names[0]);
+        String::from_utf8(tool(&line).stdout).unwrap()
+    };
+    // One of them is there already, made by the operator.
+    let by_hand = format!(
+        "ip -n {} neighbour add 10.9.0.3 lladdr 02:00:00:00:00:03 dev v0 nud permanent",
+        pair.names[0]
+    );
+    assert!(tool(&by_hand).status.success());
+    let (code, said) = pair.host(&[file, "--host", "a"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("\n  ip neighbour replace 10.9.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent\n"),
+        "{said}"
+    );
+    assert!(said.contains("gives no `mac` for d: "), "{said}");
+    let (code, said) = pair.host(&[file, "--host", "a", "--apply"]);
+    assert!(code == 0 && said.contains("made permanent entries for 2 addresses"), "{said}");
+    let lines = shown();
+    assert!(["10.9.0.2 ", "10.9.0.3 ", "fd00::2 "].iter().all(|address| lines.contains(address)), "{lines}");
+    assert!(!lines.contains("10.9.0.1 "), "{lines}");
+    assert_eq!(pair.host(&[file, "--host", "a"]).0, 0);
+    // One is gone: that is seen, and made anew without making the queues anew.
+    assert!(tool(&format!("ip -n {} neighbour del 10.9.0.2 dev v0", pair.names[0])).status.success());
+    assert_eq!(pair.host(&[file, "--host", "a"]).0, 1);
+    let (code, said) = pair.host(&[file, "--host", "a", "--apply"]);
+    assert!(
+        code == 0 && said.contains("queues were there already") && said.contains("for 1 addresses"),
+        "{said}"
+    );
+    assert_eq!(pair.host(&[file, "--host", "a", "--remove"]).0, 0);
+    assert_eq!(shown().lines().count(), 1, "{}", shown());
+    assert!(shown().contains("10.9.0.3 "));
     std::fs::remove_dir_all(folder).unwrap();
 }
 

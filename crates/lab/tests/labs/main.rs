@@ -6,6 +6,7 @@ mod agent;
 mod control;
 mod emulated;
 mod gates;
+mod gates_six;
 mod host;
 mod life;
 mod links;

@@ -73,7 +73,7 @@ fn service(evidence: &PortCertificate, at: usize) -> Option<[i128; 2]> {
 /// Whether frames of the flow keep their order and their sizes along a way.
 pub(super) fn is_steady(certificate: &Certificate, ports: &[&Port]) -> bool {
     let Some(first) = ports.first() else { return false };
-    let grown = i128::from(first.tag) * 8;
+    let grown = offered::tags(&certificate.flow, first) * 8;
     let Some([smallest, _]) = offered::frames(&certificate.flow, first) else { return false };
     // A switch pads what is less than 64 bytes without its tag.
     let is_padded = grown > 0 && smallest < 84 * 8 + grown;

@@ -4,7 +4,7 @@
 //! The largest and smallest frames are not computed in closed form: samples at all sizes where frames change are looked at.
 use alloc::vec::Vec;
 
-use crate::framing::Framing;
+use crate::framing::{Framing, Ip};
 use crate::network::{Flow, Port};
 use crate::policing::{Counts, Enforcement};
 use crate::port::{Arrival, Contender};
@@ -42,8 +42,8 @@ struct Datagrams {
 /// With everything that may be in datagrams, or with what must be.
 fn datagrams(framing: Framing, bytes: i128, everything: bool) -> Option<Datagrams> {
     let (size, whole, piece) = match framing {
-        Framing::Udp { datagram } => (i128::from(datagram), -1, i128::from(datagram)),
-        Framing::Rtps { datagram } => {
+        Framing::Udp { datagram, .. } => (i128::from(datagram), -1, i128::from(datagram)),
+        Framing::Rtps { datagram, .. } => {
             let size = i128::from(datagram);
             // Header, INFO_DST, INFO_TS, then DATA with padding or DATA_FRAG, and HEARTBEAT.
             (size, size - (20 + 16 + 12) - 24 - 3 - 32, (size - (20 + 16 + 12) - 36 - 32).div_euclid(4) * 4)
@@ -69,16 +69,23 @@ fn datagrams(framing: Framing, bytes: i128, everything: bool) -> Option<Datagram
     })
 }
 
-fn frame(datagram: i128, tag: i128, grown: i128) -> i128 {
-    ((HEADERS + tag + datagram + AROUND) * 8).max(LEAST + grown)
+/// By how much the fixed header of IPv6 (RFC 8200, 3) is longer than that of IPv4 (RFC 791, 3.1).
+const LONGER: i128 = 40 - 20;
+
+fn frame(framing: Framing, datagram: i128, tag: i128, grown: i128) -> i128 {
+    let longer = match framing {
+        Framing::Udp { ip: Ip::V4, .. } | Framing::Rtps { ip: Ip::V4, .. } => 0,
+        Framing::Udp { ip: Ip::V6, .. } | Framing::Rtps { ip: Ip::V6, .. } => LONGER,
+    };
+    ((HEADERS + longer + tag + datagram + AROUND) * 8).max(LEAST + grown)
 }
 
 /// Sizes from the smallest to the largest sample at which frames change.
 fn sizes(flow: &Flow) -> Vec<i128> {
     let (least, most) = (i128::from(flow.smallest_message), i128::from(flow.largest_message));
     let (piece, whole) = match flow.framing {
-        Framing::Udp { datagram } => (i128::from(datagram), 0),
-        Framing::Rtps { datagram } => {
+        Framing::Udp { datagram, .. } => (i128::from(datagram), 0),
+        Framing::Rtps { datagram, .. } => {
             ((i128::from(datagram) - 116).div_euclid(4) * 4, i128::from(datagram) - 107)
         }
     };
@@ -91,9 +98,13 @@ fn sizes(flow: &Flow) -> Vec<i128> {
     sizes
 }
 
+/// Bytes of the tags of its frames on the link of a port: those of the link, and of the VLAN of a flow that is in one.
+pub(super) fn tags(flow: &Flow, port: &Port) -> i128 {
+    i128::from(port.tag) + i128::from(flow.tag)
+}
+
 /// What messages may weigh on a link with such a tag, where padding may make the smallest frame so much larger.
-fn weight(flow: &Flow, tag: u32, grown: i128) -> Option<Weight> {
-    let tag = i128::from(tag);
+fn weight(flow: &Flow, tag: i128, grown: i128) -> Option<Weight> {
     if let Some(bundle) = &flow.bundle {
         let (count, added) = (i128::from(bundle.count), tag * 8);
         let smallest = i128::from(bundle.smallest);
@@ -106,22 +117,22 @@ fn weight(flow: &Flow, tag: u32, grown: i128) -> Option<Weight> {
     for size in sizes(flow) {
         for everything in [true, false] {
             let Datagrams { full, of, last } = datagrams(flow.framing, size, everything)?;
-            let whole = frame(of, tag, grown);
+            let whole = frame(flow.framing, of, tag, grown);
             let longest = if full > 0 { whole } else { 0 };
-            weight.most = weight.most.max(full * whole + frame(last, tag, grown));
+            weight.most = weight.most.max(full * whole + frame(flow.framing, last, tag, grown));
             weight.count = weight.count.max(full + 1);
-            weight.largest = weight.largest.max(longest).max(frame(last, tag, grown));
+            weight.largest = weight.largest.max(longest).max(frame(flow.framing, last, tag, grown));
             // It need not be padded so far.
-            let (whole, last) = (frame(of, tag, 0), frame(last, tag, 0));
+            let (whole, last) = (frame(flow.framing, of, tag, 0), frame(flow.framing, last, tag, 0));
             weight.smallest = weight.smallest.min(if full > 0 { whole.min(last) } else { last });
             weight.first = weight.first.min(if full > 0 { whole } else { last });
         }
     }
     // Several small samples fill a datagram if the largest one does not fit into one.
-    if let Framing::Rtps { datagram } = flow.framing {
+    if let Framing::Rtps { datagram, .. } = flow.framing {
         let two = 20 + 2 * (12 + 24 + i128::from(flow.smallest_message)) + 32;
         let room = i128::from(datagram) / 4 * 4;
-        let frame = frame(room, tag, grown);
+        let frame = frame(flow.framing, room, tag, grown);
         if two <= room && frame <= weight.most {
             weight.largest = weight.largest.max(frame);
         }
@@ -137,7 +148,7 @@ pub(super) fn emitting(flow: &Flow) -> Option<u64> {
 
 /// Bits of the smallest and of the largest frame on a link, not padded behind the first.
 pub(super) fn frames(flow: &Flow, port: &Port) -> Option<[i128; 2]> {
-    let weight = weight(flow, port.tag, 0)?;
+    let weight = weight(flow, tags(flow, port), 0)?;
     Some([weight.smallest, weight.largest])
 }
 
@@ -188,7 +199,7 @@ pub(super) fn check(
         let port = ports.get(place.port).ok_or(index)?;
         let said = claimed.get(index).ok_or(index)?;
         let before = hop.parent.and_then(|parent| flow.tree.get(parent)).map(|hop| hop.port);
-        if !hop.covered(said) || !caps(said, port, before, ports) {
+        if !hop.covered(said) || !caps(flow, said, port, before, ports) {
             return Err(index);
         }
         hops.push(hop);
@@ -200,7 +211,7 @@ pub(super) fn check(
 }
 
 /// The cap of a link holds where frames have no longer tags behind it; the smallest may be padded there.
-fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) -> bool {
+fn caps(flow: &Flow, said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) -> bool {
     let Some(ingress) = said.ingress else { return true };
     let Some((index, before)) = before.and_then(|index| Some((index, ports.get(index)?))) else {
         return false;
@@ -208,7 +219,7 @@ fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) ->
     let varies = port.most_multiplexing.saturating_sub(port.least_multiplexing);
     usize::try_from(ingress.link) == Ok(index)
         && port.tag <= before.tag
-        && i128::from(ingress.rate) * LEAST >= i128::from(before.rate) * (LEAST + i128::from(port.tag) * 8)
+        && i128::from(ingress.rate) * LEAST >= i128::from(before.rate) * (LEAST + tags(flow, port) * 8)
         && ingress.variation >= varies
 }
 
@@ -253,8 +264,9 @@ fn hop_of(
     let port = ports.get(flow.tree.get(index)?.port)?;
     let parent = flow.tree.get(index)?.parent;
     // A switch may pad a frame that is too small without its tag, and puts the tag on then.
-    let grown = if parent.is_some() { i128::from(port.tag) * 8 } else { 0 };
-    let weight = weight(flow, port.tag, grown)?;
+    let tag = tags(flow, port);
+    let grown = if parent.is_some() { tag * 8 } else { 0 };
+    let weight = weight(flow, tag, grown)?;
     let drift = drift_of(flow, ports)?;
     // By a publisher, or behind a gate, whose clock is fast.
     let fast = |time: u64| by_another_clock(time.into(), drift)[0];
@@ -263,7 +275,6 @@ fn hop_of(
         _ => fast(flow.separation),
     };
     let handed = i128::from(flow.jitter) + i128::from(emitting(flow)?);
-    let tag = i128::from(port.tag);
     let Some(parent) = parent else {
         let bucket = flood(flow, AROUND + tag, drift).map(|[once, late, rate]| [once + late, rate]);
         return Some(Hop {
@@ -378,7 +389,7 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
             let together = (spread + long(slowest(2 * weight.largest)) - short(fastest(counted))).max(0);
             let early = if in_turn { spread.min(together) } else { spread };
             let around = if meter.counts == Counts::Wire { AROUND } else { 0 };
-            let (burst, enough) = match flood(flow, around + i128::from(port.tag), drift) {
+            let (burst, enough) = match flood(flow, around + tags(flow, port), drift) {
                 Some([once, late, fast]) => {
                     (once + long(late) + up(rate * long(waits), SECOND), rate >= fast)
                 }

@@ -158,11 +158,14 @@ impl Way<'_> {
         };
         let is_here = self.of_level(hop).is_some_and(|mut all| all.any(|(other, _)| other == flow));
         let there = self.of_level(hop + 1).and_then(|mut all| all.find(|(other, _)| *other == flow));
-        let link = there.and_then(|(_, contender)| contender.ingress).map(|ingress| ingress.link);
-        // Out of the host, or where frames may grow, it is another one.
+        let ingress = there.and_then(|(_, contender)| contender.ingress);
+        // Out of the host, or where frames may grow, it is another one: a tag that they grow by is in the rate that they come with.
+        let grows = ingress.is_none_or(|ingress| ingress.rate != here.port.rate);
+        let link = ingress.map(|ingress| ingress.link);
         hop > 0
             && here.port.tag == 0
             && next.port.tag == 0
+            && !grows
             && is_here
             && link.and_then(|link| usize::try_from(link).ok()) == Some(here.evidence.port)
     }

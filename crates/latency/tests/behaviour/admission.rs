@@ -5,7 +5,7 @@ use crate::random::Random;
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::planned_bound;
 use latency::check::{Fault, check};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::linear::linear_delay;
 use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber};
@@ -47,7 +47,7 @@ fn table_two_with_our_own_framing() {
         // The encapsulation header of the payload.
         flow.largest_message += 4;
         flow.smallest_message += 4;
-        flow.framing = Framing::Rtps { datagram: 1_472 };
+        flow.framing = Framing::Rtps { datagram: 1_472, ip: Ip::V4 };
         admit(&mut ledger, index as u64 + 1, flow);
     }
     // Each comes at the highest level that is as good as any, so that the next one need not be overtaken by moves up.
@@ -221,7 +221,7 @@ fn the_earliest_message_has_nothing_around_it_that_may_be_left_out() {
     let mut flow = Flow {
         largest_message: 100,
         smallest_message: 100,
-        framing: Framing::Rtps { datagram: 1_472 },
+        framing: Framing::Rtps { datagram: 1_472, ip: Ip::V4 },
         maximum_separation: Some(10 * MILLISECOND),
         ..t1
     };
@@ -256,7 +256,7 @@ fn flows_that_fit_no_model_are_refused() {
     assert_eq!(error(&|flow| flow.tree.clear()), FlowError::Loop);
     assert_eq!(error(&|flow| flow.subscribers.clear()), FlowError::Subscriber { subscriber: 0 });
     assert_eq!(error(&|flow| flow.subscribers[0].hop = 2), FlowError::Subscriber { subscriber: 0 });
-    let jumbo = Framing::Udp { datagram: 9_000 };
+    let jumbo = Framing::Udp { datagram: 9_000, ip: Ip::V4 };
     assert_eq!(error(&|flow| flow.framing = jumbo), FlowError::Framing { hop: 0 });
 }
 
@@ -324,7 +324,7 @@ fn table_two_with_hosts_and_a_switch_that_vary() {
         let flows = [(48_048, 7_500, 5_000), (24_000, 7_500, 7_500), (16_000, 27_500, 20_000)];
         for (index, (octets, separation, limit)) in flows.into_iter().enumerate() {
             let mut flow = flow(octets, separation * MICROSECOND, limit * MICROSECOND, &[index, 3]);
-            flow.framing = Framing::Rtps { datagram: 1_472 };
+            flow.framing = Framing::Rtps { datagram: 1_472, ip: Ip::V4 };
             flow.policing = Policing::Gate { tick: MICROSECOND };
             flow.emission = emission * MICROSECOND;
             admit(&mut ledger, index as u64 + 1, &flow);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::tfa::networks::{Network, first_in_first_out, network_of_levels, with_limits};
 use latency::check::check;
-use latency::ledger::{FlowId, Ledger, Plan};
+use latency::ledger::{FlowId, Ledger, Phase, Plan};
 use latency::network::{Flow, Port};
 use latency::policing::Enforcement;
 use latency::split::Split;
 
 /// A flow with its shares and its levels.
-type State = BTreeMap<FlowId, (Flow, Vec<u64>, Vec<u8>)>;
+pub(crate) type State = BTreeMap<FlowId, (Flow, Vec<u64>, Vec<u8>)>;
 
-fn state_of(ledger: &Ledger, ids: impl Iterator<Item = FlowId>) -> State {
+pub(crate) fn state_of(ledger: &Ledger, ids: impl Iterator<Item = FlowId>) -> State {
     let of = |id: FlowId| {
         let admitted = ledger.flow(id)?;
         let level = |port: usize| {
@@ -40,16 +40,39 @@ fn judge(ports: &[Port], state: &State, what: &str) {
 }
 
 #[derive(Default, Debug)]
-struct Counts {
-    plans: u32,
-    shares: u32,
-    moves: u32,
-    phases: u32,
-    waits: u32,
+pub(crate) struct Counts {
+    pub(crate) plans: u32,
+    pub(crate) shares: u32,
+    pub(crate) moves: u32,
+    pub(crate) phases: u32,
+    pub(crate) waits: u32,
 }
 
 /// Judges every state on the way from one to the next.
-fn judge_way(ports: &[Port], mut state: State, plan: &Plan, after: &State, what: &str, counts: &mut Counts) {
+pub(crate) fn judge_way(
+    ports: &[Port],
+    mut state: State,
+    plan: &Plan,
+    after: &State,
+    what: &str,
+    counts: &mut Counts,
+) {
+    counts.plans += 1;
+    judge_phases(ports, &mut state, &plan.phases, what, counts);
+    let levels = plan.contenders.iter().map(|contender| contender.level).collect();
+    state.insert(plan.id, (plan.admitted.flow.clone(), plan.admitted.shares.clone(), levels));
+    assert!(&state == after, "{what}: the ledger has something else");
+    judge(ports, &state, &format!("{what}, with the new flow"));
+}
+
+/// Judges every state that phases lead through.
+pub(crate) fn judge_phases(
+    ports: &[Port],
+    state: &mut State,
+    phases: &[Phase],
+    what: &str,
+    counts: &mut Counts,
+) {
     let is_less = |narrow: &Enforcement, wide: &Enforcement| match (narrow, wide) {
         (Enforcement::Gate(narrow), Enforcement::Gate(wide)) => {
             narrow.tolerance < wide.tolerance || narrow.window < wide.window
@@ -57,8 +80,7 @@ fn judge_way(ports: &[Port], mut state: State, plan: &Plan, after: &State, what:
         (Enforcement::Meter(narrow), Enforcement::Meter(wide)) => narrow.burst < wide.burst,
         _ => false,
     };
-    counts.plans += 1;
-    for (number, phase) in plan.phases.iter().enumerate() {
+    for (number, phase) in phases.iter().enumerate() {
         counts.phases += u32::from(number > 0);
         let mut needs_time = 0;
         for change in &phase.shares {
@@ -77,13 +99,13 @@ fn judge_way(ports: &[Port], mut state: State, plan: &Plan, after: &State, what:
             }
             shares.iter_mut().zip(&change.to.shares).for_each(|(share, to)| *share = (*share).min(*to));
         }
-        judge(ports, &state, &format!("{what}, phase {number}, the lesser shares"));
+        judge(ports, state, &format!("{what}, phase {number}, the lesser shares"));
         counts.waits += u32::from(needs_time > 0);
         assert!(phase.settles >= needs_time && (needs_time > 0 || phase.settles == 0), "{what}");
         for change in &phase.shares {
             state.get_mut(&change.flow).unwrap().1.clone_from(&change.to.shares);
         }
-        judge(ports, &state, &format!("{what}, phase {number}, new shares"));
+        judge(ports, state, &format!("{what}, phase {number}, new shares"));
         for (step, change) in phase.moves.iter().enumerate() {
             counts.moves += 1;
             let (flow, all_shares, levels) = state.get_mut(&change.flow).unwrap();
@@ -91,13 +113,9 @@ fn judge_way(ports: &[Port], mut state: State, plan: &Plan, after: &State, what:
             assert_eq!(levels[hop], change.from, "{what}");
             assert!(phase.pause > all_shares[hop], "{what}: what is queued has to leave");
             levels[hop] = change.to;
-            judge(ports, &state, &format!("{what}, phase {number}, step {step}"));
+            judge(ports, state, &format!("{what}, phase {number}, step {step}"));
         }
     }
-    let levels = plan.contenders.iter().map(|contender| contender.level).collect();
-    state.insert(plan.id, (plan.admitted.flow.clone(), plan.admitted.shares.clone(), levels));
-    assert!(&state == after, "{what}: the ledger has something else");
-    judge(ports, &state, &format!("{what}, with the new flow"));
 }
 
 fn judge_network(network: &Network, order: impl Iterator<Item = usize>, what: &str, counts: &mut Counts) {

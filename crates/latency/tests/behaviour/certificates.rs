@@ -6,7 +6,7 @@ use latency::backlog::backlog_from;
 use latency::bundle::bundle;
 use latency::certificate::Certificate;
 use latency::check::{Fault, check};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Imperfections, Policing, Port};
 use latency::policing::{Counts, Enforcement, Meter};
@@ -80,7 +80,7 @@ fn certificates_of_varied_networks_pass() {
         let mut ports = plain.ports().to_vec();
         for port in &mut ports {
             port.tag = [0, 4, 18][random.range(0, 2) as usize];
-            port.largest_frame += port.tag;
+            port.largest_frame += port.tag + 4;
             port.best_effort = port.best_effort.min(port.largest_frame);
             port.control = Some(Control { burst: 20_000, rate: 1_000_000 });
             port.keeps_order = random.range(0, 1) == 0;
@@ -93,8 +93,13 @@ fn certificates_of_varied_networks_pass() {
             };
         }
         let mut ledger = Ledger::new(ports, Split::Load);
+        let mut members = Random::new(!seed);
         for (id, mut flow) in flows {
-            flow.framing = Framing::Rtps { datagram: [1_472, 300][random.range(0, 1) as usize] };
+            flow.tag = [0, 4][members.range(0, 1) as usize];
+            flow.framing = Framing::Rtps {
+                datagram: [1_452, 300][random.range(0, 1) as usize],
+                ip: [Ip::V4, Ip::V6][random.range(0, 1) as usize],
+            };
             flow.smallest_message = random.range(0, u64::from(flow.largest_message)) as u32;
             flow.subscribers.iter_mut().for_each(|subscriber| subscriber.limit *= 20);
             if let Ok(plan) = ledger.plan_as_asked(id, &flow) {
@@ -117,7 +122,7 @@ fn certificates_of_varied_networks_pass() {
 fn evidence_with_the_frames_of_the_largest_sample_is_refused() {
     let slow = Port { rate: 10_000_000, best_effort: 0, ..switch() };
     let ports = vec![host(), host(), slow];
-    let rtps = Framing::Rtps { datagram: 1_472 };
+    let rtps = Framing::Rtps { datagram: 1_472, ip: Ip::V4 };
     let sample = |size, separation, limit, host| Flow {
         framing: rtps,
         smallest_message: size / 1_400,
@@ -156,7 +161,7 @@ fn evidence_with_the_tags_of_the_flows_own_frames_is_refused() {
     let tagged = Port { tag: 4, best_effort: 0, ..switch() };
     let ports = vec![Port { tag: 4, ..host() }, host(), tagged, slow];
     let chatter = Flow {
-        framing: Framing::Udp { datagram: 18 },
+        framing: Framing::Udp { datagram: 18, ip: Ip::V4 },
         ..flow(9_000, 1_000 * MILLISECOND, 900 * MILLISECOND, &[0, 2, 3])
     };
     let tick = flow(64, 900 * MILLISECOND, 800 * MILLISECOND, &[1, 3]);
@@ -185,7 +190,7 @@ fn a_buffer_without_room_for_control_is_found() {
         port.control = Some(Control { burst: 20_000, rate: 1_000_000 });
     }
     let small = Flow {
-        framing: Framing::Udp { datagram: 18 },
+        framing: Framing::Udp { datagram: 18, ip: Ip::V4 },
         largest_message: 1_800,
         smallest_message: 1_800,
         ..flows[0].clone()
@@ -279,11 +284,12 @@ fn bundles_are_checked() {
         let mut ports = [host(), switch(), switch()];
         for port in &mut ports {
             port.tag = [0, 4, 30][random.range(0, 2) as usize];
-            port.largest_frame = 1_538 + port.tag;
+            port.largest_frame = 1_538 + port.tag + 4;
         }
         ports[0].imperfections.drift = random.range(0, 300) as u32;
         let mut part = || Flow {
             policing,
+            tag: [0, 4][seed as usize / 3 % 2],
             jitter: random.range(0, 2_000) * MICROSECOND,
             emission: random.range(0, 2_000) * MICROSECOND,
             ..flow(

@@ -6,7 +6,7 @@ use crate::random::Random;
 use crate::tfa::networks::{METER, Network, first_in_first_out, network_of_levels, with_frames, with_limits};
 use crate::tfa::published::CASES;
 use crate::tfa::{self, Link, Server};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::Ledger;
 use latency::network::{Flow, Policing, Port};
 use latency::split::Split;
@@ -191,7 +191,7 @@ fn who_is_met_by_others_alone_gives_its_share_too() {
     admit(&mut ledger, second, &trusted(1_184, 300 * MICROSECOND, &[0, 3, 4]));
     admit(&mut ledger, third, &trusted(1_184, 10 * MILLISECOND, &[2, 4, 5]));
     assert_eq!(ledger.flow(third).unwrap().shares[1] / MICROSECOND, 200);
-    let framing = Framing::Udp { datagram: 1_184 };
+    let framing = Framing::Udp { datagram: 1_184, ip: Ip::V4 };
     let asked = Flow { framing, ..trusted(40 * 1_184, 10 * MILLISECOND, &[1, 3]) };
     ledger.begin(Limits::REQUEST);
     let plan = ledger.plan_as_asked(new, &asked).unwrap();

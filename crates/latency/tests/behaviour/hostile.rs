@@ -1,5 +1,5 @@
 //! No request costs more than a stated number of steps, however odd it is and whatever was admitted before.
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
 use latency::policing::Counts;
@@ -73,10 +73,11 @@ fn flow(random: &mut Random, ports: usize) -> Flow {
         largest_message: bytes,
         smallest_message: if random.range(0, 1) == 0 { bytes } else { 1 },
         framing: [
-            Framing::Udp { datagram: 1_472 },
-            Framing::Rtps { datagram: 1_472 },
-            Framing::Udp { datagram: 18 },
+            Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+            Framing::Rtps { datagram: 1_472, ip: Ip::V4 },
+            Framing::Udp { datagram: 18, ip: Ip::V4 },
         ][random.range(0, 2) as usize],
+        tag: if random.range(0, 3) == 0 { 4 } else { 0 },
         separation: separation.max(1),
         maximum_separation: None,
         jitter: time(random),

@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use latency::bound::planned_bound;
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::levels::{Margin, NoLevels, assign, least_margin};
 use latency::port::{Arrival, Contender, Ingress, Server};
 use latency::units::{MICROSECOND, MILLISECOND, SECOND, rate_of};
@@ -178,7 +178,7 @@ fn table_two() -> (Server, Vec<Contender>, Vec<u64>) {
         .map(|(octets, separation)| Contender {
             level: 0,
             arrival: Arrival::Messages {
-                bits: Framing::Udp { datagram: 1_472 }.frames(octets, 0).unwrap().bits,
+                bits: Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(octets, 0).unwrap().bits,
                 separation: separation * MILLISECOND,
                 jitter: 0,
             },

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use latency::backlog::{backlog_from, backlog_within};
 use latency::busy::busy_period_delay;
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::linear::{Services, left_over, linear_delay};
 use latency::port::{Arrival, Contender, Control, Ingress, Server};
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
@@ -45,7 +45,7 @@ fn wire(jitter: u64) -> [Contender; 3] {
     let mut level = 3;
     TABLE_TWO.map(|(octets, separation)| {
         level -= 1;
-        let bits = Framing::Udp { datagram: 1_472 }.frames(octets, 0).unwrap().bits;
+        let bits = Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(octets, 0).unwrap().bits;
         messages(level, bits, separation * MILLISECOND, jitter, FRAME)
     })
 }

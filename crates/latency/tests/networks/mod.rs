@@ -1,7 +1,7 @@
 //! Networks and flows of the tests.
 #![allow(dead_code, reason = "each test file uses some of them")]
 
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use std::collections::BTreeMap;
 
 use latency::ledger::Ledger;
@@ -47,7 +47,8 @@ pub(crate) fn flow(octets: u32, separation: u64, limit: u64, path: &[usize]) -> 
     Flow {
         largest_message: octets,
         smallest_message: octets,
-        framing: Framing::Udp { datagram: 1_472 },
+        framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+        tag: 0,
         separation,
         maximum_separation: None,
         jitter: 0,

@@ -5,7 +5,7 @@ use crate::networks::switch;
 use crate::random::Random;
 use crate::tfa::published::Case;
 use crate::tfa::{self, Link, Server};
-use latency::framing::Framing;
+use latency::framing::{Framing, Ip};
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
 use latency::policing::Counts;
@@ -107,7 +107,8 @@ pub(crate) fn with_frames(case: &Case, policing: Policing, queues: u8) -> Networ
         flows.push(Flow {
             largest_message: bytes,
             smallest_message: bytes,
-            framing: Framing::Udp { datagram: 1_472 },
+            framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+            tag: 0,
             separation: (message(bytes).0 / (rate * 10_000.0) * 1e9) as u64,
             maximum_separation: None,
             jitter: 0,
@@ -126,8 +127,21 @@ pub(crate) fn with_frames(case: &Case, policing: Policing, queues: u8) -> Networ
 /// A meter that counts single bits.
 pub(crate) const METER: Policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };
 
-/// Switches in a line, a ring or a tree, or any way, with hosts, first-in first-out; flows between hosts.
-fn random_network(seed: u64) -> Network {
+/// Switches in a line, a ring or a tree, or any way, with so many hosts at each, first-in first-out; as many flows between hosts, of
+/// messages so long and so far apart.
+struct Kind {
+    hosts: u64,
+    flows: (u64, u64),
+    most_bytes: u64,
+    /// In units of 200 microseconds.
+    least_separation: u64,
+}
+
+const SMALL: Kind = Kind { hosts: 2, flows: (2, 12), most_bytes: 60_000, least_separation: 1 };
+/// More flows hang together than are all split again.
+const LARGE: Kind = Kind { hosts: 6, flows: (60, 150), most_bytes: 6_000, least_separation: 20 };
+
+fn random_network(seed: u64, kind: &Kind) -> Network {
     let mut random = Random::new(seed);
     let switches = random.range(1, 6) as usize;
     let mut cables: Vec<(usize, usize)> = match random.range(0, 3) {
@@ -144,7 +158,7 @@ fn random_network(seed: u64) -> Network {
             cables
         }
     };
-    let hosts = random.range(2, 3 + 2 * switches as u64) as usize;
+    let hosts = random.range(2, 3 + kind.hosts * switches as u64) as usize;
     cables.extend((0..hosts).map(|host| (random.range(0, switches as u64 - 1) as usize, switches + host)));
     let levels = random.range(0, 2);
     let varying = random.range(0, 1) * random.range(0, 5_000_000);
@@ -168,19 +182,21 @@ fn random_network(seed: u64) -> Network {
         }
     }
     let mut flows = Vec::new();
-    for _ in 0..random.range(2, 12) {
+    for _ in 0..random.range(kind.flows.0, kind.flows.1) {
         let from = switches + random.range(0, hosts as u64 - 1) as usize;
         let ends: Vec<usize> = (0..random.range(1, 5).saturating_sub(3).max(1))
             .map(|_| switches + random.range(0, hosts as u64 - 1) as usize)
             .filter(|end| *end != from)
             .collect();
         let Some((tree, ends)) = tree(&links, switches, from, &ends, &mut random) else { continue };
-        let bytes = [random.range(1, 1_472), random.range(1_000, 60_000)][random.range(0, 1) as usize];
-        let separation = random.range(200, 20_000) * 1_000_000;
+        let bytes =
+            [random.range(1, 1_472), random.range(1_000, kind.most_bytes)][random.range(0, 1) as usize];
+        let separation = random.range(200 * kind.least_separation, 20_000) * 1_000_000;
         flows.push(Flow {
             largest_message: bytes as u32,
             smallest_message: bytes as u32,
-            framing: Framing::Udp { datagram: 1_472 },
+            framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
+            tag: 0,
             separation,
             maximum_separation: None,
             jitter: random.range(0, 1) * random.range(0, 300) * 1_000_000,
@@ -244,7 +260,16 @@ fn tree(
 
 /// A network of first-in first-out ports, and some with several queues, with limits that TFA++ just keeps.
 pub(crate) fn first_in_first_out(seed: u64) -> Network {
-    let found = (0..).map(|part| random_network(seed << 8 | part)).find_map(|mut network| {
+    kept(seed, &SMALL)
+}
+
+/// The same with so many flows that not all can have their shares split again.
+pub(crate) fn large(seed: u64) -> Network {
+    kept(seed, &LARGE)
+}
+
+fn kept(seed: u64, kind: &Kind) -> Network {
+    let found = (0..).map(|part| random_network(seed << 8 | part, kind)).find_map(|mut network| {
         (network.flows.len() > 1).then_some(())?;
         with_limits(&mut network, 1.0).map(|()| network)
     });

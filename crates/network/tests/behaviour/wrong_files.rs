@@ -137,6 +137,21 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&format!("{usual}\nthrough = [\"a\"]")), "18:12", "no switch \"a\"", "[[switch]]"),
         (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 bytes", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
+        (with_flow(&format!("{usual}\nip = 5")), "18:6", "no version 5 of IP", "ip = 6"),
+        (
+            with_flow(&format!("{usual}\nip = 6")).replacen("name = \"b\"", "name = \"b\"\naddress = \"10.0.0.1\"", 1),
+            "19:6",
+            "goes over IPv6, and \"b\" has no such address",
+            "ip = 4",
+        ),
+        (
+            with_flow(usual)
+                .replacen("name = \"a\"", "name = \"a\"\naddress = \"fd00::1\"", 1)
+                .replacen("name = \"b\"", "name = \"b\"\naddress = \"10.0.0.1\"", 1),
+            "16:13",
+            "goes over IPv6, and \"b\" has no such address",
+            "of one version",
+        ),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
         ("[[host]]\nname = \"a\"\nmac = \"52:54:00:12:34\"".to_owned(), "3:7", "is no MAC address", "52:54:00"),
         ("[[host]]\nname = \"a\"\nmac = \"52:54:00:12:34:+6\"".to_owned(), "3:7", "is no MAC address", "52:54"),
@@ -148,7 +163,17 @@ fn mistakes_have_a_place_and_a_remedy() {
             "two hosts have the MAC address",
             "its own",
         ),
-        ("[[host]]\nname = \"a\"\naddress = \"10.0.0\"".to_owned(), "3:11", "IPv4 address", "docs"),
+        ("[[host]]\nname = \"a\"\naddress = \"10.0.0\"".to_owned(), "3:11", "an address in quotes", "docs"),
+        ("[[host]]\nname = \"a\"\naddress = \"fd00::g\"".to_owned(), "3:11", "an address in quotes", "docs"),
+        ("[[host]]\nname = \"a\"\naddress = \"ff02::1\"".to_owned(), "3:11", "no host has", "interface"),
+        ("[[host]]\nname = \"a\"\naddress = \"::ffff:10.0.0.1\"".to_owned(), "3:11", "no host has", "interface"),
+        ("[[host]]\nname = \"a\"\naddress = \"fe80::1\"".to_owned(), "3:11", "of one link alone", "fd00::"),
+        (
+            "[[host]]\nname = \"a\"\naddress = [\"fd00::1\", \"10.0.0.1\", \"fd00::2\"]".to_owned(),
+            "3:11",
+            "two IPv6 addresses",
+            "one of IPv6 at most",
+        ),
         (
             "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress = \"10.0.0.1\""
                 .to_owned(),
@@ -184,10 +209,98 @@ fn mistakes_have_a_place_and_a_remedy() {
     }
 }
 
+/// Two hosts in VLAN 10, one of them in 20 as well, and a flow in 10.
+const VLANS: &str = "\
+[[host]]
+name = \"a\"
+mac = \"02:00:00:00:00:01\"
+address = \"10.0.0.1\"
+vlans = [{ id = 10, address = [\"10.10.0.1\", \"fd10::1\"] }]
+[[host]]
+name = \"b\"
+mac = \"02:00:00:00:00:02\"
+vlans = [{ id = 10, address = \"10.10.0.2\" }, { id = 20, address = \"10.20.0.2\" }]
+[[switch]]
+name = \"s\"
+model = \"gigabit-8-queues\"
+[[link]]
+ends = [\"a\", \"s\"]
+[[link]]
+ends = [\"b\", \"s\"]
+[[flow]]
+topic = \"t\"
+publisher = \"a\"
+subscribers = [{ host = \"b\", limit = \"2 ms\" }]
+size = 100
+separation = \"1 ms\"
+vlan = 10
+";
+
+#[test]
+fn vlans_are_read_and_frames_in_them_are_longer() {
+    let read = |text: &str| network::Network::parse("net.toml", text, |_| Err(String::new())).unwrap();
+    let (tagged, plain) = (read(VLANS), read(&VLANS.replace("vlan = 10\n", "")));
+    let vlans = |host: usize| -> Vec<(u16, usize)> {
+        tagged.hosts()[host].vlans.iter().map(|vlan| (vlan.id, vlan.addresses.len())).collect()
+    };
+    assert_eq!((vlans(0), vlans(1)), (vec![(10, 2)], vec![(10, 1), (20, 1)]));
+    let of = |network: &network::Network| (network.flows()[0].vlan, network.flows()[0].flow.tag);
+    assert_eq!((of(&tagged), of(&plain)), ((Some(10), 4), (None, 0)));
+    // Whatever a link carries may have a tag if there are VLANs at all.
+    let none = plain.has_vlans();
+    assert!(none && tagged.ports().iter().all(|port| (port.tag, port.largest_frame) == (0, 1_542)));
+    assert!(tagged.ports().iter().any(|port| port.best_effort == 1_542));
+    let bare = read(&VLANS.lines().filter(|line| !line.starts_with("vlan")).collect::<Vec<_>>().join("\n"));
+    assert!(!bare.has_vlans() && bare.ports().iter().all(|port| port.largest_frame == 1_538));
+}
+
+#[test]
+fn mistakes_with_vlans_have_a_place_and_a_remedy() {
+    for (from, to, place, what, remedy) in [
+        ("{ id = 10, address = [", "{ id = 0, address = [", "5:17", "no VLAN 0", "1 to 4094"),
+        ("{ id = 10, address = [", "{ id = 4095, address = [", "5:17", "no VLAN 4095", "1 to 4094"),
+        (
+            "{ id = 10, address = [",
+            "{ id = 70_000, address = [",
+            "5:17",
+            "a whole number from 0 to 65535",
+            "docs",
+        ),
+        ("id = 20", "id = 10", "9:53", "in VLAN 10 twice", "once"),
+        ("10.20.0.2", "10.10.0.1", "9:67", "two hosts have the address 10.10.0.1", "of its own"),
+        ("\"fd10::1\"] }", "\"10.10.0.9\"] }", "5:31", "two IPv4 addresses", "one of IPv6"),
+        (
+            "address = [\"10.10.0.1\", \"fd10::1\"] }",
+            "address = [] }",
+            "5:31",
+            "no address in VLAN 10",
+            "VLAN interface",
+        ),
+        ("mac = \"02:00:00:00:00:02\"\n", "", "8:17", "its MAC address is not said", "mac = "),
+        ("vlan = 10\n", "vlan = 20\n", "23:8", "in VLAN 20, and \"a\" is not in it", "vlans = ["),
+        ("vlan = 10\n", "vlan = 4_095\n", "23:8", "no VLAN 4095", "1 to 4094"),
+        (
+            "vlan = 10\n",
+            "vlan = 10\nip = 6\n",
+            "24:6",
+            "over IPv6, and \"b\" has no such address",
+            "one version",
+        ),
+        ("gigabit-8-queues", "linux-bridge", "5:17", "the switch \"s\" is a bridge", "open-vswitch"),
+        ("{ id = 20,", "{ id = 20, name = 1,", "9:57", "unknown field `name`", "docs/plan.md"),
+    ] {
+        let told = wrong(&VLANS.replacen(from, to, 1));
+        assert!(told.starts_with(&format!("net.toml:{place}: ")), "{to}: {told}");
+        assert!(told.contains(what), "{to}: {told}");
+        assert!(told.contains(remedy), "{to}: {told}");
+    }
+}
+
 /// Anything that comes from mutated examples is read or refused, and nothing else happens.
 #[test]
 fn mutated_files_do_no_harm() {
-    let networks = ["table-two.toml", "figure-four.toml"].map(shipped);
+    let [one, other] = ["table-two.toml", "figure-four.toml"].map(shipped);
+    let networks = [one, other, VLANS.as_bytes().to_vec()];
     let models = shipped("switches.xml");
     let mut right = 0;
     for seed in tiers::current().seeds("property.cases") {

@@ -5,6 +5,7 @@
 mod command;
 
 mod document;
+mod full;
 mod losses;
 mod page;
 mod plans;

@@ -364,13 +364,20 @@ impl<'a> Attacker<'a> {
         let count = self.planned.claims.len();
         let mut schedule: Vec<Vec<Message>> = Vec::with_capacity(network.streams.len());
         for (stream, intent) in choices.intents.iter().enumerate() {
-            let tag = network.ports[network.streams[stream].hops[0].port].tag;
+            let way = &network.streams[stream];
+            let tag = network.ports[way.hops[0].port].tag + way.tag;
             if self.is_babbler(target, stream) {
                 let end = target.end;
                 schedule.push(self.babble(stream, intent.instant, &choices.weather, end, draw));
             } else {
-                let sent =
-                    conforming(&self.contracts[stream], &self.messages[stream], tag, intent, target.end);
+                let six = self.drawn.flows[self.planned.claims[stream].flow].samples.six;
+                let sent = conforming(
+                    &self.contracts[stream],
+                    &self.messages[stream],
+                    (tag, six),
+                    intent,
+                    target.end,
+                );
                 debug_assert!(self.contracts[stream].allows(&sent));
                 schedule.push(sent);
             }

@@ -46,7 +46,7 @@ fn ports(drawn: &Drawn) -> (Vec<Node>, Vec<Port>) {
         let tag = models().map(|model| model.overhead).max().unwrap_or(0);
         let mtu = models().map(|model| model.mtu).min().unwrap_or(1_500);
         for [from, to] in [cable.ends, [cable.ends[1], cable.ends[0]]] {
-            let frame = largest_on_wire(mtu, tag);
+            let frame = largest_on_wire(mtu, tag + Drawn::vlan_tag(drawn.has_vlans()));
             let below = match drawn.model_of(from) {
                 None if drawn.hosts[from].best_effort => frame,
                 Some(model) if drawn.best_effort && model.preemption => frame.min(NOT_INTERRUPTED),
@@ -109,7 +109,7 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
             rules.push(rule);
             Some(rules.len() - 1)
         });
-        streams.push(Stream { hops, guard });
+        streams.push(Stream { hops, guard, tag: Drawn::vlan_tag(asked.vlan) });
         claims.push(Claim { flow, delays, bounds });
     }
     let mut backlogs = vec![None; ports.len()];
@@ -123,7 +123,7 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
             let flows = streams.iter().flat_map(|stream| &stream.hops).any(|hop| hop.port == *port);
             flows && drawn.model_of(ports[*port].from).is_some()
         });
-        let at = |port| Stream { hops: vec![Hop { port, level: CONTROL, after: None }], guard: None };
+        let at = |port| Stream { hops: vec![Hop { port, level: CONTROL, after: None }], guard: None, tag: 0 };
         let control: Vec<Stream> = used.map(at).collect();
         streams.extend(control);
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::draw::Draw;
-use crate::messages::{Framing, Samples};
+use crate::messages::{Framing, Samples, on_wire};
 
 /// Bits per second of links.
 const RATES: [u64; 8] = [
@@ -54,6 +54,8 @@ pub(crate) struct Cable {
     pub(crate) ends: [usize; 2],
     pub(crate) rate: u64,
     pub(crate) propagation: u64,
+    /// Which of its ends take no flows besides those of the file: their ports.
+    pub(crate) full: [bool; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -69,6 +71,8 @@ pub(crate) struct Asked {
     pub(crate) importance: u64,
     pub(crate) trusted: bool,
     pub(crate) bundle: Option<usize>,
+    /// Whether it is sent in a VLAN, in which all hosts are.
+    pub(crate) vlan: bool,
     /// Lost frames, in which time, and how long hosts take to react.
     pub(crate) losses: Option<(u64, u64, u64)>,
 }
@@ -115,7 +119,7 @@ impl Drawn {
         let cable = |ends: [usize; 2], draw: &mut Draw| {
             let rate = if mixed { RATES[draw.of(&rates)] } else { RATES[rates[0]] };
             let propagation = if draw.one_in(2) { 0 } else { draw.below(MICROSECOND) };
-            Cable { ends, rate, propagation }
+            Cable { ends, rate, propagation, full: [false; 2] }
         };
         let mut cables: Vec<Cable> = Vec::new();
         for host in 0..count {
@@ -131,6 +135,12 @@ impl Drawn {
         let mut drawn =
             Self { best_effort, control, split, models, hosts, switches, cables, flows: Vec::new() };
         drawn.draw_flows(&mut draw);
+        drawn.draw_vlans(&mut Draw::new(seed ^ 0x8100));
+        if draw.one_in(2) {
+            for cable in &mut drawn.cables {
+                cable.full = [!draw.one_in(3), !draw.one_in(3)];
+            }
+        }
         drawn
     }
 
@@ -165,9 +175,30 @@ impl Drawn {
         }
     }
 
+    /// Flows in a VLAN beside others in a third of the networks; those of a bundle go the same way.
+    fn draw_vlans(&mut self, draw: &mut Draw) {
+        if !draw.one_in(3) {
+            return;
+        }
+        for index in 0..self.flows.len() {
+            let leader = self.flows[index].bundle.filter(|first| *first < index);
+            self.flows[index].vlan = leader.map_or_else(|| draw.one_in(2), |first| self.flows[first].vlan);
+        }
+    }
+
+    pub(crate) fn has_vlans(&self) -> bool {
+        self.flows.iter().any(|flow| flow.vlan)
+    }
+
+    /// Bytes that a tag of IEEE 802.1Q takes, if there is one.
+    pub(crate) const fn vlan_tag(is_there: bool) -> u64 {
+        if is_there { 2 + 2 } else { 0 }
+    }
+
     fn samples(&self, simple: bool, draw: &mut Draw) -> Samples {
         let mtu = self.models.iter().map(|model| model.mtu).min().unwrap();
-        let most = mtu - 28;
+        let six = draw.one_in(4);
+        let most = mtu - if six { 48 } else { 28 };
         let datagram = match draw.below(6) {
             0 => draw.range(160, most),
             1 => draw.magnitude(160, most),
@@ -183,7 +214,7 @@ impl Drawn {
             1 if !simple => 1,
             _ => size,
         };
-        Samples { framing, datagram, least, size }
+        Samples { framing, datagram, least, size, six }
     }
 
     #[allow(clippy::too_many_arguments, reason = "what is drawn for all flows at once")]
@@ -197,7 +228,7 @@ impl Drawn {
         simple: bool,
         draw: &mut Draw,
     ) -> Asked {
-        let bytes: u64 = samples.heaviest().iter().map(|datagram| datagram.max(&18) + 66 + 4).sum();
+        let bytes: u64 = samples.heaviest().iter().map(|datagram| on_wire(*datagram, 4, samples.six)).sum();
         let time = |host: usize| bytes * 8 * (SECOND / 1_000_000) / (self.cables[host].rate / 1_000_000);
         let slow = readers.iter().map(|host| time(*host)).max().unwrap().max(time(publisher));
         // A trunk may be slower than all hosts.
@@ -231,6 +262,7 @@ impl Drawn {
             importance: draw.below(3),
             trusted: draw.one_in(6),
             bundle: None,
+            vlan: false,
             losses: None,
         }
     }
@@ -288,6 +320,14 @@ impl Drawn {
         }
         for (index, host) in self.hosts.iter().enumerate() {
             writeln!(text, "[[host]]\nname = \"h{index}\"\nqueues = {}", host.queues).unwrap();
+            if self.has_vlans() {
+                let number = index + 1;
+                writeln!(
+                    text,
+                    "mac = \"02:00:00:00:00:{number:02x}\"\nvlans = [{{ id = 10, address = [\"10.10.0.{number}\", \"fd10::{number}\"] }}]"
+                )
+                .unwrap();
+            }
         }
         for (index, model) in self.switches.iter().enumerate() {
             writeln!(text, "[[switch]]\nname = \"s{index}\"\nmodel = \"m{model}\"").unwrap();
@@ -300,6 +340,12 @@ impl Drawn {
                 cable.rate, cable.propagation
             )
             .unwrap();
+            match cable.full {
+                [false, false] => {}
+                [true, true] => text.push_str("full = true\n"),
+                [true, false] => writeln!(text, "full = \"{one}\"").unwrap(),
+                [false, true] => writeln!(text, "full = \"{other}\"").unwrap(),
+            }
         }
         for index in 0..self.flows.len() {
             self.write_flow(&mut text, index);
@@ -315,9 +361,10 @@ impl Drawn {
             .map(|(host, limit)| format!("{{ host = \"h{host}\", limit = \"{limit} ps\" }}"))
             .collect();
         let framing = if flow.samples.framing == Framing::Udp { "udp" } else { "rtps" };
+        let ip = if flow.samples.six { 6 } else { 4 };
         write!(
             text,
-            "[[flow]]\ntopic = \"t{index}\"\nname = \"f{index}\"\npublisher = \"h{}\"\nsubscribers = [{}]\nframing = \"{framing}\"\n\
+            "[[flow]]\ntopic = \"t{index}\"\nname = \"f{index}\"\npublisher = \"h{}\"\nsubscribers = [{}]\nframing = \"{framing}\"\nip = {ip}\n\
              datagram = {}\nsize = {}\nleast-size = {}\nseparation = \"{} ps\"\njitter = \"{} ps\"\nemission = \"{} ps\"\nslack = \"{} ps\"\n\
              importance = {}\ntrusted = {}\n",
             flow.publisher,
@@ -339,6 +386,9 @@ impl Drawn {
                 "losses = {{ frames = {frames}, within = \"{within} ps\", reaction = \"{reaction} ps\" }}"
             )
             .unwrap();
+        }
+        if flow.vlan {
+            text.push_str("vlan = 10\n");
         }
         if let Some(bundle) = flow.bundle {
             writeln!(text, "bundle = \"b{bundle}\"").unwrap();

@@ -58,6 +58,8 @@ fn promises(drawn: &Drawn, report: &Value, planned: &mut Planned) -> (Vec<Promis
         let name = drawn.flow_name(planned.claims[stream].flow);
         let flow = flows.iter().find(|flow| flow["name"] == *name).unwrap();
         let losses = &flow["losses"];
+        let six = drawn.flows[planned.claims[stream].flow].samples.six;
+        let tag = planned.network.streams[stream].tag;
         if losses.is_null() {
             continue;
         }
@@ -77,14 +79,14 @@ fn promises(drawn: &Drawn, report: &Value, planned: &mut Planned) -> (Vec<Promis
                     let flow = flows.iter().find(|flow| flow["name"] == **beside).unwrap();
                     assert!(flow["admitted"] == true && flow["repairs_of"] == *name, "{flow}");
                     let (hops, _) = way(flow, &names, &planned.network.ports);
-                    let bytes = on_wire(datagram, planned.network.ports[hops[0].port].tag);
+                    let bytes = on_wire(datagram, planned.network.ports[hops[0].port].tag + tag, six);
                     let guard = rule(&flow["enforcement"]).map(|rule| {
                         planned.network.rules.push(rule);
                         planned.network.rules.len() - 1
                     });
                     let stream = planned.network.streams.len();
                     bounds.push((stream, number(&flow["subscribers"][0], "bound_ps")));
-                    planned.network.streams.push(Stream { hops, guard });
+                    planned.network.streams.push(Stream { hops, guard, tag });
                     (stream, bytes)
                 });
             let ends = |hop: &crate::run::Hop| drawn.node_name(planned.network.ports[hop.port].to) == host;
@@ -139,8 +141,10 @@ impl Judge<'_> {
                 swaps: Vec::new(),
                 seed: draw.bits(),
             };
-            let tag = self.planned.network.ports[self.planned.network.streams[stream].hops[0].port].tag;
-            let mut sent = conforming(&contract, &self.messages[stream], tag, &intent, end);
+            let way = &self.planned.network.streams[stream];
+            let tag = self.planned.network.ports[way.hops[0].port].tag + way.tag;
+            let six = self.drawn.flows[self.planned.claims[stream].flow].samples.six;
+            let mut sent = conforming(&contract, &self.messages[stream], (tag, six), &intent, end);
             sent.truncate(12);
             sent
         };

@@ -15,6 +15,8 @@ pub(crate) struct Samples {
     pub(crate) datagram: u64,
     pub(crate) least: u64,
     pub(crate) size: u64,
+    /// Whether it goes over IPv6.
+    pub(crate) six: bool,
 }
 
 /// What a message of RTPS begins with, and its submessages without what they carry.
@@ -30,8 +32,10 @@ const ENCAPSULATION: u64 = 4;
 /// The largest of what pads data to whole words.
 const PADDING: u64 = 3;
 
-/// Ethernet without its check sequence, IPv4, UDP.
-const HEADERS: u64 = 14 + 20 + 8;
+/// Ethernet without its check sequence, and UDP.
+const HEADERS: u64 = 14 + 8;
+/// What the version of IP puts between them: RFC 791, 3.1, and RFC 8200, 3.
+const INTERNET: [u64; 2] = [5 * 4, 8 + 2 * 16];
 /// The least frame with and without its check sequence, and what is around a frame with it.
 const LEAST: u64 = 64;
 const CHECK: u64 = 4;
@@ -39,9 +43,9 @@ const AROUND: u64 = 8 + 12;
 /// The least that a frame takes of the wire.
 pub(crate) const LEAST_ON_WIRE: u64 = LEAST + AROUND;
 
-/// What a datagram takes of the wire where frames have a tag of so many bytes.
-pub(crate) fn on_wire(datagram: u64, tag: u64) -> u64 {
-    (HEADERS + datagram + tag + CHECK).max(LEAST) + AROUND
+/// What a datagram takes of the wire where frames have a tag of so many bytes; `six` over IPv6.
+pub(crate) fn on_wire(datagram: u64, tag: u64, six: bool) -> u64 {
+    (HEADERS + INTERNET[usize::from(six)] + datagram + tag + CHECK).max(LEAST) + AROUND
 }
 
 /// What the largest frame of a link takes, of nobody in particular.

@@ -47,6 +47,8 @@ pub(crate) struct Stream {
     pub(crate) hops: Vec<Hop>,
     /// Which guard it passes at the first switch.
     pub(crate) guard: Option<usize>,
+    /// Bytes of the tag that its frames keep from host to host, beside those of links.
+    pub(crate) tag: u64,
 }
 
 /// Frames that are handed over for one sample, or one frame of somebody who sends no messages.
@@ -473,7 +475,7 @@ impl Run<'_> {
         for index in 0..self.children[stream][hop].len() {
             let next = self.children[stream][hop][index];
             let out = &self.network.ports[way.hops[next].port];
-            let bytes = carried(bytes, port.tag, out.tag, self.weather.pads_early);
+            let bytes = carried(bytes, port.tag + way.tag, out.tag + way.tag, self.weather.pads_early);
             if bytes > out.largest {
                 continue;
             }

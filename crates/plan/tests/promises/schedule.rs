@@ -97,11 +97,11 @@ pub(crate) struct Intent {
     pub(crate) seed: u64,
 }
 
-/// The messages of a publisher that keeps its contract, until `end`.
+/// The messages of a publisher that keeps its contract, until `end`, on a link with a tag of so many bytes, over IPv6 or not.
 pub(crate) fn conforming(
     contract: &Contract,
     messages: &[Vec<u64>],
-    tag: u64,
+    (tag, six): (u64, bool),
     intent: &Intent,
     end: u64,
 ) -> Vec<Message> {
@@ -143,7 +143,7 @@ pub(crate) fn conforming(
         let datagrams = &messages[kind];
         let count = datagrams.len();
         let on_link = |(index, datagram): (usize, &u64)| {
-            (intent.pace.at(index, count, first, rest), on_wire(*datagram, tag))
+            (intent.pace.at(index, count, first, rest), on_wire(*datagram, tag, six))
         };
         all.push(Message {
             frames: datagrams.iter().enumerate().map(|(at, it)| on_link((at, it))).collect(),
@@ -289,7 +289,7 @@ mod tests {
                 swaps: vec![(3, 1)],
                 seed,
             };
-            let sent = conforming(&contract, &messages, 0, &intent, 26_000);
+            let sent = conforming(&contract, &messages, (0, false), &intent, 26_000);
             assert!(contract.allows(&sent), "seed {seed}: {sent:?}");
             assert!(sent.len() > 3);
         }

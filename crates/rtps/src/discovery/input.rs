@@ -14,6 +14,7 @@ use super::recent::Key;
 use super::rejection::Rejection;
 use super::remote::RemoteParticipant;
 use super::sedp::{Received, Topic};
+use super::sources::flows_of;
 use super::spdp::{self, Announcement};
 use super::validation::Proof;
 use super::{Discovery, Phase};
@@ -293,7 +294,7 @@ impl<P: Payload> Discovery<P> {
                 if self.farewells.remove(data.guid) {
                     self.part_from(now, data.guid);
                 }
-                let (guid, has_flow) = (data.guid, data.offered_assurance.is_some());
+                let (guid, has_flow) = (data.guid, flows_of(&data).next().is_some());
                 let (endpoints, mut around) = self.split(now.monotonic);
                 if let Err(reason) = endpoints.put_remote(*data, octets, &limits, &mut around) {
                     self.rejections.add(reason);

@@ -3,7 +3,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use wire::discovery::ParticipantData;
+use wire::admission::Socket;
+use wire::discovery::{EndpointData, ParticipantData};
 use wire::{GuidPrefix, Now};
 
 use super::Discovery;
@@ -13,8 +14,16 @@ use crate::Payload;
 use crate::network::canonical;
 use crate::transmit::Transmit;
 
-/// Most sources of flows of one participant.
-const MAX_FLOWS: usize = 64;
+/// Most sources of flows of one participant: of samples, and of repairs or questions.
+const MAX_FLOWS: usize = 128;
+
+/// Where the flows of an endpoint leave: of samples and repairs, or of questions.
+pub(super) fn flows_of(data: &EndpointData) -> impl Iterator<Item = Socket> + use<> {
+    let (offered, wanted) = (data.offered_assurance, data.requested_assurance);
+    let repairs = offered.and_then(|offered| offered.repairs).map(|repairs| repairs.source);
+    let questions = wanted.and_then(|wanted| wanted.losses).map(|losses| losses.source);
+    [offered.map(|offered| offered.source), repairs, questions].into_iter().flatten()
+}
 
 impl<P: Payload> Discovery<P> {
     /// Chooses the paths to a participant and its endpoints, for the first time or anew.
@@ -31,9 +40,9 @@ impl<P: Payload> Discovery<P> {
     /// Tells from where a participant speaks, if that has changed.
     pub(super) fn tell_sources(&mut self, participant: GuidPrefix) {
         let Some(known) = self.ledger.get(participant) else { return };
-        let flows = self.endpoints.of(participant).filter_map(|data| data.offered_assurance);
-        let flows = flows.filter(|offered| offered.source.port != 0);
-        let flows = flows.map(|offered| SocketAddr::from((offered.source.address, offered.source.port)));
+        let flows = self.endpoints.of(participant).flat_map(|data| flows_of(data));
+        let flows = flows.filter(|source| source.port != 0);
+        let flows = flows.map(|source| SocketAddr::new(source.address.ip(), source.port));
         let mut sources: Vec<SocketAddr> = Vec::new();
         for source in known.sources().chain(flows.take(MAX_FLOWS)) {
             if !sources.contains(&source) {

@@ -42,7 +42,9 @@ impl<P: Payload> Writer<P> {
         }
         let heard_before = proxy.heard;
         let progress = proxy.acknowledge(base, offset);
+        proxy.confirmed = proxy.confirmed.max(base);
         proxy.hear(acknack);
+        let passed = proxy.gap_from.filter(|from| *from <= proxy.acked).map(|_| proxy.sent);
         let news = proxy.request(now.monotonic, &acknack.set);
         if progress || news {
             proxy.size.progress();
@@ -55,6 +57,12 @@ impl<P: Payload> Writer<P> {
         let gap = base < proxy.start;
         if asks || gap {
             proxy.owe_answer(now.monotonic, gap);
+        }
+        if let Some(sent) = passed {
+            let offset = self.history.offset_before(sent);
+            if let Some(proxy) = self.reader(guid) {
+                proxy.settle_passed(offset);
+            }
         }
         if widened {
             self.widened(guid);

@@ -139,7 +139,7 @@ impl<P: Payload> Writer<P> {
             proxy.chosen = false;
             let elsewhere = (proxy.sent, proxy.sent_fragment) != position;
             let apart = local.is_some_and(|local| local != proxy.is_local());
-            if elsewhere || apart || !proxy.told || (is_message && !proxy.is_flow) {
+            if elsewhere || apart || !proxy.is_shared || (is_message && !proxy.is_flow) {
                 continue;
             }
             in_step += 1;
@@ -167,7 +167,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
-        proxy.told && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
+        proxy.is_shared && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
     }
 
     pub(super) fn advance(&mut self, number: SequenceNumber, fragment: u32) {
@@ -183,7 +183,9 @@ impl<P: Payload> Writer<P> {
     /// Moves on over changes that need not be sent: nobody is there, or they were removed.
     fn pass_fresh(&mut self, number: SequenceNumber) {
         for proxy in &mut self.readers {
-            proxy.chosen = proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment;
+            // A reader whose filter is evaluated is told of the gap with the next change that it gets.
+            proxy.chosen =
+                !proxy.is_filtered && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment;
         }
         self.advance(number, 0);
         self.history.close();

@@ -6,6 +6,7 @@
 mod acknowledge;
 mod assemble;
 mod change;
+mod filter;
 mod fresh;
 mod history;
 mod over;
@@ -23,6 +24,7 @@ use crate::conduct::Conduct;
 use crate::pace::Pace;
 use crate::path::Path;
 pub use change::{Body, Change, InPlaceError, WriteError};
+pub use filter::SampleFilter;
 use history::{Entry, History};
 pub use path_size::PathNews;
 pub use reader_proxy::MatchedReader;
@@ -154,7 +156,7 @@ pub struct Writer<P> {
     /// Each path at most once.
     path_news: Vec<PathNews>,
     pace: Pace,
-    /// Some reader has a flow.
+    /// Some reader has a flow, or a filter that is evaluated here: there is more to be decided than for others.
     has_flows: bool,
     counters: WriterCounters,
 }
@@ -423,6 +425,9 @@ impl<P: Payload> Writer<P> {
     pub fn set_conduct(&mut self, reader: Guid, conduct: Option<Conduct>) -> bool {
         let Ok(index) = self.readers.binary_search_by_key(&reader, |proxy| proxy.guid) else { return false };
         if let Some(proxy) = self.readers.get_mut(index) {
+            if proxy.conduct == conduct {
+                return true;
+            }
             proxy.set_conduct(conduct);
         }
         self.ready = true;
@@ -509,7 +514,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn measure_paths(&mut self) {
-        self.has_flows = self.readers.iter().any(|proxy| proxy.is_flow);
+        self.has_flows = self.measure_filters() | self.readers.iter().any(|proxy| proxy.is_flow);
         if let Some(largest) = self.config.largest_message {
             self.datagram = self.config.max_datagram;
             let several = assemble::slab_around().saturating_add(largest as usize);

@@ -4,8 +4,10 @@ use alloc::vec::Vec;
 use wire::message::AckNack;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
-use super::history::DATAGRAM_COST;
+use super::filter::SampleFilter;
+use super::history::{DATAGRAM_COST, History, Record};
 use super::path_size::PathSize;
+use crate::Payload;
 use crate::conduct::Conduct;
 use crate::count::Count;
 use crate::pace::Pace;
@@ -72,6 +74,16 @@ pub(crate) struct ReaderProxy {
     /// It knows where its history ends, or has none. Until then it gets no changes: what is told of each, how far it was served,
     /// would say nothing of the end.
     pub(crate) told: bool,
+    /// It gets fresh changes with the others: it is told, and is no reader whose filter is evaluated here.
+    pub(crate) is_shared: bool,
+    /// Its content filter.
+    pub(super) filter: Option<SampleFilter>,
+    /// Its filter is evaluated for it alone. Otherwise it gets everything, and filters by itself.
+    pub(super) is_filtered: bool,
+    /// From here up to `sent` are changes that it does not get: its filter or their removal keeps them away, and it was not told yet.
+    pub(super) gap_from: Option<SequenceNumber>,
+    /// It has itself acknowledged every change below. What is not sent to it counts in `acked` alone.
+    pub(super) confirmed: SequenceNumber,
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
     /// When a HEARTBEAT that it has asked for is due, with the GAP in front of its first change or without.
@@ -129,6 +141,11 @@ impl ReaderProxy {
             heard: false,
             history_until: last,
             told: !reader.reliable || start > last,
+            is_shared: !reader.reliable || start > last,
+            filter: None,
+            is_filtered: false,
+            gap_from: None,
+            confirmed: start,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
             answer_at: Instant::NEVER,
@@ -160,6 +177,42 @@ impl ReaderProxy {
         self.paths = paths;
         self.direct = direct;
         self.heartbeat_due = self.reliable;
+    }
+
+    /// Evaluates its filter for it alone from now on, or not any more.
+    pub(super) fn set_filtered(&mut self, is_filtered: bool) {
+        self.is_filtered = is_filtered;
+        self.is_shared = self.told && !is_filtered;
+        // Before it gets changes with the others it is told what it did not get.
+        self.heartbeat_due |= self.gap_from.is_some();
+    }
+
+    /// True if its filter keeps a change away from it.
+    pub(super) fn excludes<P: Payload>(&mut self, history: &History<P>, record: &Record) -> bool {
+        match &mut self.filter {
+            Some(filter) if self.is_filtered => filter.excludes(history, record),
+            _ => false,
+        }
+    }
+
+    /// It does not get the changes up to `number`, and need not acknowledge them: they take no part of its window, in which they have
+    /// `octets`.
+    pub(super) fn pass(&mut self, number: SequenceNumber, octets: u64) {
+        if self.reliable {
+            self.gap_from.get_or_insert(self.sent);
+        }
+        (self.sent, self.sent_fragment) = (number, 0);
+        self.acked_offset = self.acked_offset.saturating_add(octets);
+    }
+
+    /// The change after the last one that a HEARTBEAT to it may announce: of what follows it is told later that it does not get it.
+    pub(super) fn announced(&self) -> SequenceNumber {
+        self.gap_from.unwrap_or(self.sent)
+    }
+
+    /// What it does not get counts as acknowledged once all before that is; `offset` is what lies before `sent`. True if that is news.
+    pub(super) fn settle_passed(&mut self, offset: u64) -> bool {
+        self.gap_from.is_some_and(|from| from <= self.acked) && self.acknowledge(self.sent, offset)
     }
 
     /// It is of the same participant: samples need not become octets for it.
@@ -298,6 +351,7 @@ impl ReaderProxy {
             false => !asks_first || (self.heard && !self.told),
         };
         self.told = knows || self.acked > self.history_until;
+        self.is_shared = self.told && !self.is_filtered;
         self.heard = true;
     }
 

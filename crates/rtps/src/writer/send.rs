@@ -5,7 +5,7 @@ use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
 use super::assemble::{Added, Datagram};
-use super::history::{DATAGRAM_COST, Record};
+use super::history::{DATAGRAM_COST, History, Record};
 use super::path_size::Probe;
 use super::{ReaderProxy, Writer};
 use crate::Payload;
@@ -121,7 +121,8 @@ impl<P: Payload> Writer<P> {
         if self.readers.is_empty() {
             return false;
         }
-        let heartbeat = Heartbeat { liveliness: true, ..self.heartbeat(self.fresh, true) };
+        let first = self.first_announced(None);
+        let heartbeat = Heartbeat { liveliness: true, ..self.heartbeat_from(first, self.fresh, true) };
         for proxy in &mut self.readers {
             proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
             proxy.hand_out(now);
@@ -140,10 +141,11 @@ impl<P: Payload> Writer<P> {
         let Some(proxy) = self.readers.get(index) else { return false };
         let (sent, is_final) = (proxy.sent, !proxy.is_waited_for());
         let history = (!proxy.told && proxy.history_until >= sent).then_some(proxy.history_until.next());
-        let history = history.map(|end| self.heartbeat(end, true));
-        let heartbeat = self.heartbeat(sent, is_final);
+        let history = history.map(|end| self.heartbeat_to(index, end, true));
+        let heartbeat = self.heartbeat_to(index, sent, is_final);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let gap = core::mem::take(&mut proxy.gap_due);
+        let passed = proxy.gap_from.filter(|_| proxy.sent_fragment == 0).map(|from| (from, proxy.sent));
         proxy.heartbeat_due = false;
         proxy.hand_out(now);
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
@@ -151,6 +153,12 @@ impl<P: Payload> Writer<P> {
         let mut datagram =
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.direct_datagram());
         if gap && datagram.gap(SequenceNumber::FIRST, proxy.start) {
+            self.counters.gaps += 1;
+        }
+        if let Some((from, end)) = passed
+            && datagram.gap(from, end)
+        {
+            proxy.gap_from = None;
             self.counters.gaps += 1;
         }
         if let Some(history) = history {
@@ -167,8 +175,8 @@ impl<P: Payload> Writer<P> {
 
     fn poll_repair(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
         let Some(index) = self.next_to_repair(now) else { return false };
-        let Some(sent) = self.readers.get(index).map(|proxy| proxy.sent) else { return false };
-        let heartbeat = self.heartbeat(sent, true);
+        let Some(sent) = self.readers.get(index).map(ReaderProxy::announced) else { return false };
+        let heartbeat = self.heartbeat_to(index, sent, true);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let guid = self.config.guid;
         proxy.hand_out(now);
@@ -181,29 +189,35 @@ impl<P: Payload> Writer<P> {
         let fragments_first = proxy.fragments_first();
         let last_asked = proxy.requested.base().plus(u64::from(Bitmap::MAX_LEN) - 1);
         let asks_to_the_end = proxy.requested.contains(last_asked);
-        while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
+        loop {
+            let next = proxy.requested.iter().find(|number| *number >= from);
+            let Some(number) = next.filter(|_| !fragments_first) else { break };
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
-                Some(record) if record.number == number => match datagram.change(&self.history, record) {
-                    Added::Whole => {
-                        self.counters.repairs += 1;
-                        from = number.next();
-                    }
-                    Added::Full => break,
-                    Added::Fragments if datagram.is_empty() => {
-                        self.counters.fragment_repairs += 1;
-                        let last = datagram.fragment(&self.history, record, proxy.requested_fragment);
-                        proxy.requested_fragment = proxy.requested_fragment.saturating_add(1);
-                        if last {
+                Some(record) if record.number == number && !proxy.excludes(&self.history, record) => {
+                    match datagram.change(&self.history, record) {
+                        Added::Whole => {
+                            self.counters.repairs += 1;
                             from = number.next();
                         }
-                        break;
+                        Added::Full => break,
+                        Added::Fragments if datagram.is_empty() => {
+                            self.counters.fragment_repairs += 1;
+                            let last = datagram.fragment(&self.history, record, proxy.requested_fragment);
+                            proxy.requested_fragment = proxy.requested_fragment.saturating_add(1);
+                            if last {
+                                from = number.next();
+                            }
+                            break;
+                        }
+                        Added::Fragments => break,
                     }
-                    Added::Fragments => break,
-                },
+                }
                 record => {
+                    // The change itself, if its filter keeps it away, and those after it.
                     let end =
                         record.map_or(proxy.sent, |record| record.number).min(proxy.sent).max(number.next());
+                    let end = Self::end_of_gap(proxy, &self.history, end);
                     if !datagram.gap(number, end) {
                         break;
                     }
@@ -220,6 +234,7 @@ impl<P: Payload> Writer<P> {
             let slab = self.history.get(last_asked).and_then(Record::slab);
             while let Some(record) = self.history.get(from).filter(|_| slab.is_some() && from < proxy.sent)
                 && record.slab() == slab
+                && !proxy.excludes(&self.history, record)
                 && datagram.change(&self.history, record) == Added::Whole
             {
                 self.counters.repairs += 1;
@@ -230,14 +245,14 @@ impl<P: Payload> Writer<P> {
             && let Some((number, fragment)) = proxy.next_fragment()
         {
             match self.history.get(number) {
-                Some(record) => {
+                Some(record) if !proxy.excludes(&self.history, record) => {
                     self.counters.fragment_repairs += 1;
                     // It goes whole if its path has grown since it left.
                     if datagram.change(&self.history, record) != Added::Whole {
                         datagram.fragment(&self.history, record, fragment.0.saturating_sub(1));
                     }
                 }
-                None => {
+                _ => {
                     proxy.forget_fragments(number);
                     datagram.gap(number, number.next());
                 }
@@ -302,8 +317,8 @@ impl<P: Payload> Writer<P> {
                     continue;
                 }
             };
-            let sent = proxy.sent;
-            let heartbeat = Heartbeat { is_final: false, ..self.heartbeat(sent, true) };
+            let sent = proxy.announced();
+            let heartbeat = Heartbeat { is_final: false, ..self.heartbeat_to(index, sent, true) };
             let Some(proxy) = self.readers.get(index) else { return false };
             proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
             let guid = self.config.guid;
@@ -344,15 +359,25 @@ impl<P: Payload> Writer<P> {
             {
                 continue;
             }
-            self.send_lagging(now, index, out);
+            if !self.send_lagging(now, index, out) {
+                out.clear();
+                self.trim();
+                continue;
+            }
             // It asks: a reader that lags has to be heard before it gets more.
             let Some(proxy) = self.readers.get(index) else { return true };
-            let (sent, fragment, reliable, acks) =
-                (proxy.sent, proxy.sent_fragment, proxy.reliable, proxy.acks_fragments);
+            let (sent, fragment, reliable, acks, is_filtered) = (
+                proxy.announced(),
+                proxy.sent_fragment,
+                proxy.reliable,
+                proxy.acks_fragments,
+                proxy.is_filtered,
+            );
             if fragment > 0 && acks && proxy.conduct.is_none() {
                 self.ask_for_fragments(sent, fragment, out);
             } else if fragment == 0 && reliable {
-                let heartbeat = self.heartbeat(sent, false);
+                let asks = !is_filtered || self.asks_of(index);
+                let heartbeat = self.heartbeat_to(index, sent, !asks);
                 out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
             }
             self.arm_heartbeat(now);
@@ -362,22 +387,42 @@ impl<P: Payload> Writer<P> {
         false
     }
 
-    fn send_lagging(&mut self, now: Instant, index: usize, out: &mut Transmit<P>) {
+    /// A reader whose filter is evaluated is asked for an answer when a quarter of its window is under way, and by time.
+    fn asks_of(&self, index: usize) -> bool {
+        let Some(proxy) = self.readers.get(index) else { return true };
+        !proxy.has_window(self.history.offset_before(proxy.sent), 0, proxy.window / 4 * 3)
+    }
+
+    /// False if there is nothing to be sent to it.
+    fn send_lagging(&mut self, now: Instant, index: usize, out: &mut Transmit<P>) -> bool {
         let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
-        let Some(proxy) = self.readers.get_mut(index) else { return };
+        let Some(proxy) = self.readers.get_mut(index) else { return false };
+        if proxy.is_filtered && proxy.sent_fragment == 0 {
+            Self::pass_filtered(proxy, &self.history, fresh);
+            if proxy.sent >= fresh {
+                return false;
+            }
+        }
         proxy.hand_out(now);
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let guid = self.config.guid;
         let limit = proxy.direct_datagram().min(self.config.max_datagram);
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit)
             .local(proxy.is_local());
+        if proxy.sent_fragment == 0
+            && let Some(from) = proxy.gap_from
+            && datagram.gap(from, proxy.sent)
+        {
+            proxy.gap_from = None;
+            self.counters.gaps += 1;
+        }
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
             let record = self.history.at_or_after(proxy.sent);
             let Some(record) = record.filter(|record| record.number <= fresh) else {
                 // Past `fresh` itself if that was removed after some of its fragments had left.
                 let end = fresh.max(proxy.sent.next());
                 if !datagram.gap(proxy.sent, end) {
-                    return;
+                    return true;
                 }
                 self.counters.gaps += 1;
                 (proxy.sent, proxy.sent_fragment) = (end, 0);
@@ -385,26 +430,74 @@ impl<P: Payload> Writer<P> {
             };
             if record.number > proxy.sent {
                 if !datagram.gap(proxy.sent, record.number) {
-                    return;
+                    return true;
                 }
                 self.counters.gaps += 1;
                 (proxy.sent, proxy.sent_fragment) = (record.number, 0);
                 continue;
             }
+            if proxy.sent_fragment == 0 && proxy.excludes(&self.history, record) {
+                // It begins the next gap, which goes with the next change that passes.
+                Self::pass_filtered(proxy, &self.history, fresh);
+                if proxy.sent >= fresh {
+                    return true;
+                }
+                if let Some(from) = proxy.gap_from {
+                    if !datagram.gap(from, proxy.sent) {
+                        return true;
+                    }
+                    proxy.gap_from = None;
+                    self.counters.gaps += 1;
+                }
+                continue;
+            }
             match datagram.change(&self.history, record) {
                 Added::Whole => (proxy.sent, proxy.sent_fragment) = (record.number.next(), 0),
-                Added::Full => return,
+                Added::Full => return true,
                 Added::Fragments if datagram.is_empty() => {
                     if datagram.fragment(&self.history, record, proxy.sent_fragment) {
                         (proxy.sent, proxy.sent_fragment) = (record.number.next(), 0);
                     } else {
                         proxy.sent_fragment = proxy.sent_fragment.saturating_add(1);
                     }
-                    return;
+                    return true;
                 }
-                Added::Fragments => return,
+                Added::Fragments => return true,
             }
         }
+        true
+    }
+
+    /// Moves a reader on over the changes that its filter keeps away from it, and those that were removed, up to `fresh`.
+    fn pass_filtered(proxy: &mut ReaderProxy, history: &History<P>, fresh: SequenceNumber) {
+        while proxy.sent < fresh {
+            let record = history.at_or_after(proxy.sent).filter(|record| record.number < fresh);
+            let next = match record {
+                Some(record) if record.number > proxy.sent => record.number,
+                Some(record) if proxy.excludes(history, record) => record.number.next(),
+                Some(_) => break,
+                None => fresh,
+            };
+            let (before, after) = (history.offset_before(proxy.sent), history.offset_before(next));
+            proxy.pass(next, after.saturating_sub(before));
+        }
+        proxy.settle_passed(history.offset_before(proxy.sent));
+        // It may wait until it has its history, or knows what it does not get of that.
+        proxy.heartbeat_due |=
+            proxy.sent >= fresh && proxy.gap_from.is_some_and(|from| from <= proxy.history_until);
+    }
+
+    /// Where a GAP to a reader ends that goes up to `end` at least: at the next change that it gets.
+    fn end_of_gap(proxy: &mut ReaderProxy, history: &History<P>, end: SequenceNumber) -> SequenceNumber {
+        let mut end = end;
+        while proxy.is_filtered && end < proxy.sent {
+            match history.at_or_after(end) {
+                Some(record) if record.number > end => end = record.number.min(proxy.sent),
+                Some(record) if proxy.excludes(history, record) => end = end.next(),
+                _ => break,
+            }
+        }
+        end
     }
 
     /// Asks for an answer when one has been waited for long enough.
@@ -423,7 +516,7 @@ impl<P: Payload> Writer<P> {
         // Readers inside of a sample may all be at different fragments, and those that lag would ask for what is to be sent to them
         // anyway: each is asked on its own.
         for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for()) {
-            let alone = proxy.sent < self.fresh || !proxy.told || proxy.conduct.is_some();
+            let alone = proxy.sent < self.fresh || !proxy.is_shared || proxy.conduct.is_some();
             proxy.heartbeat_due |= proxy.sent_fragment > 0 || alone;
             if !alone {
                 proxy.direct_paths().iter().for_each(|path| out.add_path(*path));

@@ -44,7 +44,7 @@ impl<P: Payload> Writer<P> {
 /// True if a reader is to get the change `number` next, and nothing else.
 #[inline]
 pub(super) fn awaits(proxy: &ReaderProxy, number: SequenceNumber) -> bool {
-    proxy.told
+    proxy.is_shared
         && (proxy.sent, proxy.sent_fragment) == (number, 0)
         && !proxy.gap_due
         && !proxy.heartbeat_due

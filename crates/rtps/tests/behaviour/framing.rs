@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use latency::framing::{Framing, frame_bits};
+use latency::framing::{Framing, Ip, frame_bits};
 use rtps::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
 use rtps::{Flow, Path, Transmit};
 use wire::message::PayloadKind;
@@ -82,7 +82,7 @@ fn frames(writer: &mut Writer<Arc<[u8]>>) -> (u64, u64) {
 fn no_sample_has_more_frames_or_octets_than_admission_counts() {
     for datagram in [1_472, 700, 9_000] {
         let all: Arc<[u8]> = vec![5; 200_000].into();
-        let framing = Framing::Rtps { datagram };
+        let framing = Framing::Rtps { datagram, ip: Ip::V4 };
         // Every size for Ethernet, and the same remainders of other datagrams here and there.
         let step = if datagram == 1_472 { 1 } else { 211 };
         for len in (1..=4_096).chain((4_097..=200_000).step_by(step)) {
@@ -107,7 +107,7 @@ fn inline_qos_counts_in_every_fragment() {
     let mut writer = admitted(1_472, weight);
     write(&mut writer, &payload, Some(&inline_qos)).unwrap();
     let (bits, count) = frames(&mut writer);
-    let promised = Framing::Rtps { datagram: 1_472 }.frames(weight, 0).unwrap();
+    let promised = Framing::Rtps { datagram: 1_472, ip: Ip::V4 }.frames(weight, 0).unwrap();
     assert!(count <= promised.count && bits <= promised.bits, "{count} {bits} {promised:?}");
 }
 
@@ -119,7 +119,7 @@ fn small_samples_share_a_datagram_no_further_than_the_contract() {
     for _ in 0..10 {
         write(&mut writer, &small, None).unwrap();
     }
-    let promised = Framing::Rtps { datagram: 1_472 }.frames(100, 0).unwrap();
+    let promised = Framing::Rtps { datagram: 1_472, ip: Ip::V4 }.frames(100, 0).unwrap();
     let (bits, count) = frames(&mut writer);
     assert_eq!(count, 1, "the others wait");
     assert!(bits <= promised.bits);

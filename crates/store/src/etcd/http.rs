@@ -1,20 +1,11 @@
 //! One connection to etcd: its JSON interface (the gRPC gateway, `/v3`) over HTTP/1.1, one question at a time.
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use keys::rustls::ClientConfig;
-use keys::rustls::pki_types::ServerName;
+use connections::{Failed, HttpClient, Question, Secure};
+use keys::Role;
 use serde_json::Value;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
 use super::Address;
 
@@ -57,16 +48,13 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// TLS to etcd: the configuration, and the name that it has to show.
-pub(super) type Secure = (Arc<ClientConfig>, ServerName<'static>);
-
 /// A connection, to one member of the cluster after the other.
 pub(super) struct Connection {
     address: Address,
     secure: Option<Secure>,
     /// The member that is spoken with.
     member: usize,
-    open: Option<SendRequest<Full<Bytes>>>,
+    open: Option<HttpClient>,
 }
 
 impl Connection {
@@ -106,62 +94,41 @@ impl Connection {
     async fn exchange(&mut self, path: &str, question: &Value) -> Result<Value, Trouble> {
         let named = self.named();
         let away = |error: &dyn fmt::Display| Trouble::Away(format!("{named}: {error}"));
-        let mut sender = match self.open.take().filter(SendRequest::is_ready) {
-            Some(sender) => sender,
+        let mut client = match self.open.take().filter(HttpClient::is_ready) {
+            Some(client) => client,
             None => match timeout(CONNECT, self.connect()).await {
                 Ok(connected) => connected.map_err(|error| away(&error))?,
                 Err(_) => return Err(away(&format!("no connection in {} ms", CONNECT.as_millis()))),
             },
         };
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(path)
-            .header(HOST, named.as_str())
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(question.to_string())))
-            .map_err(|error| away(&error))?;
-        let answer = sender.send_request(request).await.map_err(|error| away(&error))?;
-        let status = answer.status();
-        let mut body = answer.into_body();
-        let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| away(&error))?;
-            let Some(piece) = frame.data_ref() else { continue };
-            if bytes.len().saturating_add(piece.len()) > LONGEST_ANSWER {
-                return Err(Trouble::Strange(format!(
-                    "{named}: an answer of more than {} MiB",
-                    LONGEST_ANSWER >> 20
-                )));
-            }
-            bytes.extend_from_slice(piece);
-        }
-        self.open = Some(sender);
+        let headers = vec![("host", named.clone()), ("content-type", "application/json".to_owned())];
+        let question = Question {
+            method: "POST",
+            path: path.to_owned(),
+            headers,
+            body: question.to_string().into_bytes(),
+        };
+        let (status, bytes) = client.ask(question, LONGEST_ANSWER).await.map_err(|failed| match failed {
+            Failed::TooLong(_) => Trouble::Strange(format!("{named}: {failed}")),
+            Failed::Broken(_) | Failed::Late(_) => away(&failed),
+        })?;
+        self.open = Some(client);
         read(status, &bytes).map_err(|trouble| match trouble {
             Trouble::Strange(what) => Trouble::Strange(format!("{named}: {what}")),
             other => other,
         })
     }
 
-    async fn connect(&self) -> std::io::Result<SendRequest<Full<Bytes>>> {
-        let stream = TcpStream::connect(self.end()).await?;
-        stream.set_nodelay(true)?;
-        let Some((config, name)) = self.secure.clone() else { return greet(TokioIo::new(stream)).await };
-        greet(TokioIo::new(TlsConnector::from(config).connect(name, stream).await?)).await
+    async fn connect(&self) -> Result<HttpClient, String> {
+        let stream = connections::connect(self.end(), self.secure.clone()).await;
+        let stream = stream
+            .map_err(|error| connections::why(&error, Role::Store).unwrap_or_else(|| error.to_string()))?;
+        HttpClient::over(stream).await.map_err(|failed| failed.to_string())
     }
 }
 
-async fn greet<S>(stream: TokioIo<S>) -> std::io::Result<SendRequest<Full<Bytes>>>
-where
-    TokioIo<S>: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
-{
-    let (sender, connection) = http1::handshake(stream).await.map_err(std::io::Error::other)?;
-    // It ends when the sender is dropped.
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
 /// What an answer says.
-fn read(status: StatusCode, bytes: &[u8]) -> Result<Value, Trouble> {
+pub(super) fn read(status: u16, bytes: &[u8]) -> Result<Value, Trouble> {
     let short = |bytes: &[u8]| -> String {
         let text = String::from_utf8_lossy(bytes.get(..bytes.len().min(LONGEST_WORDS)).unwrap_or_default());
         text.trim().escape_debug().to_string()
@@ -169,8 +136,11 @@ fn read(status: StatusCode, bytes: &[u8]) -> Result<Value, Trouble> {
     let value = serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
     let value = value.ok_or_else(|| Trouble::Strange(format!("HTTP {status}: \"{}\"", short(bytes))))?;
     // Streams have their errors in an answer that is good.
-    let failed =
-        if status.is_success() { value.get("error").filter(|error| error.is_object()) } else { Some(&value) };
+    let failed = if (200..300).contains(&status) {
+        value.get("error").filter(|error| error.is_object())
+    } else {
+        Some(&value)
+    };
     let Some(failed) = failed else { return Ok(value) };
     let words = ["message", "error"].iter().find_map(|key| failed.get(key).and_then(Value::as_str));
     let code = ["code", "grpc_code"]
@@ -189,10 +159,10 @@ mod tests {
 
     #[test]
     fn answers_and_errors_are_told_apart() {
-        let ok = StatusCode::OK;
+        let ok = 200;
         assert_eq!(read(ok, b"{\"succeeded\":true}").unwrap()["succeeded"], true);
         let space = b"{\"error\":\"etcdserver: mvcc: database space exceeded\",\"code\":8}";
-        let trouble = read(StatusCode::TOO_MANY_REQUESTS, space).unwrap_err();
+        let trouble = read(429, space).unwrap_err();
         assert!(
             matches!(trouble, Trouble::Refused(8, _)) && trouble.to_string().contains("alarm disarm"),
             "{trouble}"
@@ -200,7 +170,7 @@ mod tests {
         let streamed = b"{\"error\":{\"grpc_code\":5,\"http_code\":404,\"message\":\"lease not found\"}}";
         assert_eq!(read(ok, streamed), Err(Trouble::Refused(5, "lease not found".to_owned())));
         for strange in [&b"404 page not found"[..], b"", b"{", b"\xff\xff", b"[]", b"{\"error\":7}"] {
-            assert!(matches!(read(StatusCode::NOT_FOUND, strange), Err(Trouble::Strange(_))), "{strange:?}");
+            assert!(matches!(read(404, strange), Err(Trouble::Strange(_))), "{strange:?}");
         }
     }
 }

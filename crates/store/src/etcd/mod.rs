@@ -1,7 +1,7 @@
 //! A store in etcd, which several managers of a network share; one of them leads.
 //!
-//! Below the prefix of a name there are: `format`, `epoch`, `leader` (bound to the leader's lease), `sequence`, and `grants/` with a key of 16
-//! hexadecimal digits for each grant. Each change is one transaction, which compares that the key `leader` is the one that this process
+//! Below the prefix of a name there are: `format`, `epoch`, `leader` (bound to the leader's lease), `sequence`, `grants/` with a key of 16
+//! hexadecimal digits for each grant, and `drains/` with a key for each switch that is drained, by its name. Each change is one transaction, which compares that the key `leader` is the one that this process
 //! created, and that `sequence` has the value of the change before: so a change of one that leads no longer does nothing, and neither does one that
 //! was sent before another one and comes later. Where it is not known whether a change has arrived, `sequence` says it afterwards.
 mod address;
@@ -23,10 +23,24 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 pub use address::Address;
 
 use crate::leadership;
-use crate::{Change, Standing, Store, StoreError, keep, next_epoch_after};
+use crate::{Change, Key, Standing, Store, StoreError, keep, listed, next_epoch_after};
 use http::{Connection, Trouble};
 use keeper::{Question, Shared};
 use words::{Entry, delete, entries, get, has_value, is_created_at, put, range, transacted, transaction};
+
+/// Reads bytes as an answer of etcd, as the store does: how many entries are in it.
+///
+/// # Errors
+/// What is wrong with it, or what etcd refuses.
+pub fn read_answer(bytes: &[u8]) -> Result<usize, String> {
+    let answer = http::read(200, bytes).map_err(|trouble| trouble.to_string())?;
+    let of_range = entries(&answer).map_err(|trouble| trouble.to_string())?;
+    let (_, of_transaction) = transacted(&answer).map_err(|trouble| trouble.to_string())?;
+    for key in ["ID", "TTL", "revision"] {
+        words::number(&answer, key).map_err(|trouble| trouble.to_string())?;
+    }
+    Ok(of_range.len() + of_transaction.iter().map(Vec::len).sum::<usize>())
+}
 
 /// The longest time that a change takes, or fails.
 const CHANGE: Duration = Duration::from_secs(1);
@@ -37,15 +51,16 @@ const PIECE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(300);
 /// Changes in one transaction: etcd takes 128 operations, if it is not told to take more (`--max-txn-ops`).
 const MOST_CHANGES: usize = 64;
-/// Bytes of the grants in one transaction: etcd takes 1.5 MiB, if it is not told to take more (`--max-request-bytes`).
+/// Bytes of what is kept in one transaction: etcd takes 1.5 MiB, if it is not told to take more (`--max-request-bytes`).
 const MOST_BYTES: usize = 1 << 20;
-/// Grants that are read at once; and in all, which is more than a manager knows requests.
+/// Things that are read at once; and in all, which is more than a manager knows requests.
 const PAGE: usize = 100;
-const MOST_GRANTS: usize = 1 << 17;
-/// Bytes of all grants.
+const MOST_KEPT: usize = 1 << 17;
+/// Bytes of all of it.
 const MOST_BYTES_OF_ALL: usize = 256 << 20;
-/// What the keys mean; another text is refused.
-const FORMAT: &str = "punctual grants 2";
+/// What the keys mean; another text is refused, but that before, which has no drains. Programs of that time must not overlook them.
+const FORMAT: &str = "punctual grants 3";
+const FORMAT_BEFORE: &str = "punctual grants 2";
 
 /// A store in etcd.
 pub struct EtcdStore {
@@ -55,9 +70,9 @@ pub struct EtcdStore {
     questions: Option<UnboundedSender<Question>>,
     thread: Option<JoinHandle<()>>,
     term: Option<Term>,
-    grants: BTreeMap<u64, Vec<u8>>,
-    /// Of these it is not known whether etcd has what is in `grants`.
-    doubtful: BTreeSet<u64>,
+    kept: BTreeMap<Key, Vec<u8>>,
+    /// Of these it is not known whether etcd has what is in `kept`.
+    doubtful: BTreeSet<Key>,
     /// Until then changes fail at once, and why.
     fails: Option<(Instant, String)>,
 }
@@ -119,7 +134,7 @@ impl EtcdStore {
             questions: Some(questions),
             thread: None,
             term: None,
-            grants: BTreeMap::new(),
+            kept: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             fails: None,
         };
@@ -179,7 +194,7 @@ impl EtcdStore {
         };
         match value(0) {
             None => {}
-            Some(format) if format == FORMAT.as_bytes() => {}
+            Some(format) if [FORMAT, FORMAT_BEFORE].map(str::as_bytes).contains(&format) => {}
             Some(other) => {
                 let other = shown(other);
                 return Err(wrong(
@@ -212,56 +227,62 @@ impl EtcdStore {
             return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
         }
         // No other manager writes from here on, and nothing that this process has written before comes any more.
-        self.grants = self.read_grants()?;
+        self.kept = self.read_all()?;
         self.doubtful.clear();
         (self.term, self.fails) = (Some(term), None);
         Ok(epoch)
     }
 
-    fn read_grants(&self) -> Result<BTreeMap<u64, Vec<u8>>, Trouble> {
-        let (began, prefix) = (Instant::now(), self.address.key("grants/"));
-        // The character after the last one of the prefix.
-        let end = self.address.key("grants0");
-        let (mut from, mut grants, mut bytes) = (prefix.clone(), BTreeMap::new(), 0_usize);
-        loop {
-            let page = entries(&self.ask("/v3/kv/range", range(&from, &end, PAGE), PIECE)?)?;
-            let is_last = page.len() < PAGE;
-            for Entry { key, value, .. } in page {
-                let digits = key.strip_prefix(&prefix).filter(|digits| digits.len() == 16);
-                let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-                let number = number.filter(|number| self.grant(*number) == key);
-                let number = number.ok_or_else(|| wrong(&shown(key.as_bytes()), "is no grant:"))?;
-                bytes = bytes.saturating_add(value.len());
-                if grants.len() >= MOST_GRANTS || bytes > MOST_BYTES_OF_ALL {
-                    return Err(wrong(&prefix, "has more than any manager writes:"));
+    /// All that is kept.
+    fn read_all(&self) -> Result<BTreeMap<Key, Vec<u8>>, Trouble> {
+        let (began, mut kept, mut bytes) = (Instant::now(), BTreeMap::new(), 0_usize);
+        for folder in ["grants", "drains"] {
+            let prefix = self.address.key(&format!("{folder}/"));
+            // The character after the last one of the prefix.
+            let end = self.address.key(&format!("{folder}0"));
+            let mut from = Some(prefix.clone());
+            while let Some(first) = from.take() {
+                if began.elapsed() > START {
+                    return Err(Trouble::Away(format!("reading all takes more than {} s", START.as_secs())));
                 }
-                grants.insert(number, value);
-                from = format!("{key}\0");
-            }
-            if is_last {
-                return Ok(grants);
-            }
-            if began.elapsed() > START {
-                return Err(Trouble::Away(format!("reading all takes more than {} s", START.as_secs())));
+                let page = entries(&self.ask("/v3/kv/range", range(&first, &end, PAGE), PIECE)?)?;
+                let is_last = page.len() < PAGE;
+                for Entry { key, value, .. } in page {
+                    let known = key.strip_prefix(&prefix).and_then(|name| key_of(folder, name));
+                    let known = known.filter(|known| self.path(known) == key);
+                    let known = known
+                        .ok_or_else(|| wrong(&shown(key.as_bytes()), &format!("is none of the {folder}:")))?;
+                    bytes = bytes.saturating_add(value.len());
+                    if kept.len() >= MOST_KEPT || bytes > MOST_BYTES_OF_ALL {
+                        return Err(wrong(&prefix, "has more than any manager writes:"));
+                    }
+                    kept.insert(known, value);
+                    from = (!is_last).then(|| format!("{key}\0"));
+                }
             }
         }
+        Ok(kept)
     }
 
-    fn grant(&self, number: u64) -> String {
-        self.address.key(&format!("grants/{number:016x}"))
+    /// Where something is kept.
+    fn path(&self, key: &Key) -> String {
+        self.address.key(&match key {
+            Key::Grant(number) => format!("grants/{number:016x}"),
+            Key::Drain(name) => format!("drains/{name}"),
+        })
     }
 
     /// Writes these, and what may not be written yet, until a time.
-    fn write(&mut self, changes: &BTreeMap<u64, Option<&[u8]>>, until: Instant) -> Result<(), Trouble> {
+    fn write(&mut self, changes: &BTreeMap<Key, Option<&[u8]>>, until: Instant) -> Result<(), Trouble> {
         let Some(mut term) = self.term else {
             return Err(Trouble::Refused(NOT_LEADING, "this manager does not lead".to_owned()));
         };
         let [leader, sequence] = ["leader", "sequence"].map(|end| self.address.key(end));
         let mut operations: Vec<Value> = changes
             .iter()
-            .map(|(number, grant)| match grant {
-                Some(grant) => put(&self.grant(*number), grant, 0),
-                None => delete(&self.grant(*number)),
+            .map(|(key, value)| match value {
+                Some(value) => put(&self.path(key), value, 0),
+                None => delete(&self.path(key)),
             })
             .collect();
         loop {
@@ -308,15 +329,14 @@ impl EtcdStore {
     /// Writes what may not be written yet, but for so many.
     fn settle(&mut self, left: usize, until: Instant) -> Result<(), Trouble> {
         while self.doubtful.len() > left {
-            let some: Vec<u64> = self.doubtful.iter().copied().take(MOST_CHANGES).collect();
-            let grants = std::mem::take(&mut self.grants);
-            let changes =
-                some.iter().map(|number| (*number, grants.get(number).map(Vec::as_slice))).collect();
+            let some: Vec<Key> = self.doubtful.iter().take(MOST_CHANGES).cloned().collect();
+            let kept = std::mem::take(&mut self.kept);
+            let changes = some.iter().map(|key| (key.clone(), kept.get(key).map(Vec::as_slice))).collect();
             let written = self.write(&changes, until);
-            self.grants = grants;
+            self.kept = kept;
             written?;
-            for number in some {
-                self.doubtful.remove(&number);
+            for key in &some {
+                self.doubtful.remove(key);
             }
         }
         Ok(())
@@ -325,23 +345,23 @@ impl EtcdStore {
     fn try_change(&mut self, changes: &[Change]) -> Result<(), Trouble> {
         let until = Instant::now() + CHANGE;
         self.settle(MOST_CHANGES.saturating_sub(changes.len()), until)?;
-        let grants = std::mem::take(&mut self.grants);
-        let mut wanted: BTreeMap<u64, Option<&[u8]>> =
-            self.doubtful.iter().map(|number| (*number, grants.get(number).map(Vec::as_slice))).collect();
-        wanted.extend(changes.iter().map(|(number, grant)| (*number, grant.as_deref())));
-        let bytes: usize = wanted.values().flatten().map(|grant| grant.len()).sum();
+        let kept = std::mem::take(&mut self.kept);
+        let mut wanted: BTreeMap<Key, Option<&[u8]>> =
+            self.doubtful.iter().map(|key| (key.clone(), kept.get(key).map(Vec::as_slice))).collect();
+        wanted.extend(changes.iter().map(|(key, value)| (key.clone(), value.as_deref())));
+        let bytes: usize = wanted.values().flatten().map(|value| value.len()).sum();
         let written = match bytes {
             ..=MOST_BYTES => self.write(&wanted, until),
             _ => Err(Trouble::Refused(
                 TOO_MUCH,
-                format!("{bytes} bytes of grants at once, and {MOST_BYTES} are the most"),
+                format!("{bytes} bytes at once, and {MOST_BYTES} are the most"),
             )),
         };
-        let numbers: Vec<u64> = wanted.into_keys().collect();
-        self.grants = grants;
+        let keys: Vec<Key> = wanted.into_keys().collect();
+        self.kept = kept;
         match &written {
             Ok(()) => self.doubtful.clear(),
-            Err(_) => self.doubtful.extend(numbers),
+            Err(_) => self.doubtful.extend(keys),
         }
         written
     }
@@ -358,8 +378,8 @@ impl Store for EtcdStore {
         self.begin(revision).map_err(|trouble| self.failed_by(&trouble))
     }
 
-    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
+    fn kept(&self) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+        Ok(listed(&self.kept))
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -378,7 +398,7 @@ impl Store for EtcdStore {
             self.failed_by(&trouble)
         })?;
         self.fails = None;
-        keep(&mut self.grants, changes);
+        keep(&mut self.kept, changes);
         Ok(())
     }
 
@@ -420,6 +440,14 @@ impl Drop for EtcdStore {
             // It does not panic, and ends soon.
             let _ = thread.join();
         }
+    }
+}
+
+/// What a name in a folder stands for.
+fn key_of(folder: &str, name: &str) -> Option<Key> {
+    match folder {
+        "grants" => u64::from_str_radix(name, 16).ok().map(Key::Grant),
+        _ => Some(Key::Drain(name.to_owned())),
     }
 }
 

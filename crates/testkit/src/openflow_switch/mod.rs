@@ -2,4 +2,4 @@
 mod answers;
 mod tables;
 
-pub use tables::{Fate, Packet, Switch};
+pub use tables::{Fate, Packet, Switch, Tag};

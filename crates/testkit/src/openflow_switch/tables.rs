@@ -7,12 +7,23 @@ use openflow::error_code::ErrorCode;
 use openflow::flow::{FlowCommand, FlowFlags, FlowMod};
 use openflow::group::{GroupCommand, GroupMod};
 use openflow::instruction::Instruction;
+use openflow::matching::CanonicalMatch;
 use openflow::meter::{MeterCommand, MeterMod};
 use openflow::multipart::{FlowStats, GroupDescription, MeterConfig, Traffic};
 use openflow::oxm::OxmField;
 use openflow::words::{Age, MeterId, PortNo};
 
 use control::action::SwitchContent;
+use wire::admission::Address;
+
+/// A VLAN tag (IEEE 802.1Q, 9.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// VLAN id, 0 to 4,095; 0 if the tag is for the priority alone.
+    pub vid: u16,
+    /// Priority code point, 0 to 7.
+    pub pcp: u8,
+}
 
 /// What matters of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,15 +32,17 @@ pub struct Packet {
     pub from: [u8; 6],
     /// Destination MAC address.
     pub to: [u8; 6],
-    /// EtherType.
+    /// The outer VLAN tag.
+    pub tag: Option<Tag>,
+    /// EtherType behind that tag: that of the inner tag if there are two, and nothing behind that is matched.
     pub kind: u16,
-    /// Source IPv4 address.
-    pub source: [u8; 4],
-    /// Destination IPv4 address.
-    pub destination: [u8; 4],
+    /// Source address.
+    pub source: Address,
+    /// Destination address; of neighbour discovery, which goes to groups, its target.
+    pub destination: Address,
     /// IP protocol.
     pub protocol: u8,
-    /// UDP source and destination port.
+    /// UDP source and destination port; of ICMPv6 the first is its type.
     pub ports: (u16, u16),
     /// DSCP, 0 to 63.
     pub dscp: u8,
@@ -38,18 +51,28 @@ pub struct Packet {
 impl Packet {
     fn field(&self, field: OxmField, in_port: u32) -> Option<u128> {
         let octets = |octets: &[u8]| octets.iter().fold(0_u128, |sum, octet| sum << 8 | u128::from(*octet));
-        let ip = self.kind == 0x0800;
-        let udp = ip && self.protocol == 17;
+        let (ip4, ip6) = (self.kind == 0x0800, self.kind == 0x86dd);
+        let udp = (ip4 || ip6) && self.protocol == 17;
+        let icmp = ip6 && self.protocol == 58;
+        let four = |address: Address| octets(&address.bytes()[12..]);
         Some(match field {
             OxmField::InPort => in_port.into(),
             OxmField::EthDst => octets(&self.to),
             OxmField::EthSrc => octets(&self.from),
             OxmField::EthType => self.kind.into(),
-            OxmField::IpDscp if ip || self.kind == 0x86dd => self.dscp.into(),
-            OxmField::IpProto if ip => self.protocol.into(),
-            OxmField::Ipv4Src if ip => octets(&self.source),
-            OxmField::ArpSpa if self.kind == 0x0806 => octets(&self.source),
-            OxmField::Ipv4Dst if ip => octets(&self.destination),
+            OxmField::VlanVid => self.tag.map_or(0, |tag| 0x1000 | u128::from(tag.vid)),
+            OxmField::VlanPcp => self.tag?.pcp.into(),
+            OxmField::IpDscp if ip4 || ip6 => self.dscp.into(),
+            OxmField::IpProto if ip4 || ip6 => self.protocol.into(),
+            OxmField::Ipv4Src if ip4 => four(self.source),
+            OxmField::ArpSpa if self.kind == 0x0806 => four(self.source),
+            OxmField::Ipv4Dst if ip4 => four(self.destination),
+            OxmField::Ipv6Src if ip6 => octets(&self.source.bytes()),
+            OxmField::Ipv6Dst if ip6 => octets(&self.destination.bytes()),
+            OxmField::Icmpv6Type if icmp => self.ports.0.into(),
+            OxmField::Ipv6NdTarget if icmp && matches!(self.ports.0, 135 | 136) => {
+                octets(&self.destination.bytes())
+            }
             OxmField::UdpSrc if udp => self.ports.0.into(),
             OxmField::UdpDst if udp => self.ports.1.into(),
             _ => return None,
@@ -58,19 +81,31 @@ impl Packet {
 
     /// The frame as far as somebody looks at it.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut bytes = [self.to.as_slice(), &self.from, &self.kind.to_be_bytes()].concat();
+        let mut bytes = [self.to, self.from].concat();
+        if let Some(Tag { vid, pcp }) = self.tag {
+            bytes.extend([0x81, 0]);
+            bytes.extend((u16::from(pcp) << 13 | vid).to_be_bytes());
+        }
+        bytes.extend(self.kind.to_be_bytes());
         match self.kind {
             0x0806 => {
                 bytes.extend([0, 1, 8, 0, 6, 4, 0, 1]);
                 bytes.extend(self.from);
-                bytes.extend(self.source);
+                bytes.extend(&self.source.bytes()[12..]);
                 bytes.extend([0; 6]);
-                bytes.extend(self.destination);
+                bytes.extend(&self.destination.bytes()[12..]);
             }
             0x0800 => {
                 bytes.extend([0x45, self.dscp << 2, 0, 28, 0, 0, 0, 0, 64, self.protocol, 0, 0]);
-                bytes.extend(self.source);
-                bytes.extend(self.destination);
+                bytes.extend(&self.source.bytes()[12..]);
+                bytes.extend(&self.destination.bytes()[12..]);
+            }
+            0x86dd => {
+                bytes.extend([0x60 | self.dscp >> 2, self.dscp << 6, 0, 0, 0, 24, self.protocol, 255]);
+                bytes.extend(self.source.bytes());
+                bytes.extend(self.destination.bytes());
+                bytes.extend([self.ports.0.to_be_bytes()[1], 0, 0, 0, 0, 0, 0, 0]);
+                bytes.extend(self.destination.bytes());
             }
             _ => {}
         }
@@ -87,7 +122,12 @@ pub struct Fate {
     pub copies: Vec<(u8, u64, Packet)>,
     /// Meters passed.
     pub meters: Vec<u32>,
+    /// Entries that it came to by which it did not leave: they are counted.
+    passed: Vec<Place>,
 }
+
+/// Where an entry stands: table, priority and what it matches.
+type Place = (u8, u16, CanonicalMatch);
 
 /// A switch.
 #[derive(Default, Debug)]
@@ -106,8 +146,23 @@ pub struct Switch {
     pub refuses_packet_meter: bool,
     /// How often it has.
     pub refused: u32,
+    /// What entries by which nothing leaves have counted.
+    counted: BTreeMap<Place, u64>,
     /// The generation of its master, if it has had one.
     pub generation: Option<u64>,
+}
+
+fn place(flow: &FlowMod) -> Place {
+    (flow.table.0, flow.priority, flow.matching.canonical())
+}
+
+/// Whether packets leave by an entry, other than to the manager.
+fn leaves(flow: &FlowMod) -> bool {
+    actions(flow).any(|action| match action {
+        Action::Output { port, .. } => *port != PortNo::CONTROLLER,
+        Action::Group(_) => true,
+        _ => false,
+    })
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
@@ -218,7 +273,12 @@ impl Switch {
             hard_timeout: flow.hard_timeout,
             flags: FlowFlags(flow.flags.0),
             cookie: flow.cookie,
-            traffic: Traffic { packets: 7, octets: 700 },
+            traffic: if leaves(flow) {
+                Traffic { packets: 7, octets: 700 }
+            } else {
+                let packets = self.counted.get(&place(flow)).copied().unwrap_or(0);
+                Traffic { packets, octets: 100 * packets }
+            },
             matching: flow.matching.clone(),
             instructions: flow.instructions.iter().rev().cloned().collect(),
         };
@@ -246,6 +306,13 @@ impl Switch {
         }
     }
 
+    /// Counts a packet with this fate.
+    pub fn count(&mut self, fate: &Fate) {
+        for place in &fate.passed {
+            *self.counted.entry(place.clone()).or_default() += 1;
+        }
+    }
+
     /// What becomes of a packet that comes in by a port.
     pub fn forward(&self, in_port: u32, packet: Packet) -> Fate {
         let mut fate = Fate::default();
@@ -261,6 +328,9 @@ impl Switch {
             let Some(flow) = self.flows.iter().filter(matches).max_by_key(|flow| flow.priority) else {
                 return fate;
             };
+            if !leaves(flow) {
+                fate.passed.push(place(flow));
+            }
             let mut next = None;
             for instruction in &flow.instructions {
                 match instruction {
@@ -293,7 +363,8 @@ impl Switch {
             Action::SetField(value) => match value.field() {
                 OxmField::IpDscp => packet.dscp = value.value() as u8,
                 OxmField::EthDst => packet.to = value.value().to_be_bytes()[10..].try_into().unwrap(),
-                OxmField::Ipv4Dst => packet.destination = (value.value() as u32).to_be_bytes(),
+                OxmField::Ipv4Dst => packet.destination = (value.value() as u32).to_be_bytes().into(),
+                OxmField::Ipv6Dst => packet.destination = Address::from_bytes(value.value().to_be_bytes()),
                 OxmField::UdpDst => packet.ports.1 = value.value() as u16,
                 other => panic!("not expected: {other:?}"),
             },

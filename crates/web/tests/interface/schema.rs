@@ -240,6 +240,13 @@ fn readings_history_and_drops_add_up() {
         let metrics = stage.get("/metrics").body;
         let late = "punctual_flow_late_total{topic=\"Picture \\\"</script><b>\\\\\\n\",from=\"camera\",to=\"display\"";
         assert!(metrics.contains(late), "{metrics}");
+        for (from, undecided) in [("camera", 0), ("s1", 1)] {
+            let is = |line: &str| {
+                line.starts_with(&format!("punctual_link_undecided{{from=\"{from}\""))
+                    && line.ends_with(&format!(" {undecided}"))
+            };
+            assert!(metrics.lines().any(is), "{from}: {metrics}");
+        }
         for line in metrics.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.rsplit_once(' ').unwrap();
             assert!(value.parse::<f64>().is_ok() && name.starts_with("punctual_"), "{line}");

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
+use keys::rustls::pki_types::pem::PemObject;
+use keys::rustls::pki_types::{CertificateDer, ServerName};
+use keys::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
 use testkit::namespace::alone;
 use web::Settings;
 
@@ -42,7 +42,7 @@ impl Drop for Files {
 fn without_the_token_only_the_empty_page_is_shown() {
     alone(|| {
         let files = Files::new("token");
-        let settings = Settings::new("127.0.0.1:0".parse().unwrap(), Some(&files.path("token")), None);
+        let settings = Settings::new("127.0.0.1:0".parse().unwrap(), None, Some(&files.path("token")), None);
         let stage = Stage::of(settings.unwrap());
         stage.show(1);
         assert_eq!((stage.get("/").status, stage.get("/openapi.json").status), (200, 200));
@@ -87,14 +87,14 @@ fn tls_of_version_1_3_is_spoken_and_nothing_else_is() {
         testkit::namespace::ip("address add 192.0.2.1/24 dev lo");
         let (token, cert, key) = (files.path("token"), files.path("cert"), files.path("key"));
         let address = "192.0.2.1:0".parse().unwrap();
-        let settings = Settings::new(address, Some(&token), Some((&cert, &key))).unwrap();
+        let settings = Settings::new(address, None, Some(&token), Some((&cert, &key))).unwrap();
         assert!(settings.url().starts_with("https://192.0.2.1:"));
         let stage = Stage::of(settings);
         stage.show(1);
 
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&cert).unwrap()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(keys::rustls::crypto::ring::default_provider());
         let config =
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
@@ -110,7 +110,7 @@ fn tls_of_version_1_3_is_spoken_and_nothing_else_is() {
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"camera\""), "{answer}");
-        assert_eq!(client.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+        assert_eq!(client.protocol_version(), Some(keys::rustls::ProtocolVersion::TLSv1_3));
         // Without TLS nothing is said, with an older version neither.
         assert_eq!(stage.get("/").status, 0);
         let older = Command::new("openssl")

@@ -53,6 +53,7 @@ pub(crate) fn flow(samples: u64) -> PairReport {
         reader_at: "10.0.0.2:6000".to_owned(),
         readers: 1,
         hops: vec![HopReport { port: "camera to s1".to_owned(), level: 2, dscp: 26, share: 900_000 }],
+        losses: None,
         measured: Some(MeasuredReport {
             samples,
             late: samples / 100,
@@ -73,7 +74,8 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
         load,
         flows: usize::from(load > 0),
         up: load < 900_000,
-        cable: "unknown",
+        full: false,
+        cable: if from == "s1" { "undecided" } else { "unknown" },
     };
     let host = |name: &str| HostStatus {
         name: name.to_owned(),
@@ -175,7 +177,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self::of(Settings::new("127.0.0.1:0".parse().unwrap(), None, None).unwrap())
+        Self::of(Settings::new("127.0.0.1:0".parse().unwrap(), None, None, None).unwrap())
     }
 
     pub(crate) fn of(settings: Settings) -> Self {
@@ -298,7 +300,8 @@ fn reply(command: Command) {
         }
         Command::Drain { switch, answer, .. } => {
             let staying = Staying { flow: "Picture".to_owned(), why: "no other way".to_owned() };
-            let drained = Drained { leaving: vec!["Other".to_owned()], staying: vec![staying], switch };
+            let drained =
+                Drained { leaving: vec!["Other".to_owned()], staying: vec![staying], switch, stored: true };
             let _ = answer.send(match drained.switch.as_str() {
                 "s1" => Ok(drained),
                 other => Err(format!("the network has no switch {other}")),

@@ -1,7 +1,9 @@
 //! The announcement of a writer or reader.
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::content_filter::ContentFilterProperty;
 use super::punctual::Extension;
 use super::{DiscoveryError, add_locator, begin, endpoint_qos, key, list, name, put_locators, required};
 use crate::admission::{OfferedAssurance, RequestedAssurance};
@@ -67,6 +69,8 @@ pub struct EndpointData {
     pub entity_name: Option<String>,
     /// Its publisher or subscriber.
     pub group: Option<EntityId>,
+    /// The content filter of the reader.
+    pub content_filter: Option<Box<ContentFilterProperty>>,
     /// Octets that the reader can take in at once; a parameter of ours, see docs/wire.md.
     pub receive_buffer: Option<u32>,
     /// Bytes of the largest serialized sample that the reader can take; a parameter of ours.
@@ -93,6 +97,7 @@ impl EndpointData {
             type_information: None,
             entity_name: None,
             group: None,
+            content_filter: None,
             receive_buffer: None,
             largest_sample: None,
             offered_assurance: None,
@@ -122,6 +127,9 @@ impl EndpointData {
         }
         if let Some(name) = &self.entity_name {
             list.with(pid::ENTITY_NAME, |out| value::put_text(out, name));
+        }
+        if let Some(filter) = &self.content_filter {
+            list.with(pid::CONTENT_FILTER_PROPERTY, |out| filter.encode(out));
         }
         if let Some(information) = &self.type_information {
             list.octets(pid::TYPE_INFORMATION, information);
@@ -166,6 +174,9 @@ impl EndpointData {
                 pid::EXPECTS_INLINE_QOS => data.expects_inline_qos = required(pid, value::boolean(fields))?,
                 pid::TYPE_MAX_SIZE_SERIALIZED => {
                     data.max_serialized_size = Some(required(pid, fields.u32())?)
+                }
+                pid::CONTENT_FILTER_PROPERTY if role == EndpointRole::Reader => {
+                    data.content_filter = ContentFilterProperty::decode(fields).map(Box::new);
                 }
                 pid::ENTITY_NAME => data.entity_name = Some(name(pid, fields)?),
                 pid::TYPE_INFORMATION => data.type_information = Some(parameter.value.to_vec()),

@@ -15,12 +15,14 @@ use crate::guid::{EntityId, Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::parameter::{ParameterError, ParameterList, ParameterReason, ParameterWriter, value};
 
+mod content_filter;
 mod endpoint;
 mod endpoint_qos;
 mod participant;
 mod participant_message;
 mod punctual;
 
+pub use content_filter::ContentFilterProperty;
 pub use endpoint::{EndpointData, EndpointRole};
 pub use participant::{BuiltinEndpointSet, EndpointsSummary, ParticipantData, SharedMemory};
 pub use participant_message::ParticipantMessage;

@@ -2,7 +2,10 @@
 use alloc::vec::Vec;
 
 use super::{EndpointsSummary, SharedMemory};
-use crate::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
+use crate::admission::{
+    Address, Contract, MOST_LOST, OfferedAssurance, OfferedRepairs, RequestedAssurance, RequestedLosses,
+    Socket,
+};
 use crate::cursor::{Cursor, Endianness};
 use crate::sequence_number::SequenceNumber;
 
@@ -30,10 +33,14 @@ const TAG_SHARED_MEMORY: u8 = 4;
 const TAG_SENDING_PORTS: u8 = 5;
 const TAG_ENDPOINTS: u8 = 6;
 const TAG_LARGEST_SAMPLE: u8 = 7;
-const OFFERED_LEN: u8 = 59;
+const TAG_REPAIRS: u8 = 8;
+const TAG_LOSSES: u8 = 9;
+const OFFERED_LEN: u8 = 71;
 const REQUESTED_LEN: u8 = 17;
 const SHARED_MEMORY_LEN: u8 = 28;
 const ENDPOINTS_LEN: u8 = 48;
+const REPAIRS_LEN: u8 = 26;
+const LOSSES_LEN: u8 = 27;
 
 impl Extension {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -46,12 +53,22 @@ impl Extension {
         if let Some(offered) = &self.offered {
             out.extend_from_slice(&[TAG_OFFERED, OFFERED_LEN]);
             put_offered(out, offered);
+            if let Some(OfferedRepairs { source, kept }) = &offered.repairs {
+                out.extend_from_slice(&[TAG_REPAIRS, REPAIRS_LEN]);
+                put_socket(out, source);
+                out.extend_from_slice(&kept.to_le_bytes());
+            }
         }
         if let Some(requested) = &self.requested {
             out.extend_from_slice(&[TAG_REQUESTED, REQUESTED_LEN]);
             out.extend_from_slice(&requested.maximum_latency.to_le_bytes());
             out.extend_from_slice(&requested.maximum_separation.to_le_bytes());
             out.push(u8::from(requested.is_required));
+            if let Some(RequestedLosses { frames, within, source }) = &requested.losses {
+                out.extend_from_slice(&[TAG_LOSSES, LOSSES_LEN, *frames]);
+                out.extend_from_slice(&within.to_le_bytes());
+                put_socket(out, source);
+            }
         }
         if let Some(memory) = &self.shared_memory {
             out.extend_from_slice(&[TAG_SHARED_MEMORY, SHARED_MEMORY_LEN]);
@@ -80,6 +97,7 @@ impl Extension {
 
     pub(super) fn decode(value: &[u8]) -> Self {
         let mut extension = Self::default();
+        let (mut of_writer, mut of_reader) = (None, None);
         let mut fields = Cursor::new(value, Endianness::Little);
         if fields.array() != Some(MAGIC) || fields.u8() != Some(VERSION) {
             return extension;
@@ -106,17 +124,25 @@ impl Extension {
                     extension.largest_sample = bytes.map(u32::from_le_bytes).or(extension.largest_sample);
                 }
                 TAG_ENDPOINTS => extension.endpoints = endpoints(value).or(extension.endpoints),
+                TAG_REPAIRS => of_writer = repairs(value).or(of_writer),
+                TAG_LOSSES => of_reader = losses(value).or(of_reader),
                 _ => {}
             }
         }
+        extension.offered.iter_mut().for_each(|offered| offered.repairs = of_writer);
+        extension.requested.iter_mut().for_each(|requested| requested.losses = of_reader);
         extension
     }
 }
 
+fn put_socket(out: &mut Vec<u8>, socket: &Socket) {
+    out.extend_from_slice(&socket.address.bytes());
+    out.extend_from_slice(&socket.port.to_le_bytes());
+}
+
 fn put_offered(out: &mut Vec<u8>, offered: &OfferedAssurance) {
-    let OfferedAssurance { contract, source } = offered;
-    out.extend_from_slice(&source.address);
-    out.extend_from_slice(&source.port.to_le_bytes());
+    let OfferedAssurance { contract, source, .. } = offered;
+    put_socket(out, source);
     for bytes in [contract.largest_message, contract.smallest_message, contract.datagram] {
         out.extend_from_slice(&bytes.to_le_bytes());
     }
@@ -139,7 +165,7 @@ fn offered(value: &[u8]) -> Option<OfferedAssurance> {
         return None;
     }
     let mut fields = Cursor::new(value, Endianness::Little);
-    let source = Socket { address: fields.array()?, port: fields.u16()? };
+    let source = Socket { address: Address::from_bytes(fields.array()?), port: fields.u16()? };
     let contract = Contract {
         largest_message: fields.u32()?,
         smallest_message: fields.u32()?,
@@ -155,7 +181,7 @@ fn offered(value: &[u8]) -> Option<OfferedAssurance> {
     let is_plausible = contract.minimum_separation > 0
         && contract.smallest_message <= contract.largest_message
         && (contract.maximum_separation == 0 || separations.contains(&contract.maximum_separation));
-    is_plausible.then_some(OfferedAssurance { contract, source })
+    is_plausible.then_some(OfferedAssurance { contract, source, repairs: None })
 }
 
 /// `None` unless it has the length of this version and asks for a time above zero.
@@ -168,8 +194,30 @@ fn requested(value: &[u8]) -> Option<RequestedAssurance> {
         maximum_latency: fields.u64()?,
         maximum_separation: fields.u64()?,
         is_required: fields.u8()? != 0,
+        losses: None,
     };
     (requested.maximum_latency > 0).then_some(requested)
+}
+
+/// `None` unless it has the length of this version and names a socket.
+fn repairs(value: &[u8]) -> Option<OfferedRepairs> {
+    if value.len() != usize::from(REPAIRS_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    let source = Socket { address: Address::from_bytes(fields.array()?), port: fields.u16()? };
+    Some(OfferedRepairs { source, kept: fields.u64()? }).filter(|_| source.addr().is_some())
+}
+
+/// `None` unless it has the length of this version and as many frames as there may be.
+fn losses(value: &[u8]) -> Option<RequestedLosses> {
+    if value.len() != usize::from(LOSSES_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    let (frames, within) = (fields.u8()?, fields.u64()?);
+    let source = Socket { address: Address::from_bytes(fields.array()?), port: fields.u16()? };
+    (1..=MOST_LOST).contains(&frames).then_some(RequestedLosses { frames, within, source })
 }
 
 /// `None` unless it has the length of this version.
@@ -228,9 +276,9 @@ mod tests {
             slack: 20_000,
             importance: 200,
         };
-        let source = Socket { address: [10, 1, 2, 3], port: 40_000 };
+        let source = Socket::from("[fd00::7]:40000".parse::<core::net::SocketAddr>().unwrap());
         let requested =
-            RequestedAssurance { maximum_latency: 5_000_000, maximum_separation: 0, is_required: true };
+            RequestedAssurance { maximum_latency: 5_000_000, is_required: true, ..Default::default() };
         let encoded = |extension: &Extension| {
             let mut bytes = Vec::new();
             extension.encode(&mut bytes);
@@ -238,7 +286,7 @@ mod tests {
         };
         let whole = Extension {
             receive_buffer: Some(7),
-            offered: Some(OfferedAssurance { contract, source }),
+            offered: Some(OfferedAssurance { contract, source, repairs: None }),
             requested: Some(requested),
             shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
             sending_ports: Some([7_411, 7_412]),
@@ -252,7 +300,7 @@ mod tests {
             Contract { maximum_separation: 7_499_999, ..contract },
         ];
         for contract in wrong {
-            let offered = Some(OfferedAssurance { contract, source });
+            let offered = Some(OfferedAssurance { contract, source, repairs: None });
             assert_eq!(Extension::decode(&encoded(&Extension { offered, ..whole })).offered, None);
         }
         let none = RequestedAssurance { maximum_latency: 0, ..requested };
@@ -267,6 +315,42 @@ mod tests {
             let found =
                 [read.requested.is_some(), read.shared_memory.is_some(), read.sending_ports.is_some()];
             assert_eq!(found, [len >= after_request, len >= after_memory, false], "{len}");
+        }
+    }
+
+    #[test]
+    fn losses_survive_and_an_older_peer_reads_the_rest_without_them() {
+        let source = Socket { address: [10, 1, 2, 3].into(), port: 40_001 };
+        let contract = Contract { minimum_separation: 1, ..Contract::default() };
+        let repairs = Some(OfferedRepairs { source, kept: u64::MAX });
+        let offered = OfferedAssurance { contract, source, repairs };
+        let losses = Some(RequestedLosses { frames: 4, within: 1_000_000_000, source });
+        let requested = RequestedAssurance { maximum_latency: 7, losses, ..RequestedAssurance::default() };
+        let whole = Extension { offered: Some(offered), requested: Some(requested), ..Extension::default() };
+        let mut bytes = Vec::new();
+        whole.encode(&mut bytes);
+        assert_eq!(Extension::decode(&bytes), whole);
+        // Each has a tag of its own, which others pass over.
+        let at = |tag: u8, len: u8| bytes.windows(2).position(|pair| pair == [tag, len]).unwrap();
+        let (of_writer, of_reader) = (at(TAG_REPAIRS, REPAIRS_LEN), at(TAG_LOSSES, LOSSES_LEN));
+        let mut older = bytes.clone();
+        (older[of_writer], older[of_reader]) = (200, 201);
+        let read = Extension::decode(&older);
+        assert_eq!(read.offered, Some(OfferedAssurance { repairs: None, ..offered }));
+        assert_eq!(read.requested, Some(RequestedAssurance { losses: None, ..requested }));
+        // Too many frames, none, and no socket count as absent.
+        for (place, wrong) in [(of_reader + 2, 5), (of_reader + 2, 0), (of_writer + 18, 0)] {
+            let mut bad = bytes.clone();
+            bad[place] = wrong;
+            if place == of_writer + 18 {
+                bad[place + 1] = wrong;
+            }
+            let read = Extension::decode(&bad);
+            let (writer, reader) = (read.offered.unwrap().repairs, read.requested.unwrap().losses);
+            assert_eq!(
+                (writer.is_none(), reader.is_none()),
+                (place == of_writer + 18, place == of_reader + 2)
+            );
         }
     }
 

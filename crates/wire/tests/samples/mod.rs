@@ -1,8 +1,11 @@
 //! Records and messages that several tests use: seeded random ones, and ones with everything in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
-use wire::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
+use wire::admission::{
+    Contract, OfferedAssurance, OfferedRepairs, RequestedAssurance, RequestedLosses, Socket,
+};
 use wire::discovery::{
-    BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData, SharedMemory,
+    BuiltinEndpointSet, ContentFilterProperty, EndpointData, EndpointRole, EndpointsSummary, ParticipantData,
+    SharedMemory,
 };
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind, encode};
 use wire::parameter::{InlineQos, StatusInfo};
@@ -175,6 +178,11 @@ impl Random {
                     maximum_latency: random.next().max(1),
                     maximum_separation: random.next(),
                     is_required: random.coin(),
+                    losses: random.option(|random| RequestedLosses {
+                        frames: 1 + random.next() as u8 % 4,
+                        within: random.next(),
+                        source: random.socket(),
+                    }),
                 });
             }
         }
@@ -193,7 +201,18 @@ impl Random {
             slack: self.next(),
             importance: self.next() as u8,
         };
-        OfferedAssurance { contract, source: Socket { address: self.array(), port: self.next() as u16 } }
+        let repairs = |random: &mut Self| OfferedRepairs {
+            source: Socket {
+                address: [10, 0, 0, random.next() as u8].into(),
+                port: 1 + (random.next() as u16 >> 1),
+            },
+            kept: random.next(),
+        };
+        OfferedAssurance { contract, source: self.socket(), repairs: self.option(repairs) }
+    }
+
+    fn socket(&mut self) -> Socket {
+        Socket { address: self.array::<4>().into(), port: self.next() as u16 }
     }
 
     pub fn participant(&mut self) -> ParticipantData {
@@ -277,6 +296,15 @@ pub fn full_endpoint(role: EndpointRole) -> EndpointData {
         }
     };
     let mut data = EndpointData::new(Guid::new(PREFIX, id), "Square".into(), "ShapeType".into(), qos);
+    if role == EndpointRole::Reader {
+        data.content_filter = Some(Box::new(ContentFilterProperty {
+            filtered_topic: "Near".into(),
+            related_topic: "Square".into(),
+            class: ContentFilterProperty::DDSSQL.into(),
+            expression: "color = %0 AND x BETWEEN 1 AND 9".into(),
+            parameters: vec!["RED".into()],
+        }));
+    }
     data.unicast = vec![udp("192.0.2.7:7411"), udp("[2001:db8::1]:7411")];
     data.multicast = vec![udp("239.255.0.5:7420")];
     data.expects_inline_qos = role == EndpointRole::Reader;

@@ -3,8 +3,8 @@ use alloc::sync::Arc;
 use core::net::SocketAddr;
 use core::num::NonZeroU16;
 
-use rtps::{Flow, Path};
-use wire::admission::{State, Verdict};
+use rtps::{Conduct, Flow, Path};
+use wire::admission::{Repairs, Socket, State, Verdict};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
 use super::super::pair::{Pair, Runs, Side, batching, duration};
@@ -74,7 +74,12 @@ impl Gate {
                     }
                     _ => None,
                 };
-                if let Some(grant) = grant.filter(|_| is_last) {
+                let lacks_losses = matches!(&pair.side, Side::Reader { request: Some(request), .. }
+                    if request.losses.asked().is_some() && verdict.losses.frames == 0);
+                if is_last && lacks_losses {
+                    pair.decide(State::Refused, "the resource manager knows no bounds with losses");
+                    pair.patience_at = Instant::NEVER;
+                } else if let Some(grant) = grant.filter(|_| is_last) {
                     pair.decide(State::Admitted, "");
                     pair.patience_at = Instant::NEVER;
                     pair.grant =
@@ -135,14 +140,32 @@ impl Gate {
     pub(super) fn enter(&mut self, key: (EntityId, Guid)) {
         let Some(pair) = self.pairs.get(&key) else { return };
         let mut way = pair.way.clone();
-        if let (Side::Writer { offered: Some(offered), .. }, Runs::Assured(grant)) = (&pair.side, &pair.runs)
-            && let Some(flow) = flow(&way, grant, offered.contract.datagram)
-        {
-            let direct = way.direct.or_else(|| way.paths.first().copied());
-            way = Way { paths: [flow].into(), direct };
+        let mut conduct = None;
+        match (&pair.side, &pair.runs) {
+            (Side::Writer { offered: Some(offered), .. }, Runs::Assured(grant)) => {
+                if let Some(flow) = flow(&way, grant, offered.contract.datagram) {
+                    let ordinary = way.direct.or_else(|| way.paths.first().copied());
+                    let repairs = grant.repairs.as_ref().and_then(|kept| {
+                        beside(ordinary?, kept.repairs, kept.repairs_dscp, grant.destination)
+                    });
+                    conduct = repairs.and(grant.repairs).map(|kept| conduct_of(&kept));
+                    way = Way { paths: [flow].into(), direct: repairs.or(ordinary) };
+                }
+            }
+            (Side::Reader { .. }, Runs::Assured(grant)) => {
+                let to = |kept: &Repairs| kept.answered_at.addr();
+                let questions = grant.repairs.as_ref().and_then(|kept| {
+                    beside(*way.paths.first()?, kept.questions, kept.questions_dscp, to(kept)?)
+                });
+                if let Some(questions) = questions {
+                    conduct = grant.repairs.map(|kept| conduct_of(&kept));
+                    way = Way { paths: [questions].into(), direct: None };
+                }
+            }
+            _ => {}
         }
         let remote = Arc::clone(&pair.remote);
-        self.actions.push_back(Action::Match { local: key.0, remote, way });
+        self.actions.push_back(Action::Match { local: key.0, remote, way, conduct });
     }
 
     /// What the reader is promised from now on.
@@ -151,7 +174,7 @@ impl Gate {
         let bound = match &pair.runs {
             Runs::Assured(grant) => Some(Bound {
                 latency: duration(grant.bound.saturating_add(batching(&pair.remote))),
-                source: SocketAddr::V4(grant.source),
+                source: grant.source,
                 separation: grant.separation,
             }),
             _ => None,
@@ -183,10 +206,27 @@ impl Gate {
     }
 }
 
+/// The way of repairs or of questions: as the ordinary one leaves, but from a socket of their own.
+fn beside(ordinary: Path, source: Socket, class: u8, to: SocketAddr) -> Option<Path> {
+    let flow = Flow { port: NonZeroU16::new(source.port)?, class };
+    Some(Path { destination: to, flow: Some(flow), link: None, ..ordinary })
+}
+
+/// What both sides keep, as their machines take it.
+fn conduct_of(kept: &Repairs) -> Conduct {
+    Conduct {
+        heartbeat: duration(kept.heartbeat),
+        patience: duration(kept.patience),
+        again: duration(kept.again),
+        spacing: duration(kept.spacing),
+        datagram: kept.datagram,
+    }
+}
+
 /// The way of first transmissions along a flow: as the ordinary way leaves, but from the writer's own socket.
 fn flow(way: &Way, grant: &Grant, datagram: u32) -> Option<Path> {
     let ordinary = way.direct.as_ref().or_else(|| way.paths.first())?;
     let flow = Flow { port: NonZeroU16::new(grant.source.port())?, class: grant.dscp };
-    let destination = SocketAddr::V4(grant.destination);
+    let destination = grant.destination;
     Some(Path { destination, max_datagram: datagram, flow: Some(flow), ..*ordinary })
 }

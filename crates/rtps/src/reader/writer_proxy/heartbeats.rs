@@ -91,7 +91,8 @@ impl WriterProxy {
         self.drain(store, sink);
         let missing = !self.blocked && self.is_missing_any();
         if !heartbeat.is_final || doubtful {
-            let waits = store.config.holds && !doubtful && !missing && self.may_hold(now);
+            let waits =
+                store.config.holds && self.announced.is_none() && !doubtful && !missing && self.may_hold(now);
             self.answer = true;
             self.answer_at = if waits && self.hold.begin() { Instant::NEVER } else { now };
         } else if missing {

@@ -1,0 +1,146 @@
+//! The paths of chains exist.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::Checker;
+use crate::manifest::PortKind;
+use crate::plan::{Chain, End};
+use crate::shape::meant;
+
+/// Ports of a chain.
+const LONGEST: usize = 64;
+
+impl Checker<'_> {
+    pub(super) fn chains(&mut self) {
+        for (name, chain) in &self.plan.chains {
+            self.chain(&format!("chain.{name}"), chain);
+        }
+    }
+
+    fn chain(&mut self, path: &str, chain: &Chain) {
+        if chain.path.is_empty() || chain.path.len() > LONGEST {
+            let what = format!("a chain has 1 to {LONGEST} ports");
+            return self.wrong(
+                &format!("{path}.path"),
+                what,
+                "name the first port and what follows, up to the last",
+            );
+        }
+        if chain.reaction.is_none() && chain.age.is_none() {
+            self.wrong(path, "a chain without a limit", "add reaction = TIME or age = TIME");
+        }
+        let mut are_there = true;
+        for (index, end) in chain.path.iter().enumerate() {
+            are_there &= self.is_there(&format!("{path}.path.{index}"), end);
+        }
+        if !are_there {
+            return;
+        }
+        let ends: usize = self.plan.connections.values().map(|connection| connection.to.len() + 1).sum();
+        if !self.spend(ends * chain.path.len()) {
+            return;
+        }
+        for (index, hop) in chain.path.windows(2).enumerate() {
+            let [from, to] = hop else { continue };
+            if let Err((what, remedy)) = self.hop(from, to) {
+                let what = format!("hop {} of the chain, from \"{from}\" to \"{to}\": {what}", index + 1);
+                self.wrong(&format!("{path}.path.{}", index + 1), what, remedy);
+            }
+        }
+    }
+
+    fn is_there(&mut self, path: &str, end: &End) -> bool {
+        let before = self.problems.count();
+        match end {
+            End::Topic(topic) => self.needs(path, "topic", topic, &self.plan.topics),
+            End::Port { component, port } => {
+                self.needs(path, "component", component, &self.plan.components);
+                if let Some(of_type) = self.type_of(component)
+                    && !of_type.ports.contains_key(port)
+                {
+                    let known = of_type.ports.keys().map(String::as_str);
+                    let list = known.clone().collect::<Vec<_>>().join(", ");
+                    let remedy = meant(port, known, format!("its ports are {list}"));
+                    self.wrong(path, format!("\"{component}\" has no port \"{port}\""), remedy);
+                }
+            }
+        }
+        self.problems.count() == before
+    }
+
+    /// Whether something at one port leads to something at the next; or why not, and what would fit.
+    fn hop(&self, from: &End, to: &End) -> Result<(), (String, String)> {
+        let (from_kind, to_kind) = (self.kind_of(from), self.kind_of(to));
+        let is_input = |kind: Option<PortKind>| kind.is_some_and(|kind| !kind.is_source());
+        let connections = || self.plan.connections.values();
+        // A component may be connected with itself.
+        let is_connected =
+            connections().any(|connection| connection.from == *from && connection.to.contains(to));
+        if let (End::Port { component, port }, End::Port { component: other, port: next }) = (from, to)
+            && component == other
+            && !is_connected
+        {
+            // Within a component: from what calls its handler to what that handler uses.
+            if from_kind.is_some_and(PortKind::is_source) || to_kind.is_some_and(|kind| !kind.is_source()) {
+                let remedy = "within a component a chain goes from a consumer, facet or timer to a publisher, emitter or receptacle";
+                return Err(("nothing goes this way within a component".to_string(), remedy.to_string()));
+            }
+            return if self.triggers(from, next) {
+                Ok(())
+            } else {
+                let triggered = self.triggered(from).join(", ");
+                Err((
+                    format!("the handler of \"{port}\" does not use \"{next}\""),
+                    format!(
+                        "by its manifest it uses: {}",
+                        if triggered.is_empty() { "nothing" } else { &triggered }
+                    ),
+                ))
+            };
+        }
+        // Between two: by a connection, from this port or from one that its handler uses.
+        let leads = |source: &End| match (from, source) {
+            _ if source == from => true,
+            (End::Port { component, .. }, End::Port { component: other, port }) => {
+                component == other && !from_kind.is_some_and(PortKind::is_source) && self.triggers(from, port)
+            }
+            _ => false,
+        };
+        if connections().any(|connection| leads(&connection.from) && connection.to.contains(to)) {
+            return Ok(());
+        }
+        let onward: Vec<String> = connections()
+            .filter(|connection| leads(&connection.from))
+            .flat_map(|connection| connection.to.iter())
+            .take(8)
+            .map(ToString::to_string)
+            .collect();
+        let backward: Vec<String> = connections()
+            .filter(|connection| connection.to.contains(to))
+            .map(|connection| connection.from.to_string())
+            .take(8)
+            .collect();
+        let list = |ends: Vec<String>| if ends.is_empty() { "nowhere".to_string() } else { ends.join(", ") };
+        let mut remedy = format!("from there connections lead to {}", list(onward));
+        if is_input(to_kind) || to_kind.is_none() {
+            remedy = format!("{remedy}; \"{to}\" is reached from {}", list(backward));
+        }
+        Err(("no connection leads there".to_string(), remedy))
+    }
+
+    fn kind_of(&self, end: &End) -> Option<PortKind> {
+        self.port_type(end).map(|port| port.kind)
+    }
+
+    /// Whether the handler of a port may use another port of its component; it may if nothing is known.
+    pub(super) fn triggers(&self, from: &End, port: &str) -> bool {
+        let known = self.port_type(from).and_then(|port| port.triggers.as_ref());
+        known.is_none_or(|known| known.iter().any(|known| known == port))
+    }
+
+    /// What the handler of a port may use.
+    fn triggered(&self, from: &End) -> Vec<String> {
+        self.port_type(from).and_then(|port| port.triggers.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,135 @@
+//! Whether a plan makes sense: names, types, connections, cycles, chains, resources.
+mod chains;
+mod components;
+mod connections;
+mod cycles;
+mod localities;
+mod loops;
+mod names;
+mod qos;
+mod timing;
+mod together;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use diagnostics::{Problem, Source};
+
+use crate::links::Layout;
+use crate::manifest::{Catalogue, ComponentType, PortType};
+use crate::places::Places;
+use crate::plan::{End, Named, Plan};
+use crate::shape::meant;
+use crate::tree::Problems;
+
+pub(crate) use timing::fits;
+pub use together::Placed;
+
+/// What is asked about a plan, with what is known of types.
+struct Checker<'c> {
+    plan: &'c Plan,
+    places: &'c Places,
+    types: &'c Catalogue,
+    layout: Layout<'c>,
+    problems: Problems<'c>,
+    /// Connections that may still be looked at while ways are searched.
+    work: usize,
+}
+
+/// Connections that are looked at in the search for cycles and paths: far more than plans of some thousand connections need.
+const MOST_WORK: usize = 20_000_000;
+
+impl Plan {
+    /// All that does not make sense, in the order of the file, up to 32 problems. Without manifests (an empty catalogue) nothing is said
+    /// about types, ports and settings.
+    pub fn check(&self, source: Source<'_>, places: &Places, types: &Catalogue) -> Vec<Problem> {
+        let mut checker = Checker {
+            plan: self,
+            places,
+            types,
+            layout: self.layout(),
+            problems: Problems::new(source),
+            work: MOST_WORK,
+        };
+        checker.names();
+        checker.components();
+        checker.connections();
+        checker.qos();
+        checker.chains();
+        checker.timing();
+        checker.loops();
+        // What calls what is known by the types of ports, once these are right.
+        if checker.knows_types() && checker.problems.are_none() {
+            checker.cycles();
+        }
+        let mut problems = checker.problems.into_list();
+        if problems.is_empty() {
+            problems = together::check(&[Placed { plan: self, source, places }]);
+        }
+        problems
+    }
+
+    /// What two or more plans cannot have at the same time on the hosts that they share.
+    pub fn check_together(plans: &[Placed<'_>]) -> Vec<Problem> {
+        together::check(plans)
+    }
+
+    /// What the plan says and nothing carries out yet; it is no mistake.
+    pub fn notes(&self, source: Source<'_>, places: &Places) -> Vec<Problem> {
+        qos::notes(self, source, places)
+    }
+}
+
+impl<'c> Checker<'c> {
+    /// Something is wrong with what stands at a path.
+    fn wrong(&mut self, path: &str, what: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(self.places.at(path), what, remedy);
+    }
+
+    /// Tells if there is no such entry.
+    fn needs<T>(&mut self, path: &str, kind: &str, name: &str, known: &Named<T>) {
+        if !known.contains_key(name) {
+            let names = known.keys().map(String::as_str);
+            let remedy = meant(name, names, format!("add [{kind}.{name}]"));
+            self.wrong(path, format!("there is no {kind} \"{name}\""), remedy);
+        }
+    }
+
+    /// Takes from what may be looked at; false if it is used up, which is told once.
+    fn spend(&mut self, work: usize) -> bool {
+        if self.work > 0 && self.work <= work {
+            self.wrong(
+                "connection",
+                "the plan is too large to search all ways of its connections",
+                "split it",
+            );
+        }
+        self.work = self.work.saturating_sub(work);
+        self.work > 0
+    }
+
+    /// Tells if there is no such process, with a table of its own or named by a component.
+    fn needs_process(&mut self, path: &str, name: &str) {
+        if !self.layout.processes().contains_key(name) {
+            let names = self.layout.processes().keys().copied();
+            let remedy = meant(name, names, format!("add [process.{name}]"));
+            self.wrong(path, format!("there is no process \"{name}\""), remedy);
+        }
+    }
+
+    /// Whether anything is known of types.
+    fn knows_types(&self) -> bool {
+        !self.types.components.is_empty()
+    }
+
+    fn type_of(&self, component: &str) -> Option<&'c ComponentType> {
+        let component = self.plan.components.get(component)?;
+        self.types.components.get(&component.component_type)
+    }
+
+    fn port_type(&self, end: &End) -> Option<&'c PortType> {
+        let End::Port { component, port } = end else { return None };
+        self.type_of(component)?.ports.get(port)
+    }
+}

@@ -1,0 +1,117 @@
+//! QoS stands in scopes where it means something.
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use diagnostics::{Problem, Source};
+
+use super::Checker;
+use crate::manifest::PortKind;
+use crate::places::Places;
+use crate::plan::{End, Plan};
+use crate::qos::{Qos, Quality, Scope, Side};
+
+/// Every place of QoS, with its path.
+fn all(plan: &Plan) -> impl Iterator<Item = (String, Scope, &Qos)> {
+    let services =
+        plan.services.iter().map(|(name, it)| (format!("service.{name}.qos"), Scope::Service, &it.qos));
+    let connections = plan
+        .connections
+        .iter()
+        .map(|(name, it)| (format!("connection.{name}.qos"), Scope::Connection, &it.qos));
+    let ports = plan.components.iter().flat_map(|(name, it)| {
+        it.ports
+            .iter()
+            .map(move |(port, it)| (format!("component.{name}.port.{port}.qos"), Scope::Port, &it.qos))
+    });
+    let events = plan.events.iter().map(|(name, qos)| (format!("event.{name}.qos"), Scope::Event, qos));
+    services.chain(connections).chain(ports).chain(events)
+}
+
+/// What is said and not carried out.
+pub(super) fn notes(plan: &Plan, source: Source<'_>, places: &Places) -> Vec<Problem> {
+    let mut notes = Vec::new();
+    for (path, _, qos) in all(plan) {
+        for quality in qos.keys().filter(|quality| !quality.is_carried_out()) {
+            notes.push(source.problem(
+                places.at(&format!("{path}.{quality}")),
+                format!("channels do not carry out {quality} yet"),
+                "it is read, compared and explained, and changes nothing",
+            ));
+        }
+    }
+    notes.sort_by_key(|note| note.place);
+    notes
+}
+
+impl Checker<'_> {
+    pub(super) fn qos(&mut self) {
+        for (path, scope, qos) in all(self.plan) {
+            for quality in qos.keys().filter(|quality| !quality.is_in(scope)) {
+                let scopes = Scope::NAMES.iter().filter_map(|name| Scope::named(name));
+                let fitting: Vec<&str> =
+                    scopes.filter(|scope| quality.is_in(*scope)).map(Scope::name).collect();
+                let what = format!("{quality} means nothing in the scope {scope}");
+                self.wrong(
+                    &format!("{path}.{quality}"),
+                    what,
+                    format!("it may be said at: {}", fitting.join(", ")),
+                );
+            }
+        }
+        let plan = self.plan;
+        for (name, component) in &plan.components {
+            for (port, said) in &component.ports {
+                let path = format!("component.{name}.port.{port}");
+                self.side(&path, &End::port(name.as_str(), port.as_str()), &said.qos);
+                self.both(&path, said.queue.is_some(), &said.qos);
+            }
+        }
+        for (name, connection) in &plan.connections {
+            self.both(&format!("connection.{name}"), connection.queue.is_some(), &connection.qos);
+        }
+        if self.knows_types() && !self.types.events.is_empty() {
+            for event in plan.events.keys().filter(|event| !self.types.events.contains_key(*event)) {
+                let known = self.types.events.keys().map(String::as_str);
+                let remedy = crate::shape::meant(event, known, "manifests list the types of events".into());
+                self.wrong(
+                    &format!("event.{event}"),
+                    format!("no manifest has an event type \"{event}\""),
+                    remedy,
+                );
+            }
+        }
+    }
+
+    /// What one kind of port decides is not said at the other.
+    fn side(&mut self, path: &str, end: &End, qos: &Qos) {
+        let Some(port) = self.port_type(end) else { return };
+        let side = match port.kind {
+            PortKind::Publisher | PortKind::Emitter => Side::Publisher,
+            PortKind::Consumer => Side::Consumer,
+            _ if qos.is_empty() => return,
+            kind => {
+                let what = format!("a {kind} has no QoS of events");
+                return self.wrong(&format!("{path}.qos"), what, "take it out");
+            }
+        };
+        for quality in qos.keys().filter(|quality| quality.is_in(Scope::Port) && quality.side() != side) {
+            let what =
+                format!("{quality} is decided by the {}, and \"{end}\" is a {}", quality.side(), port.kind);
+            self.wrong(
+                &format!("{path}.qos.{quality}"),
+                what,
+                "say it at the other port, or at the connection",
+            );
+        }
+    }
+
+    /// A queue says the same as some names of QoS: only one of both may be there.
+    fn both(&mut self, path: &str, has_queue: bool, qos: &Qos) {
+        let same = [Quality::MaxEventsPerConsumer, Quality::DiscardPolicy, Quality::RejectNewEvents];
+        for quality in same.into_iter().filter(|quality| has_queue && qos.contains_key(quality)) {
+            let what = format!("{quality} is said twice: a queue says it, too");
+            self.wrong(&format!("{path}.qos.{quality}"), what, "keep the queue or the names of QoS");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Descriptors in XML as a plan: OMG deployment plans and domains (Deployment and Configuration 4.0), and the events descriptor of CIAO.
+//!
+//! What has no place in a plan is told, element by element, and nothing is left out without that.
+mod connect;
+mod domain;
+mod events;
+mod instances;
+mod names;
+mod values;
+mod xml;
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use diagnostics::{Problem, Source};
+use roxmltree::Document;
+
+use crate::places::Places;
+use crate::plan::Plan;
+use crate::tree::Problems;
+
+/// The descriptors of one plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptors<'d> {
+    /// The deployment plan (.cdp).
+    pub plan: Source<'d>,
+    /// The domain (.cdd).
+    pub domain: Option<Source<'d>>,
+    /// Events descriptors (.ced).
+    pub events: &'d [Source<'d>],
+}
+
+/// A plan that was made of descriptors.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Imported {
+    /// The plan.
+    pub plan: Plan,
+    /// Where in the deployment plan its parts are.
+    pub places: Places,
+    /// What has no place in a plan, or a different one: where it is, what it is, and why. Each should be looked at.
+    pub left_out: Vec<Problem>,
+}
+
+/// A plan of descriptors.
+///
+/// # Errors
+/// What is no XML, is no such descriptor, has a document type, or is too large or deep.
+pub fn import(descriptors: &Descriptors<'_>) -> Result<Imported, Vec<Problem>> {
+    let mut import = Import::default();
+    let result = run(descriptors, &mut import);
+    import.left_out.sort_by(|a, b| (&a.file, a.place).cmp(&(&b.file, b.place)));
+    match result {
+        Ok(()) => Ok(Imported { plan: import.plan, places: import.places, left_out: import.left_out }),
+        Err(problems) => Err(problems),
+    }
+}
+
+/// The plan, as far as it is known.
+#[derive(Default)]
+struct Import {
+    plan: Plan,
+    places: Places,
+    left_out: Vec<Problem>,
+    names: names::Names,
+    services: events::Services,
+}
+
+/// How many elements are told of that have no place.
+const MOST_LEFT_OUT: usize = 1_000;
+
+/// Services of events descriptors.
+const MOST_SERVICES: usize = 256;
+
+impl Import {
+    /// Something has no place, or another one.
+    fn leave(&mut self, source: Source<'_>, at: usize, what: impl Into<alloc::string::String>, why: &str) {
+        if self.left_out.len() < MOST_LEFT_OUT {
+            self.left_out.push(source.problem(at, what, why));
+        }
+    }
+}
+
+fn run(descriptors: &Descriptors<'_>, import: &mut Import) -> Result<(), Vec<Problem>> {
+    let one = |problem| -> Vec<Problem> { [problem].into() };
+    if let Some(source) = descriptors.domain {
+        let document = xml::parse(source).map_err(one)?;
+        let root = xml::root(source, &document, &["Domain"]).map_err(one)?;
+        import.domain(source, root);
+    }
+    for source in descriptors.events {
+        let document = xml::parse(*source).map_err(one)?;
+        let root = xml::root(*source, &document, &["CIAOEventsDef", "CIAOEvents"]).map_err(one)?;
+        import.events(*source, root);
+        if import.services.known.len() > MOST_SERVICES {
+            let remedy = "each may be a peer of each: split the plan";
+            return Err(one(source.problem(0, format!("more than {MOST_SERVICES} services"), remedy)));
+        }
+    }
+    import.peers();
+    let source = descriptors.plan;
+    let document: Document<'_> = xml::parse(source).map_err(one)?;
+    let root = xml::root(source, &document, &["DeploymentPlan"]).map_err(one)?;
+    let mut problems = Problems::new(source);
+    import.deployment(source, root, &mut problems);
+    if problems.are_none() { Ok(()) } else { Err(problems.into_list()) }
+}

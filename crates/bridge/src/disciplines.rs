@@ -1,0 +1,89 @@
+//! What `tc -j` says of the queues of an interface.
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use system::Error;
+
+/// What is at the root of an interface, or in one of its classes: of `tc -j qdisc show`.
+#[derive(Deserialize, Debug)]
+pub struct Discipline {
+    /// Its kind, as `htb`.
+    pub kind: String,
+    /// Its handle, as `d000:`; `0:` where the kernel has made it by itself.
+    pub handle: String,
+    /// Whether it is at the root.
+    #[serde(default)]
+    pub root: bool,
+    /// The class that it is in, as `d000:1`.
+    #[serde(default)]
+    pub parent: Option<String>,
+    /// What it was made with.
+    #[serde(default)]
+    pub options: Made,
+}
+
+/// What a discipline was made with.
+#[derive(Deserialize, Default, Debug)]
+pub struct Made {
+    /// Frames that a queue holds at most.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Bands of `prio`.
+    #[serde(default)]
+    pub bands: Option<usize>,
+}
+
+/// A filter: of `tc -j filter show`.
+#[derive(Deserialize, Debug)]
+pub struct Filter {
+    /// What it looks at, and where that goes.
+    #[serde(default)]
+    pub options: Match,
+}
+
+/// What a filter looks at, and where that goes.
+#[derive(Deserialize, Default, Debug)]
+pub struct Match {
+    /// The class.
+    #[serde(default)]
+    pub flowid: Option<String>,
+    /// The word of the header.
+    #[serde(default, rename = "match")]
+    pub word: Option<Word>,
+}
+
+/// A word of a header that a filter compares, in hexadecimal.
+#[derive(Deserialize, Debug)]
+pub struct Word {
+    /// What it is to be.
+    pub value: String,
+    /// The bits that matter.
+    pub mask: String,
+    /// Bytes before it.
+    #[serde(default)]
+    pub off: i64,
+}
+
+impl Discipline {
+    /// Those of an interface, from what `tc -j qdisc show` printed.
+    ///
+    /// # Errors
+    /// It is no such list.
+    pub fn all(text: &str) -> Result<Vec<Self>, Error> {
+        read("qdisc", text)
+    }
+}
+
+impl Filter {
+    /// Those of a parent, from what `tc -j filter show` printed.
+    ///
+    /// # Errors
+    /// It is no such list.
+    pub fn all(text: &str) -> Result<Vec<Self>, Error> {
+        read("filter", text)
+    }
+}
+
+fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<Vec<T>, Error> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::new(format!("tc -j {what} show: {error}"), "iproute2 is needed"))
+}

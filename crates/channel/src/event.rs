@@ -1,0 +1,56 @@
+//! Events, and what consumers get of them.
+
+/// What a channel knows of an event. Times are in nanoseconds since any start, the same for the whole channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// The type of the event.
+    pub kind: u32,
+    /// Where it comes from.
+    pub source: u32,
+    /// When it was made.
+    pub created: u64,
+    /// How important it is; larger is more.
+    pub priority: u8,
+    /// When it should have been handled; `None` if it does not matter.
+    pub deadline: Option<u64>,
+}
+
+/// A part of a delivery.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Part<E> {
+    /// An event that a publisher pushed.
+    Event {
+        /// The number that [`crate::Channel::push`] gave it.
+        number: u64,
+        /// What the channel knows of it.
+        header: Header,
+        /// What it is.
+        body: E,
+    },
+    /// A timer of the subscription.
+    Timeout {
+        /// Which one: its place among the timers of the tree, from 0, as they are written.
+        timer: u16,
+        /// When it was due.
+        at: u64,
+        /// The priority that the tree gives it.
+        priority: u8,
+    },
+}
+
+impl<E> Part<E> {
+    pub(crate) fn priority(&self) -> u8 {
+        match self {
+            Self::Event { header, .. } => header.priority,
+            Self::Timeout { priority, .. } => *priority,
+        }
+    }
+
+    /// The deadline; the end of time if there is none.
+    pub(crate) fn deadline(&self) -> u64 {
+        match self {
+            Self::Event { header, .. } => header.deadline.unwrap_or(u64::MAX),
+            Self::Timeout { .. } => u64::MAX,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What changes while a channel works: trees, settings, who is suspended.
+use alloc::vec::Vec;
+
+use filter::Fields;
+
+use super::Channel;
+use crate::event::Part;
+use crate::matching::{Node, Offer};
+use crate::peers::{ConsumerId, ConsumerSettings, PublisherId};
+use crate::tree::{Tree, TreeError};
+
+impl<E: Clone + Fields> Channel<E> {
+    /// Gives a consumer another tree, between two events: each event is seen by the old one or by the new one. What joins of the old one have
+    /// kept is shown to the new one, in the order in which it came. Timers begin anew. If the trees are equal, nothing changes.
+    ///
+    /// # Errors
+    /// What is wrong with the tree; the old one stays. Nothing happens if there is no such consumer.
+    pub fn change_tree(&mut self, now: u64, consumer: ConsumerId, tree: &Tree) -> Result<(), TreeError> {
+        tree.check(&self.limits)?;
+        self.tick(now);
+        let now = self.now;
+        let Some(subscription) = self.subscription(consumer) else { return Ok(()) };
+        if subscription.tree == *tree {
+            return Ok(());
+        }
+        subscription.tree = tree.clone();
+        let old = core::mem::replace(&mut subscription.node, Node::new(tree, now, &mut 0));
+        let mut kept = Vec::new();
+        old.give_up(&mut kept);
+        let mut kept: Vec<_> = kept
+            .into_iter()
+            .filter_map(|part| match part {
+                Part::Event { number, header, body } => Some((number, header, body)),
+                Part::Timeout { .. } => None,
+            })
+            .collect();
+        kept.sort_by_key(|(number, ..)| *number);
+        for (number, header, body) in &kept {
+            self.offer(consumer.index, &Offer { now, number: *number, header, body }, true);
+        }
+        self.watch_timers(consumer.index);
+        self.compare_interest();
+        Ok(())
+    }
+
+    /// Serves a consumer otherwise from now on. What waits for it goes on waiting, in the new order; if that is too much for the new depth, some
+    /// gives way by the new policy, unless that drops only what is new.
+    pub fn change_settings(&mut self, now: u64, consumer: ConsumerId, settings: ConsumerSettings) {
+        self.tick(now);
+        let now = self.now;
+        let Some(subscription) = self.subscription(consumer) else { return };
+        subscription.settings = settings;
+        let dropped = subscription.queue.change(settings.queue);
+        subscription.counts.dropped = subscription.counts.dropped.saturating_add(dropped);
+        subscription.watch_silence(now);
+        self.due = self.due.min(self.consumer_due(consumer.index));
+        self.enter(consumer.index);
+        self.tell_of_room(consumer);
+    }
+
+    /// Suspends a publisher, whose events are refused, or lets it go on.
+    pub fn suspend_publisher(&mut self, now: u64, publisher: PublisherId, is_suspended: bool) {
+        self.tick(now);
+        let now = self.now;
+        if let Some(publisher) = self.publisher(publisher) {
+            publisher.is_suspended = is_suspended;
+            // Who may not push is not silent.
+            let patience = publisher.settings.patience.filter(|_| !is_suspended);
+            let silent_at = patience.map(|patience| now.saturating_add(patience));
+            publisher.silent_at = silent_at;
+            self.due = self.due.min(silent_at.unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Suspends a consumer, or lets it go on. Meanwhile its deliveries wait, and no worker takes them.
+    pub fn suspend_consumer(&mut self, now: u64, consumer: ConsumerId, is_suspended: bool) {
+        self.tick(now);
+        if let Some(subscription) = self.subscription(consumer) {
+            subscription.is_suspended = is_suspended;
+            self.enter(consumer.index);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The queue of a consumer: its bound, its order, and what gives way when it is full.
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::event::Part;
+
+/// How a consumer's queue is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    /// How many deliveries wait at most; 1 or more.
+    pub depth: u16,
+    /// What happens to a delivery too many.
+    pub full: Full,
+    /// Which delivery is next.
+    pub order: Order,
+}
+
+/// What happens when a queue is full. A timeout, for which no publisher can wait or be refused, gives way itself there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Full {
+    /// The publisher waits, for so many nanoseconds at most; no consumer gets the event meanwhile.
+    Block {
+        /// How long.
+        limit: u64,
+    },
+    /// The publisher is refused, and no consumer gets the event.
+    Reject,
+    /// The delivery that has waited longest gives way.
+    DropOldest,
+    /// The new delivery gives way.
+    DropNewest,
+    /// The delivery of the lowest priority gives way, the oldest of several; the new one if it has a lower priority than all.
+    DropLowestPriority,
+    /// The delivery with the latest deadline gives way, the oldest of several; the new one if it has a later deadline than all.
+    DropLatestDeadline,
+    /// The oldest delivery gives way that begins with an event of the same type and source; without one, the oldest.
+    Coalesce,
+}
+
+/// Which delivery of a queue is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The one that has waited longest.
+    Fifo,
+    /// The one with the highest priority; of several, the one that has waited longest.
+    Priority,
+    /// The one with the earliest deadline; of several, the one that has waited longest.
+    Deadline,
+}
+
+/// A delivery that waits. Of several events it has the highest priority and the earliest deadline.
+#[derive(Debug)]
+pub(crate) struct Entry<E> {
+    /// Deliveries of a channel are numbered as they are made.
+    pub(crate) number: u64,
+    pub(crate) since: u64,
+    pub(crate) priority: u8,
+    pub(crate) deadline: u64,
+    /// Type and source of the event that it begins with.
+    key: Option<(u32, u32)>,
+    pub(crate) parts: Vec<Part<E>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Waiting<E> {
+    pub(crate) settings: Queue,
+    /// The next one is at the front.
+    entries: VecDeque<Entry<E>>,
+    /// Emptied buffers, so that nothing is allocated anew.
+    spare: Vec<Vec<Part<E>>>,
+}
+
+impl<E> Waiting<E> {
+    pub(crate) const fn new(settings: Queue) -> Self {
+        Self { settings, entries: VecDeque::new(), spare: Vec::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() >= usize::from(self.settings.depth.max(1))
+    }
+
+    pub(crate) fn front(&self) -> Option<&Entry<E>> {
+        self.entries.front()
+    }
+
+    /// The time since when the oldest delivery waits.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.entries.iter().map(|entry| entry.since).min()
+    }
+
+    /// Adds a delivery, whose parts it takes out of `parts`. Says whether a delivery gave way, this one or another. One that `is_owed` is
+    /// added above the depth where the publisher would have been refused.
+    pub(crate) fn add(&mut self, number: u64, now: u64, parts: &mut Vec<Part<E>>, is_owed: bool) -> bool {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.append(parts);
+        let entry = Entry {
+            number,
+            since: now,
+            priority: buffer.iter().map(Part::priority).max().unwrap_or(0),
+            deadline: buffer.iter().map(Part::deadline).min().unwrap_or(u64::MAX),
+            key: match buffer.first() {
+                Some(Part::Event { header, .. }) => Some((header.kind, header.source)),
+                _ => None,
+            },
+            parts: buffer,
+        };
+        let is_strict = matches!(self.settings.full, Full::Block { .. } | Full::Reject);
+        if !self.is_full() || (is_owed && is_strict) {
+            self.insert(entry);
+            return false;
+        }
+        match self.victim(Some(&entry)) {
+            Some(index) => {
+                self.drop_at(index);
+                self.insert(entry);
+            }
+            None => self.recycle(entry.parts),
+        }
+        true
+    }
+
+    fn insert(&mut self, entry: Entry<E>) {
+        let index = match self.settings.order {
+            Order::Fifo => self.entries.len(),
+            Order::Priority => self.entries.partition_point(|other| other.priority >= entry.priority),
+            Order::Deadline => self.entries.partition_point(|other| other.deadline <= entry.deadline),
+        };
+        self.entries.insert(index, entry);
+    }
+
+    /// Which delivery gives way to a new one, or to none; `None` is the new one.
+    fn victim(&self, new: Option<&Entry<E>>) -> Option<usize> {
+        let oldest_of = |fits: &dyn Fn(&Entry<E>) -> bool| {
+            let entries = self.entries.iter().enumerate().filter(|(_, entry)| fits(entry));
+            entries.min_by_key(|(_, entry)| entry.number).map(|(index, _)| index)
+        };
+        match self.settings.full {
+            Full::Block { .. } | Full::Reject | Full::DropNewest => None,
+            Full::DropOldest => oldest_of(&|_| true),
+            Full::DropLowestPriority => {
+                let lowest = self.entries.iter().map(|entry| entry.priority).min()?;
+                let is_lower = new.is_some_and(|new| new.priority < lowest);
+                if is_lower { None } else { oldest_of(&|entry| entry.priority == lowest) }
+            }
+            Full::DropLatestDeadline => {
+                let latest = self.entries.iter().map(|entry| entry.deadline).max()?;
+                let is_later = new.is_some_and(|new| new.deadline > latest);
+                if is_later { None } else { oldest_of(&|entry| entry.deadline == latest) }
+            }
+            Full::Coalesce => {
+                let key = new.and_then(|new| new.key);
+                let same = key.and_then(|key| oldest_of(&|entry| entry.key == Some(key)));
+                same.or_else(|| oldest_of(&|_| true))
+            }
+        }
+    }
+
+    /// Takes new settings. Says how many deliveries gave way to a smaller depth; with a policy that drops nothing, or only what is new, all stay.
+    pub(crate) fn change(&mut self, settings: Queue) -> u64 {
+        self.settings = settings;
+        let mut dropped = 0;
+        while self.entries.len() > usize::from(settings.depth.max(1)) {
+            let Some(index) = self.victim(None) else { break };
+            self.drop_at(index);
+            dropped += 1;
+        }
+        let entries = core::mem::take(&mut self.entries);
+        let mut entries = Vec::from(entries);
+        entries.sort_by_key(|entry| entry.number);
+        for entry in entries {
+            self.insert(entry);
+        }
+        dropped
+    }
+
+    fn drop_at(&mut self, index: usize) {
+        if let Some(entry) = self.entries.remove(index) {
+            self.recycle(entry.parts);
+        }
+    }
+
+    /// Takes the next delivery out, and adds its parts.
+    pub(crate) fn take(&mut self, parts: &mut Vec<Part<E>>) -> bool {
+        let Some(mut entry) = self.entries.pop_front() else { return false };
+        parts.append(&mut entry.parts);
+        self.recycle(entry.parts);
+        true
+    }
+
+    fn recycle(&mut self, mut buffer: Vec<Part<E>>) {
+        buffer.clear();
+        self.spare.push(buffer);
+    }
+}

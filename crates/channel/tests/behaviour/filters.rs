@@ -1,0 +1,240 @@
+//! Which events a subscription takes, what joins make of them, and trees that are refused.
+use channel::{
+    Channel, ConsumerSettings, Header, Interest, Keep, Limits, PublisherSettings, Signal, Tree, TreeError,
+};
+
+use super::{Body, Desk, above_three, of};
+
+fn boxed(tree: Tree) -> Box<Tree> {
+    Box::new(tree)
+}
+
+/// Whether an event of this type and source, with this body, is delivered.
+fn delivers(tree: &Tree, kind: u32, source: u32, body: i64) -> bool {
+    let mut desk = Desk::new(tree, ConsumerSettings::default());
+    let header = Header { kind, source, ..Header::default() };
+    desk.channel.push(0, desk.publisher, &header, &Body(body)).unwrap();
+    desk.taken() == [[body]]
+}
+
+#[test]
+fn patterns_of_one_event() {
+    let bits = Tree::Bits { kind: 6, source: 0 };
+    let masked = Tree::Masked { kind: (0xf0, 0x20), source: (1, 1) };
+    let from_two = Tree::Header { kind: None, source: Some(2) };
+    let cases = [
+        (Tree::Everything, 1, 1, 1, true),
+        (of(5), 5, 1, 1, true),
+        (of(5), 4, 1, 1, false),
+        (from_two.clone(), 5, 2, 1, true),
+        (from_two.clone(), 5, 3, 1, false),
+        (bits.clone(), 2, 0, 1, true),
+        (bits.clone(), 9, 0, 1, false),
+        (Tree::Bits { kind: 6, source: 4 }, 2, 3, 1, false),
+        (masked.clone(), 0x25, 3, 1, true),
+        (masked.clone(), 0x35, 3, 1, false),
+        (masked.clone(), 0x25, 2, 1, false),
+        (Tree::Content(above_three()), 0, 0, 4, true),
+        (Tree::Content(above_three()), 0, 0, 3, false),
+        (Tree::Not(boxed(of(5))), 4, 0, 1, true),
+        (Tree::Not(boxed(of(5))), 5, 0, 1, false),
+        (Tree::All(vec![of(5), from_two.clone()]), 5, 2, 1, true),
+        (Tree::All(vec![of(5), from_two.clone()]), 5, 1, 1, false),
+        (Tree::Any(vec![of(5), from_two.clone()]), 4, 2, 1, true),
+        (Tree::Any(vec![of(5), from_two]), 4, 1, 1, false),
+    ];
+    for (tree, kind, source, body, expected) in cases {
+        assert_eq!(delivers(&tree, kind, source, body), expected, "{tree:?} {kind} {source} {body}");
+    }
+}
+
+/// What a join of the types 1 and 2 delivers of these types; the priority counts them.
+fn joined(keep: Keep, kinds: &[u32]) -> Vec<Vec<i64>> {
+    let tree = Tree::Join { parts: vec![of(1), of(2)], keep, within: None };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    for (number, kind) in kinds.iter().enumerate() {
+        desk.push(*kind, number as u8, None).unwrap();
+    }
+    desk.taken()
+}
+
+#[test]
+fn a_join_delivers_when_all_are_there_in_the_order_of_its_parts() {
+    assert_eq!(joined(Keep::First, &[1]), [[0; 0]; 0]);
+    assert_eq!(joined(Keep::First, &[2, 3, 1]), [[12, 20]]);
+    assert_eq!(joined(Keep::First, &[1, 2, 1, 2, 1]), [[10, 21], [12, 23]]);
+}
+
+#[test]
+fn a_part_that_gets_more_keeps_the_first_the_last_or_all() {
+    assert_eq!(joined(Keep::First, &[1, 1, 1, 2]), [[10, 23]]);
+    assert_eq!(joined(Keep::Last, &[1, 1, 1, 2]), [[12, 23]]);
+    assert_eq!(joined(Keep::All(5), &[1, 1, 1, 2]), [[10, 11, 12, 23]]);
+    assert_eq!(joined(Keep::All(2), &[1, 1, 1, 2]), [[10, 11, 23]]);
+}
+
+#[test]
+fn an_event_counts_for_the_first_part_that_it_fits_and_that_is_empty() {
+    let tree = Tree::Join { parts: vec![of(1), of(1), Tree::Everything], keep: Keep::Last, within: None };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    for priority in 0..2 {
+        desk.push(1, priority, None).unwrap();
+    }
+    assert!(desk.taken().is_empty());
+    desk.push(1, 2, None).unwrap();
+    assert_eq!(desk.taken(), [[10, 11, 12]]);
+}
+
+#[test]
+fn joins_lie_in_joins_and_alternatives() {
+    let pair = |one, other| Tree::Join { parts: vec![of(one), of(other)], keep: Keep::First, within: None };
+    let tree = Tree::Join { parts: vec![pair(1, 2), of(3)], keep: Keep::First, within: None };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    for kind in [2, 3, 1] {
+        desk.push(kind, 0, None).unwrap();
+    }
+    assert_eq!(desk.taken(), [[10, 20, 30]]);
+
+    // Both alternatives see an event that the first one keeps; one that is delivered is not shown to the second.
+    let mut desk = Desk::new(&Tree::Any(vec![pair(1, 2), pair(1, 3)]), ConsumerSettings::default());
+    for (number, kind) in [1, 3, 1, 2, 3].into_iter().enumerate() {
+        desk.push(kind, number as u8, None).unwrap();
+    }
+    assert_eq!(desk.taken(), [[10, 31], [10, 23], [12, 34]]);
+}
+
+#[test]
+fn what_a_join_keeps_is_given_up_in_time() {
+    let tree = Tree::Join { parts: vec![of(1), of(2)], keep: Keep::Last, within: Some(10) };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    desk.push(1, 0, None).unwrap();
+    desk.now = 9;
+    desk.push(1, 1, None).unwrap();
+    desk.push(2, 2, None).unwrap();
+    assert_eq!(desk.taken(), [[11, 22]]);
+    desk.now = 20;
+    desk.push(1, 3, None).unwrap();
+    assert_eq!(desk.channel.next_tick(), Some(30));
+    desk.now = 30;
+    desk.push(2, 4, None).unwrap();
+    assert!(desk.taken().is_empty());
+    assert_eq!(desk.channel.counts(desk.consumer).unwrap().expired, 1);
+    desk.now = 39;
+    desk.push(1, 5, None).unwrap();
+    assert_eq!(desk.taken(), [[15, 24]]);
+}
+
+#[test]
+fn a_changed_tree_leaves_no_gap() {
+    let pair = Tree::Join { parts: vec![of(1), of(2)], keep: Keep::First, within: None };
+    let mut desk = Desk::new(&pair, ConsumerSettings::default());
+    desk.push(1, 0, None).unwrap();
+    // Equal: what is kept stays.
+    desk.channel.change_tree(0, desk.consumer, &pair).unwrap();
+    // Another join gets what was kept.
+    let other = Tree::Join { parts: vec![of(3), of(1)], keep: Keep::First, within: None };
+    desk.channel.change_tree(0, desk.consumer, &other).unwrap();
+    desk.push(3, 1, None).unwrap();
+    assert_eq!(desk.taken(), [[31, 10]]);
+    // A tree that wants single events gets what was kept, in its order.
+    desk.push(1, 2, None).unwrap();
+    desk.channel.change_tree(0, desk.consumer, &Tree::Everything).unwrap();
+    desk.push(5, 3, None).unwrap();
+    assert_eq!(desk.taken(), [[12], [53]]);
+    // A wrong tree changes nothing.
+    assert_eq!(desk.channel.change_tree(0, desk.consumer, &Tree::Any(vec![])), Err(TreeError::Empty));
+    desk.push(5, 4, None).unwrap();
+    assert_eq!(desk.taken(), [[54]]);
+}
+
+#[test]
+fn what_was_kept_is_shown_in_the_order_in_which_it_came() {
+    for kinds in [[1, 3], [3, 1]] {
+        let join = Tree::Join { parts: vec![of(1), of(2), of(3)], keep: Keep::First, within: None };
+        let mut desk = Desk::new(&join, ConsumerSettings::default());
+        for kind in kinds {
+            desk.push(kind, 0, None).unwrap();
+        }
+        desk.channel.change_tree(0, desk.consumer, &Tree::Everything).unwrap();
+        assert_eq!(desk.taken(), kinds.map(|kind| [i64::from(kind) * 10]));
+    }
+}
+
+#[test]
+fn an_equal_tree_leaves_timers_alone() {
+    let tree = Tree::After { delay: 10, priority: 0 };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    desk.channel.change_tree(9, desk.consumer, &tree).unwrap();
+    desk.now = 10;
+    assert_eq!(desk.taken(), [[-1]]);
+}
+
+#[test]
+fn trees_that_are_refused() {
+    let limits = Limits { depth: 3, nodes: 6, width: 5, kept: 6 };
+    let mut channel = Channel::<Body>::new(limits);
+    let join = |parts, keep| Tree::Join { parts, keep, within: None };
+    let not = |tree| Tree::Not(boxed(tree));
+    let tick = Tree::Every { period: 1, priority: 0 };
+    let cases = [
+        (not(not(of(1))), Ok(())),
+        (not(not(not(of(1)))), Err(TreeError::TooDeep(3))),
+        (Tree::Any(vec![of(1); 5]), Ok(())),
+        (Tree::Any(vec![of(1); 6]), Err(TreeError::TooLarge(6))),
+        (join(vec![of(1); 5], Keep::First), Ok(())),
+        (join(vec![of(1); 2], Keep::All(2)), Ok(())),
+        (join(vec![of(1); 2], Keep::All(3)), Err(TreeError::TooWide(5))),
+        // Both alternatives keep; a join that lies in another keeps beside it.
+        (Tree::Any(vec![join(vec![of(1)], Keep::All(3)), join(vec![of(1)], Keep::All(3))]), Ok(())),
+        (
+            Tree::Any(vec![join(vec![of(1)], Keep::All(3)), join(vec![of(1)], Keep::All(4))]),
+            Err(TreeError::KeepsTooMuch(6)),
+        ),
+        (join(vec![join(vec![of(1)], Keep::All(3))], Keep::First), Ok(())),
+        (join(vec![join(vec![of(1)], Keep::All(4))], Keep::First), Err(TreeError::KeepsTooMuch(6))),
+        (join(vec![], Keep::First), Err(TreeError::Empty)),
+        (Tree::All(vec![]), Err(TreeError::Empty)),
+        (join(vec![of(1)], Keep::All(0)), Err(TreeError::Empty)),
+        (not(tick.clone()), Err(TreeError::NotOfOneEvent)),
+        (Tree::All(vec![of(1), tick.clone()]), Err(TreeError::NotOfOneEvent)),
+        (not(Tree::Any(vec![tick])), Err(TreeError::NotOfOneEvent)),
+        (Tree::Every { period: 0, priority: 0 }, Err(TreeError::ZeroTime)),
+        (Tree::After { delay: 0, priority: 0 }, Err(TreeError::ZeroTime)),
+        (Tree::Silence { of: boxed(of(1)), after: 0, priority: 0 }, Err(TreeError::ZeroTime)),
+        (Tree::Join { parts: vec![of(1)], keep: Keep::First, within: Some(0) }, Err(TreeError::ZeroTime)),
+    ];
+    for (tree, expected) in cases {
+        let told = channel.subscribe(0, &tree, ConsumerSettings::default()).map(drop);
+        assert_eq!(told, expected, "{tree:?}");
+    }
+}
+
+#[test]
+fn observers_see_the_union_of_subscriptions() {
+    let mut channel = Channel::<Body>::new(Limits::default());
+    channel.add_publisher(0, PublisherSettings::default());
+    assert!(channel.interest().is_empty());
+    assert_eq!(channel.poll_signal(), None);
+    let header = |kind, source| Interest::Header { kind, source };
+    let exact = Tree::Header { kind: Some(1), source: Some(7) };
+    let join = Tree::Join { parts: vec![of(2), exact.clone()], keep: Keep::First, within: None };
+    let first = channel.subscribe(0, &join, ConsumerSettings::default()).unwrap();
+    assert_eq!(channel.interest(), [header(Some(1), Some(7)), header(Some(2), None)]);
+    assert_eq!(channel.poll_signal(), Some(Signal::Interest));
+    // Covered already: nothing to say.
+    let second = channel.subscribe(
+        0,
+        &Tree::All(vec![Tree::Content(above_three()), of(2)]),
+        ConsumerSettings::default(),
+    );
+    assert_eq!(channel.poll_signal(), None);
+    channel.change_tree(0, second.unwrap(), &of(1)).unwrap();
+    assert_eq!(channel.interest(), [header(Some(1), None), header(Some(2), None)]);
+    channel.unsubscribe(first);
+    assert_eq!(channel.interest(), [header(Some(1), None)]);
+    let silent = Tree::Any(vec![Tree::After { delay: 1, priority: 0 }, Tree::Bits { kind: 1, source: 0 }]);
+    channel.subscribe(0, &silent, ConsumerSettings::default()).unwrap();
+    assert_eq!(channel.interest(), [header(Some(1), None), Interest::Bits { kind: 1, source: 0 }]);
+    channel.subscribe(0, &Tree::Not(boxed(of(3))), ConsumerSettings::default()).unwrap();
+    assert_eq!(channel.interest(), [Interest::Everything]);
+}

@@ -1,0 +1,158 @@
+//! Queues: each rule for a full one, the order of deliveries, batches.
+use channel::{ConsumerSettings, Full, Gather, Order, Queue, Refused, Signal, Tree, Worker};
+
+use super::{Desk, of};
+
+fn desk(depth: u16, full: Full, order: Order) -> Desk {
+    let queue = Queue { depth, full, order };
+    Desk::new(&Tree::Everything, ConsumerSettings { queue, ..ConsumerSettings::default() })
+}
+
+/// What is left of these events, as type, priority and deadline, in a queue of three.
+fn left(full: Full, events: &[(u32, u8, Option<u64>)]) -> Vec<i64> {
+    let mut desk = desk(3, full, Order::Fifo);
+    for (kind, priority, deadline) in events {
+        desk.push(*kind, *priority, *deadline).unwrap();
+    }
+    let counts = desk.channel.counts(desk.consumer).unwrap();
+    assert_eq!((counts.queued, counts.dropped), (events.len() as u64, events.len() as u64 - 3));
+    desk.taken().into_iter().flatten().collect()
+}
+
+#[test]
+fn what_gives_way() {
+    let plain = [(1, 0, None), (2, 0, None), (3, 0, None), (4, 0, None)];
+    assert_eq!(left(Full::DropOldest, &plain), [20, 30, 40]);
+    assert_eq!(left(Full::DropNewest, &plain), [10, 20, 30]);
+
+    let low_in_the_middle = [(1, 5, None), (2, 1, None), (3, 1, None), (4, 3, None)];
+    assert_eq!(left(Full::DropLowestPriority, &low_in_the_middle), [15, 31, 43]);
+    let new_is_as_low = [(1, 5, None), (2, 1, None), (3, 1, None), (4, 1, None)];
+    assert_eq!(left(Full::DropLowestPriority, &new_is_as_low), [15, 31, 41]);
+    let new_is_lowest = [(1, 5, None), (2, 1, None), (3, 1, None), (4, 0, None)];
+    assert_eq!(left(Full::DropLowestPriority, &new_is_lowest), [15, 21, 31]);
+
+    let late_in_the_middle = [(1, 0, Some(5)), (2, 0, Some(90)), (3, 0, Some(90)), (4, 0, Some(7))];
+    assert_eq!(left(Full::DropLatestDeadline, &late_in_the_middle), [10, 30, 40]);
+    let new_is_latest = [(1, 0, Some(5)), (2, 0, Some(90)), (3, 0, Some(90)), (4, 0, None)];
+    assert_eq!(left(Full::DropLatestDeadline, &new_is_latest), [10, 20, 30]);
+
+    let same_type = [(1, 0, None), (2, 1, None), (2, 2, None), (2, 3, None)];
+    assert_eq!(left(Full::Coalesce, &same_type), [10, 22, 23]);
+    assert_eq!(left(Full::Coalesce, &plain), [20, 30, 40]);
+}
+
+#[test]
+fn a_publisher_waits_and_is_told_of_room() {
+    let mut desk = desk(1, Full::Block { limit: 100 }, Order::Fifo);
+    let bystander = desk.channel.subscribe(0, &Tree::Everything, ConsumerSettings::default()).unwrap();
+    desk.channel.suspend_consumer(0, bystander, true);
+    desk.push(1, 0, None).unwrap();
+    desk.now = 5;
+    let refused = Refused::Wait { consumer: desk.consumer, until: 105 };
+    assert_eq!(desk.push(2, 0, None), Err(refused));
+    assert_eq!(desk.channel.waiting(bystander), Some(1), "who has room has not got it either");
+    while desk.channel.poll_signal().is_some() {}
+    assert_eq!(desk.taken(), [[10]]);
+    assert_eq!(desk.channel.poll_signal(), Some(Signal::Room(desk.publisher)));
+    assert_eq!(desk.push(2, 0, None), Ok(1));
+    // An event that the consumer does not want passes.
+    desk.channel.change_tree(5, desk.consumer, &of(2)).unwrap();
+    assert!(desk.push(3, 0, None).is_ok());
+    assert_eq!(desk.push(2, 0, None), Err(Refused::Wait { consumer: desk.consumer, until: 105 }));
+    while desk.channel.poll_signal().is_some() {}
+    desk.channel.unsubscribe(desk.consumer);
+    assert!(
+        std::iter::from_fn(|| desk.channel.poll_signal()).any(|said| said == Signal::Room(desk.publisher))
+    );
+}
+
+#[test]
+fn a_publisher_is_refused() {
+    let mut desk = desk(1, Full::Reject, Order::Fifo);
+    desk.push(1, 0, None).unwrap();
+    assert_eq!(desk.push(2, 0, None), Err(Refused::Full(desk.consumer)));
+    while desk.channel.poll_signal().is_some() {}
+    assert_eq!(desk.taken(), [[10]]);
+    assert_eq!(desk.channel.poll_signal(), None, "it was not told to wait");
+}
+
+#[test]
+fn what_a_changed_tree_owes_is_not_lost_in_a_full_queue() {
+    let queue = Queue { depth: 1, full: Full::Reject, order: Order::Fifo };
+    let join = Tree::Join { parts: vec![of(1), of(2)], keep: channel::Keep::All(9), within: None };
+    let tree = Tree::Any(vec![of(3), join]);
+    let mut desk = Desk::new(&tree, ConsumerSettings { queue, ..ConsumerSettings::default() });
+    for kind in [1, 1, 3] {
+        desk.push(kind, 0, None).unwrap();
+    }
+    desk.channel.change_tree(0, desk.consumer, &Tree::Everything).unwrap();
+    assert_eq!(desk.taken(), [[30], [10], [10]]);
+}
+
+#[test]
+fn the_order_of_deliveries() {
+    let events = [(1, 2, Some(30)), (2, 7, None), (3, 2, Some(10)), (4, 7, Some(30))];
+    let orders = [
+        (Order::Fifo, [12, 27, 32, 47]),
+        (Order::Priority, [27, 47, 12, 32]),
+        (Order::Deadline, [32, 12, 47, 27]),
+    ];
+    for (order, expected) in orders {
+        let mut desk = desk(9, Full::DropOldest, order);
+        for (kind, priority, deadline) in events {
+            desk.push(kind, priority, deadline).unwrap();
+        }
+        assert_eq!(desk.taken().into_iter().flatten().collect::<Vec<_>>(), expected, "{order:?}");
+    }
+}
+
+#[test]
+fn new_settings_reorder_and_shorten_a_queue() {
+    let mut desk = desk(9, Full::DropOldest, Order::Fifo);
+    for (kind, priority) in [(1, 1), (2, 9), (3, 5), (4, 0)] {
+        desk.push(kind, priority, None).unwrap();
+    }
+    let settings = |depth, full| {
+        let queue = Queue { depth, full, order: Order::Priority };
+        ConsumerSettings { queue, ..ConsumerSettings::default() }
+    };
+    desk.channel.change_settings(0, desk.consumer, settings(3, Full::DropLowestPriority));
+    desk.channel.change_settings(0, desk.consumer, settings(1, Full::Reject));
+    assert_eq!(desk.taken(), [[29], [35], [11]]);
+    assert_eq!(desk.channel.counts(desk.consumer).unwrap().dropped, 1);
+}
+
+#[test]
+fn batches_come_together_or_in_time() {
+    let gather = Gather { most: 3, wait: 10 };
+    let mut desk = Desk::new(&Tree::Everything, ConsumerSettings { gather, ..ConsumerSettings::default() });
+    let mut batch = channel::Batch::new();
+    let mut take = |desk: &mut Desk| {
+        let consumer = desk.channel.take(desk.now, Worker::Publisher, &mut batch)?;
+        desk.channel.done(desk.now, consumer);
+        Some(batch.deliveries().map(|delivery| super::short(delivery)[0]).collect::<Vec<_>>())
+    };
+    for kind in 1..=2 {
+        desk.push(kind, 0, None).unwrap();
+    }
+    assert_eq!(take(&mut desk), None);
+    assert_eq!(desk.channel.next_tick(), Some(10));
+    for kind in 3..=4 {
+        desk.push(kind, 0, None).unwrap();
+    }
+    assert_eq!(take(&mut desk), Some(vec![10, 20, 30]));
+    assert_eq!(take(&mut desk), None);
+    desk.now = 10;
+    assert_eq!(take(&mut desk), Some(vec![40]));
+}
+
+#[test]
+fn events_are_pushed_several_at_once_until_one_is_refused() {
+    let mut desk = desk(2, Full::Reject, Order::Fifo);
+    let event = |kind| (channel::Header { kind, ..Default::default() }, super::Body(kind.into()));
+    let told = desk.channel.push_all(0, desk.publisher, &[event(1), event(2), event(3), event(4)]);
+    assert_eq!(told, Err((2, Refused::Full(desk.consumer))));
+    assert_eq!(desk.taken(), [[1], [2]]);
+    assert_eq!(desk.channel.push_all(0, desk.publisher, &[event(5), event(6)]), Ok(()));
+}

@@ -1,0 +1,364 @@
+//! Random sequences of all that can happen, to a channel and to the model.
+use std::collections::{BTreeSet, HashSet};
+
+use channel::{
+    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Limits,
+    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Signal, Tree, Worker,
+};
+use testkit::random::Random;
+
+use super::model::{By, Model, No, Piece};
+use super::{Body, above_three};
+
+const LIMITS: Limits = Limits { depth: 5, nodes: 30, width: 12, kept: 40 };
+
+/// What happened in all cases together, so that a test that tries nothing is seen.
+#[derive(Default, Debug)]
+struct Seen {
+    taken: u64,
+    joined: u64,
+    timeouts: u64,
+    dropped: u64,
+    expired: u64,
+    waited: u64,
+    full: u64,
+    room: u64,
+    silent: u64,
+    owed: u64,
+}
+
+fn tree(random: &mut Random, depth: usize) -> Tree {
+    let some = |random: &mut Random, limit| (!random.one_in(3)).then(|| random.below(limit) as u32);
+    let choice = random.below(if depth == 0 { 6 } else { 15 });
+    let many = |random: &mut Random| -> Vec<Tree> {
+        (0..random.below(3) + 1).map(|_| tree(random, depth - 1)).collect()
+    };
+    let time = |random: &mut Random| random.range(1, 30);
+    let priority = random.below(4) as u8;
+    match choice {
+        0 | 1 => Tree::Header { kind: some(random, 4), source: some(random, 3) },
+        2 => Tree::Bits { kind: random.below(4) as u32, source: random.below(3) as u32 },
+        3 => Tree::Masked { kind: (2, 2 * random.below(2) as u32), source: (1, random.below(2) as u32) },
+        4 => Tree::Content(above_three()),
+        5 => [
+            Tree::Everything,
+            Tree::After { delay: time(random), priority },
+            Tree::Every { period: time(random), priority },
+        ][random.below(3)]
+        .clone(),
+        6 => Tree::Not(Box::new(tree(random, depth - 1))),
+        7 => Tree::All(many(random)),
+        8 | 9 => Tree::Any(many(random)),
+        10 => Tree::Silence { of: Box::new(tree(random, depth - 1)), after: time(random), priority },
+        _ => Tree::Join {
+            parts: many(random),
+            keep: [Keep::First, Keep::Last, Keep::All(random.below(3) as u16 + 1)][random.below(3)],
+            within: random.one_in(2).then(|| time(random)),
+        },
+    }
+}
+
+fn settings(random: &mut Random) -> ConsumerSettings {
+    let full = [
+        Full::Block { limit: random.range(0, 9) },
+        Full::Reject,
+        Full::DropOldest,
+        Full::DropNewest,
+        Full::DropLowestPriority,
+        Full::DropLatestDeadline,
+        Full::Coalesce,
+    ][random.below(7)];
+    ConsumerSettings {
+        dispatch: [
+            Dispatch::Publisher,
+            Dispatch::Pool,
+            Dispatch::Lane(random.below(2) as u8),
+            Dispatch::Own,
+            Dispatch::Deadline,
+        ][random.below(5)],
+        queue: Queue {
+            depth: random.below(4) as u16 + 1,
+            full,
+            order: [Order::Fifo, Order::Priority, Order::Deadline][random.below(3)],
+        },
+        gather: Gather { most: random.below(3) as u16 + 1, wait: [0, 0, 5, 20][random.below(4)] },
+        is_parallel: random.one_in(3),
+        patience: random.one_in(3).then(|| random.range(1, 40)),
+    }
+}
+
+/// Both channels, and which name of one is which of the other.
+struct Pair {
+    channel: Channel<Body>,
+    model: Model,
+    publishers: Vec<PublisherId>,
+    consumers: Vec<ConsumerId>,
+    batch: Batch<Body>,
+    /// Workers that have been told of work and have not come back in vain.
+    awake: HashSet<String>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self {
+            channel: Channel::new(LIMITS),
+            model: Model::default(),
+            publishers: vec![],
+            consumers: vec![],
+            batch: Batch::new(),
+            awake: HashSet::new(),
+        }
+    }
+
+    fn by(&self, worker: Worker) -> By {
+        match worker {
+            Worker::Publisher => By::Publisher,
+            Worker::Pool => By::Pool,
+            Worker::Lane(lane) => By::Lane(lane),
+            Worker::Own(consumer) => By::Own(self.name(consumer)),
+            Worker::Deadline => By::Deadline,
+        }
+    }
+
+    fn name(&self, consumer: ConsumerId) -> usize {
+        self.consumers.iter().position(|id| *id == consumer).expect("a consumer of this test")
+    }
+
+    fn workers(&self) -> Vec<Worker> {
+        let shared = [Worker::Publisher, Worker::Pool, Worker::Lane(0), Worker::Lane(1), Worker::Deadline];
+        shared.into_iter().chain(self.consumers.iter().map(|consumer| Worker::Own(*consumer))).collect()
+    }
+
+    /// One random thing happens to both.
+    fn step(&mut self, random: &mut Random, seen: &mut Seen) {
+        let now = self.model.now + if random.one_in(3) { random.range(0, 12) } else { 0 };
+        let publisher = random.below(self.publishers.len().max(1));
+        let consumer = random.below(self.consumers.len().max(1));
+        match random.below(40) {
+            0 if self.publishers.len() < 6 => {
+                let patience = random.one_in(2).then(|| random.range(1, 60));
+                self.model.pass(now);
+                self.model.add_publisher(patience);
+                self.publishers.push(self.channel.add_publisher(now, PublisherSettings { patience }));
+            }
+            1 if !self.publishers.is_empty() && random.one_in(4) => {
+                self.model.publishers[publisher] = None;
+                self.model.room.retain(|name| *name != publisher);
+                self.channel.remove_publisher(self.publishers[publisher]);
+            }
+            2 | 3 if self.consumers.len() < 12 => {
+                let depth = random.below(4);
+                let (tree, settings) = (tree(random, depth), settings(random));
+                if let Ok(id) = self.channel.subscribe(now, &tree, settings) {
+                    self.model.pass(now);
+                    self.model.subscribe(&tree, settings);
+                    self.consumers.push(id);
+                }
+            }
+            4 if !self.consumers.is_empty() && random.one_in(3) => {
+                self.model.unsubscribe(consumer);
+                self.channel.unsubscribe(self.consumers[consumer]);
+            }
+            5 if !self.consumers.is_empty() => {
+                let depth = random.below(4);
+                let tree = match &self.model.consumers[consumer] {
+                    Some(there) if random.one_in(4) => there.tree.clone(),
+                    _ => tree(random, depth),
+                };
+                if self.channel.change_tree(now, self.consumers[consumer], &tree).is_ok() {
+                    self.model.pass(now);
+                    let before = self.model.waiting(consumer);
+                    self.model.change_tree(consumer, &tree);
+                    seen.owed += (self.model.waiting(consumer).saturating_sub(before)) as u64;
+                }
+            }
+            6 if !self.consumers.is_empty() => {
+                let settings = settings(random);
+                self.model.pass(now);
+                self.model.change_settings(consumer, settings);
+                self.channel.change_settings(now, self.consumers[consumer], settings);
+            }
+            7 if !self.publishers.is_empty() => {
+                let is_suspended = random.one_in(3);
+                self.model.pass(now);
+                self.model.suspend_publisher(publisher, is_suspended);
+                self.channel.suspend_publisher(now, self.publishers[publisher], is_suspended);
+            }
+            8 if !self.consumers.is_empty() => {
+                let is_suspended = random.one_in(3);
+                self.model.pass(now);
+                if let Some(consumer) = self.model.consumer(consumer) {
+                    consumer.is_suspended = is_suspended;
+                }
+                self.channel.suspend_consumer(now, self.consumers[consumer], is_suspended);
+            }
+            9 => {
+                let far = now + random.range(0, 100);
+                self.model.pass(far);
+                self.channel.tick(far);
+            }
+            10..=17 => self.take(random, now, seen),
+            18..=23 if !self.consumers.is_empty() => {
+                self.model.pass(now);
+                self.model.done(consumer);
+                self.channel.done(now, self.consumers[consumer]);
+            }
+            _ if !self.publishers.is_empty() => self.push(random, now, publisher, seen),
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, random: &mut Random, now: u64, publisher: usize, seen: &mut Seen) {
+        let header = Header {
+            kind: random.below(4) as u32,
+            source: random.below(3) as u32,
+            created: now,
+            priority: random.below(4) as u8,
+            deadline: random.one_in(2).then(|| now + random.range(0, 9)),
+        };
+        let body = Body(random.below(7) as i64);
+        self.model.pass(now);
+        let before: Vec<_> = (0..self.consumers.len()).map(|name| self.model.waiting(name)).collect();
+        let expected = self.model.push(publisher, &header, &body);
+        let told = self.channel.push(now, self.publishers[publisher], &header, &body);
+        let told = told.map_err(|refused| match refused {
+            Refused::Unknown => No::Unknown,
+            Refused::Suspended => No::Suspended,
+            Refused::Wait { consumer, until } => No::Wait(self.name(consumer), until),
+            Refused::Full(consumer) => No::Full(self.name(consumer)),
+        });
+        assert_eq!(told, expected);
+        seen.waited += u64::from(matches!(told, Err(No::Wait(..))));
+        seen.full += u64::from(matches!(told, Err(No::Full(_))));
+        let is_delivered = before.iter().enumerate().any(|(name, before)| self.model.waiting(name) > *before);
+        let is_asked_for = self.channel.interest().iter().any(|pattern| match *pattern {
+            Interest::Everything => true,
+            Interest::Header { kind, source } => {
+                kind.unwrap_or(header.kind) == header.kind && source.unwrap_or(header.source) == header.source
+            }
+            Interest::Bits { kind, source } => {
+                (kind == 0 || kind & header.kind > 0) && (source == 0 || source & header.source > 0)
+            }
+            Interest::Masked { kind, source } => {
+                kind.0 & header.kind == kind.1 && source.0 & header.source == source.1
+            }
+        });
+        assert!(is_asked_for || !is_delivered, "delivered, but not asked for: {header:?}");
+    }
+
+    fn take(&mut self, random: &mut Random, now: u64, seen: &mut Seen) {
+        let worker = *random.pick(&self.workers()).expect("there are some");
+        self.model.pass(now);
+        let expected = self.model.take(self.by(worker));
+        let told = self.channel.take(now, worker, &mut self.batch).map(|consumer| {
+            let deliveries =
+                self.batch.deliveries().map(|delivery| delivery.iter().map(piece).collect()).collect();
+            (self.name(consumer), deliveries)
+        });
+        let told: Option<(usize, Vec<Vec<Piece>>)> = told;
+        assert_eq!(told, expected, "{worker:?}");
+        let Some((_, deliveries)) = told else {
+            self.hear(seen);
+            self.awake.remove(&format!("{worker:?}"));
+            return;
+        };
+        seen.taken += 1;
+        for delivery in deliveries {
+            seen.joined += u64::from(delivery.len() > 1);
+            seen.timeouts += u64::from(delivery.iter().any(|piece| matches!(piece, Piece::Timeout(..))));
+        }
+    }
+
+    /// What the channel says is what the model found.
+    fn hear(&mut self, seen: &mut Seen) {
+        let (mut publishers, mut consumers, mut room) = (vec![], vec![], vec![]);
+        while let Some(signal) = self.channel.poll_signal() {
+            let of =
+                |id| self.publishers.iter().position(|publisher| *publisher == id).expect("of this test");
+            match signal {
+                Signal::Work(worker) => {
+                    self.awake.insert(format!("{worker:?}"));
+                }
+                Signal::Room(id) => room.push(of(id)),
+                Signal::SilentPublisher(id) => publishers.push(of(id)),
+                Signal::SilentConsumer(id) => consumers.push(self.name(id)),
+                Signal::Interest => {}
+            }
+        }
+        let (silent_publishers, silent_consumers) = std::mem::take(&mut self.model.silent);
+        let is_publisher = |name: &usize| self.model.publishers[*name].is_some();
+        let is_consumer = |name: &usize| self.model.consumers[*name].is_some();
+        let sorted = |names: &[usize]| BTreeSet::from_iter(names.iter().copied());
+        assert_eq!(sorted(&publishers), silent_publishers.into_iter().filter(is_publisher).collect());
+        assert_eq!(sorted(&consumers), silent_consumers.into_iter().filter(is_consumer).collect());
+        assert_eq!(sorted(&room), std::mem::take(&mut self.model.room).into_iter().collect());
+        seen.silent += (publishers.len() + consumers.len()) as u64;
+        seen.room += room.len() as u64;
+    }
+
+    fn compare(&mut self) {
+        for (name, id) in self.consumers.iter().enumerate() {
+            let told = self
+                .channel
+                .counts(*id)
+                .map(|counts| [counts.queued, counts.taken, counts.dropped, counts.expired]);
+            let model = self.model.consumers[name].as_ref();
+            assert_eq!(
+                told,
+                model.map(|it| [it.queued, it.taken, it.dropped, it.expired]),
+                "consumer {name}"
+            );
+            assert_eq!(self.channel.waiting(*id), model.map(|_| self.model.waiting(name)));
+        }
+        if let Some(next) = self.model.next() {
+            assert!(self.channel.next_tick().is_some_and(|told| told <= next), "told too late of {next}");
+        }
+        for worker in self.workers() {
+            if self.model.turn(self.by(worker)).is_some() {
+                assert!(self.awake.contains(&format!("{worker:?}")), "{worker:?} was not told of work");
+            }
+        }
+    }
+}
+
+fn piece(part: &Part<Body>) -> Piece {
+    match part {
+        Part::Event { number, header, body } => Piece::Event(*number, *header, body.clone()),
+        Part::Timeout { timer, at, priority } => Piece::Timeout(*timer, *at, *priority),
+    }
+}
+
+#[test]
+fn any_sequence_goes_as_in_the_model() {
+    let tier = tiers::current();
+    let mut seen = Seen::default();
+    for seed in tier.seeds("channel.sequences") {
+        let mut random = Random::new(seed);
+        let mut pair = Pair::new();
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..400 {
+                pair.step(&mut random, &mut seen);
+                pair.hear(&mut seen);
+                pair.compare();
+            }
+        }));
+        assert!(outcome.is_ok(), "seed {seed}: PUNCTUAL_SEED={seed} repeats it first");
+        for consumer in pair.model.consumers.iter().flatten() {
+            seen.dropped += consumer.dropped;
+            seen.expired += consumer.expired;
+        }
+    }
+    let counts = [
+        seen.taken,
+        seen.joined,
+        seen.timeouts,
+        seen.dropped,
+        seen.expired,
+        seen.waited,
+        seen.full,
+        seen.room,
+        seen.silent,
+        seen.owed,
+    ];
+    assert!(counts.iter().all(|count| *count > 20), "{seen:?}");
+}

@@ -1,0 +1,51 @@
+//! What is refused, and what is said about it.
+use syn::DeriveInput;
+
+use crate::component::expand;
+
+/// The error for a component, or nothing.
+fn error(source: &str) -> Option<String> {
+    let input: DeriveInput = syn::parse_str(source).expect("the source is a type");
+    expand(&input).err().map(|error| error.to_string())
+}
+
+#[track_caller]
+fn refused(source: &str, text: &str) {
+    let error = error(source).expect("the component is refused");
+    assert!(error.contains(text), "{error:?} should say {text:?}");
+}
+
+#[test]
+fn good_components_are_accepted() {
+    for source in [
+        "struct Nothing;",
+        "struct A { fix: Consumer<Fix>, out: container::Publisher<Vec<u8>>, one: Emitter<u8>, tick: Timer }",
+        "struct A { tuning: Facet<dyn Tuning>, other: Receptacle<dyn Tuning>, #[setting] gain: f64, own: Vec<u8> }",
+        "#[component(parallel)] struct A { fix: Consumer<Fix>, #[setting(default = 1, range = 0.0..=3)] n: u8 }",
+        "struct A { #[setting(default = \"x\")] name: String, timer: other::Timer<u8> }",
+    ] {
+        assert_eq!(error(source), None, "{source}");
+    }
+}
+
+#[test]
+fn what_is_no_component() {
+    refused("enum A { B }", "is a struct");
+    refused("struct A(u8);", "have names");
+    refused("struct A<T> { a: T }", "no generic parameters");
+    refused("#[component(fast)] struct A;", "may be `parallel`");
+    refused("#[component(parallel)] struct A { a: Facet<dyn B> }", "no facets");
+}
+
+#[test]
+fn ports_and_settings_that_are_none() {
+    refused("struct A { a: Consumer }", "Consumer<Event>");
+    refused("struct A { a: Receptacle }", "Receptacle<dyn Trait>");
+    refused("struct A { a: Facet<Tuning> }", "Facet<dyn Trait>");
+    refused("struct A { #[setting] a: Publisher<u8> }", "no setting");
+    refused("struct A { #[setting(maximum = 3)] a: u8 }", "a default and a range");
+    refused("struct A { #[setting(default = 3, default = 4)] a: u8 }", "twice");
+    refused("struct A { #[setting(default = , range = 3..)] a: u8 }", "a value is missing");
+    refused("struct A { #[setting] #[setting] a: u8 }", "one #[setting]");
+    refused("struct A { fix_in: Consumer<u8>, fix__in: Consumer<u8> }", "FixIn");
+}

@@ -1,0 +1,277 @@
+//! Does the work of a component server with a container's server.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use assembly::Catalogue;
+use container::{
+    ComponentType, Direct, Every, Locality, Policy, Report, Server, ServerError, State, TakenComponent,
+    TakenContainer, Threads,
+};
+use deployment::{
+    Carrier, ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed, Work,
+};
+
+use crate::describe::{setting_value, value};
+use crate::topics::{Make, Participants, dispatch, served};
+
+/// A container's server with the types that it can make.
+pub(crate) struct Runner {
+    types: Vec<ComponentType>,
+    topics: BTreeMap<&'static str, Make>,
+    catalogue: Catalogue,
+    /// There from the first plan on, which says on which cores it is.
+    server: Option<Server>,
+    participants: Participants,
+    taken: BTreeMap<String, TakenComponent>,
+    taken_containers: BTreeMap<String, TakenContainer>,
+    /// Types and containers of what is there, for the status.
+    parts: BTreeMap<String, (String, String)>,
+}
+
+fn text(error: ServerError) -> String {
+    error.to_string()
+}
+
+impl Runner {
+    pub(crate) fn new(
+        types: Vec<ComponentType>,
+        topics: BTreeMap<&'static str, Make>,
+        catalogue: Catalogue,
+    ) -> Self {
+        Self {
+            types,
+            topics,
+            catalogue,
+            server: None,
+            participants: Participants::default(),
+            taken: BTreeMap::new(),
+            taken_containers: BTreeMap::new(),
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// What went wrong by itself since the last time.
+    pub(crate) fn next_report(&self) -> Option<Report> {
+        self.server.as_ref()?.next_report(Duration::ZERO)
+    }
+
+    fn server(&mut self) -> Result<&mut Server, String> {
+        self.server.as_mut().ok_or_else(|| "there is no plan yet".to_owned())
+    }
+
+    fn add_container(&mut self, name: &str, part: &ContainerPart) -> Result<Performed, String> {
+        let lanes = part.lanes.iter().zip(1..=u8::MAX).map(|(lane, number)| {
+            let cores = lane.cores.iter().copied().map(usize::from).collect();
+            (number, Threads { count: lane.threads.max(1), priority: lane.priority, cores })
+        });
+        let policy = Policy { lanes: lanes.collect(), ..Policy::default() };
+        match self.server()?.container(name, policy) {
+            Err(ServerError::Twice(_)) if name.is_empty() => Ok(Performed::Unchanged),
+            made => made.map(|()| Performed::Done).map_err(text),
+        }
+    }
+
+    fn install(&mut self, name: &str, part: &ComponentPart) -> Result<(), String> {
+        let of_type = self.types.iter().find(|of| of.manifest().component == part.component_type).copied();
+        let of_type = of_type.ok_or_else(|| self.unknown(&part.component_type))?;
+        let mut settings = Vec::new();
+        for (setting, said) in &part.settings {
+            let value = setting_value(said).ok_or_else(|| {
+                format!("{name}: {setting} = {}: a setting is a boolean, a number or a text", said.toml())
+            })?;
+            settings.push((setting.as_str(), value));
+        }
+        self.server()?.install_as(&of_type, &part.container, name, &settings).map_err(text)?;
+        self.parts.insert(name.to_owned(), (part.component_type.clone(), part.container.clone()));
+        Ok(())
+    }
+
+    fn unknown(&self, component_type: &str) -> String {
+        let known: Vec<&str> = self.types.iter().map(|of| of.manifest().component).collect();
+        format!("this program has no component type {component_type}: it has {}", known.join(", "))
+    }
+
+    fn connect(&mut self, half: &Half) -> Result<(), String> {
+        let (name, from, to) = (half.name.as_str(), half.from.as_deref(), half.to.as_deref());
+        let sources: Vec<&str> = from.into_iter().collect();
+        let targets: Vec<&str> = to.into_iter().collect();
+        let (filter, parameters) = (half.filter.clone(), half.parameters.clone());
+        match &half.carrier {
+            Carrier::Call => {
+                let (Some(from), Some(to)) = (from, to) else {
+                    return Err(format!("{name} has one end only"));
+                };
+                self.server()?.call(name, from, to).map_err(text)
+            }
+            Carrier::Direct => {
+                self.server()?.connect(name, &sources, &targets, &Direct { filter, parameters }).map_err(text)
+            }
+            Carrier::Channel(delivery) => {
+                let by = served(delivery, filter, parameters);
+                self.server()?.connect(name, &sources, &targets, &by).map_err(text)
+            }
+            Carrier::Topic { domain, topic, event, delivery } => {
+                let make = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?;
+                let participant = self.participants.of(*domain)?;
+                let service = make(&participant, topic, delivery.depth, served(delivery, filter, parameters));
+                self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
+            }
+            Carrier::Timer { period, lane } => {
+                let period = Duration::from_nanos(*period);
+                let every = Every { period, dispatch: dispatch(*lane), patience: None };
+                self.server()?.every(name, to.unwrap_or_default(), every).map_err(text)
+            }
+        }
+    }
+
+    fn no_topic(&self, event: &str) -> String {
+        let known: Vec<&str> = self.topics.keys().copied().collect();
+        format!(
+            "events of the type {event} cannot leave this program: list it in serve!(..., topics: [{event}]); it has [{}]",
+            known.join(", ")
+        )
+    }
+
+    fn passivate(&mut self, name: &str) -> Result<Performed, String> {
+        let server = self.server()?;
+        match server.state(name) {
+            Some(State::Active | State::Suspended) => {
+                server.passivate(name).map(|()| Performed::Done).map_err(text)
+            }
+            // It does nothing already; one in the error state can be taken out so.
+            Some(_) => Ok(Performed::Unchanged),
+            None => Err(format!("there is no component {name}")),
+        }
+    }
+}
+
+impl Executor for Runner {
+    fn types(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn check(&mut self, part: &Part) -> Result<Vec<String>, String> {
+        for (name, component) in &part.components {
+            let Some(of_type) = self.catalogue.components.get(&component.component_type) else {
+                return Err(format!("{name}: {}", self.unknown(&component.component_type)));
+            };
+            for (setting, value) in &component.settings {
+                let known = of_type.settings.get(setting);
+                let known = known
+                    .ok_or_else(|| format!("{name}: its type has no setting {setting} in this program"))?;
+                known.takes(value).map_err(|wrong| format!("{name}: {setting}: {wrong}"))?;
+            }
+        }
+        for half in part.connections.values().flatten() {
+            for port in half.from.iter().chain(&half.to) {
+                let (name, port) = port.split_once('.').unwrap_or((port, ""));
+                let of_type = part.components.get(name).map(|it| &it.component_type);
+                let of_type = of_type.and_then(|of_type| self.catalogue.components.get(of_type));
+                if of_type.is_some_and(|of_type| !of_type.ports.contains_key(port)) {
+                    return Err(format!(
+                        "{name}: its type has no port {port} in this program: describe it anew"
+                    ));
+                }
+            }
+            if let Carrier::Topic { event, .. } = &half.carrier
+                && !self.topics.contains_key(event.as_str())
+            {
+                return Err(format!("{}: {}", half.name, self.no_topic(event)));
+            }
+        }
+        let mut warnings = Vec::new();
+        if self.server.is_none() {
+            if part.locks_memory {
+                use nix::sys::mman::{MlockAllFlags, mlockall};
+                if let Err(error) = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE) {
+                    warnings.push(format!("its memory is not locked: {error}; raise its limit (ulimit -l)"));
+                }
+            }
+            let cores = part.cores.iter().copied().map(usize::from).collect();
+            let name = Some(part.process.clone());
+            self.server = Some(Server::new(&Locality { name, priority: None, cores }));
+        }
+        Ok(warnings)
+    }
+
+    fn perform(&mut self, work: &Work) -> Result<Performed, String> {
+        match work {
+            Work::AddContainer(name, part) => return self.add_container(name, part),
+            Work::RemoveContainer(name) => drop(self.server()?.take_container(name).map_err(text)?),
+            Work::TakeContainer(name) => {
+                let taken = self.server()?.take_container(name).map_err(text)?;
+                self.taken_containers.insert(name.clone(), taken);
+            }
+            Work::ReturnContainer(name) => {
+                let taken =
+                    self.taken_containers.remove(name).ok_or_else(|| format!("{name} was not taken out"))?;
+                self.server()?.give_container_back(taken).map_err(text)?;
+            }
+            Work::EndContainer(name) => drop(self.taken_containers.remove(name)),
+            Work::Install(name, part) => self.install(name, part)?,
+            Work::Uninstall(name) => {
+                self.parts.remove(name);
+                self.server()?.remove(name).map_err(text)?;
+            }
+            Work::Take(name) => {
+                let taken = self.server()?.take(name).map_err(text)?;
+                self.taken.insert(name.clone(), taken);
+            }
+            Work::Return(name) => {
+                let taken = self.taken.remove(name).ok_or_else(|| format!("{name} was not taken out"))?;
+                self.server()?.give_back(taken).map_err(text)?;
+            }
+            Work::End(name) => {
+                if let Some(taken) = self.taken.remove(name) {
+                    taken.end().map_err(text)?;
+                }
+            }
+            Work::Set(name, setting, said) => {
+                let given = said.as_ref().map(|said| setting_value(said).ok_or(said));
+                let given = given.transpose().map_err(|said| {
+                    format!("{name}: {setting} = {}: a setting is a boolean, a number or a text", said.toml())
+                })?;
+                let before = self.server()?.set(name, setting, given.as_ref()).map_err(text)?;
+                return Ok(Performed::Was(value(&before)));
+            }
+            Work::Connect(half) => self.connect(half)?,
+            Work::Disconnect(name) => self.server()?.disconnect(name).map_err(text)?,
+            Work::Passivate(name) => return self.passivate(name),
+            Work::Configured(name) => self.server()?.configured(name).map_err(text)?,
+            Work::Activate(name) => self.server()?.activate(name).map_err(text)?,
+        }
+        Ok(Performed::Done)
+    }
+
+    fn status(&mut self) -> Vec<ComponentStatus> {
+        let Some(server) = &self.server else { return Vec::new() };
+        let there = self.parts.iter().filter_map(|(name, (component_type, container))| {
+            let (state, counts) = (server.state(name)?, server.counts(name)?);
+            let deliveries = server.deliveries(name);
+            Some(ComponentStatus {
+                name: name.clone(),
+                component_type: component_type.clone(),
+                container: container.clone(),
+                state: format!("{state:?}").to_lowercase(),
+                taken: deliveries.taken,
+                dropped: deliveries.dropped,
+                missed: counts.missed,
+                failed: counts.failed,
+                millihertz: 0,
+            })
+        });
+        there.collect()
+    }
+
+    fn stop(&mut self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        if let Some(mut server) = self.server.take() {
+            wrong.extend(server.stop().err().map(text));
+        }
+        for (_, taken) in std::mem::take(&mut self.taken) {
+            wrong.extend(taken.end().err().map(text));
+        }
+        wrong.extend(self.participants.leave());
+        wrong
+    }
+}

@@ -1,0 +1,90 @@
+//! A program with its types, and its command line.
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use assembly::Catalogue;
+use container::{Component, ComponentType, Event};
+use dds::DdsType;
+
+use crate::describe::manifest;
+use crate::executor::Runner;
+use crate::session;
+use crate::topics::{self, Make};
+
+/// It was called in another way than a component server is.
+const WRONG: u8 = 2;
+/// It could not do what it should.
+const FAILED: u8 = 3;
+
+/// A component server in the making; [`crate::serve!`] makes one.
+pub struct Program {
+    build: &'static str,
+    types: Vec<ComponentType>,
+    topics: BTreeMap<&'static str, Make>,
+}
+
+impl Program {
+    /// A program without types. What it was built from is told by `build`, for people.
+    pub const fn new(build: &'static str) -> Self {
+        Self { build, types: Vec::new(), topics: BTreeMap::new() }
+    }
+
+    /// With components of this type.
+    #[must_use]
+    pub fn component<C: Component>(mut self) -> Self {
+        self.types.push(ComponentType::of::<C>());
+        self
+    }
+
+    /// With events of this type between processes; ports name the type so.
+    #[must_use]
+    pub fn topic<T: DdsType + Event>(mut self, name: &'static str) -> Self {
+        self.topics.insert(name, topics::make::<T>);
+        self
+    }
+
+    /// Its manifest, as plans name it.
+    pub fn manifest(&self) -> String {
+        manifest(self.build, &self.types).json()
+    }
+
+    /// Does what the command line says: `--describe` or `--serve`; what follows is for the program's own use.
+    pub fn main(self) -> ExitCode {
+        let asked = std::env::args().nth(1);
+        let done = match asked.as_deref() {
+            Some("--describe") => {
+                let mut out = io::stdout().lock();
+                writeln!(out, "{}", self.manifest()).map_err(|error| (FAILED, error.to_string()))
+            }
+            Some("--serve") => self.serve().map_err(|error| (FAILED, error)),
+            _ => Err((
+                WRONG,
+                format!(
+                    "{} is a component server: --describe prints its manifest, and punctual deploy launch starts it",
+                    self.build
+                ),
+            )),
+        };
+        match done {
+            Ok(()) => ExitCode::SUCCESS,
+            Err((code, error)) => {
+                eprintln!("{}: {error}", self.build);
+                ExitCode::from(code)
+            }
+        }
+    }
+
+    fn serve(&self) -> Result<(), String> {
+        let own = manifest(self.build, &self.types);
+        let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
+        session::run(self.build, Runner::new(self.types.clone(), self.topics.clone(), catalogue))
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Program({}, {:?}, {:?})", self.build, self.types, self.topics.keys())
+    }
+}

@@ -1,0 +1,128 @@
+//! The connection to the supervisor: standard input, which is a socket. Its end is the order to stop.
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use deployment::{Answer, ComponentServer, Instruction, LONGEST_LINE, Lines, line, read};
+
+use crate::executor::Runner;
+
+/// How long what went wrong by itself waits until it is told.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a program has to end after the supervisor has gone: who hangs then is ended.
+const GRACE: Duration = Duration::from_secs(5);
+/// Exit code of a program that had to be ended.
+const HUNG: i32 = 70;
+
+enum Came {
+    Told(Instruction),
+    /// The connection is at its end, or nonsense came.
+    Over(Option<String>),
+}
+
+/// Does what the supervisor tells until it tells to stop, or is gone.
+///
+/// # Errors
+/// There is no supervisor, or what it told means nothing.
+pub(crate) fn run(build: &str, runner: Runner) -> Result<(), String> {
+    let no_supervisor = |error: io::Error| {
+        format!(
+            "standard input is no socket of a supervisor ({error}): launch a plan with punctual deploy launch"
+        )
+    };
+    let socket = io::stdin().as_fd().try_clone_to_owned().map_err(no_supervisor)?;
+    let mut socket = UnixStream::from(socket);
+    socket.peer_addr().map_err(no_supervisor)?;
+    let hears = socket.try_clone().map_err(no_supervisor)?;
+    let (tell, told) = channel();
+    let spawned = thread::Builder::new().name("supervisor".to_owned()).spawn(move || hear(hears, &tell));
+    spawned.map_err(|error| format!("no thread: {error}"))?;
+    let mut server = ComponentServer::new(runner);
+    let result = send(&mut socket, &Answer::Hello { protocol: 1, build: build.to_owned() })
+        .map_err(|error| error.to_string())
+        .and_then(|()| serve(&mut socket, &mut server, &told));
+    server.stop();
+    let is_alone = result?;
+    if is_alone {
+        leave_nothing();
+    }
+    Ok(())
+}
+
+/// Ends what components have started and left: the supervisor gave the process a group of its own for that.
+fn leave_nothing() {
+    use nix::sys::signal::{Signal, killpg};
+    use nix::unistd::{getpgrp, getpid};
+    if getpgrp() == getpid() {
+        let _ = killpg(getpgrp(), Signal::SIGKILL);
+    }
+}
+
+/// Says whether the supervisor is gone.
+fn serve(
+    socket: &mut UnixStream,
+    server: &mut ComponentServer<Runner>,
+    told: &Receiver<Came>,
+) -> Result<bool, String> {
+    loop {
+        let answers = match told.recv_timeout(LOOK) {
+            Ok(Came::Told(instruction)) => server.handle(instruction),
+            Ok(Came::Over(wrong)) => return wrong.map_or(Ok(true), Err),
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return Ok(true),
+        };
+        let reports = std::iter::from_fn(|| server.executor().next_report());
+        let reports: Vec<Answer> =
+            reports.map(|report| Answer::Report { what: report.to_string() }).collect();
+        for answer in reports.iter().chain(&answers) {
+            if send(socket, answer).is_err() {
+                // It is gone: that is the order to stop, too.
+                return Ok(true);
+            }
+        }
+        if server.is_stopped() {
+            return Ok(false);
+        }
+    }
+}
+
+fn send(socket: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let text = line(answer).map_err(io::Error::other)?;
+    socket.write_all(text.as_bytes())
+}
+
+/// Reads what the supervisor tells. Once that is over the program has some time to end.
+fn hear(mut socket: UnixStream, tell: &Sender<Came>) {
+    let mut lines = Lines::new(LONGEST_LINE);
+    let mut buffer = vec![0; 64 << 10];
+    let wrong = 'over: loop {
+        let count = match socket.read(&mut buffer) {
+            Ok(0) => break None,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break None,
+        };
+        lines.feed(buffer.get(..count).unwrap_or_default());
+        loop {
+            let told = match lines.next_line() {
+                Ok(None) => break,
+                Ok(Some(text)) => read::<Instruction>(&text).map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            match told {
+                Ok(instruction) => {
+                    if tell.send(Came::Told(instruction)).is_err() {
+                        return;
+                    }
+                }
+                Err(wrong) => break 'over Some(wrong),
+            }
+        }
+    };
+    let _ = tell.send(Came::Over(wrong));
+    thread::sleep(GRACE);
+    std::process::exit(HUNG);
+}

@@ -1,0 +1,220 @@
+//! How long events take from just before the push to the handler of the last consumer, 1:1 and 1:32, by each service, beside floors of the
+//! same run: docs/measurements/components.md.
+//!
+//! `cargo run --release --package punctual-container --example latencies -- [iterations]`
+use std::error::Error;
+use std::hint::{black_box, spin_loop};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::{Duration, Instant};
+
+use container::{
+    ByChannel, Component, Consumer, Context, Direct, Dispatch, Event, Handle, Lifecycle, Locality, Outcome,
+    Policy, Publisher, Server, Service, Threads, Value,
+};
+
+/// A payload that no way copies needlessly.
+#[derive(Clone)]
+struct Payload([u8; 1_024]);
+impl Event for Payload {}
+
+#[derive(Component)]
+struct Tap {
+    out: Publisher<Payload>,
+}
+impl Lifecycle for Tap {}
+
+/// The last consumer stamps.
+#[derive(Component)]
+struct Taker {
+    input: Consumer<Payload>,
+    #[setting]
+    is_last: bool,
+    clock: Stamp,
+    sum: u64,
+}
+impl Lifecycle for Taker {}
+impl Handle<taker::Input> for Taker {
+    fn handle(&mut self, payload: &Payload, _: &Context) -> Outcome {
+        self.sum = self.sum.wrapping_add(u64::from(payload.0[0]));
+        if self.is_last {
+            self.clock.set();
+        }
+        Ok(())
+    }
+}
+
+/// When the last consumer was reached, in nanoseconds since the start; 0 is not yet.
+#[derive(Clone)]
+struct Stamp {
+    start: Instant,
+    at: Arc<AtomicU64>,
+}
+
+impl Default for Stamp {
+    fn default() -> Self {
+        Self { start: Instant::now(), at: Arc::default() }
+    }
+}
+
+impl Stamp {
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn set(&self) {
+        self.at.store(self.now(), Release);
+    }
+
+    /// Waits for it, and takes it back.
+    fn wait(&self) -> u64 {
+        loop {
+            match self.at.swap(0, Acquire) {
+                0 => spin_loop(),
+                at => return at,
+            }
+        }
+    }
+}
+
+/// So long passes between two events for another thread, which sleeps by then.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Median and 99th percentile of what is tried so often, after a tenth of it.
+fn quantiles(iterations: usize, pause: Duration, mut once: impl FnMut() -> u64) -> (u64, u64) {
+    let mut paced = || {
+        let begun = Instant::now();
+        while begun.elapsed() < pause {
+            spin_loop();
+        }
+        once()
+    };
+    for _ in 0..iterations / 10 {
+        black_box(paced());
+    }
+    let mut all: Vec<u64> = (0..iterations).map(|_| paced()).collect();
+    all.sort_unstable();
+    let at = |share: usize| all.get((all.len() - 1) * share / 100).copied().unwrap_or(0);
+    (at(50), at(99))
+}
+
+/// What somebody would write without components.
+trait Takes {
+    fn take(&mut self, payload: &Payload);
+}
+struct Bare(bool, Stamp, u64);
+impl Takes for Bare {
+    fn take(&mut self, payload: &Payload) {
+        self.2 = self.2.wrapping_add(u64::from(payload.0[0]));
+        if self.0 {
+            self.1.set();
+        }
+    }
+}
+
+fn bare(iterations: usize, count: usize) -> (u64, u64) {
+    let stamp = Stamp::default();
+    let mut all: Vec<Box<dyn Takes>> = (0..count)
+        .map(|number| Box::new(Bare(number + 1 == count, stamp.clone(), 0)) as Box<dyn Takes>)
+        .collect();
+    let payload = Payload([1; 1_024]);
+    quantiles(iterations, Duration::ZERO, || {
+        let before = stamp.now();
+        all.iter_mut().for_each(|one| one.take(black_box(&payload)));
+        stamp.wait() - before
+    })
+}
+
+/// A thread that sleeps is woken, and stamps.
+fn wake_up(iterations: usize) -> (u64, u64) {
+    let stamp = Stamp::default();
+    let other = stamp.clone();
+    let thread = std::thread::spawn(move || {
+        loop {
+            std::thread::park();
+            if Arc::strong_count(&other.at) == 1 {
+                return;
+            }
+            other.set();
+        }
+    });
+    let found = quantiles(iterations, PAUSE, || {
+        let before = stamp.now();
+        thread.thread().unpark();
+        stamp.wait() - before
+    });
+    drop(stamp);
+    thread.thread().unpark();
+    let _ = thread.join();
+    found
+}
+
+fn components(
+    iterations: usize,
+    pause: Duration,
+    count: usize,
+    service: &dyn Service,
+) -> Result<(u64, u64), Box<dyn Error>> {
+    let mut server = Server::new(&Locality::default());
+    server.container("box", Policy { lanes: vec![(1, Threads::default())], ..Policy::default() })?;
+    server.install::<Tap>("box", "tap", &[])?;
+    let stamp = Stamp::default();
+    let mut ports = Vec::new();
+    for number in 1..=count {
+        let name = format!("t{number}");
+        server.install::<Taker>("box", &name, &[("is_last", Value::Boolean(number == count))])?;
+        server.entry::<Taker>(&name).ok_or("no taker")?.with(|taker, _| taker.clock = stamp.clone())?;
+        ports.push(format!("{name}.input"));
+    }
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    server.connect("x", &["tap.out"], &ports, service)?;
+    server.launch()?;
+    let tap = server.entry::<Tap>("tap").ok_or("no tap")?;
+    let payload = Payload([1; 1_024]);
+    let found = quantiles(iterations, pause, || {
+        let pushed = tap.with(|tap, at| {
+            let before = stamp.now();
+            tap.out.push(at, &payload).map(|()| before)
+        });
+        match pushed {
+            Ok(Ok(before)) => stamp.wait() - before,
+            _ => u64::MAX,
+        }
+    });
+    server.stop()?;
+    Ok(found)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let iterations = match std::env::args().nth(1) {
+        Some(text) => text.parse()?,
+        None => 100_000,
+    };
+    let here = ByChannel::new(Dispatch::Publisher);
+    let lane = ByChannel::new(Dispatch::Lane(1));
+    let floors = [1, 32].map(|count| bare(iterations, count));
+    let wake = wake_up(iterations);
+    println!("{:32} {:>10} {:>10} {:>14}", "", "p50 ns", "p99 ns", "p50 / floor");
+    let line = |name: String, (median, tail): (u64, u64), floor: u64| {
+        println!("{name:32} {median:>10} {tail:>10} {:>14.2}", median as f64 / floor.max(1) as f64);
+    };
+    for (count, floor) in [1, 32].into_iter().zip(floors) {
+        line(format!("bare calls, 1:{count}"), floor, floor.0);
+        line(
+            format!("direct, 1:{count}"),
+            components(iterations, Duration::ZERO, count, &Direct::default())?,
+            floor.0,
+        );
+        line(
+            format!("channel, same thread, 1:{count}"),
+            components(iterations, Duration::ZERO, count, &here)?,
+            floor.0,
+        );
+    }
+    line("a thread is woken".to_owned(), wake, wake.0);
+    for count in [1, 32] {
+        line(format!("channel, lane, 1:{count}"), components(iterations, PAUSE, count, &lane)?, wake.0);
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! The service `channel`: queues, filters and joins, and threads by priority, by the channel of each container that consumes.
+mod core;
+mod link;
+mod workers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use channel::{
+    ConsumerId, ConsumerSettings, Dispatch, Gather, Keep, PublisherId, PublisherSettings, Queue, Tree,
+};
+
+pub use self::core::Core;
+pub(crate) use self::core::Served;
+pub(crate) use self::link::ChannelLink;
+pub use self::link::Source;
+use crate::cell::AnyInlet;
+use crate::context::nanos;
+use crate::service::{End, Joined, Route, Service, ServiceError, compile};
+
+/// The service `channel`: how consumers of a connection are served. Times are in nanoseconds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ByChannel {
+    /// Which threads work: those of the container of the consumer.
+    pub dispatch: Dispatch,
+    /// What waits for each consumer.
+    pub queue: Queue,
+    /// What is taken at once.
+    pub gather: Gather,
+    /// Which events are wanted, as an expression over their fields; `None` is all.
+    pub filter: Option<String>,
+    /// The values of `%0`, `%1` and so on in the filter.
+    pub parameters: Vec<String>,
+    /// The priority of its events; `None` is that of what led to them.
+    pub priority: Option<u8>,
+    /// The deadline of its events, counted from when they were made; `None` is that of what led to them.
+    pub timeout: Option<Duration>,
+    /// With several sources: one delivery of an event of each, instead of a delivery for each event.
+    pub join: Option<Join>,
+    /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since nobody else is there.
+    pub silence: Option<Duration>,
+    /// How long a handler may take before its component is in the error state. A thread of the container's channel that sleeps looks after
+    /// that; if all of them are in handlers, or there is none, it is found out with the next event.
+    pub patience: Option<Duration>,
+    /// How long a source may push nothing before that is reported.
+    pub source_patience: Option<Duration>,
+}
+
+/// How events of several sources are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Join {
+    /// What is kept of a source that pushes more than once meanwhile.
+    pub keep: Keep,
+    /// How long the first event waits for the others.
+    pub within: Option<Duration>,
+}
+
+impl ByChannel {
+    /// As [`ConsumerSettings::default`], for threads of this kind: a queue of 16 that drops the oldest, everything one by one.
+    pub fn new(dispatch: Dispatch) -> Self {
+        let defaults = ConsumerSettings::default();
+        Self {
+            dispatch,
+            queue: defaults.queue,
+            gather: defaults.gather,
+            filter: None,
+            parameters: Vec::new(),
+            priority: None,
+            timeout: None,
+            join: None,
+            silence: None,
+            patience: None,
+            source_patience: None,
+        }
+    }
+
+    fn settings(&self, is_parallel: bool) -> ConsumerSettings {
+        ConsumerSettings {
+            dispatch: self.dispatch,
+            queue: self.queue,
+            gather: self.gather,
+            is_parallel,
+            patience: self.patience.map(nanos),
+        }
+    }
+
+    /// What is subscribed to events of these sources.
+    fn tree(&self, sources: &[u32], route: &Route<'_>) -> Result<Tree, ServiceError> {
+        let compiled = self.filter.as_deref().map(|filter| compile(filter, &self.parameters, route.event));
+        let program = compiled.transpose()?;
+        let of = |source: &u32| {
+            let pattern = Tree::Header { kind: None, source: Some(*source) };
+            match &program {
+                Some(program) => Tree::All(vec![pattern, Tree::Content(program.clone())]),
+                None => pattern,
+            }
+        };
+        let mut parts: Vec<Tree> = sources.iter().map(of).collect();
+        let tree = match self.join {
+            Some(join) => Tree::Join { parts, keep: join.keep, within: join.within.map(nanos) },
+            None if parts.len() == 1 => parts.remove(0),
+            None => Tree::Any(parts),
+        };
+        Ok(match self.silence {
+            Some(after) => Tree::Silence { of: Box::new(tree), after: nanos(after), priority: 0 },
+            None => tree,
+        })
+    }
+}
+
+/// What one channel has of a connection.
+struct Part {
+    core: Arc<Core>,
+    publishers: Vec<PublisherId>,
+    /// With the instances that they belong to.
+    consumers: Vec<(String, ConsumerId)>,
+}
+
+/// The channels' side of a connection.
+struct Parts(Vec<Part>);
+
+impl End for Parts {
+    fn suspend(&self, instance: &str, is_suspended: bool) {
+        for part in &self.0 {
+            for (_, consumer) in part.consumers.iter().filter(|(of, _)| of == instance) {
+                part.core.suspend(*consumer, is_suspended);
+            }
+        }
+    }
+
+    fn counts(&self, instance: &str) -> channel::Counts {
+        let mut sum = channel::Counts::default();
+        for part in &self.0 {
+            for (_, consumer) in part.consumers.iter().filter(|(of, _)| of == instance) {
+                let counts = part.core.counts(*consumer);
+                sum.queued = sum.queued.wrapping_add(counts.queued);
+                sum.taken = sum.taken.wrapping_add(counts.taken);
+                sum.dropped = sum.dropped.wrapping_add(counts.dropped);
+                sum.expired = sum.expired.wrapping_add(counts.expired);
+            }
+        }
+        sum
+    }
+
+    fn cores(&self) -> Vec<Arc<Core>> {
+        self.0.iter().map(|part| Arc::clone(&part.core)).collect()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        for publisher in &self.publishers {
+            self.core.remove_publisher(*publisher);
+        }
+        for (_, consumer) in &self.consumers {
+            self.core.unsubscribe(*consumer);
+        }
+        self.core.close_unused();
+    }
+}
+
+impl Part {
+    fn subscribe(
+        &mut self,
+        inlet: &AnyInlet,
+        tree: &Tree,
+        settings: ConsumerSettings,
+    ) -> Result<(), ServiceError> {
+        let served = Served { target: Arc::clone(&inlet.0), patience: settings.patience };
+        let consumer = self.core.subscribe(tree, settings, served)?;
+        let instance = inlet.0.name().split('.').next().unwrap_or_default();
+        self.consumers.push((instance.to_owned(), consumer));
+        Ok(())
+    }
+}
+
+impl Service for ByChannel {
+    fn connect(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut links: Vec<_> = route.sources.iter().map(|_| Vec::new()).collect();
+        for (first, (_, container)) in route.targets.iter().enumerate() {
+            if route.targets.iter().take(first).any(|(_, other)| Arc::ptr_eq(other, container)) {
+                continue;
+            }
+            let mut part = Part { core: container.core(), publishers: Vec::new(), consumers: Vec::new() };
+            let mut numbers = Vec::new();
+            for (name, links) in route.sources.iter().zip(&mut links) {
+                let settings = PublisherSettings { patience: self.source_patience.map(nanos) };
+                let source = part.core.add_publisher(name, settings);
+                let source = Source { priority: self.priority, timeout: self.timeout.map(nanos), ..source };
+                part.publishers.push(source.publisher);
+                numbers.push(source.number);
+                links.push(route.event.channel_link(Arc::clone(&part.core), source));
+            }
+            let tree = self.tree(&numbers, route)?;
+            let here = route.targets.iter().filter(|(_, other)| Arc::ptr_eq(other, container));
+            for (inlet, _) in here {
+                part.subscribe(inlet, &tree, self.settings(inlet.0.is_parallel()))?;
+            }
+            parts.push(part);
+        }
+        Ok(Joined { links, end: Box::new(Parts(parts)) })
+    }
+}
+
+/// A timer of a component: when its port is called, and by whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Every {
+    /// How often.
+    pub period: Duration,
+    /// By which threads of its container; not by [`Dispatch::Publisher`], since nobody pushes.
+    pub dispatch: Dispatch,
+    /// How long the handler may take before the component is in the error state.
+    pub patience: Option<Duration>,
+}
+
+impl Service for Every {
+    fn connect(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
+        if self.dispatch == Dispatch::Publisher {
+            return Err(ServiceError::Unable(
+                "a timer needs a lane, a pool or a thread of its own".to_owned(),
+            ));
+        }
+        let tree = Tree::Every { period: nanos(self.period), priority: 0 };
+        let mut parts = Vec::new();
+        for (inlet, container) in route.targets {
+            let mut part = Part { core: container.core(), publishers: Vec::new(), consumers: Vec::new() };
+            let by = ByChannel { patience: self.patience, ..ByChannel::new(self.dispatch) };
+            // Periods that passed while the component was busy are one.
+            let queue = Queue { depth: 1, ..by.queue };
+            let settings = ConsumerSettings { queue, ..by.settings(inlet.0.is_parallel()) };
+            part.subscribe(inlet, &tree, settings)?;
+            parts.push(part);
+        }
+        Ok(Joined { links: Vec::new(), end: Box::new(Parts(parts)) })
+    }
+}

@@ -1,0 +1,140 @@
+//! What a handler knows of the circumstances: the time, and what its event says of itself.
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::{Duration, Instant};
+
+use crate::outcome::Failure;
+
+/// The time of a server, in nanoseconds since its start.
+#[derive(Clone, Debug)]
+pub(crate) enum Clock {
+    Monotonic(Instant),
+    Virtual(Arc<AtomicU64>),
+}
+
+impl Clock {
+    pub(crate) fn now(&self) -> u64 {
+        match self {
+            Self::Monotonic(start) => nanos(start.elapsed()),
+            Self::Virtual(now) => now.load(Acquire),
+        }
+    }
+
+    /// Lets virtual time go on; it never goes back.
+    pub(crate) fn advance(&self, until: u64) {
+        if let Self::Virtual(now) = self {
+            now.store(until.max(now.load(Acquire)), Release);
+        }
+    }
+}
+
+/// A time in nanoseconds; 584 years at most.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The circumstances of a handler. Who pushes hands them on, so that what follows of an event has its time, priority and deadline unless the
+/// component says otherwise. Only handlers, hooks and those who enter a component have one, on their thread.
+pub struct Context {
+    clock: Clock,
+    /// When the event was made; found out when it is asked for.
+    created: Cell<Option<u64>>,
+    priority: u8,
+    deadline: Option<u64>,
+    follows: usize,
+    reason: Cell<Option<&'static str>>,
+    /// What is put off until the turn of this thread ends belongs to the thread.
+    _stays: PhantomData<*const ()>,
+}
+
+impl Context {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self {
+            clock: clock.clone(),
+            created: Cell::new(None),
+            priority: 0,
+            deadline: None,
+            follows: 0,
+            reason: Cell::new(None),
+            _stays: PhantomData,
+        }
+    }
+
+    /// That of an event that comes from elsewhere, before so many others of the same delivery.
+    pub(crate) fn of(clock: &Clock, header: &channel::Header, follows: usize) -> Self {
+        Self {
+            created: Cell::new(Some(header.created)),
+            priority: header.priority,
+            deadline: header.deadline,
+            follows,
+            ..Self::new(clock)
+        }
+    }
+
+    /// The time now, in nanoseconds since the start of the server.
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// When the event was made that all this follows of, in nanoseconds since the start of the server.
+    pub fn created(&self) -> u64 {
+        self.created.get().unwrap_or_else(|| {
+            let now = self.now();
+            self.created.set(Some(now));
+            now
+        })
+    }
+
+    /// How important it is; larger is more, and 0 is what nobody said anything about.
+    pub fn priority(&self) -> u8 {
+        self.priority
+    }
+
+    /// When it should have been handled, in nanoseconds since the start of the server.
+    pub fn deadline(&self) -> Option<u64> {
+        self.deadline
+    }
+
+    /// How many events of the same delivery follow this one; more than 0 only for what a join gives.
+    pub fn follows(&self) -> usize {
+        self.follows
+    }
+
+    /// The same circumstances, for an event of another importance.
+    #[must_use]
+    pub fn with(&self, priority: u8, deadline: Option<u64>) -> Self {
+        let same = Self::new(&self.clock);
+        Self { created: Cell::new(Some(self.created())), priority, deadline, ..same }
+    }
+
+    /// For an event that is made now, whatever led to it.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { priority: self.priority, ..Self::new(&self.clock) }
+    }
+
+    /// What a handler returns if its component cannot go on: it goes to the error state, for this reason.
+    pub fn broken(&self, reason: &'static str) -> Failure {
+        self.reason.set(Some(reason));
+        Failure::Broken
+    }
+
+    /// The reason that was said last.
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason.take().unwrap_or("no reason was said")
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = out.debug_struct("Context");
+        shown
+            .field("created", &self.created)
+            .field("priority", &self.priority)
+            .field("deadline", &self.deadline);
+        shown.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,127 @@
+//! Why a server does not do what it was told.
+use std::fmt;
+
+use crate::cell::State;
+use crate::reports::Fault;
+use crate::service::ServiceError;
+use crate::settings::SettingError;
+
+/// Why a server does not do what it was told.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// There is none of this name: a container, an instance, a port as `instance.port`, or a connection.
+    Unknown(String),
+    /// There is one of this name already.
+    Twice(String),
+    /// Names of instances are not empty and have no dots.
+    Name(String),
+    /// A setting is refused.
+    Setting {
+        /// Whose.
+        instance: String,
+        /// Why.
+        error: SettingError,
+    },
+    /// A hook failed. The component is in the error state.
+    Hook {
+        /// Whose.
+        instance: String,
+        /// How.
+        fault: Fault,
+    },
+    /// A port needs exactly one connection, and has none.
+    NotConnected(String),
+    /// A port that leads to one consumer has a connection already, or would have several.
+    Single(String),
+    /// Two ends of a connection are of different types.
+    Types {
+        /// One end, and what it is of.
+        one: (String, &'static str),
+        /// The other.
+        other: (String, &'static str),
+    },
+    /// Calls would go in a circle over these instances.
+    Circle(Vec<String>),
+    /// The connection names no port.
+    Empty(String),
+    /// The service does not connect.
+    Service {
+        /// The connection.
+        connection: String,
+        /// Why.
+        error: ServiceError,
+    },
+    /// A component is in the wrong state for that.
+    State {
+        /// Whose.
+        name: String,
+        /// In which it is.
+        state: State,
+    },
+    /// A component that is to be removed is connected.
+    Connected {
+        /// Which one.
+        name: String,
+        /// By this connection.
+        connection: String,
+    },
+    /// A container that is to be taken out has components.
+    Occupied {
+        /// Which one.
+        container: String,
+        /// One of them.
+        component: String,
+    },
+    /// The component of a port could not be reached.
+    Busy {
+        /// The port.
+        port: String,
+        /// Why.
+        refused: threads::Refused,
+    },
+}
+
+impl ServerError {
+    pub(crate) fn hook(instance: &str, fault: Fault) -> Self {
+        Self::Hook { instance: instance.to_owned(), fault }
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => write!(out, "there is no {name}"),
+            Self::Twice(name) => write!(out, "there is a {name} already: names are unique"),
+            Self::Name(name) => write!(out, "{name:?} is no name of an instance: give one without a dot"),
+            Self::Setting { instance, error } => write!(out, "{instance}: {error}"),
+            Self::Hook { instance, fault } => write!(out, "{instance}: {fault}"),
+            Self::NotConnected(port) => {
+                write!(out, "{port} is not connected: an emitter needs a consumer, and a receptacle a facet")
+            }
+            Self::Single(port) => {
+                write!(out, "{port} may have one connection to one port only: use a Publisher for more")
+            }
+            Self::Types { one: (one, of_one), other: (other, of_other) } => {
+                write!(out, "{one} is of {of_one}, and {other} of {of_other}: connect ports of one type")
+            }
+            Self::Circle(names) => write!(
+                out,
+                "calls would go in a circle, {}: connect one of these by a channel",
+                names.join(" to ")
+            ),
+            Self::Empty(connection) => write!(out, "connection {connection} has no ports"),
+            Self::Service { connection, error } => write!(out, "connection {connection}: {error}"),
+            Self::State { name, state } => write!(out, "{name} is {state:?}, and cannot do that"),
+            Self::Connected { name, connection } => {
+                write!(out, "{name} is a part of connection {connection}: end that first")
+            }
+            Self::Occupied { container, component } => {
+                write!(out, "the container {container} has {component}: take that out first")
+            }
+            Self::Busy { port, refused } => write!(out, "{port} cannot be reached: {refused}"),
+        }
+    }
+}
+
+impl std::error::Error for ServerError {}

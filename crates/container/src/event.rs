@@ -1,0 +1,182 @@
+//! Events: what ports publish and consume.
+use std::any::{Any, TypeId, type_name};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use filter::{Fields, Program, Schema, Value};
+
+use crate::channel_service::{ChannelLink, Core, Source};
+use crate::context::Context;
+use crate::outcome::Outcome;
+use crate::ports::Sink;
+
+/// What a port publishes or consumes. A channel copies it once, by `clone_from`, into memory that is used again: a type with memory of its own
+/// takes none from the heap for that if its `Clone` has a `clone_from`, which the derived one has not.
+///
+/// A type whose fields filters ask for says which there are:
+///
+/// ```
+/// use container::{Event, filter};
+///
+/// #[derive(Clone)]
+/// struct Fix { quality: u32 }
+/// struct Known;
+/// impl filter::Schema for Known {
+///     fn field(&self, path: filter::Path<'_>) -> Option<filter::Field> {
+///         (path.text() == "quality").then_some(filter::Field { slot: 0, kind: filter::Kind::Integer })
+///     }
+///     fn label(&self, _: u32, _: &str) -> Option<i64> {
+///         None
+///     }
+/// }
+/// impl Event for Fix {
+///     fn field(&self, slot: u32) -> Option<filter::Value<'_>> {
+///         (slot == 0).then_some(filter::Value::Unsigned(self.quality.into()))
+///     }
+///     fn schema() -> Option<&'static dyn filter::Schema> {
+///         Some(&Known)
+///     }
+/// }
+/// ```
+pub trait Event: Clone + Send + Sync + 'static {
+    /// The value of the field that [`Event::schema`] gave this number.
+    fn field(&self, slot: u32) -> Option<Value<'_>> {
+        let _ = slot;
+        None
+    }
+
+    /// Which fields there are; `None` if filters cannot ask for any.
+    fn schema() -> Option<&'static dyn Schema> {
+        None
+    }
+}
+
+/// An event on its way through a channel, whatever its type.
+pub trait Carried: Any + Send + Sync {
+    /// As [`Event::field`].
+    fn value_of(&self, slot: u32) -> Option<Value<'_>>;
+}
+
+impl<T: Event> Carried for T {
+    fn value_of(&self, slot: u32) -> Option<Value<'_>> {
+        self.field(slot)
+    }
+}
+
+/// A body that the consumers of a channel share.
+#[derive(Clone)]
+pub struct Body(pub(crate) Arc<dyn Carried>);
+
+impl Fields for Body {
+    fn value(&self, slot: u32) -> Option<Value<'_>> {
+        self.0.value_of(slot)
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Body")
+    }
+}
+
+/// What a service needs to know of a type of events.
+pub trait EventType: Send + Sync {
+    /// Which type it is.
+    fn id(&self) -> TypeId;
+    /// Its name in Rust.
+    fn name(&self) -> &'static str;
+    /// As [`Event::schema`].
+    fn schema(&self) -> Option<&'static dyn Schema>;
+    /// A link that hands on only what passes a filter; `None` if the link is for another type.
+    fn filtered(&self, link: AnyLink, program: Program) -> Option<AnyLink>;
+    /// A link that keeps all events in a `Vec`, which is an `Arc<Mutex<Vec<T>>>`.
+    #[doc(hidden)]
+    fn recorder(&self) -> (AnyLink, Box<dyn Any + Send>);
+    /// A link into a channel.
+    #[doc(hidden)]
+    fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink;
+}
+
+/// The type of events `T`, as a value.
+pub(crate) struct Of<T>(pub(crate) PhantomData<fn() -> T>);
+
+/// Where events of a publisher go: an `Arc<dyn Sink<T>>` for a `T` that only its ends know.
+pub struct AnyLink(pub(crate) Box<dyn Any + Send>);
+
+impl AnyLink {
+    /// A link to a sink.
+    pub fn new<T: Event>(sink: Arc<dyn Sink<T>>) -> Self {
+        Self(Box::new(sink))
+    }
+
+    /// The sink, if it is for events of this type.
+    pub fn sink<T: Event>(self) -> Option<Arc<dyn Sink<T>>> {
+        self.0.downcast::<Arc<dyn Sink<T>>>().ok().map(|sink| *sink)
+    }
+}
+
+impl fmt::Debug for AnyLink {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("AnyLink")
+    }
+}
+
+struct Filtered<T> {
+    sink: Arc<dyn Sink<T>>,
+    program: Program,
+}
+
+/// The fields of an event, as filters ask for them.
+struct FieldsOf<'a, T>(&'a T);
+
+impl<T: Event> Fields for FieldsOf<'_, T> {
+    fn value(&self, slot: u32) -> Option<Value<'_>> {
+        self.0.field(slot)
+    }
+}
+
+impl<T: Event> Sink<T> for Filtered<T> {
+    fn take(&self, event: &T, at: &Context) -> Outcome {
+        if self.program.passes(&FieldsOf(event)) { self.sink.take(event, at) } else { Ok(()) }
+    }
+}
+
+/// Keeps what it takes.
+struct Recorder<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T: Event> Sink<T> for Recorder<T> {
+    fn take(&self, event: &T, _: &Context) -> Outcome {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        Ok(())
+    }
+}
+
+impl<T: Event> EventType for Of<T> {
+    fn id(&self) -> TypeId {
+        TypeId::of::<T>()
+    }
+
+    fn name(&self) -> &'static str {
+        type_name::<T>()
+    }
+
+    fn schema(&self) -> Option<&'static dyn Schema> {
+        T::schema()
+    }
+
+    fn filtered(&self, link: AnyLink, program: Program) -> Option<AnyLink> {
+        let sink = link.sink::<T>()?;
+        Some(AnyLink::new::<T>(Arc::new(Filtered { sink, program })))
+    }
+
+    fn recorder(&self) -> (AnyLink, Box<dyn Any + Send>) {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::new(Recorder::<T>(Arc::clone(&log)));
+        (AnyLink::new::<T>(sink), Box::new(log))
+    }
+
+    fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink {
+        AnyLink::new::<T>(Arc::new(ChannelLink::<T>::new(core, source)))
+    }
+}

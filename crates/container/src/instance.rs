@@ -1,0 +1,279 @@
+//! Components whose type only they know, and how their hooks are run.
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::calls::{AnyFacet, AnyReceptacle};
+use crate::cell::{About, AnyInlet, Body, Cell, text_of};
+use crate::component::{Component, Hook, Manifest, PortKind};
+use crate::context::{Clock, Context};
+use crate::outcome::Failure;
+use crate::ports::Outlet;
+use crate::reports::{Fault, Reports};
+use crate::settings::{SettingError, Value};
+use crate::turn;
+
+/// How long who changes the connections of a component waits for its handlers.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A component in its container.
+pub(crate) trait Instance: Send + Sync {
+    fn about(&self) -> &About;
+    fn manifest(&self) -> Manifest;
+    fn inlet(self: Arc<Self>, port: &str) -> Option<AnyInlet>;
+    fn facet(self: Arc<Self>, port: &str) -> Option<AnyFacet>;
+    /// Does something with a port that publishes; `Ok(false)` if there is none of that name.
+    fn outlet(&self, port: &str, act: &mut dyn FnMut(&mut dyn Outlet)) -> Result<bool, threads::Refused>;
+    /// The same for a receptacle.
+    fn receptacle(
+        &self,
+        port: &str,
+        act: &mut dyn FnMut(&mut dyn AnyReceptacle),
+    ) -> Result<bool, threads::Refused>;
+    /// Ports that need a connection and have none.
+    fn incomplete(&self) -> Result<Vec<&'static str>, threads::Refused>;
+    fn limit(&self, hook: Hook) -> Duration;
+    /// Gives a setting a value, or its default, and says which it had.
+    fn set(
+        &self,
+        setting: &str,
+        value: Option<&Value>,
+    ) -> Result<Result<Value, SettingError>, threads::Refused>;
+    /// Runs a hook on the calling thread; `state` is for [`Hook::Freeze`] and [`Hook::Thaw`].
+    fn hook(&self, hook: Hook, state: &mut Vec<u8>) -> Result<(), Fault>;
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+impl<C: Component> Instance for Cell<C> {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn manifest(&self) -> Manifest {
+        C::manifest()
+    }
+
+    fn inlet(self: Arc<Self>, port: &str) -> Option<AnyInlet> {
+        C::inlet(&self, port)
+    }
+
+    fn facet(self: Arc<Self>, port: &str) -> Option<AnyFacet> {
+        C::facet(&self, port)
+    }
+
+    fn outlet(&self, port: &str, act: &mut dyn FnMut(&mut dyn Outlet)) -> Result<bool, threads::Refused> {
+        self.body.alone(Some(PATIENCE), |component| component.outlet(port).map(act).is_some())
+    }
+
+    fn receptacle(
+        &self,
+        port: &str,
+        act: &mut dyn FnMut(&mut dyn AnyReceptacle),
+    ) -> Result<bool, threads::Refused> {
+        self.body.alone(Some(PATIENCE), |component| component.receptacle(port).map(act).is_some())
+    }
+
+    fn incomplete(&self) -> Result<Vec<&'static str>, threads::Refused> {
+        let ports = C::manifest().ports;
+        self.body.alone(Some(PATIENCE), |component| {
+            let open = ports.iter().filter(|port| match port.kind {
+                PortKind::Emitter => component.outlet(port.name).is_some_and(|port| !port.is_complete()),
+                PortKind::Receptacle => {
+                    component.receptacle(port.name).is_some_and(|port| !port.is_complete())
+                }
+                _ => false,
+            });
+            open.map(|port| port.name).collect()
+        })
+    }
+
+    fn limit(&self, hook: Hook) -> Duration {
+        self.limits.get(hook as usize).copied().unwrap_or(PATIENCE)
+    }
+
+    fn set(
+        &self,
+        setting: &str,
+        value: Option<&Value>,
+    ) -> Result<Result<Value, SettingError>, threads::Refused> {
+        let of = |component: &C| component.settings().into_iter().find(|(name, _)| *name == setting);
+        self.body.alone(Some(PATIENCE), |component| {
+            let unknown = || SettingError::Unknown { name: setting.to_owned() };
+            let (_, before) = of(component).ok_or_else(unknown)?;
+            let default = of(&C::default()).map(|(_, value)| value);
+            component.set(setting, value.or(default.as_ref()).ok_or_else(unknown)?)?;
+            Ok(before)
+        })
+    }
+
+    fn hook(&self, hook: Hook, state: &mut Vec<u8>) -> Result<(), Fault> {
+        let at = Context::new(&self.about.clock);
+        let limit = self.limit(hook);
+        let act = |component: &mut C| match hook {
+            Hook::Construct => component.construct(&at),
+            Hook::Configure => component.configure(&at),
+            Hook::Configured => component.configured(&at),
+            Hook::Activate => component.activate(&at),
+            Hook::Suspend => component.suspend(&at),
+            Hook::Resume => component.resume(&at),
+            Hook::Passivate => component.passivate(&at),
+            Hook::Remove => component.remove(&at),
+            Hook::Freeze => component.freeze(state),
+            Hook::Thaw => component.thaw(state),
+            // Called where the fault is found, with it.
+            Hook::Error => Ok(()),
+        };
+        let ended = match catch_unwind(AssertUnwindSafe(|| turn::run(|| self.body.alone(Some(limit), act)))) {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(Failure::Broken))) => Err(Fault::Hook { hook, reason: at.reason().to_owned() }),
+            Ok(Ok(Err(failure))) => Err(Fault::Hook { hook, reason: failure.to_string() }),
+            Ok(Err(threads::Refused::Late)) => Err(Fault::Overdue { hook, limit }),
+            Ok(Err(refused)) => Err(Fault::Lock(refused)),
+            Err(panic) => Err(Fault::Panic(text_of(&*panic))),
+        };
+        ended.inspect_err(|fault| self.fail(fault.clone()))
+    }
+
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+/// A type of components, as [`crate::components`] lists it.
+#[derive(Clone, Copy)]
+pub struct ComponentType {
+    manifest: fn() -> Manifest,
+    make: Make,
+}
+
+type Make = fn(
+    name: &str,
+    settings: &[(&str, Value)],
+    clock: &Clock,
+    reports: &Arc<Reports>,
+) -> Result<Arc<dyn Instance>, SettingError>;
+
+impl ComponentType {
+    /// The type `C`.
+    pub const fn of<C: Component>() -> Self {
+        Self { manifest: C::manifest, make: make::<C> }
+    }
+
+    /// What components of the type have.
+    pub fn manifest(&self) -> Manifest {
+        (self.manifest)()
+    }
+
+    pub(crate) fn make(
+        &self,
+        name: &str,
+        settings: &[(&str, Value)],
+        clock: &Clock,
+        reports: &Arc<Reports>,
+    ) -> Result<Arc<dyn Instance>, SettingError> {
+        (self.make)(name, settings, clock, reports)
+    }
+}
+
+impl std::fmt::Debug for ComponentType {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "ComponentType({})", self.manifest().component)
+    }
+}
+
+fn make<C: Component>(
+    name: &str,
+    settings: &[(&str, Value)],
+    clock: &Clock,
+    reports: &Arc<Reports>,
+) -> Result<Arc<dyn Instance>, SettingError> {
+    let mut component = C::default();
+    // A default that is out of its range is found before somebody relies on it.
+    for (name, value) in component.settings() {
+        component.set(name, &value)?;
+    }
+    for (name, value) in settings {
+        component.set(name, value)?;
+    }
+    Ok(Arc::new(Cell::new(name, clock, reports, component)))
+}
+
+/// Runs hooks on a thread aside, so that one that hangs is told of. The thread is there as long as this is.
+pub(crate) struct Runner<'a> {
+    clock: &'a Clock,
+    aside: Option<Aside>,
+}
+
+struct Aside {
+    jobs: Sender<Job>,
+    ends: Receiver<Ended>,
+}
+
+type Job = (Arc<dyn Instance>, Hook, Vec<u8>);
+type Ended = (Result<(), Fault>, Vec<u8>);
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(clock: &'a Clock) -> Self {
+        Self { clock, aside: None }
+    }
+
+    /// Runs a hook. If it fails, the component is in the error state.
+    pub(crate) fn run(
+        &mut self,
+        instance: &Arc<dyn Instance>,
+        hook: Hook,
+        state: Vec<u8>,
+    ) -> Result<Vec<u8>, Fault> {
+        let (ended, state) = self.ended(instance, hook, state);
+        if let Err(fault) = &ended {
+            instance.about().fail(fault.clone());
+        }
+        ended.map(|()| state)
+    }
+
+    fn ended(&mut self, instance: &Arc<dyn Instance>, hook: Hook, mut state: Vec<u8>) -> Ended {
+        if let Clock::Virtual(_) = self.clock {
+            return (instance.hook(hook, &mut state), state);
+        }
+        let aside = match self.aside.take() {
+            Some(aside) => aside,
+            None => match Aside::start() {
+                Ok(aside) => aside,
+                Err(error) => return (Err(Fault::Thread(format!("{hook}: no thread: {error}"))), state),
+            },
+        };
+        let limit = instance.limit(hook);
+        let lost = || (Err(Fault::Thread(format!("{hook}: its thread has ended"))), Vec::new());
+        if aside.jobs.send((Arc::clone(instance), hook, state)).is_err() {
+            return lost();
+        }
+        match aside.ends.recv_timeout(limit) {
+            Ok(ended) => {
+                self.aside = Some(aside);
+                ended
+            }
+            // The thread is left to itself, and ends once the hook does.
+            Err(RecvTimeoutError::Timeout) => (Err(Fault::Overdue { hook, limit }), Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => lost(),
+        }
+    }
+}
+
+impl Aside {
+    fn start() -> std::io::Result<Self> {
+        let (jobs, to_do) = channel::<Job>();
+        let (tell, ends) = channel::<Ended>();
+        thread::Builder::new().name("hooks".to_owned()).spawn(move || {
+            for (instance, hook, mut state) in to_do {
+                let ended = instance.hook(hook, &mut state);
+                if tell.send((ended, state)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { jobs, ends })
+    }
+}

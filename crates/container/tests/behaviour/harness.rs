@@ -1,0 +1,53 @@
+//! Tests of one component, without a server to be seen.
+use std::time::Duration;
+
+use container::{Failure, Harness, State, Value};
+
+use crate::parts::{Number, Relay, Source, relay};
+
+#[test]
+fn what_is_fed_comes_out_in_virtual_time() {
+    let mut harness = Harness::new(Relay::default()).unwrap();
+    assert_eq!(harness.state(), State::Inactive);
+    harness.feed::<relay::Input>(&Number(1)).unwrap();
+    harness.feed::<relay::Other>(&Number(5)).unwrap();
+    harness.feed::<relay::Input>(&Number(2)).unwrap();
+    assert_eq!(harness.state(), State::Active);
+    assert_eq!(harness.published::<Number>("out"), [Number(2), Number(3)]);
+    assert!(harness.published::<Number>("out").is_empty());
+    assert!(harness.published::<Number>("nothing").is_empty());
+    harness.timeout::<relay::Input>(3).unwrap();
+    let log = harness.component().with(|relay, _| relay.log.take()).unwrap();
+    assert_eq!(log, ["relay 1", "relay other 5 follows 0", "relay 2", "relay timeout 3"]);
+}
+
+#[test]
+fn timers_tick_as_time_goes_on() {
+    let mut harness = Harness::new(Source::default()).unwrap();
+    harness.every("tick", Duration::from_millis(10)).unwrap();
+    harness.activate().unwrap();
+    harness.advance(Duration::from_millis(35));
+    assert_eq!(harness.published::<Number>("out"), [Number(1), Number(2), Number(3)]);
+    harness.advance(Duration::from_millis(5));
+    assert_eq!(harness.published::<Number>("out"), [Number(4)]);
+    let error = harness.every("out", Duration::from_millis(10)).unwrap_err().to_string();
+    assert!(error.contains("there is no component.out"), "{error}");
+}
+
+#[test]
+fn faults_are_seen() {
+    let mut harness = Harness::with(Relay::default(), &[("breaks_at", Value::Integer(3))]).unwrap();
+    harness.feed::<relay::Input>(&Number(2)).unwrap();
+    assert_eq!(harness.feed::<relay::Input>(&Number(3)), Err(Failure::Broken));
+    assert_eq!(harness.state(), State::Error);
+    assert_eq!(harness.feed::<relay::Input>(&Number(2)), Err(Failure::NotActive));
+    let report = harness.next_report().unwrap().to_string();
+    assert_eq!(report, "component: out of order; it is in the error state");
+    assert_eq!(harness.next_report(), None);
+    let mut harness = Harness::new(Relay::default()).unwrap();
+    assert_eq!(harness.feed::<relay::Input>(&Number(666)), Err(Failure::Panic));
+    assert_eq!(
+        harness.next_report().unwrap().to_string(),
+        "component: panicked: cannot have 666; it is in the error state"
+    );
+}

@@ -1,0 +1,12 @@
+//! What components, containers and services do: in virtual time where order is the point, with threads where threads are.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod changes;
+mod domains;
+mod harness;
+mod lanes;
+mod life;
+mod parts;
+mod ports;
+mod threads;

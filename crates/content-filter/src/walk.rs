@@ -1,0 +1,575 @@
+//! Goes through a payload once, as far as the last field that is wanted.
+use alloc::string::String;
+use core::cell::RefCell;
+
+use wire::cdr::{
+    CdrType, Char8, DecodeError, Decoder, EncodeError, Encoder, Encoding, Extensibility, LengthCode,
+    Member as Info, Representation, Scope, Sink, SizeBound,
+};
+use wire::schema::{
+    Bitset, Definition, Member, Primitive, Schema, Struct, Type, Union, cost, is_primitive, length,
+};
+
+use crate::paths::{DISCRIMINATOR, Node, SampleType};
+
+/// The value of a field, or where it lies.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Found {
+    Boolean(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Char(char),
+    Enumeration(i64),
+    /// These bytes after the encapsulation header.
+    Text(u32, u32),
+    /// These bytes of the text that wide strings were converted to.
+    Wide(u32, u32),
+}
+
+/// What was found in a payload.
+pub(crate) struct Values<'a> {
+    pub(crate) body: &'a [u8],
+    pub(crate) found: &'a [Option<Found>],
+    pub(crate) wide: &'a str,
+}
+
+/// Finds the fields of a payload; gives what follows the encapsulation header, or `None` if it cannot be read as far as the fields lie.
+pub(crate) fn locate<'p>(
+    ty: &SampleType,
+    root: &Node,
+    payload: &'p [u8],
+    found: &mut [Option<Found>],
+    wide: &mut String,
+) -> Option<&'p [u8]> {
+    found.fill(None);
+    wide.clear();
+    let extensibility = ty.schema.get(ty.index)?.extensibility()?;
+    let (encoding, body) = Encoding::open(payload, extensibility).ok()?;
+    let walk = Walk { schema: &ty.schema, out: RefCell::new(Out { found, wide }) };
+    let part = Part { ty: &Type::Named(ty.index), node: Some(root), is_last: true };
+    let mut decoder = Decoder::new(body, encoding, Scope::Data);
+    walk.value(part, &mut decoder).ok().map(|()| body)
+}
+
+struct Walk<'w> {
+    schema: &'w Schema,
+    out: RefCell<Out<'w>>,
+}
+
+struct Out<'w> {
+    found: &'w mut [Option<Found>],
+    wide: &'w mut String,
+}
+
+/// A part of the payload.
+#[derive(Clone, Copy)]
+struct Part<'w> {
+    ty: &'w Type,
+    /// What is wanted of it.
+    node: Option<&'w Node>,
+    /// Nothing is wanted of what follows it.
+    is_last: bool,
+}
+
+impl<'w> Part<'w> {
+    const fn skipped(ty: &'w Type) -> Self {
+        Self { ty, node: None, is_last: false }
+    }
+
+    /// What is wanted of a part of it, and whether nothing is wanted behind that.
+    fn inside(&self, ty: &'w Type, key: u32) -> Self {
+        let node = self.node.and_then(|node| node.child(key));
+        Self { ty, node, is_last: self.is_last && self.is_done_after(key) }
+    }
+
+    /// Of what follows the part with this key in it nothing is wanted.
+    fn is_done_after(&self, key: u32) -> bool {
+        self.node.is_none_or(|node| node.last_key().is_none_or(|last| last <= key))
+    }
+}
+
+/// A part, in the place of a value that is decoded.
+struct Visit<'w> {
+    /// `None`: it was set to the initial value, which the decoder cannot know.
+    what: Option<(&'w Walk<'w>, Part<'w>)>,
+}
+
+impl CdrType for Visit<'_> {
+    const LENGTH_CODE: LengthCode = LengthCode::NextInt;
+    const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED;
+    const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED;
+
+    fn initial() -> Self {
+        Self { what: None }
+    }
+
+    /// Nothing is written.
+    fn encode<S: Sink>(&self, _: &mut Encoder<S>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        match self.what {
+            Some((walk, part)) => walk.value(part, decoder),
+            None => Ok(()),
+        }
+    }
+}
+
+const fn info(id: u32) -> Info {
+    Info { name: "", id, must_understand: false, bound: None }
+}
+
+/// The key of a member or element.
+fn key(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(DISCRIMINATOR - 1).min(DISCRIMINATOR - 1)
+}
+
+impl<'w> Walk<'w> {
+    fn value(&'w self, part: Part<'w>, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        match part.ty {
+            Type::Primitive(kind) => self.primitive(*kind, part, decoder),
+            Type::Text(_) => {
+                let len = decoder.u32()? as usize;
+                let start = decoder.position();
+                decoder.octets(len)?;
+                // Without the NUL at its end.
+                let end = start.saturating_add(len.saturating_sub(1));
+                self.set(part, || Some(Found::Text(u32::try_from(start).ok()?, u32::try_from(end).ok()?)));
+                Ok(())
+            }
+            Type::WideText(_) => {
+                let len = decoder.u32()? as usize;
+                let endianness = decoder.endianness();
+                let units = decoder.octets(len)?;
+                self.set(part, || {
+                    let read: fn([u8; 2]) -> u16 = match endianness {
+                        wire::cursor::Endianness::Big => u16::from_be_bytes,
+                        wire::cursor::Endianness::Little => u16::from_le_bytes,
+                    };
+                    self.wide(units.chunks_exact(2).map(|unit| match *unit {
+                        [first, second] => read([first, second]),
+                        _ => 0,
+                    }))
+                });
+                Ok(())
+            }
+            Type::Sequence(element, _) => self.items(part, element, None, decoder),
+            Type::Array(element, dimensions) => self.items(part, element, Some(length(dimensions)), decoder),
+            Type::Map(key, value, _) => {
+                let is_flat = is_primitive(key) && is_primitive(value);
+                let around = decoder.begin_collection(is_flat)?;
+                if !is_delimited(decoder, is_flat) {
+                    let least = self.least(key, decoder).saturating_add(self.least(value, decoder));
+                    for _ in 0..decoder.count(None, least)? {
+                        self.value(Part::skipped(key), decoder)?;
+                        self.value(Part::skipped(value), decoder)?;
+                    }
+                }
+                decoder.end_collection(around);
+                Ok(())
+            }
+            Type::Named(index) => match self.schema.get(*index) {
+                Some(Definition::Struct(of)) => self.structure(part, of, decoder),
+                Some(Definition::Union(of)) => self.union(part, of, decoder),
+                Some(Definition::Enumeration(of)) => {
+                    let value = match of.bits {
+                        8 => i8::decode(decoder)?.into(),
+                        16 => i16::decode(decoder)?.into(),
+                        _ => i32::decode(decoder)?.into(),
+                    };
+                    self.set(part, || Some(Found::Enumeration(value)));
+                    Ok(())
+                }
+                Some(Definition::Bitmask(of)) => {
+                    let value = bits(of.bits, decoder)?;
+                    self.set(part, || Some(Found::Unsigned(value)));
+                    Ok(())
+                }
+                Some(Definition::Bitset(of)) => {
+                    self.bitset(part, of, bits(of.bits, decoder)?);
+                    Ok(())
+                }
+                Some(Definition::Alias(of)) => self.value(Part { ty: &of.plain, ..part }, decoder),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn primitive(
+        &self,
+        kind: Primitive,
+        part: Part<'_>,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<(), DecodeError> {
+        if part.node.is_none() {
+            decoder.align(kind.size())?;
+            return decoder.octets(kind.size()).map(drop);
+        }
+        let found = match kind {
+            Primitive::Boolean => Found::Boolean(bool::decode(decoder)?),
+            Primitive::U8 | Primitive::Octet => Found::Unsigned(u8::decode(decoder)?.into()),
+            Primitive::U16 => Found::Unsigned(u16::decode(decoder)?.into()),
+            Primitive::U32 => Found::Unsigned(u32::decode(decoder)?.into()),
+            Primitive::U64 => Found::Unsigned(u64::decode(decoder)?),
+            Primitive::I8 => Found::Signed(i8::decode(decoder)?.into()),
+            Primitive::I16 => Found::Signed(i16::decode(decoder)?.into()),
+            Primitive::I32 => Found::Signed(i32::decode(decoder)?.into()),
+            Primitive::I64 => Found::Signed(i64::decode(decoder)?),
+            Primitive::F32 => Found::Float(f32::decode(decoder)?.into()),
+            Primitive::F64 => Found::Float(f64::decode(decoder)?),
+            Primitive::Char => Found::Char(Char8::decode(decoder)?.0.into()),
+            Primitive::WideChar => match char::from_u32(u16::decode(decoder)?.into()) {
+                Some(character) => Found::Char(character),
+                // Half of a pair.
+                None => return Ok(()),
+            },
+        };
+        self.set(part, || Some(found));
+        Ok(())
+    }
+
+    /// A sequence, or an array of so many elements.
+    fn items(
+        &'w self,
+        part: Part<'w>,
+        element: &'w Type,
+        count: Option<usize>,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<(), DecodeError> {
+        let is_flat = is_primitive(element);
+        let around = decoder.begin_collection(is_flat)?;
+        if part.node.is_none() && is_delimited(decoder, is_flat) {
+            decoder.end_collection(around);
+            return Ok(());
+        }
+        let count = match count {
+            Some(count) => count,
+            None => decoder.count(None, self.least(element, decoder))?,
+        };
+        let wanted = part.node.and_then(Node::last_key);
+        let wanted = wanted.map_or(0, |last| (last as usize).saturating_add(1)).min(count);
+        // Up to the last one that is wanted.
+        let mut at = 0;
+        if let Some(node) = part.node {
+            while at < wanted {
+                let position = key(at);
+                if is_flat && node.child(position).is_none() {
+                    let next = node.children.iter().map(|(key, _)| *key as usize).find(|next| *next > at);
+                    let end = next.unwrap_or(wanted).min(wanted);
+                    skip_flat(element, end - at, decoder)?;
+                    at = end;
+                    continue;
+                }
+                self.value(part.inside(element, position), decoder)?;
+                at += 1;
+            }
+        }
+        if part.is_last && part.node.is_some() {
+            return Ok(());
+        }
+        if is_flat {
+            skip_flat(element, count - at, decoder)?;
+        } else if !is_delimited(decoder, is_flat) {
+            for _ in at..count {
+                self.value(Part::skipped(element), decoder)?;
+            }
+        }
+        decoder.end_collection(around);
+        Ok(())
+    }
+
+    fn structure(
+        &'w self,
+        part: Part<'w>,
+        of: &'w Struct,
+        decoder: &mut Decoder<'_>,
+    ) -> Result<(), DecodeError> {
+        let around = decoder.begin(of.extensibility)?;
+        if part.node.is_none() && is_delimited(decoder, of.extensibility == Extensibility::Final) {
+            decoder.end(around);
+            return Ok(());
+        }
+        if of.extensibility == Extensibility::Mutable {
+            // In any order: nothing is the last before all have been seen. What does not come is not there.
+            self.absent_members(part, of);
+            while let Some(header) = decoder.next_member(&around)? {
+                let known = of.members.iter().position(|member| member.id == header.id());
+                let member = known.and_then(|at| of.members.get(at).map(|member| (at, member)));
+                let node = member.and_then(|(at, _)| part.node?.child(key(at)));
+                let what = match (member, node) {
+                    (Some((_, member)), Some(node)) => {
+                        self.forget(node);
+                        Some((self, Part { ty: &member.ty, node: Some(node), is_last: false }))
+                    }
+                    _ => None,
+                };
+                let id = header.id();
+                decoder.value(header, &info(id), &mut Visit { what })?;
+            }
+            decoder.end(around);
+            return Ok(());
+        }
+        for (at, member) in of.members.iter().enumerate() {
+            let inside = part.inside(&member.ty, key(at));
+            let visit = Visit { what: Some((self, inside)) };
+            let is_there = if member.optional {
+                let mut place = Some(visit);
+                decoder.optional(&around, &info(member.id), &mut place)?;
+                place.is_some_and(|visit| visit.what.is_some())
+            } else {
+                let mut place = visit;
+                decoder.member(&around, &info(member.id), &mut place)?;
+                place.what.is_some()
+            };
+            if !is_there {
+                self.absent(inside, member);
+            }
+            if part.is_last && part.is_done_after(key(at)) {
+                return Ok(());
+            }
+        }
+        decoder.end(around);
+        Ok(())
+    }
+
+    fn union(&'w self, part: Part<'w>, of: &'w Union, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        let around = decoder.begin(of.extensibility)?;
+        if part.node.is_none() && is_delimited(decoder, of.extensibility == Extensibility::Final) {
+            decoder.end(around);
+            return Ok(());
+        }
+        let mut label = Label { of: Some((self, &of.discriminator)), value: self.default_label(of) };
+        decoder.member_of_union(&around, &info(0), &mut label)?;
+        let value = label.of.map_or(self.default_label(of), |_| label.value);
+        if let Some(slot) = part.node.and_then(|node| node.child(DISCRIMINATOR)) {
+            let inside = Part { ty: &of.discriminator, node: Some(slot), is_last: false };
+            self.set(inside, || self.label_value(&of.discriminator, value));
+        }
+        if let Some((at, case)) = of.case(value).and_then(|at| of.cases.get(at).map(|case| (at, case))) {
+            let node = part.node.and_then(|node| node.child(key(at)));
+            let inside = Part { ty: &case.ty, node, is_last: part.is_last };
+            let mut visit = Visit { what: Some((self, inside)) };
+            decoder.member_of_union(&around, &info(case.id), &mut visit)?;
+            if visit.what.is_none() {
+                self.default(inside);
+            }
+            if part.is_last {
+                return Ok(());
+            }
+        }
+        decoder.end_union(around)
+    }
+
+    fn bitset(&self, part: Part<'_>, of: &Bitset, bits: u64) {
+        let Some(node) = part.node else { return };
+        for (at, child) in &node.children {
+            let Some(field) = of.fields.get(*at as usize) else { continue };
+            let value = (bits & field.mask()) >> field.position;
+            let found = match field.ty {
+                Primitive::Boolean => Found::Boolean(value != 0),
+                _ if field.is_signed() => {
+                    let unused = 64 - u32::from(field.width);
+                    Found::Signed((value << unused).cast_signed() >> unused)
+                }
+                _ => Found::Unsigned(value),
+            };
+            self.set(Part { ty: part.ty, node: Some(child), is_last: false }, || Some(found));
+        }
+    }
+
+    /// The fields of a structure that is not there: each is what a reader gets for it.
+    fn absent_members(&self, part: Part<'w>, of: &'w Struct) {
+        for (at, member) in of.members.iter().enumerate() {
+            self.absent(part.inside(&member.ty, key(at)), member);
+        }
+    }
+
+    /// The fields of a part that comes after all are those that it has.
+    fn forget(&self, node: &Node) {
+        if let Some(place) = node.slot.and_then(|slot| usize::try_from(slot).ok())
+            && let Some(found) = self.out.borrow_mut().found.get_mut(place)
+        {
+            *found = None;
+        }
+        node.children.iter().for_each(|(_, child)| self.forget(child));
+    }
+
+    /// A member that the writer did not send.
+    fn absent(&self, part: Part<'w>, member: &Member) {
+        if !member.optional {
+            self.default(part);
+        }
+    }
+
+    /// The fields of a value that was not sent (XTypes 1.3, table 9).
+    fn default(&self, part: Part<'w>) {
+        let Some(node) = part.node else { return };
+        match part.ty {
+            Type::Primitive(kind) => self.set(part, || Some(zero(*kind))),
+            Type::Text(_) => self.set(part, || Some(Found::Text(0, 0))),
+            Type::WideText(_) => self.set(part, || Some(Found::Wide(0, 0))),
+            Type::Sequence(..) | Type::Map(..) => {}
+            Type::Array(element, _) => {
+                for (_, child) in &node.children {
+                    self.default(Part { ty: element, node: Some(child), is_last: false });
+                }
+            }
+            Type::Named(index) => match self.schema.get(*index) {
+                Some(Definition::Struct(of)) => self.absent_members(part, of),
+                Some(Definition::Union(of)) => {
+                    let label = self.default_label(of);
+                    if let Some(child) = node.child(DISCRIMINATOR) {
+                        let inside = Part { ty: &of.discriminator, node: Some(child), is_last: false };
+                        self.set(inside, || self.label_value(&of.discriminator, label));
+                    }
+                    if let Some((at, case)) =
+                        of.case(label).and_then(|at| of.cases.get(at).map(|case| (at, case)))
+                    {
+                        self.default(part.inside(&case.ty, key(at)));
+                    }
+                }
+                Some(Definition::Enumeration(of)) => self.set(part, || Some(Found::Enumeration(of.default))),
+                Some(Definition::Bitmask(_)) => self.set(part, || Some(Found::Unsigned(0))),
+                Some(Definition::Bitset(of)) => self.bitset(part, of, 0),
+                Some(Definition::Alias(of)) => self.default(Part { ty: &of.plain, ..part }),
+                None => {}
+            },
+        }
+    }
+
+    /// The discriminator of a union that was not sent.
+    fn default_label(&self, of: &Union) -> i64 {
+        of.cases.first().and_then(|case| case.labels.first()).copied().unwrap_or(0)
+    }
+
+    /// A discriminator as the value of a field.
+    fn label_value(&self, ty: &Type, label: i64) -> Option<Found> {
+        match ty {
+            Type::Primitive(Primitive::Boolean) => Some(Found::Boolean(label != 0)),
+            Type::Primitive(Primitive::Char | Primitive::WideChar) => {
+                u32::try_from(label).ok().and_then(char::from_u32).map(Found::Char)
+            }
+            Type::Primitive(Primitive::U64) => Some(Found::Unsigned(label.cast_unsigned())),
+            Type::Primitive(_) => Some(Found::Signed(label)),
+            _ => Some(Found::Enumeration(label)),
+        }
+    }
+
+    /// Converts a wide string; `None` if it is no UTF-16, or there is no room for where it lies.
+    fn wide(&self, units: impl Iterator<Item = u16>) -> Option<Found> {
+        let mut out = self.out.borrow_mut();
+        let start = out.wide.len();
+        for character in char::decode_utf16(units) {
+            match character {
+                Ok(character) => out.wide.push(character),
+                Err(_) => {
+                    out.wide.truncate(start);
+                    return None;
+                }
+            }
+        }
+        Some(Found::Wide(u32::try_from(start).ok()?, u32::try_from(out.wide.len()).ok()?))
+    }
+
+    /// Puts down a value that is wanted.
+    fn set(&self, part: Part<'_>, value: impl FnOnce() -> Option<Found>) {
+        let Some(slot) = part.node.and_then(|node| node.slot) else { return };
+        let value = value();
+        if let Some(place) = self.out.borrow_mut().found.get_mut(slot as usize) {
+            *place = value;
+        }
+    }
+
+    /// The least bytes of an element.
+    fn least(&self, ty: &Type, decoder: &Decoder<'_>) -> usize {
+        cost(self.schema, ty).size(decoder.representation()).min()
+    }
+}
+
+/// The discriminator of a union, which is read in any case.
+struct Label<'w> {
+    of: Option<(&'w Walk<'w>, &'w Type)>,
+    value: i64,
+}
+
+impl CdrType for Label<'_> {
+    const LENGTH_CODE: LengthCode = LengthCode::NextInt;
+    const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED;
+    const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED;
+
+    fn initial() -> Self {
+        Self { of: None, value: 0 }
+    }
+
+    /// Nothing is written.
+    fn encode<S: Sink>(&self, _: &mut Encoder<S>) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        let Some((walk, ty)) = self.of else { return Ok(()) };
+        self.value = match ty {
+            Type::Primitive(kind) => match kind {
+                Primitive::Boolean => bool::decode(decoder)?.into(),
+                Primitive::U8 | Primitive::Octet => u8::decode(decoder)?.into(),
+                Primitive::Char => Char8::decode(decoder)?.0.into(),
+                Primitive::U16 | Primitive::WideChar => u16::decode(decoder)?.into(),
+                Primitive::U32 => u32::decode(decoder)?.into(),
+                Primitive::U64 => u64::decode(decoder)?.cast_signed(),
+                Primitive::I8 => i8::decode(decoder)?.into(),
+                Primitive::I16 => i16::decode(decoder)?.into(),
+                Primitive::I64 => i64::decode(decoder)?,
+                Primitive::I32 | Primitive::F32 | Primitive::F64 => i32::decode(decoder)?.into(),
+            },
+            Type::Named(index) => match walk.schema.get(*index) {
+                Some(Definition::Enumeration(of)) => match of.bits {
+                    8 => i8::decode(decoder)?.into(),
+                    16 => i16::decode(decoder)?.into(),
+                    _ => i32::decode(decoder)?.into(),
+                },
+                _ => 0,
+            },
+            _ => 0,
+        };
+        Ok(())
+    }
+}
+
+/// What has begun says where it ends.
+fn is_delimited(decoder: &Decoder<'_>, is_flat: bool) -> bool {
+    !is_flat && decoder.representation() == Representation::Xcdr2
+}
+
+/// Skips primitive elements.
+fn skip_flat(element: &Type, count: usize, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+    let Type::Primitive(kind) = element else { return Ok(()) };
+    if count > 0 {
+        decoder.align(kind.size())?;
+        decoder.octets(count.saturating_mul(kind.size()))?;
+    }
+    Ok(())
+}
+
+/// The integer that holds a bitmask or a bitset.
+fn bits(width: u8, decoder: &mut Decoder<'_>) -> Result<u64, DecodeError> {
+    Ok(match width {
+        8 => u8::decode(decoder)?.into(),
+        16 => u16::decode(decoder)?.into(),
+        32 => u32::decode(decoder)?.into(),
+        _ => u64::decode(decoder)?,
+    })
+}
+
+const fn zero(kind: Primitive) -> Found {
+    match kind {
+        Primitive::Boolean => Found::Boolean(false),
+        Primitive::Char | Primitive::WideChar => Found::Char('\0'),
+        Primitive::F32 | Primitive::F64 => Found::Float(0.0),
+        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => Found::Signed(0),
+        Primitive::U8 | Primitive::Octet | Primitive::U16 | Primitive::U32 | Primitive::U64 => {
+            Found::Unsigned(0)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `punctual deploy admit`: whether the chains of plans keep their limits, and what to change.
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use response::Limits;
+use schedulability::{Admission, ChainVerdict, Change, Deployed, Obstacle, State, admit, changes, improve};
+
+use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
+use crate::files::Loaded;
+
+/// Plans whose chains are to keep their limits.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual deploy admit tracker.toml                    a verdict for each chain\n  \
+    punctual deploy admit tracker.toml plant.toml         both run on their hosts at the same time\n  \
+    punctual deploy admit tracker.toml --write new.toml   priorities, cores and depths are looked for that keep the limits\n\n\
+    Exit code: 0 all are admitted; 1 one is not, or the plan makes no sense; 2 wrong command line; 3 a file cannot be read or written.\n\
+    See docs/components-bounds.md.")]
+pub(crate) struct AdmitArguments {
+    /// Plans (TOML or JSON); several are to run at the same time
+    #[arg(required = true, value_name = "PLAN")]
+    plans: Vec<PathBuf>,
+    /// Looks for priorities, cores and depths of queues that keep the limits, and writes the plan with them
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Says what all parts of each bound are
+    #[arg(long)]
+    all: bool,
+    /// How many steps the analysis of one plan may take
+    #[arg(long, value_name = "NUMBER", default_value_t = 50_000_000)]
+    steps: u64,
+}
+
+/// Steps of each analysis while changes are tried: some hundred analyses are to take some seconds.
+const STEPS_OF_TRIAL: u64 = 100_000;
+
+pub(crate) fn run(
+    arguments: &AdmitArguments,
+    out: &mut dyn Write,
+    told: &mut dyn Write,
+) -> Result<u8, Failure> {
+    if arguments.write.is_some() && arguments.plans.len() > 1 {
+        return Err((WRONG, "--write is for one plan\n  name one plan, or leave --write out".to_owned()));
+    }
+    let loaded: Vec<Loaded> =
+        arguments.plans.iter().map(|path| Loaded::sound(path)).collect::<Result<_, _>>()?;
+    let deployed: Vec<Deployed<'_>> =
+        loaded.iter().map(|loaded| Deployed { plan: &loaded.plan, types: &loaded.types }).collect();
+    let limits = Limits { steps: arguments.steps, ..Limits::default() };
+    let trial = Limits { steps: arguments.steps.min(STEPS_OF_TRIAL), ..limits };
+    let mut admission = admit(&deployed, limits);
+    if let Some(file) = &arguments.write {
+        let improved = improve(&deployed, trial);
+        let plan = improved.plans.first().ok_or((FAILED, "there is no plan".to_owned()))?;
+        for change in &improved.changes {
+            print(out, format_args!("changed: {change}\n"))?;
+        }
+        let text = plan.to_toml();
+        std::fs::write(file, text).map_err(|error| (FAILED, format!("{}: {error}", file.display())))?;
+        let deployed = deployed.iter().map(|it| Deployed { plan, ..*it });
+        admission = admit(&deployed.collect::<Vec<_>>(), limits);
+        print(out, format_args!("written: {}\n", file.display()))?;
+    }
+    for chain in &admission.chains {
+        let name = if loaded.len() > 1 { loaded.get(chain.plan).map(|it| it.source().file) } else { None };
+        verdict(name, chain, arguments.all, out)?;
+    }
+    obstacles(&loaded, &admission, told)?;
+    if admission.chains.is_empty() {
+        print(out, format_args!("there are no chains: add [chain.NAME] with a path and reaction or age\n"))?;
+    }
+    let is_refused = admission
+        .chains
+        .iter()
+        .any(|chain| matches!(chain.state, State::Refused { .. } | State::NoBound { .. }));
+    if is_refused && arguments.write.is_none() {
+        offer(&changes(&deployed, trial), out)?;
+    }
+    Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
+}
+
+/// Nothing if all chains of a plan keep their limits.
+///
+/// # Errors
+/// The verdicts of those that do not, or of which it is not proved.
+pub(crate) fn demand(loaded: &Loaded) -> Result<(), Failure> {
+    let admission = admit(&[Deployed { plan: &loaded.plan, types: &loaded.types }], Limits::default());
+    let mut text = Vec::new();
+    for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
+        verdict(None, chain, false, &mut text)?;
+    }
+    if text.is_empty() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let file = loaded.source().file;
+    let more = format!("punctual deploy admit {file} says more; launch --unproved goes on without a proof");
+    Err((
+        BAD_NEWS,
+        format!(
+            "not every chain of the plan is proved to keep its limits, and nothing was changed\n{text}  {more}"
+        ),
+    ))
+}
+
+/// Changes that are shown.
+const SHOWN: usize = 3;
+
+fn offer(changes: &[Change], out: &mut dyn Write) -> Result<(), Failure> {
+    if changes.is_empty() {
+        return print(out, format_args!("no single change of a priority, a core or a depth admits more\n"));
+    }
+    print(out, format_args!("what would admit more:\n"))?;
+    changes.iter().take(SHOWN).try_for_each(|change| print(out, format_args!("  {change}\n")))
+}
+
+fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+    let condition = if chain.is_conditional { ", as far as the measured times hold" } else { "" };
+    let state = match &chain.state {
+        State::Admitted => format!("admitted{condition}"),
+        State::Refused { missing } => format!("refused: {} are missing", time(*missing)),
+        State::NoBound { what, .. } => format!("no bound: {what}"),
+    };
+    print(out, format_args!("{file}{}: {state}\n", chain.name))?;
+    for (what, (limit, bound)) in [("reaction", chain.reaction), ("age", chain.age)] {
+        let text = match (limit, bound) {
+            (Some(limit), Some(bound)) => format!("at most {}, limit {}", time(bound), time(limit)),
+            (None, Some(bound)) if all => format!("at most {}, no limit", time(bound)),
+            _ => continue,
+        };
+        print(out, format_args!("  {what}: {text}\n"))?;
+    }
+    if let State::NoBound { remedy, .. } = &chain.state {
+        print(out, format_args!("  {remedy}\n"))?;
+    }
+    for only in &chain.only {
+        print(out, format_args!("  {only}\n"))?;
+    }
+    let is_refused = matches!(chain.state, State::Refused { .. });
+    let shown = if all { chain.shares.len() } else { SHOWN * usize::from(is_refused) };
+    for share in chain.shares.iter().take(shown) {
+        print(out, format_args!("    {} {}: {}\n", time(share.time), share.port, share.cause))?;
+    }
+    Ok(())
+}
+
+/// What stands in the way, with lines and carets.
+fn obstacles(loaded: &[Loaded], admission: &Admission, told: &mut dyn Write) -> Result<(), Failure> {
+    for Obstacle { plan, path, what, remedy, .. } in &admission.obstacles {
+        let Some(loaded) = loaded.get(*plan) else { continue };
+        let problem = loaded.source().problem(loaded.places.at(path), what.clone(), remedy.clone());
+        print(told, format_args!("{}\n", loaded.source().show(&problem)))?;
+    }
+    Ok(())
+}
+
+/// A time for people, rounded up to a thousandth of its unit.
+fn time(nanoseconds: u64) -> String {
+    let (unit, name) = match nanoseconds {
+        0..1_000 => return format!("{nanoseconds} ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let thousandths = nanoseconds.div_ceil(unit / 1_000);
+    let text = format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000);
+    format!("{} {name}", text.trim_end_matches('0').trim_end_matches('.'))
+}

@@ -1,0 +1,215 @@
+//! Processes of a plan: started in process groups of their own, spoken with by a socket that is their standard input, and ended.
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use assembly::Artefact;
+use deployment::{Answer, Incarnation, Instruction, LONGEST_LINE, Lines, Target, line, read};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use ring::digest::{SHA256, digest};
+
+/// How long a process may go on that has closed its connection: longer than it takes to end one that hangs.
+const GRACE: Duration = Duration::from_secs(6);
+const CLOSED: &str = "it closed its connection";
+
+/// What a process does by itself.
+pub(crate) enum Happening {
+    /// It told something.
+    Told(Incarnation, Answer),
+    /// Nothing comes from it any more, or nonsense: why.
+    Silent(Incarnation, String),
+    /// It has ended, and waits to be asked how.
+    Ended(Incarnation),
+}
+
+/// The processes that there are.
+pub(crate) struct Children<T> {
+    all: BTreeMap<Incarnation, Running>,
+    tell: Sender<T>,
+    wrap: fn(Happening) -> T,
+}
+
+struct Running {
+    child: Child,
+    group: Pid,
+    instructions: Sender<Instruction>,
+    /// Why it was ended, if it was by us.
+    why: Option<String>,
+}
+
+impl<T: Send + 'static> Children<T> {
+    /// None yet. What they do is sent to `tell`, as `wrap` makes it.
+    pub(crate) fn new(tell: &Sender<T>, wrap: fn(Happening) -> T) -> Self {
+        Self { all: BTreeMap::new(), tell: tell.clone(), wrap }
+    }
+
+    /// Starts a process of a plan; says its process id.
+    ///
+    /// # Errors
+    /// Why it cannot be started.
+    pub(crate) fn start(&mut self, of: Incarnation, process: &str, target: &Target) -> Result<u32, String> {
+        let said = target.plan.processes.get(process).cloned().unwrap_or_default();
+        let name = said.artefact.as_deref().unwrap_or_default();
+        let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
+        let path = executable(Path::new(&target.file), name, artefact)?;
+        let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let mut command = Command::new(&path);
+        command.arg("--serve").args(&said.arguments).envs(&said.environment);
+        command.stdin(OwnedFd::from(theirs)).process_group(0);
+        let mut child = command.spawn().map_err(|error| format!("{}: {error}", path.display()))?;
+        // The end of the process is seen at the socket only if it is not open here, too.
+        drop(command);
+        let pid = child.id();
+        let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
+        match self.attend(of, ours, group) {
+            Ok(instructions) => {
+                self.all.insert(of, Running { child, group, instructions, why: None });
+                Ok(pid)
+            }
+            Err(error) => {
+                let _ = killpg(group, Signal::SIGKILL);
+                let _ = child.wait();
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Threads that hear what a process tells, tell it what to do, and wait for its end.
+    fn attend(&self, of: Incarnation, ours: UnixStream, pid: Pid) -> io::Result<Sender<Instruction>> {
+        let (wrap, hears) = (self.wrap, ours.try_clone()?);
+        let (instructions, to_tell) = channel();
+        let tell = self.tell.clone();
+        thread::Builder::new().name("hears".to_owned()).spawn(move || {
+            let why = hear(hears, |answer| tell.send(wrap(Happening::Told(of, answer))).is_ok());
+            if why == CLOSED {
+                // It is about to end by itself, as a rule.
+                thread::sleep(GRACE);
+            }
+            let _ = tell.send(wrap(Happening::Silent(of, why)));
+        })?;
+        thread::Builder::new().name("tells".to_owned()).spawn(move || instruct(ours, &to_tell))?;
+        let tell = self.tell.clone();
+        thread::Builder::new().name("waits".to_owned()).spawn(move || {
+            // It stays to be asked how it ended, so its id is not another's meanwhile.
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            while let Err(nix::errno::Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
+            let _ = tell.send(wrap(Happening::Ended(of)));
+        })?;
+        Ok(instructions)
+    }
+
+    /// Tells a process what to do. Who has ended does not hear it.
+    pub(crate) fn send(&self, to: Incarnation, instruction: Instruction) {
+        if let Some(running) = self.all.get(&to) {
+            let _ = running.instructions.send(instruction);
+        }
+    }
+
+    /// Kills a process, and all of its group.
+    pub(crate) fn kill(&mut self, of: Incarnation, why: &str) {
+        if let Some(running) = self.all.get_mut(&of) {
+            running.why.get_or_insert_with(|| why.to_owned());
+            let _ = killpg(running.group, Signal::SIGKILL);
+        }
+    }
+
+    /// A process has ended: whether that was a failure, and how. What it has started and left is killed.
+    pub(crate) fn ended(&mut self, of: Incarnation) -> Option<(bool, String)> {
+        let mut running = self.all.remove(&of)?;
+        let _ = killpg(running.group, Signal::SIGKILL);
+        let (is_failure, how) = match running.child.wait() {
+            Ok(status) => (!status.success(), how(status)),
+            Err(error) => (true, error.to_string()),
+        };
+        Some((is_failure, running.why.map_or(how.clone(), |why| format!("{why} ({how})"))))
+    }
+}
+
+impl<T> Drop for Children<T> {
+    /// Nothing is left behind, whatever ends the supervisor.
+    fn drop(&mut self) {
+        for running in self.all.values_mut() {
+            let _ = killpg(running.group, Signal::SIGKILL);
+            let _ = running.child.wait();
+        }
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}
+
+/// Hands on what a process tells until it is silent; says why it is.
+fn hear(mut socket: UnixStream, mut hand_on: impl FnMut(Answer) -> bool) -> String {
+    let mut lines = Lines::new(LONGEST_LINE);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let count = match socket.read(&mut buffer) {
+            Ok(0) => return CLOSED.to_owned(),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return error.to_string(),
+        };
+        lines.feed(buffer.get(..count).unwrap_or_default());
+        loop {
+            let text = match lines.next_line() {
+                Ok(None) => break,
+                Ok(Some(text)) => text,
+                Err(error) => return error.to_string(),
+            };
+            match read::<Answer>(&text) {
+                Ok(answer) => {
+                    if !hand_on(answer) {
+                        return "the supervisor has ended".to_owned();
+                    }
+                }
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+}
+
+fn instruct(mut socket: UnixStream, instructions: &Receiver<Instruction>) {
+    for instruction in instructions {
+        let Ok(text) = line(&instruction) else { return };
+        if socket.write_all(text.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// The file that a process executes: the first place of the artefact that is a file, relative to the plan's folder.
+pub(crate) fn executable(plan: &Path, name: &str, artefact: &Artefact) -> Result<PathBuf, String> {
+    let folder = plan.parent().unwrap_or(Path::new(""));
+    let local = artefact.location.iter().filter(|location| !location.contains("://"));
+    let paths: Vec<PathBuf> = local.map(|location| folder.join(location)).collect();
+    let Some(path) = paths.iter().find(|path| path.is_file()) else {
+        let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(format!("artefact {name}: there is no file {}", all.join(" or ")));
+    };
+    if let Some(said) = &artefact.digest {
+        let content = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let found: String =
+            digest(&SHA256, &content).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        if !said.strip_prefix("sha256:").is_some_and(|said| said.eq_ignore_ascii_case(&found)) {
+            return Err(format!(
+                "artefact {name}: {} is not what the plan says: its digest is sha256:{found}",
+                path.display()
+            ));
+        }
+    }
+    std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))
+}

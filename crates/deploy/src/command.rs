@@ -1,0 +1,272 @@
+//! The command line, and what each verb answers.
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use assembly::{Manifest, Placed, Plan, Version, difference, steps};
+use clap::{Args, Subcommand};
+
+use crate::admit::{self, AdmitArguments};
+use crate::files::Loaded;
+use crate::import::{self, ImportArguments};
+use crate::{describe, launch, shown, status};
+
+/// It was done, and nothing is wrong.
+pub(crate) const DONE: u8 = 0;
+/// It was done, and the answer is bad news: a plan makes no sense, plans differ.
+pub(crate) const BAD_NEWS: u8 = 1;
+/// The command line is wrong, or names what is not there.
+pub(crate) const WRONG: u8 = 2;
+/// A file cannot be read or written.
+pub(crate) const FAILED: u8 = 3;
+
+/// Why there is no answer: the exit code, and what is told.
+pub(crate) type Failure = (u8, String);
+
+/// Checks, explains, compares and launches deployment plans of components.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual deploy validate tracker.toml             what is wrong, with line, caret and remedy\n  \
+    punctual deploy admit tracker.toml                whether its chains keep their limits, and what to change\n  \
+    punctual deploy explain tracker.toml fix          what carries a connection, and which QoS holds from where\n  \
+    punctual deploy import plan.cdp -o tracker.toml   a plan from descriptors in XML\n\n\
+    Exit code: 0 done; 1 a plan makes no sense, or plans differ; 2 wrong command line; 3 a file cannot be read or written.\n\
+    See docs/deploy-plan.md.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Verb {
+    /// Says what is wrong with a plan, where, and what to do
+    #[command(after_help = "Examples:\n  \
+        punctual deploy validate tracker.toml               one plan, with the manifests that it names\n  \
+        punctual deploy validate tracker.toml plant.toml    what both need of their hosts at the same time, too")]
+    Validate {
+        /// Plans (TOML or JSON); several are to run at the same time
+        #[arg(required = true, value_name = "PLAN")]
+        plans: Vec<PathBuf>,
+    },
+    /// Says for each connection what carries it and why, and for each quality of service the value that holds and where it is said
+    #[command(after_help = "Examples:\n  \
+        punctual deploy explain tracker.toml          all connections\n  \
+        punctual deploy explain tracker.toml fix      one of them")]
+    Explain {
+        /// The plan (TOML or JSON)
+        plan: PathBuf,
+        /// A connection; else all
+        connection: Option<String>,
+        /// Also the qualities of which nothing is said, with their defaults
+        #[arg(long)]
+        all: bool,
+    },
+    /// Says what each host, process and container has to install, in which order, and what it provides and needs
+    #[command(after_help = "Examples:\n  \
+        punctual deploy split tracker.toml                what each host has to do\n  \
+        punctual deploy split tracker.toml --host n1      one of them")]
+    Split {
+        /// The plan (TOML or JSON)
+        plan: PathBuf,
+        /// One host; else all
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
+    },
+    /// Says what differs between two plans, and the steps from one to the other
+    #[command(after_help = "Examples:\n  \
+        punctual deploy diff running.toml next.toml       what would be done, step by step")]
+    Diff {
+        /// The plan that is there
+        old: PathBuf,
+        /// The plan that is to be
+        new: PathBuf,
+    },
+    /// Says whether chains keep their limits, what is missing, and what to change
+    Admit(AdmitArguments),
+    /// Writes the manifest of a program of component types
+    #[command(after_help = "Examples:\n  \
+        punctual deploy describe bin/sense -o sense.json     for the manifests of a plan")]
+    Describe {
+        /// The program
+        artefact: PathBuf,
+        /// Writes it here, and not to standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Starts the processes of a plan that are of this host, and looks after them until it is told to stop
+    #[command(after_help = "Examples:\n  \
+        punctual deploy launch tracker.toml               Ctrl-C, or punctual deploy stop, ends all of it in reverse order\n  \
+        punctual deploy launch tracker.toml --host n1     of a plan with several hosts, what is on this one\n\n\
+        Exit code: 0 it was stopped; 1 it was not launched, and nothing is left of it.")]
+    Launch {
+        /// The plan (TOML or JSON)
+        plan: PathBuf,
+        /// Which host of the plan this is; may be left out if there is one only
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
+        /// Launches and applies also plans with chains that are refused or have no bound
+        #[arg(long)]
+        unproved: bool,
+    },
+    /// Says what runs: processes, containers and components with their states, counts and rates
+    #[command(after_help = "Examples:\n  \
+        punctual deploy status                    all that runs\n  \
+        punctual deploy status tracker-1 --json   one deployment, for programs\n\n\
+        Exit code: 0 all processes run; 1 some do not.")]
+    Status {
+        /// The deployment: the id of its plan, or the plan's file
+        #[arg(value_name = "DEPLOYMENT")]
+        deployment: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Goes on from what runs to another plan: all of it, or nothing
+    #[command(after_help = "Examples:\n  \
+        punctual deploy apply next.toml     what is the same in both goes on undisturbed; diff says what is not\n\n\
+        Exit code: 0 it is applied; 1 it is not, and the plan before goes on.")]
+    Apply {
+        /// The plan (TOML or JSON), with the id of what runs
+        plan: PathBuf,
+    },
+    /// Ends what was launched, in reverse order
+    #[command(after_help = "Examples:\n  \
+        punctual deploy stop tracker-1       by the id of the plan, or by its file")]
+    Stop {
+        /// The deployment: the id of its plan, or the plan's file
+        #[arg(value_name = "DEPLOYMENT")]
+        deployment: String,
+    },
+    /// Makes a plan of descriptors in XML, and lists what has no place in one
+    Import(ImportArguments),
+    /// Prints the JSON schema of plans or manifests
+    #[command(after_help = "Examples:\n  \
+        punctual deploy schema plan > deploy-plan.schema.json     for an editor that completes keys")]
+    Schema {
+        /// Of what
+        #[arg(value_parser = ["plan", "manifest"])]
+        of: String,
+    },
+}
+
+/// Does what the command line says; the result is the exit code.
+pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
+    let done = match &arguments.verb {
+        Verb::Validate { plans } => validate(plans, out, told),
+        Verb::Explain { plan, connection, all } => explain(plan, connection.as_deref(), *all, out),
+        Verb::Split { plan, host } => split(plan, host.as_deref(), out),
+        Verb::Diff { old, new } => diff(old, new, out),
+        Verb::Admit(arguments) => admit::run(arguments, out, told),
+        Verb::Describe { artefact, output } => describe::run(artefact, output.as_ref(), out),
+        Verb::Launch { plan, host, unproved } => launch::run(plan, host.as_deref(), *unproved, out, told),
+        Verb::Status { deployment, json } => status::status(deployment.as_deref(), *json, out, told),
+        Verb::Apply { plan } => status::apply(plan, out),
+        Verb::Stop { deployment } => status::stop(deployment, out),
+        Verb::Import(arguments) => import::run(arguments, out, told),
+        Verb::Schema { of } => {
+            let schema = if of == "plan" { Plan::schema() } else { Manifest::schema() };
+            print(out, format_args!("{schema}\n")).map(|()| DONE)
+        }
+    };
+    done.unwrap_or_else(|(code, error)| {
+        // If even that cannot be written, the exit code says it.
+        let _ = writeln!(told, "punctual: {error}");
+        code
+    })
+}
+
+/// Writes; that the reader of a pipe has gone is no failure.
+pub(crate) fn print(out: &mut dyn Write, text: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    match out.write_fmt(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err((FAILED, error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn validate(paths: &[PathBuf], out: &mut dyn Write, told: &mut dyn Write) -> Result<u8, Failure> {
+    let mut wrong = false;
+    let mut whole = Vec::new();
+    for path in paths {
+        let loaded = match Loaded::open(path)? {
+            Ok(loaded) => loaded,
+            Err(problems) => {
+                wrong = true;
+                print(told, format_args!("{problems}"))?;
+                continue;
+            }
+        };
+        let problems = loaded.plan.check(loaded.source(), &loaded.places, &loaded.types);
+        if problems.is_empty() {
+            shown::summary(&loaded, out)?;
+            for note in loaded.plan.notes(loaded.source(), &loaded.places) {
+                print(out, format_args!("note: {}\n", loaded.source().show(&note)))?;
+            }
+            whole.push(loaded);
+        } else {
+            wrong = true;
+            print(told, format_args!("{}", loaded.show(&problems)))?;
+        }
+    }
+    let placed: Vec<Placed<'_>> = whole
+        .iter()
+        .map(|loaded| Placed { plan: &loaded.plan, source: loaded.source(), places: &loaded.places })
+        .collect();
+    if placed.len() > 1 {
+        for problem in Plan::check_together(&placed) {
+            wrong = true;
+            let source = whole.iter().map(Loaded::source).find(|source| source.file == problem.file);
+            let text = source.map_or_else(|| problem.to_string(), |source| source.show(&problem));
+            print(told, format_args!("{text}\n"))?;
+        }
+    }
+    Ok(if wrong { BAD_NEWS } else { DONE })
+}
+
+fn explain(
+    path: &std::path::Path,
+    connection: Option<&str>,
+    all: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let loaded = Loaded::sound(path)?;
+    if let Some(name) = connection.filter(|name| !loaded.plan.connections.contains_key(*name)) {
+        return Err((WRONG, shown::no_such("connection", name, loaded.plan.connections.keys())));
+    }
+    for explained in loaded.plan.explain(&loaded.types, connection) {
+        shown::explained(&explained, all, out)?;
+    }
+    Ok(DONE)
+}
+
+fn split(path: &std::path::Path, host: Option<&str>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let loaded = Loaded::sound(path)?;
+    let parts = loaded.plan.split(&loaded.types);
+    let names: Vec<&String> = parts.iter().filter_map(|part| part.host.as_ref()).collect();
+    if let Some(name) = host.filter(|name| !names.iter().any(|known| known == name)) {
+        return Err((WRONG, shown::no_such("host", name, names)));
+    }
+    for part in parts.iter().filter(|part| host.is_none() || part.host.as_deref() == host) {
+        shown::host(part, out)?;
+    }
+    Ok(DONE)
+}
+
+fn diff(old: &std::path::Path, new: &std::path::Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let (old, new) = (Loaded::sound(old)?, Loaded::sound(new)?);
+    let [old, new] = [&old, &new].map(|loaded| Version { plan: &loaded.plan, types: &loaded.types });
+    let differences = difference(old, new);
+    for one in &differences {
+        shown::difference(one, out)?;
+    }
+    let steps = steps(old, new);
+    if !steps.is_empty() {
+        print(out, format_args!("\nSteps\n"))?;
+    }
+    for (index, step) in steps.iter().enumerate() {
+        print(out, format_args!("{:>4}  {step}\n", index + 1))?;
+    }
+    if differences.is_empty() && steps.is_empty() {
+        print(out, format_args!("the plans do the same\n"))?;
+        return Ok(DONE);
+    }
+    Ok(BAD_NEWS)
+}

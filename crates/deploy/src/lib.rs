@@ -1,0 +1,15 @@
+//! `punctual deploy`: what is done with deployment plans from a command line. docs/deploy-plan.md says what plans are like.
+#![forbid(unsafe_code)]
+
+mod admit;
+mod children;
+mod command;
+mod control;
+mod describe;
+mod files;
+mod import;
+mod launch;
+mod shown;
+mod status;
+
+pub use command::{Arguments, run};

@@ -1,0 +1,140 @@
+//! `punctual deploy status`, `stop` and `apply`: ask the supervisor of a deployment.
+use std::io::Write;
+use std::path::Path;
+
+use deployment::{ComponentStatus, Control, ControlAnswer, PlanStatus, ProcessStatus, deployment_name};
+
+use crate::command::{BAD_NEWS, DONE, FAILED, Failure, print};
+use crate::control;
+use crate::files::Loaded;
+
+/// The deployment that is meant: by name, or by the file of its plan.
+fn meant(plan_or_name: &str) -> Result<String, Failure> {
+    if Path::new(plan_or_name).is_file() {
+        let loaded = Loaded::open(Path::new(plan_or_name))?.map_err(|problems| (BAD_NEWS, problems))?;
+        return Ok(deployment_name(&loaded.plan));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if plan_or_name.is_empty() || !plan_or_name.chars().all(is_plain) {
+        let what = format!("there is no file {plan_or_name}, and no deployment has that name");
+        return Err((FAILED, what));
+    }
+    Ok(plan_or_name.to_owned())
+}
+
+/// What there is of one deployment, or of all that run.
+pub(crate) fn status(
+    of: Option<&str>,
+    json: bool,
+    out: &mut dyn Write,
+    told: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let all = match of {
+        Some(of) => vec![meant(of)?],
+        None => control::deployments()?,
+    };
+    if all.is_empty() {
+        print(told, format_args!("no deployment runs: punctual deploy launch PLAN starts one\n"))?;
+        return Ok(BAD_NEWS);
+    }
+    let mut is_bad = false;
+    for deployment in &all {
+        match control::ask(deployment, &Control::Status) {
+            Ok(ControlAnswer::Status(status)) => {
+                is_bad |= status.processes.iter().any(|process| process.state != "running");
+                if json {
+                    let line = deployment::line(&status).map_err(|error| (FAILED, error.to_string()))?;
+                    print(out, format_args!("{line}"))?;
+                } else {
+                    shown(&status, out)?;
+                }
+            }
+            Ok(ControlAnswer::Refused { what }) => return Err((BAD_NEWS, what)),
+            Ok(ControlAnswer::Done { .. }) => {}
+            // One that was killed has left its socket: it is told, and the others are shown.
+            Err((_, what)) if of.is_none() => {
+                is_bad = true;
+                print(told, format_args!("{what}\n"))?;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(if is_bad { BAD_NEWS } else { DONE })
+}
+
+fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
+    let changes = match status.changes {
+        0 | 1 => String::new(),
+        changes => format!(", changed {} times", changes - 1),
+    };
+    print(out, format_args!("deployment {} ({}{changes})\n", status.deployment, status.plan))?;
+    if let Some(text) = &status.under_way {
+        print(out, format_args!("  under way: {text}\n"))?;
+    }
+    status.processes.iter().try_for_each(|process| process_shown(process, out))
+}
+
+fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Failure> {
+    let pid = process.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
+    let restarts = match process.restarts {
+        0 => String::new(),
+        restarts => format!(", started again {restarts} times"),
+    };
+    print(out, format_args!("  process {}: {}{pid}{restarts}\n", process.name, process.state))?;
+    if let Some(last) = &process.last {
+        print(out, format_args!("    ended last: {}\n", last.escape_debug()))?;
+    }
+    let mut container = None;
+    let mut components: Vec<&ComponentStatus> = process.components.iter().collect();
+    components.sort_by(|a, b| (&a.container, &a.name).cmp(&(&b.container, &b.name)));
+    for component in components {
+        if container != Some(&component.container) {
+            let name = if component.container.is_empty() { "without a name" } else { &component.container };
+            print(out, format_args!("    container {name}\n"))?;
+            container = Some(&component.container);
+        }
+        let ComponentStatus {
+            name, component_type, state, taken, dropped, missed, failed, millihertz, ..
+        } = component;
+        let rate = format!("{}.{}/s", millihertz / 1_000, millihertz % 1_000 / 100);
+        print(
+            out,
+            format_args!(
+                "      {name} ({component_type}): {state}; {taken} taken ({rate}), {dropped} dropped, {missed} missed, {failed} failed\n"
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+/// Ends a deployment.
+pub(crate) fn stop(of: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    let deployment = meant(of)?;
+    answered(&deployment, &Control::Stop, "stopped", out)
+}
+
+/// Goes on to another plan.
+pub(crate) fn apply(plan: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let loaded = Loaded::sound(plan)?;
+    let deployment = deployment_name(&loaded.plan);
+    let path =
+        std::fs::canonicalize(plan).map_err(|error| (FAILED, format!("{}: {error}", plan.display())))?;
+    let Some(path) = path.to_str() else {
+        return Err((FAILED, format!("{}: its name is no UTF-8", plan.display())));
+    };
+    answered(&deployment, &Control::Apply { plan: path.to_owned() }, "applied", out)
+}
+
+fn answered(deployment: &str, control: &Control, done: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    match control::ask(deployment, control)? {
+        ControlAnswer::Refused { what } => Err((BAD_NEWS, what)),
+        ControlAnswer::Done { notes } => {
+            for note in notes {
+                print(out, format_args!("note: {note}\n"))?;
+            }
+            print(out, format_args!("{done} {deployment}\n"))?;
+            Ok(DONE)
+        }
+        ControlAnswer::Status(_) => Err((FAILED, "the supervisor answered something else".to_owned())),
+    }
+}

@@ -1,0 +1,30 @@
+//! Deployment plans carried out, on one host: what the supervisor and the component servers tell each other, and both sides as state
+//! machines.
+//!
+//! [`Supervisor`] leads from one plan to another: it says which processes to start and end, and what to send to them. [`ComponentServer`]
+//! does what it is told by an [`Executor`], and takes it back if the whole does not come about. Neither knows a process, a socket or a
+//! clock: lines, ends of processes and the time go in, and what is to be done comes out. `docs/deploy-plan.md` says what people see of it.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod lines;
+mod part;
+mod protocol;
+mod restart;
+mod server;
+mod supervisor;
+
+pub use lines::{LineError, Lines};
+pub use part::{
+    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder, Trouble,
+    deployment_name, launchable,
+};
+pub use protocol::{
+    Answer, ComponentStatus, Control, ControlAnswer, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order,
+    Phase, PlanStatus, ProcessStatus, ProtocolError, line, read,
+};
+pub use restart::Restarts;
+pub use server::{ComponentServer, Executor, Performed, Work};
+pub use supervisor::{Action, Incarnation, Input, Outcome, Request, Supervisor, Target};

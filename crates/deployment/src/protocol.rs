@@ -1,0 +1,322 @@
+//! What is told: by the supervisor to component servers and back, and by commands to the supervisor. Each is a line of JSON.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the longest line between supervisor and component server: a plan of a MiB, each byte of which may need six in JSON, and some.
+pub const LONGEST_LINE: usize = 8 << 20;
+/// Bytes of the longest line of a command.
+pub const LONGEST_REQUEST: usize = 64 << 10;
+
+/// What a component server is to do. Who gets the same again answers the same again, and does nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Instruction {
+    /// Looks whether the process can do its part of a plan, and changes nothing.
+    PreparePlan {
+        /// Which change of the deployment it is: each has a larger number than the one before.
+        epoch: u64,
+        /// Which process of the plan this is.
+        process: String,
+        /// The plan as TOML.
+        plan: String,
+    },
+    /// Does some steps of the change.
+    Perform {
+        /// The change.
+        epoch: u64,
+        /// Which of its parts: from 0, each one more than the one before.
+        number: u32,
+        /// Where in the change it is.
+        phase: Phase,
+        /// What to do, in this order.
+        orders: Vec<Order>,
+    },
+    /// The change holds; what it has taken out ends for good.
+    Commit {
+        /// The change.
+        epoch: u64,
+    },
+    /// The change does not come about: everything is as it was before.
+    Abort {
+        /// The change.
+        epoch: u64,
+    },
+    /// Says what there is.
+    Status {
+        /// A number to be told in the answer.
+        number: u64,
+    },
+    /// Ends everything in reverse order, and then the process.
+    Stop,
+}
+
+/// Where in a change something is. The phases are those of the Deployment and Configuration specification, after one in which what goes is
+/// brought to rest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Processes are started, and look at the plan.
+    PreparePlan,
+    /// What goes or changes gets no more events, is disconnected and taken out.
+    Passivate,
+    /// What is new is installed, and gets its settings.
+    StartLaunch,
+    /// Ports are connected, and components are told.
+    FinishLaunch,
+    /// Components get events.
+    Start,
+}
+
+/// A step of a change, of what is in the process.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Order {
+    /// A component gets no more events and calls.
+    Passivate(String),
+    /// The process' ends of a connection are taken apart.
+    Disconnect(String),
+    /// A component is taken out.
+    Remove(String),
+    /// A container is taken out.
+    RemoveContainer(String),
+    /// A container is made.
+    AddContainer(String),
+    /// A component is made.
+    Install(String),
+    /// A component gets the value that the plan has for a setting, or the default.
+    Set(String, String),
+    /// The process' ends of a connection are made.
+    Connect(String),
+    /// A component has its settings and connections.
+    Configured(String),
+    /// A component gets events and calls.
+    Activate(String),
+}
+
+/// What a component server answers, or tells by itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Answer {
+    /// It is there. Told first, by itself.
+    Hello {
+        /// The version of what is told: 1.
+        protocol: u32,
+        /// The build of the program.
+        build: String,
+    },
+    /// It can do its part.
+    Prepared {
+        /// The change.
+        epoch: u64,
+        /// What of the plan is not carried out.
+        warnings: Vec<String>,
+    },
+    /// It has done what it was told.
+    Done {
+        /// The change.
+        epoch: u64,
+        /// Which part.
+        number: u32,
+    },
+    /// The change holds.
+    Committed {
+        /// The change.
+        epoch: u64,
+    },
+    /// All is as it was before.
+    Aborted {
+        /// The change.
+        epoch: u64,
+    },
+    /// It cannot do what it was told, and waits for what becomes of the change.
+    Failed {
+        /// The change.
+        epoch: u64,
+        /// What went wrong, where, and what to do.
+        what: String,
+    },
+    /// It could not make everything as it was before: it has to be started anew.
+    Broken {
+        /// The change.
+        epoch: u64,
+        /// What went wrong.
+        what: String,
+    },
+    /// What there is.
+    Status {
+        /// That of the question.
+        number: u64,
+        /// Its components.
+        components: Vec<ComponentStatus>,
+    },
+    /// Something went wrong by itself, such as a component that failed.
+    Report {
+        /// What.
+        what: String,
+    },
+    /// All is ended; the process ends now.
+    Stopped,
+}
+
+/// What a component is doing.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ComponentStatus {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub component_type: String,
+    /// Its container; empty for that of components without one.
+    pub container: String,
+    /// Where it is in its life: inactive, active, suspended, passive, changing, error.
+    pub state: String,
+    /// Deliveries that its queues have handed out.
+    pub taken: u64,
+    /// Deliveries that gave way because a queue was full.
+    pub dropped: u64,
+    /// Events that did not reach it because it was not active.
+    pub missed: u64,
+    /// Handlers that returned an error.
+    pub failed: u64,
+    /// Deliveries a second, in thousandths, since the question before; 0 at the first one. Supervisors fill it in.
+    #[serde(default)]
+    pub millihertz: u64,
+}
+
+/// What a command asks the supervisor for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Control {
+    /// What there is.
+    Status,
+    /// Goes on to another plan.
+    Apply {
+        /// The file, as an absolute path.
+        plan: String,
+    },
+    /// Ends everything.
+    Stop,
+}
+
+/// What the supervisor answers to a command.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ControlAnswer {
+    /// What there is.
+    Status(PlanStatus),
+    /// It was done.
+    Done {
+        /// What is of interest beside, such as warnings.
+        notes: Vec<String>,
+    },
+    /// It was not done; everything is as it was before.
+    Refused {
+        /// Why, and what to do.
+        what: String,
+    },
+}
+
+/// What there is of a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PlanStatus {
+    /// The deployment.
+    pub deployment: String,
+    /// The plan's file.
+    pub plan: String,
+    /// How many changes there were that hold; the launch is the first.
+    pub changes: u64,
+    /// What is under way, if something is.
+    pub under_way: Option<String>,
+    /// The processes of this host.
+    pub processes: Vec<ProcessStatus>,
+}
+
+/// What there is of a process.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ProcessStatus {
+    /// Its name.
+    pub name: String,
+    /// running, starting, waiting (for its next start), failed, or ended.
+    pub state: String,
+    /// Its process id, while there is one.
+    pub pid: Option<u32>,
+    /// How often it was started again.
+    pub restarts: u32,
+    /// Why it ended last.
+    pub last: Option<String>,
+    /// Its components; none while it is not running, or does not answer.
+    pub components: Vec<ComponentStatus>,
+}
+
+/// A line that means nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProtocolError(String);
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for ProtocolError {}
+
+/// What is told, as a line with its end.
+///
+/// # Errors
+/// Never, for the types of this crate.
+pub fn line(told: &impl Serialize) -> Result<String, ProtocolError> {
+    let text = serde_json::to_string(told).map_err(|error| ProtocolError(error.to_string()))?;
+    Ok(text + "\n")
+}
+
+/// What a line tells.
+///
+/// # Errors
+/// It is none of what may be told.
+pub fn read<T: DeserializeOwned>(line: &str) -> Result<T, ProtocolError> {
+    serde_json::from_str(line).map_err(|error| {
+        let part: String = line.chars().take(80).flat_map(char::escape_default).collect();
+        ProtocolError(format!(
+            "{error}, in {part}: supervisor and component server have to be of one version"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read_as_the_same() {
+        let told = Instruction::Perform {
+            epoch: 3,
+            number: 0,
+            phase: Phase::StartLaunch,
+            orders: [Order::Install("gps".into()), Order::Set("gps".into(), "a\n".into())].into(),
+        };
+        let text = line(&told).unwrap();
+        assert_eq!(text.matches('\n').count(), 1);
+        assert_eq!(read(&text), Ok(told));
+        assert_eq!(line(&Instruction::Stop).unwrap(), "\"stop\"\n");
+        assert_eq!(read("\"stop\""), Ok(Control::Stop));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in
+            ["", "{}", "\"stopp\"", "{\"commit\":{\"epoch\":-1}}", "{\"commit\":{\"epoch\":1,\"x\":2}}"]
+        {
+            let error = read::<Instruction>(text).unwrap_err().to_string();
+            assert!(error.contains("one version"), "{text}: {error}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(read::<Instruction>(&deep).is_err());
+    }
+}

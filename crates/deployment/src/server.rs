@@ -1,0 +1,377 @@
+//! A component server: does what it is told, and takes it back if the change does not come about.
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use assembly::{Catalogue, Plan, Value};
+use diagnostics::Source;
+
+use crate::part::{ComponentPart, ContainerPart, Half, Part};
+use crate::protocol::{Answer, ComponentStatus, Instruction, Order};
+
+/// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Makes a container. That without a name may be there already.
+    AddContainer(String, ContainerPart),
+    /// Removes a container that was made in vain.
+    RemoveContainer(String),
+    /// Takes a container out.
+    TakeContainer(String),
+    /// Returns one that was taken out.
+    ReturnContainer(String),
+    /// Ends one that was taken out.
+    EndContainer(String),
+    /// Makes a component, with its settings.
+    Install(String, ComponentPart),
+    /// Removes a component that was made in vain; it may be in the error state.
+    Uninstall(String),
+    /// Takes a component out with its state.
+    Take(String),
+    /// Returns one that was taken out.
+    Return(String),
+    /// Ends one that was taken out.
+    End(String),
+    /// Gives a component, a setting of it, a value, or its default.
+    Set(String, String, Option<Value>),
+    /// Makes an end of a connection.
+    Connect(Half),
+    /// Takes an end of a connection apart.
+    Disconnect(String),
+    /// Brings a component to rest. One that is not active stays as it is.
+    Passivate(String),
+    /// Tells a component that it is complete.
+    Configured(String),
+    /// Lets a component work.
+    Activate(String),
+}
+
+/// What was done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Performed {
+    /// It is done.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// A setting had this value.
+    Was(Value),
+}
+
+/// Does the work.
+pub trait Executor {
+    /// The types that it can make.
+    fn types(&self) -> &Catalogue;
+
+    /// Looks whether it can do a part of a plan, and changes nothing. Says what of it will not be as it says.
+    ///
+    /// # Errors
+    /// What it cannot do, and what helps.
+    fn check(&mut self, part: &Part) -> Result<Vec<String>, String>;
+
+    /// Does something.
+    ///
+    /// # Errors
+    /// Why it is not done; then it is as before, except that a component whose hook failed is in the error state.
+    fn perform(&mut self, work: &Work) -> Result<Performed, String>;
+
+    /// Its components.
+    fn status(&mut self) -> Vec<ComponentStatus>;
+
+    /// Ends everything in reverse order; says what went wrong meanwhile.
+    fn stop(&mut self) -> Vec<String>;
+}
+
+/// A component server, from its first plan on.
+#[derive(Debug)]
+pub struct ComponentServer<E> {
+    executor: E,
+    /// What holds.
+    part: Part,
+    change: Option<Change>,
+    /// The last change that ended, and how.
+    last: Option<(u64, Answer)>,
+    is_stopped: bool,
+}
+
+/// A change that is under way.
+#[derive(Debug)]
+struct Change {
+    epoch: u64,
+    /// What is to hold.
+    part: Part,
+    prepared: Answer,
+    /// The number of the next instruction.
+    next: u32,
+    /// What takes back what was done, the last first to be done.
+    undo: Vec<Work>,
+    /// What was taken out.
+    taken: Vec<Work>,
+    /// Components that were made with their settings.
+    installed: BTreeSet<String>,
+    failed: Option<Answer>,
+}
+
+impl<E: Executor> ComponentServer<E> {
+    /// A server without components.
+    pub fn new(executor: E) -> Self {
+        Self { executor, part: Part::default(), change: None, last: None, is_stopped: false }
+    }
+
+    /// What does the work.
+    pub const fn executor(&self) -> &E {
+        &self.executor
+    }
+
+    /// The same, to be changed.
+    pub const fn executor_mut(&mut self) -> &mut E {
+        &mut self.executor
+    }
+
+    /// Whether it was told to stop, and has.
+    pub const fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Does what it is told.
+    pub fn handle(&mut self, instruction: Instruction) -> Vec<Answer> {
+        if self.is_stopped {
+            return vec![Answer::Stopped];
+        }
+        match instruction {
+            Instruction::PreparePlan { epoch, process, plan } => vec![self.prepare(epoch, &process, &plan)],
+            Instruction::Perform { epoch, number, orders, .. } => vec![self.perform(epoch, number, &orders)],
+            Instruction::Commit { epoch } => self.commit(epoch),
+            Instruction::Abort { epoch } => vec![self.abort(epoch)],
+            Instruction::Status { number } => {
+                vec![Answer::Status { number, components: self.executor.status() }]
+            }
+            Instruction::Stop => self.stop(),
+        }
+    }
+
+    /// Ends everything in reverse order, as when there is no supervisor any more.
+    pub fn stop(&mut self) -> Vec<Answer> {
+        if self.is_stopped {
+            return Vec::new();
+        }
+        self.is_stopped = true;
+        self.change = None;
+        let mut answers: Vec<Answer> =
+            self.executor.stop().into_iter().map(|what| Answer::Report { what }).collect();
+        answers.push(Answer::Stopped);
+        answers
+    }
+
+    /// What was answered about a change that has ended, or that it is not the one that is under way.
+    fn ended(&self, epoch: u64) -> Answer {
+        match &self.last {
+            Some((last, answer)) if *last == epoch => answer.clone(),
+            _ => Answer::Failed {
+                epoch,
+                what: format!("change {epoch} is not under way here: prepare it first"),
+            },
+        }
+    }
+
+    fn prepare(&mut self, epoch: u64, process: &str, text: &str) -> Answer {
+        if let Some(change) = &self.change {
+            if change.epoch == epoch {
+                return change.prepared.clone();
+            }
+            let what = format!("change {} is under way: commit or abort it first", change.epoch);
+            return Answer::Failed { epoch, what };
+        }
+        if self.last.as_ref().is_some_and(|(last, _)| epoch <= *last) {
+            return self.ended(epoch);
+        }
+        let failed = |what: String| Answer::Failed { epoch, what };
+        let source = Source { file: "the plan", text };
+        let plan = match Plan::read(source) {
+            Ok((plan, _)) => plan,
+            Err(problems) => {
+                let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                return failed(all.join("; "));
+            }
+        };
+        let (part, troubles) = Part::of(&plan, process, self.executor.types());
+        if let Some(trouble) = troubles.iter().find(|trouble| !trouble.is_warning) {
+            return failed(format!("{}: {}; {}", trouble.path, trouble.what, trouble.remedy));
+        }
+        let warnings = match self.executor.check(&part) {
+            Ok(warnings) => warnings,
+            Err(what) => return failed(what),
+        };
+        let prepared = Answer::Prepared { epoch, warnings };
+        self.change = Some(Change {
+            epoch,
+            part,
+            prepared: prepared.clone(),
+            next: 0,
+            undo: Vec::new(),
+            taken: Vec::new(),
+            installed: BTreeSet::new(),
+            failed: None,
+        });
+        prepared
+    }
+
+    fn perform(&mut self, epoch: u64, number: u32, orders: &[Order]) -> Answer {
+        let Some(mut change) = self.change.take_if(|change| change.epoch == epoch) else {
+            return self.ended(epoch);
+        };
+        if let Some(failed) = &change.failed {
+            let failed = failed.clone();
+            self.change = Some(change);
+            return failed;
+        }
+        let done = match number.cmp(&change.next) {
+            // It was told twice.
+            core::cmp::Ordering::Less => Ok(()),
+            core::cmp::Ordering::Greater => {
+                Err(format!("part {number} of change {epoch} came before part {}", change.next))
+            }
+            core::cmp::Ordering::Equal => {
+                change.next = change.next.saturating_add(1);
+                orders.iter().try_for_each(|order| self.order(&mut change, order))
+            }
+        };
+        let answer = match done {
+            Ok(()) => Answer::Done { epoch, number },
+            Err(what) => {
+                let failed = Answer::Failed { epoch, what };
+                change.failed = Some(failed.clone());
+                failed
+            }
+        };
+        self.change = Some(change);
+        answer
+    }
+
+    fn order(&mut self, change: &mut Change, order: &Order) -> Result<(), String> {
+        let unknown = |name: &str| format!("the process has no {name} in its plan");
+        match order {
+            Order::Passivate(name) => {
+                self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))
+            }
+            Order::Disconnect(name) => {
+                for half in self.part.connections.get(name).cloned().unwrap_or_default().into_iter().rev() {
+                    self.disconnect(change, half)?;
+                }
+                Ok(())
+            }
+            Order::Remove(name) => {
+                let part = self.part.components.get(name).cloned().ok_or_else(|| unknown(name))?;
+                for timer in part.timers {
+                    self.disconnect(change, timer)?;
+                }
+                self.work(change, Work::Take(name.clone()), Work::Return(name.clone()))?;
+                change.taken.push(Work::End(name.clone()));
+                Ok(())
+            }
+            Order::RemoveContainer(name) => {
+                self.work(change, Work::TakeContainer(name.clone()), Work::ReturnContainer(name.clone()))?;
+                change.taken.push(Work::EndContainer(name.clone()));
+                Ok(())
+            }
+            Order::AddContainer(name) => {
+                let part = change.part.containers.get(name).cloned().ok_or_else(|| unknown(name))?;
+                self.work(change, Work::AddContainer(name.clone(), part), Work::RemoveContainer(name.clone()))
+            }
+            Order::Install(name) => {
+                let part = change.part.components.get(name).cloned().ok_or_else(|| unknown(name))?;
+                if part.container.is_empty() {
+                    let unnamed = Work::AddContainer(String::new(), ContainerPart::default());
+                    self.work(change, unnamed, Work::RemoveContainer(String::new()))?;
+                }
+                let timers = part.timers.clone();
+                self.work(change, Work::Install(name.clone(), part), Work::Uninstall(name.clone()))?;
+                change.installed.insert(name.clone());
+                timers.into_iter().try_for_each(|timer| self.connect(change, timer))
+            }
+            // It was made with its settings.
+            Order::Set(name, _) if change.installed.contains(name) => Ok(()),
+            Order::Set(name, setting) => {
+                let part = change.part.components.get(name).ok_or_else(|| unknown(name))?;
+                let value = part.settings.get(setting).cloned();
+                let work = Work::Set(name.clone(), setting.clone(), value);
+                if let Performed::Was(value) = self.executor.perform(&work)? {
+                    change.undo.push(Work::Set(name.clone(), setting.clone(), Some(value)));
+                }
+                Ok(())
+            }
+            Order::Connect(name) => {
+                let halves = change.part.connections.get(name).cloned().unwrap_or_default();
+                halves.into_iter().try_for_each(|half| self.connect(change, half))
+            }
+            Order::Configured(name) => self.executor.perform(&Work::Configured(name.clone())).map(drop),
+            Order::Activate(name) => {
+                self.work(change, Work::Activate(name.clone()), Work::Passivate(name.clone()))
+            }
+        }
+    }
+
+    fn connect(&mut self, change: &mut Change, half: Half) -> Result<(), String> {
+        let undo = Work::Disconnect(half.name.clone());
+        self.work(change, Work::Connect(half), undo)
+    }
+
+    fn disconnect(&mut self, change: &mut Change, half: Half) -> Result<(), String> {
+        self.work(change, Work::Disconnect(half.name.clone()), Work::Connect(half))
+    }
+
+    /// Does something, and notes what takes it back.
+    fn work(&mut self, change: &mut Change, work: Work, undo: Work) -> Result<(), String> {
+        if self.executor.perform(&work)? != Performed::Unchanged {
+            change.undo.push(undo);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, epoch: u64) -> Vec<Answer> {
+        let Some(mut change) = self.change.take_if(|change| change.epoch == epoch) else {
+            return vec![self.ended(epoch)];
+        };
+        if let Some(failed) = &change.failed {
+            let failed = failed.clone();
+            self.change = Some(change);
+            return vec![failed];
+        }
+        let mut answers = Vec::new();
+        for work in core::mem::take(&mut change.taken) {
+            // It is gone in any case.
+            if let Err(what) = self.executor.perform(&work) {
+                answers.push(Answer::Report { what });
+            }
+        }
+        self.part = change.part;
+        let committed = Answer::Committed { epoch };
+        self.last = Some((epoch, committed.clone()));
+        answers.push(committed);
+        answers
+    }
+
+    fn abort(&mut self, epoch: u64) -> Answer {
+        let Some(change) = self.change.take_if(|change| change.epoch == epoch) else {
+            let is_new = self.last.as_ref().is_none_or(|(last, _)| epoch > *last);
+            if is_new && self.change.is_none() {
+                // What was never prepared is aborted, and is not prepared any more.
+                self.last = Some((epoch, Answer::Aborted { epoch }));
+            }
+            return self.ended(epoch);
+        };
+        let mut broken = None;
+        for work in change.undo.iter().rev() {
+            if let Err(what) = self.executor.perform(work) {
+                broken = broken.or(Some(what));
+            }
+        }
+        let answer = match broken {
+            None => Answer::Aborted { epoch },
+            Some(what) => Answer::Broken { epoch, what },
+        };
+        self.last = Some((epoch, answer.clone()));
+        answer
+    }
+}

@@ -1,0 +1,382 @@
+//! A change from one plan to another: started, prepared, performed part by part, and then held to or taken back by all.
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::steps::{Batch, Steps};
+use super::{Incarnation, Outcome, Record, Supervisor, Target};
+use crate::protocol::{Answer, Instruction, Phase};
+
+/// What a change is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// Another plan, as a request wants.
+    Apply(u64),
+    /// No plan any more.
+    Stop(u64),
+    /// A process is started again.
+    Restart(String),
+}
+
+/// How far a change is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// New processes have to be there.
+    Starting,
+    /// All have to say that they can do their part.
+    Preparing,
+    /// One does something.
+    Performing,
+    /// It is decided; all are told, and what goes ends.
+    Committing,
+    /// It does not come about; all take back what they did.
+    Aborting,
+}
+
+/// A change that is under way.
+#[derive(Debug)]
+pub(super) struct Change {
+    purpose: Purpose,
+    epoch: u64,
+    target: Arc<Target>,
+    stage: Stage,
+    phase: Phase,
+    /// Processes that were started for it.
+    fresh: BTreeMap<String, Incarnation>,
+    /// Processes that end with it.
+    leaving: BTreeSet<Incarnation>,
+    /// Processes that have to take back what they did, or to hold to it.
+    prepared: BTreeSet<Incarnation>,
+    /// What is to be done still.
+    batches: VecDeque<Batch>,
+    /// How many parts each process was given.
+    parts: BTreeMap<Incarnation, u32>,
+    awaited: BTreeSet<Incarnation>,
+    deadline: u64,
+    failure: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Change {
+    pub(super) const fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    pub(super) const fn request(&self) -> Option<u64> {
+        match self.purpose {
+            Purpose::Apply(request) | Purpose::Stop(request) => Some(request),
+            Purpose::Restart(_) => None,
+        }
+    }
+
+    /// Whether it starts a process of this name.
+    pub(super) fn starts(&self, process: &str) -> bool {
+        self.fresh.contains_key(process)
+    }
+
+    /// Whether it can be taken back.
+    const fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Preparing | Stage::Performing)
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.purpose {
+            Purpose::Apply(_) => write!(f, "a plan is applied")?,
+            Purpose::Stop(_) => write!(f, "everything ends")?,
+            Purpose::Restart(name) => write!(f, "process {name} is started again")?,
+        }
+        let phase = match self.phase {
+            Phase::PreparePlan => "preparePlan",
+            Phase::Passivate => "passivate",
+            Phase::StartLaunch => "startLaunch",
+            Phase::FinishLaunch => "finishLaunch",
+            Phase::Start => "start",
+        };
+        match self.stage {
+            Stage::Starting => write!(f, ": processes start"),
+            Stage::Preparing | Stage::Performing => write!(f, ": {phase}"),
+            Stage::Committing => write!(f, ": it is decided"),
+            Stage::Aborting => write!(f, ": it is taken back"),
+        }
+    }
+}
+
+impl Supervisor {
+    pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>) {
+        self.epoch += 1;
+        let mut steps = match &purpose {
+            Purpose::Restart(_) => Steps::between(&Target::default(), &target),
+            _ => Steps::between(&self.current, &target),
+        };
+        if let Purpose::Restart(name) = &purpose {
+            steps.start.retain(|process| process == name);
+            steps.batches.retain(|batch| batch.process == *name);
+        }
+        let local = self.local(&target.plan);
+        let mut fresh = BTreeMap::new();
+        for process in steps.start.iter().filter(|process| local.contains(*process)) {
+            fresh.insert(process.clone(), self.start(process, &target));
+        }
+        let leaving =
+            steps.stop.iter().filter_map(|process| self.records.get(process)?.incarnation).collect();
+        self.change = Some(Change {
+            purpose,
+            epoch: self.epoch,
+            target,
+            stage: Stage::Starting,
+            phase: Phase::PreparePlan,
+            awaited: fresh.values().copied().collect(),
+            fresh,
+            leaving,
+            prepared: BTreeSet::new(),
+            batches: steps.batches.into(),
+            parts: BTreeMap::new(),
+            deadline: now.saturating_add(self.patience),
+            failure: None,
+            notes: Vec::new(),
+        });
+        self.progress(now);
+    }
+
+    /// Goes on if nothing is awaited any more.
+    fn progress(&mut self, now: u64) {
+        while let Some(change) = self.change.as_mut().filter(|change| change.awaited.is_empty()) {
+            change.deadline = now.saturating_add(self.patience);
+            match change.stage {
+                Stage::Starting => self.prepare(),
+                Stage::Preparing | Stage::Performing => self.next_batch(),
+                Stage::Committing | Stage::Aborting => self.close(now),
+            }
+        }
+    }
+
+    fn prepare(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        change.stage = Stage::Preparing;
+        let plan = change.target.plan.to_toml();
+        let mut told: Vec<(Incarnation, String, String)> =
+            change.fresh.iter().map(|(name, of)| (*of, name.clone(), plan.clone())).collect();
+        if !matches!(change.purpose, Purpose::Restart(_)) {
+            for (name, of) in
+                self.records.iter().filter_map(|(name, record)| Some((name, record.incarnation?)))
+            {
+                // What goes has no part in the new plan, even if it is of a name that is there again.
+                let plan = if change.leaving.contains(&of) { String::new() } else { plan.clone() };
+                told.push((of, name.clone(), plan));
+            }
+        }
+        let epoch = change.epoch;
+        change.awaited = told.iter().map(|(of, ..)| *of).collect();
+        change.prepared.clone_from(&change.awaited);
+        for (of, process, plan) in told {
+            self.send(of, Instruction::PreparePlan { epoch, process, plan });
+        }
+    }
+
+    fn next_batch(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        change.stage = Stage::Performing;
+        while let Some(Batch { process, phase, orders }) = change.batches.pop_front() {
+            let of_record = self.records.get(&process).and_then(|record| record.incarnation);
+            // What goes is for the process as it was.
+            let of = match phase {
+                Phase::Passivate => of_record,
+                _ => change.fresh.get(&process).copied().or(of_record),
+            };
+            // A process of another host, or one that has ended already.
+            let Some(of) = of.filter(|of| change.prepared.contains(of)) else { continue };
+            let part = change.parts.entry(of).or_default();
+            let number = *part;
+            *part += 1;
+            change.phase = phase;
+            change.awaited = [of].into();
+            let epoch = change.epoch;
+            return self.send(of, Instruction::Perform { epoch, number, phase, orders });
+        }
+        self.decide();
+    }
+
+    /// The change holds, from now on.
+    fn decide(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        change.stage = Stage::Committing;
+        let (epoch, leaving) = (change.epoch, change.leaving.clone());
+        let (fresh, prepared) = (change.fresh.clone(), change.prepared.clone());
+        let target = Arc::clone(&change.target);
+        let is_restart = matches!(change.purpose, Purpose::Restart(_));
+        change.awaited = prepared.union(&leaving).copied().collect();
+        if !is_restart {
+            let local = self.local(&target.plan);
+            self.records.retain(|name, _| local.contains(name));
+            self.current = target;
+            self.changes += 1;
+        }
+        for (name, of) in fresh {
+            if is_restart {
+                self.records.entry(name).or_default().incarnation = Some(of);
+            } else {
+                self.records.insert(name, Record { incarnation: Some(of), ..Record::default() });
+            }
+        }
+        for of in prepared.difference(&leaving) {
+            self.send(*of, Instruction::Commit { epoch });
+        }
+        for of in leaving {
+            self.end_of(of);
+            self.send(of, Instruction::Stop);
+        }
+    }
+
+    /// The change does not come about.
+    fn abort(&mut self, now: u64, why: String) {
+        let Some(change) = self.change.as_mut().filter(|change| change.is_open()) else { return };
+        if matches!(change.purpose, Purpose::Stop(_)) {
+            // What does not end in order ends all the same.
+            change.notes.push(why);
+            change.awaited.clear();
+            change.deadline = now.saturating_add(self.patience);
+            self.decide();
+            return self.progress(now);
+        }
+        change.stage = Stage::Aborting;
+        change.failure = Some(why);
+        change.deadline = now.saturating_add(self.patience);
+        let epoch = change.epoch;
+        let fresh: Vec<Incarnation> = change.fresh.values().copied().collect();
+        let others: Vec<Incarnation> =
+            change.prepared.iter().filter(|of| !fresh.contains(of)).copied().collect();
+        change.awaited = fresh.iter().chain(&others).copied().collect();
+        for of in others {
+            self.send(of, Instruction::Abort { epoch });
+        }
+        for of in fresh {
+            let is_there = self.children.get(&of).is_some_and(|child| child.is_there);
+            self.end_of(of);
+            if is_there {
+                self.send(of, Instruction::Stop)
+            } else {
+                self.kill_child(of, "it was started in vain")
+            }
+        }
+        self.progress(now);
+    }
+
+    /// All have done what was decided.
+    fn close(&mut self, now: u64) {
+        let Some(change) = self.change.take() else { return };
+        match (change.purpose, change.failure) {
+            (Purpose::Apply(request), None) | (Purpose::Stop(request), _) => {
+                self.finish(request, Outcome::Done(change.notes));
+            }
+            (Purpose::Apply(request), Some(why)) => self.finish(request, Outcome::Refused(why)),
+            (Purpose::Restart(name), None) => self.tell(format!("process {name} runs again")),
+            (Purpose::Restart(name), Some(why)) => {
+                self.tell(format!("process {name} was not started again: {why}"));
+                if !self.is_stopping {
+                    self.fell(now, &name, true, why);
+                }
+            }
+        }
+    }
+
+    /// A request to stop takes back what can be taken back.
+    pub(super) fn give_up(&mut self, now: u64) {
+        if self.change.as_ref().is_some_and(|change| !matches!(change.purpose, Purpose::Stop(_))) {
+            self.abort(now, "the plan is stopped".to_string());
+        }
+    }
+
+    /// A process that was started is there.
+    pub(super) fn is_there(&mut self, now: u64, of: Incarnation) {
+        let Some(change) = &mut self.change else { return };
+        if change.stage == Stage::Starting && change.awaited.remove(&of) {
+            self.progress(now);
+        }
+    }
+
+    /// A process answers what it was told about a change.
+    pub(super) fn told(&mut self, now: u64, from: Incarnation, answer: Answer) {
+        let name = self.children.get(&from).map(|child| child.process.clone()).unwrap_or_default();
+        let Some(change) = &mut self.change else { return };
+        if !change.awaited.contains(&from) {
+            return;
+        }
+        let current = change.epoch;
+        let part = change.parts.get(&from).copied().unwrap_or_default();
+        match (change.stage, answer) {
+            (Stage::Preparing, Answer::Prepared { epoch, warnings }) if epoch == current => {
+                change.notes.extend(warnings.into_iter().map(|text| format!("process {name}: {text}")));
+                change.awaited.remove(&from);
+            }
+            (Stage::Performing, Answer::Done { epoch, number }) if epoch == current && number + 1 == part => {
+                change.awaited.remove(&from);
+            }
+            (Stage::Preparing | Stage::Performing, Answer::Failed { epoch, what }) if epoch == current => {
+                return self.abort(now, format!("process {name}: {what}"));
+            }
+            (Stage::Committing, Answer::Committed { epoch }) if epoch == current => {
+                if !change.leaving.contains(&from) {
+                    change.awaited.remove(&from);
+                }
+            }
+            (Stage::Aborting, Answer::Aborted { epoch }) if epoch == current => {
+                let is_fresh = change.fresh.values().any(|of| *of == from);
+                if !is_fresh {
+                    change.awaited.remove(&from);
+                }
+            }
+            // It is started again, with the plan that holds.
+            (Stage::Committing, Answer::Failed { epoch, what })
+            | (Stage::Aborting, Answer::Failed { epoch, what } | Answer::Broken { epoch, what })
+                if epoch == current =>
+            {
+                self.tell(format!("process {name} cannot follow, and is killed: {what}"));
+                return self.kill_child(from, "it cannot follow");
+            }
+            _ => return,
+        }
+        self.progress(now);
+    }
+
+    /// A process has ended.
+    pub(super) fn ended_in_change(&mut self, now: u64, of: Incarnation, name: &str, how: &str) {
+        let Some(change) = &mut self.change else { return };
+        let is_fresh = change.fresh.get(name) == Some(&of);
+        let is_part = is_fresh || change.prepared.contains(&of) || change.leaving.contains(&of);
+        let is_expected = change.stage == Stage::Starting && !is_fresh;
+        // Before it is prepared, every process of the old plan is a part of a change to another one.
+        let is_part = is_part || (is_expected && !matches!(change.purpose, Purpose::Restart(_)));
+        change.awaited.remove(&of);
+        change.prepared.remove(&of);
+        change.leaving.remove(&of);
+        if is_fresh && change.is_open() {
+            change.fresh.remove(name);
+        }
+        if is_part && change.is_open() {
+            return self.abort(now, format!("process {name} ended: {how}"));
+        }
+        self.progress(now);
+    }
+
+    /// The time for answers is over.
+    pub(super) fn late_change(&mut self, now: u64) {
+        let Some(change) = self.change.as_mut().filter(|change| change.deadline <= now) else { return };
+        let late: Vec<Incarnation> = change.awaited.iter().copied().collect();
+        if change.is_open() {
+            let names: Vec<&str> =
+                late.iter().filter_map(|of| Some(self.children.get(of)?.process.as_str())).collect();
+            let seconds = self.patience / 1_000_000_000_000;
+            let why = format!("{} did not answer within {seconds} s", names.join(", "));
+            return self.abort(now, why);
+        }
+        change.deadline = now.saturating_add(self.patience);
+        for of in late {
+            self.kill_child(of, "it does not answer");
+        }
+    }
+}

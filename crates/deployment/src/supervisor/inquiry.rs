@@ -1,0 +1,129 @@
+//! What there is: asks all processes, and answers when all have, or when the time for that is over.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{Incarnation, Outcome, Supervisor};
+use crate::protocol::{ComponentStatus, Instruction, PlanStatus, ProcessStatus};
+
+/// How long processes have to say what there is: a second.
+const PATIENCE: u64 = 1_000_000_000_000;
+
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    request: u64,
+    number: u64,
+    awaited: BTreeSet<Incarnation>,
+    told: BTreeMap<Incarnation, Vec<ComponentStatus>>,
+    pub(super) deadline: u64,
+}
+
+/// What a component had taken when it was asked last, and when that was.
+#[derive(Debug, Default)]
+pub(super) struct Rates(BTreeMap<(Incarnation, String), (u64, u64)>);
+
+impl Rates {
+    /// Deliveries a second, in thousandths, since the last time.
+    fn of(&mut self, now: u64, from: Incarnation, component: &ComponentStatus) -> u64 {
+        let before = self.0.insert((from, component.name.clone()), (now, component.taken));
+        let Some((time, taken)) = before else { return 0 };
+        let count = u128::from(component.taken.saturating_sub(taken));
+        let span = u128::from(now.saturating_sub(time));
+        let rate = (count * 1_000 * 1_000_000_000_000).checked_div(span).unwrap_or(0);
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+}
+
+impl Supervisor {
+    pub(super) fn inquire(&mut self, now: u64, request: u64) {
+        let number = self.next_inquiry;
+        self.next_inquiry += 1;
+        let asked = self.children.iter().filter(|(_, child)| child.is_there && !child.is_ending);
+        let awaited: BTreeSet<Incarnation> = asked.map(|(incarnation, _)| *incarnation).collect();
+        for incarnation in &awaited {
+            self.send(*incarnation, Instruction::Status { number });
+        }
+        let deadline = now.saturating_add(PATIENCE);
+        self.inquiries.push(Inquiry { request, number, awaited, told: BTreeMap::new(), deadline });
+        self.answer_inquiries(now);
+    }
+
+    pub(super) fn told_status(
+        &mut self,
+        now: u64,
+        from: Incarnation,
+        number: u64,
+        components: Vec<ComponentStatus>,
+    ) {
+        let found = self.inquiries.iter_mut().find(|inquiry| inquiry.number == number);
+        if let Some(inquiry) = found
+            && inquiry.awaited.remove(&from)
+        {
+            inquiry.told.insert(from, components);
+        }
+        self.answer_inquiries(now);
+    }
+
+    /// A process has ended: nothing is awaited of it.
+    pub(super) fn forget(&mut self, now: u64, incarnation: Incarnation) {
+        for inquiry in &mut self.inquiries {
+            inquiry.awaited.remove(&incarnation);
+        }
+        self.rates.0.retain(|(of, _), _| *of != incarnation);
+        self.answer_inquiries(now);
+    }
+
+    pub(super) fn late_inquiries(&mut self, now: u64) {
+        for inquiry in self.inquiries.iter_mut().filter(|inquiry| inquiry.deadline <= now) {
+            inquiry.awaited.clear();
+        }
+        self.answer_inquiries(now);
+    }
+
+    fn answer_inquiries(&mut self, now: u64) {
+        while let Some(index) = self.inquiries.iter().position(|inquiry| inquiry.awaited.is_empty()) {
+            let mut inquiry = self.inquiries.remove(index);
+            let mut processes = Vec::new();
+            let records: Vec<String> = self.records.keys().cloned().collect();
+            for name in records {
+                let told = self.records.get(&name).and_then(|record| record.incarnation);
+                let told = told.and_then(|of| Some((of, inquiry.told.remove(&of)?)));
+                processes.push(self.process_status(now, name, told));
+            }
+            let status = PlanStatus {
+                deployment: self.deployment.clone(),
+                plan: self.current.file.clone(),
+                changes: self.changes,
+                under_way: self.change.as_ref().map(|change| change.to_string()),
+                processes,
+            };
+            self.finish(inquiry.request, Outcome::Status(status));
+        }
+    }
+
+    fn process_status(
+        &mut self,
+        now: u64,
+        name: String,
+        told: Option<(Incarnation, Vec<ComponentStatus>)>,
+    ) -> ProcessStatus {
+        let Some(record) = self.records.get(&name) else { return ProcessStatus::default() };
+        let state = match record.incarnation {
+            Some(_) => "running",
+            None if record.next_start.is_some() => "waiting",
+            None if record.is_failed => "failed",
+            None if self.change.as_ref().is_some_and(|change| change.starts(&name)) => "starting",
+            None => "ended",
+        };
+        let pid = record.incarnation.and_then(|of| self.children.get(&of)?.pid);
+        let (restarts, last) = (record.restarts, record.last.clone());
+        let mut components = Vec::new();
+        if let Some((from, told)) = told {
+            for component in told {
+                let millihertz = self.rates.of(now, from, &component);
+                components.push(ComponentStatus { millihertz, ..component });
+            }
+        }
+        ProcessStatus { name, state: state.to_string(), pid, restarts, last, components }
+    }
+}

@@ -1,0 +1,404 @@
+//! The supervisor of a host: leads its processes from one plan to another, all or none of it, and starts again what ended.
+mod change;
+mod inquiry;
+mod steps;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use assembly::{Catalogue, Plan};
+
+use crate::part::deployment_name;
+use crate::protocol::{Answer, Instruction, PlanStatus};
+use crate::restart::Restarts;
+use change::{Change, Purpose};
+use inquiry::{Inquiry, Rates};
+
+/// A process that was started: each start has another number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Incarnation(pub u64);
+
+/// A plan with its types, and where it is from.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Target {
+    /// The plan.
+    pub plan: Plan,
+    /// Its types.
+    pub types: Catalogue,
+    /// Its file.
+    pub file: String,
+}
+
+/// What is wanted of the supervisor.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Request {
+    /// Another plan. The first one is launched.
+    Apply(Arc<Target>),
+    /// Everything ends, in reverse order.
+    Stop,
+    /// Everything ends at once.
+    Kill,
+    /// What there is.
+    Status,
+}
+
+/// What happens.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Input {
+    /// Something is wanted; the number is told with its outcome.
+    Request(u64, Request),
+    /// A process was started, and has this process id.
+    Started(Incarnation, u32),
+    /// A process told something.
+    Answered(Incarnation, Answer),
+    /// A process ended, or could not be started: whether that is a failure, and what is told of it.
+    Ended(Incarnation, bool, String),
+}
+
+/// What is to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// A process of a plan is started.
+    Start {
+        /// Its number from now on.
+        incarnation: Incarnation,
+        /// Its name in the plan.
+        process: String,
+        /// The plan.
+        target: Arc<Target>,
+    },
+    /// A process is told something.
+    Send(Incarnation, Instruction),
+    /// A process is killed, for this reason; its end is told as any other.
+    Kill(Incarnation, String),
+    /// What became of a request.
+    Finished(u64, Outcome),
+    /// Something of interest, for a log.
+    Tell(String),
+}
+
+/// What became of a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is done; with what else is of interest.
+    Done(Vec<String>),
+    /// It is not done, and all is as before: why.
+    Refused(String),
+    /// What there is.
+    Status(PlanStatus),
+}
+
+/// What is known of a process of the plan that holds.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    incarnation: Option<Incarnation>,
+    /// When it is started again.
+    next_start: Option<u64>,
+    restarts: u32,
+    starts: Restarts,
+    is_failed: bool,
+    last: Option<String>,
+}
+
+/// What is known of a process that was started.
+#[derive(Clone, Debug)]
+struct Child {
+    process: String,
+    pid: Option<u32>,
+    /// It said that it is there.
+    is_there: bool,
+    /// It was told to end.
+    is_ending: bool,
+}
+
+/// The supervisor. Times are picoseconds.
+#[derive(Debug)]
+pub struct Supervisor {
+    deployment: String,
+    /// The host that it is of; `None` if all processes of a plan are here.
+    host: Option<String>,
+    /// How long processes may take to answer.
+    patience: u64,
+    current: Arc<Target>,
+    epoch: u64,
+    changes: u64,
+    next_incarnation: u64,
+    records: BTreeMap<String, Record>,
+    children: BTreeMap<Incarnation, Child>,
+    change: Option<Change>,
+    requests: VecDeque<(u64, Request)>,
+    inquiries: Vec<Inquiry>,
+    next_inquiry: u64,
+    rates: Rates,
+    actions: VecDeque<Action>,
+    /// It is to end, or has.
+    is_stopping: bool,
+}
+
+impl Supervisor {
+    /// A supervisor of a deployment that does not run yet. Processes have to answer within `patience`.
+    pub fn new(deployment: String, host: Option<String>, patience: u64) -> Self {
+        Self {
+            deployment,
+            host,
+            patience,
+            current: Arc::default(),
+            epoch: 0,
+            changes: 0,
+            next_incarnation: 1,
+            records: BTreeMap::new(),
+            children: BTreeMap::new(),
+            change: None,
+            requests: VecDeque::new(),
+            inquiries: Vec::new(),
+            next_inquiry: 1,
+            rates: Rates::default(),
+            actions: VecDeque::new(),
+            is_stopping: false,
+        }
+    }
+
+    /// The plan that holds.
+    pub fn current(&self) -> &Target {
+        &self.current
+    }
+
+    /// The processes of the plan that holds, each with its incarnation if it runs.
+    pub fn processes(&self) -> impl Iterator<Item = (&str, Option<Incarnation>)> {
+        self.records.iter().map(|(name, record)| (name.as_str(), record.incarnation))
+    }
+
+    /// Whether everything has ended, as it was told.
+    pub fn is_over(&self) -> bool {
+        self.is_stopping && self.children.is_empty() && self.change.is_none()
+    }
+
+    /// Whether nothing is under way, and nothing is waited for but processes' next starts.
+    pub fn is_idle(&self) -> bool {
+        self.change.is_none() && self.requests.is_empty() && self.inquiries.is_empty()
+    }
+
+    /// Something happens.
+    pub fn handle(&mut self, now: u64, input: Input) {
+        match input {
+            Input::Request(number, Request::Kill) => self.kill(number),
+            Input::Request(number, Request::Status) => self.inquire(now, number),
+            Input::Request(number, request) => {
+                if request == Request::Stop {
+                    self.give_up(now);
+                }
+                self.requests.push_back((number, request));
+            }
+            Input::Started(incarnation, pid) => {
+                if let Some(child) = self.children.get_mut(&incarnation) {
+                    child.pid = Some(pid);
+                }
+            }
+            Input::Answered(incarnation, answer) => self.answered(now, incarnation, answer),
+            Input::Ended(incarnation, is_failure, how) => self.ended(now, incarnation, is_failure, how),
+        }
+        self.go_on(now);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: u64) {
+        self.late_change(now);
+        self.late_inquiries(now);
+        self.go_on(now);
+    }
+
+    /// When [`Supervisor::tick`] is to be called next.
+    pub fn next_tick(&self) -> Option<u64> {
+        let of_change = self.change.as_ref().map(Change::deadline);
+        let starts = self.records.values().filter_map(|record| record.next_start);
+        let starts = starts.filter(|_| self.change.is_none());
+        let inquiries = self.inquiries.iter().map(|inquiry| inquiry.deadline);
+        of_change.into_iter().chain(starts).chain(inquiries).min()
+    }
+
+    /// What is to be done next.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    fn send(&mut self, to: Incarnation, instruction: Instruction) {
+        self.actions.push_back(Action::Send(to, instruction));
+    }
+
+    fn finish(&mut self, request: u64, outcome: Outcome) {
+        self.actions.push_back(Action::Finished(request, outcome));
+    }
+
+    fn tell(&mut self, text: String) {
+        self.actions.push_back(Action::Tell(text));
+    }
+
+    /// Kills a process and expects its end.
+    fn kill_child(&mut self, incarnation: Incarnation, why: &str) {
+        if self.children.contains_key(&incarnation) {
+            self.actions.push_back(Action::Kill(incarnation, why.to_string()));
+        }
+    }
+
+    fn kill(&mut self, request: u64) {
+        self.is_stopping = true;
+        let all: Vec<Incarnation> = self.children.keys().copied().collect();
+        for incarnation in all {
+            self.end_of(incarnation);
+            self.kill_child(incarnation, "everything is killed");
+        }
+        for record in self.records.values_mut() {
+            record.next_start = None;
+        }
+        if let Some(number) = self.change.take().and_then(|change| change.request()) {
+            self.finish(number, Outcome::Refused("everything was killed".to_string()));
+        }
+        while let Some((number, _)) = self.requests.pop_front() {
+            self.finish(number, Outcome::Refused("everything was killed".to_string()));
+        }
+        self.finish(request, Outcome::Done(Vec::new()));
+    }
+
+    /// The end of a process is expected from now on.
+    fn end_of(&mut self, incarnation: Incarnation) {
+        if let Some(child) = self.children.get_mut(&incarnation) {
+            child.is_ending = true;
+        }
+    }
+
+    /// Starts a process of a plan.
+    fn start(&mut self, process: &str, target: &Arc<Target>) -> Incarnation {
+        let incarnation = Incarnation(self.next_incarnation);
+        self.next_incarnation += 1;
+        let child = Child { process: process.to_string(), pid: None, is_there: false, is_ending: false };
+        self.children.insert(incarnation, child);
+        let (process, target) = (process.to_string(), Arc::clone(target));
+        self.actions.push_back(Action::Start { incarnation, process, target });
+        incarnation
+    }
+
+    fn answered(&mut self, now: u64, from: Incarnation, answer: Answer) {
+        let Some(child) = self.children.get_mut(&from) else { return };
+        match answer {
+            Answer::Hello { protocol: 1, .. } => {
+                child.is_there = true;
+                self.is_there(now, from);
+            }
+            Answer::Hello { protocol, .. } => {
+                let name = child.process.clone();
+                self.tell(format!("process {name} speaks version {protocol}, and not 1: build it anew"));
+                self.kill_child(from, "it speaks another version");
+            }
+            Answer::Report { what } => {
+                let name = child.process.clone();
+                self.tell(format!("process {name}: {what}"));
+            }
+            Answer::Status { number, components } => self.told_status(now, from, number, components),
+            Answer::Stopped => {}
+            answer => self.told(now, from, answer),
+        }
+    }
+
+    fn ended(&mut self, now: u64, incarnation: Incarnation, is_failure: bool, how: String) {
+        let Some(child) = self.children.remove(&incarnation) else { return };
+        self.forget(now, incarnation);
+        let name = child.process;
+        let of_plan = self.records.get(&name).is_some_and(|record| record.incarnation == Some(incarnation));
+        if of_plan && !self.is_stopping && !child.is_ending {
+            self.tell(format!("process {name} ended: {how}"));
+            self.fell(now, &name, is_failure, how.clone());
+        } else if of_plan && let Some(record) = self.records.get_mut(&name) {
+            record.incarnation = None;
+        }
+        self.ended_in_change(now, incarnation, &name, &how);
+    }
+
+    /// A process of the plan that holds does not run any more.
+    fn fell(&mut self, now: u64, name: &str, is_failure: bool, how: String) {
+        let policy = self.current.plan.processes.get(name).and_then(|process| process.restart.as_ref());
+        let Some(record) = self.records.get_mut(name) else { return };
+        record.incarnation = None;
+        record.last = Some(how);
+        record.next_start = record.starts.next(policy, is_failure, now);
+        record.is_failed = record.next_start.is_none() && is_failure;
+        if record.is_failed {
+            self.tell(format!(
+                "process {name} is not started again: stop the plan and launch it when that is mended"
+            ));
+        }
+    }
+
+    /// Begins what waits, if nothing is under way.
+    fn go_on(&mut self, now: u64) {
+        while self.change.is_none() {
+            if let Some((number, request)) = self.requests.pop_front() {
+                match request {
+                    Request::Apply(target) => self.apply(now, number, target),
+                    Request::Stop => self.stop(now, number),
+                    // These do not wait.
+                    Request::Kill | Request::Status => {}
+                }
+                continue;
+            }
+            if self.is_stopping {
+                return;
+            }
+            let due = self.records.iter().find(|(_, it)| it.next_start.is_some_and(|at| at <= now));
+            let Some(name) = due.map(|(name, _)| name.clone()) else { return };
+            self.start_again(now, &name);
+        }
+    }
+
+    fn apply(&mut self, now: u64, request: u64, target: Arc<Target>) {
+        let refused = |what: String| Outcome::Refused(what);
+        if self.is_stopping {
+            return self.finish(request, refused("everything ends".to_string()));
+        }
+        let name = deployment_name(&target.plan);
+        if name != self.deployment {
+            let what = format!(
+                "the plan is of the deployment \"{name}\", and this is \"{}\": launch it, or give it the same id",
+                self.deployment
+            );
+            return self.finish(request, refused(what));
+        }
+        if let Some((name, _)) = self.records.iter().find(|(_, record)| record.incarnation.is_none()) {
+            let what = format!(
+                "process {name} does not run: wait for its next start, or stop the plan and launch it"
+            );
+            return self.finish(request, refused(what));
+        }
+        self.begin(now, Purpose::Apply(request), target);
+    }
+
+    fn stop(&mut self, now: u64, request: u64) {
+        self.is_stopping = true;
+        for record in self.records.values_mut() {
+            record.next_start = None;
+        }
+        self.begin(now, Purpose::Stop(request), Arc::default());
+    }
+
+    fn start_again(&mut self, now: u64, name: &str) {
+        if let Some(record) = self.records.get_mut(name) {
+            record.next_start = None;
+            record.restarts = record.restarts.saturating_add(1);
+        }
+        let current = Arc::clone(&self.current);
+        self.begin(now, Purpose::Restart(name.to_string()), current);
+    }
+
+    /// The processes of a plan that are of this host.
+    fn local(&self, plan: &Plan) -> BTreeSet<String> {
+        let layout = plan.layout();
+        let is_here = |host: &Option<&str>| match (&self.host, host) {
+            (Some(mine), Some(host)) => mine == host,
+            _ => true,
+        };
+        let here = layout.processes().iter().filter(|(_, host)| is_here(host));
+        here.map(|(name, _)| name.to_string()).collect()
+    }
+}

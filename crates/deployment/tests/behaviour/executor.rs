@@ -1,0 +1,216 @@
+//! An executor that keeps what is there, and knows what may not be.
+use std::collections::BTreeMap;
+
+use assembly::{Catalogue, Value};
+use deployment::{ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed, Work};
+
+/// A component that is there.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Made {
+    pub(crate) part: ComponentPart,
+    pub(crate) is_active: bool,
+    /// Each one that is made has another number.
+    pub(crate) number: u64,
+}
+
+/// Containers, components and ends of connections of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    types: Catalogue,
+    pub(crate) containers: BTreeMap<String, ContainerPart>,
+    pub(crate) components: BTreeMap<String, Made>,
+    pub(crate) halves: BTreeMap<String, Half>,
+    pub(crate) taken: BTreeMap<String, Made>,
+    taken_containers: BTreeMap<String, ContainerPart>,
+    made: u64,
+    /// After so many works one fails.
+    pub(crate) fails_in: Option<u32>,
+    /// It cannot do its part of any plan.
+    pub(crate) refuses: bool,
+    /// What must never be asked for was.
+    pub(crate) misused: Vec<String>,
+}
+
+impl Model {
+    pub(crate) fn new(types: Catalogue, first_number: u64) -> Self {
+        Self { types, made: first_number, ..Self::default() }
+    }
+
+    /// What of a part is not there, or is and should not be.
+    pub(crate) fn differs(&self, part: &Part) -> Option<String> {
+        // A setting that has its default is as good as one that is not said.
+        let plain = |(name, part): (&String, &ComponentPart)| {
+            let mut part = part.clone();
+            part.settings.retain(|_, value| *value != Value::Integer(0));
+            (name.clone(), part)
+        };
+        let components: BTreeMap<String, ComponentPart> =
+            self.components.iter().map(|(name, made)| (name, &made.part)).map(plain).collect();
+        let wanted: BTreeMap<String, ComponentPart> = part.components.iter().map(plain).collect();
+        if components != wanted {
+            return Some(format!("components {components:?}, and not {wanted:?}"));
+        }
+        if let Some((name, _)) = self.components.iter().find(|(_, made)| !made.is_active) {
+            return Some(format!("{name} is not active"));
+        }
+        let timers = part.components.values().flat_map(|component| &component.timers);
+        let halves = part.connections.values().flatten().chain(timers);
+        let wanted: BTreeMap<String, Half> = halves.map(|half| (half.name.clone(), half.clone())).collect();
+        if self.halves != wanted {
+            return Some(format!("ends {:?}, and not {wanted:?}", self.halves));
+        }
+        let mut containers = self.containers.clone();
+        // That of components without a container may stay.
+        if !part.containers.contains_key("") {
+            containers.remove("");
+        }
+        if containers != part.containers {
+            return Some(format!("containers {containers:?}, and not {:?}", part.containers));
+        }
+        let left: Vec<&String> = self.taken.keys().chain(self.taken_containers.keys()).collect();
+        (!left.is_empty()).then(|| format!("{left:?} were taken out and neither returned nor ended"))
+    }
+
+    fn no(&mut self, what: String) -> Result<Performed, String> {
+        self.misused.push(what.clone());
+        Err(what)
+    }
+
+    fn is_connected(&self, name: &str) -> bool {
+        let is_of =
+            |port: &Option<String>| port.as_ref().is_some_and(|port| port.split('.').next() == Some(name));
+        self.halves.values().any(|half| is_of(&half.from) || is_of(&half.to))
+    }
+
+    fn remove(&mut self, name: &str) -> Result<Made, String> {
+        if self.is_connected(name) || self.components.get(name).is_none_or(|made| made.is_active) {
+            self.misused.push(format!("{name} is not there, active or connected"));
+            return Err("not now".to_owned());
+        }
+        self.components.remove(name).ok_or_else(|| "gone".to_owned())
+    }
+}
+
+impl Executor for Model {
+    fn types(&self) -> &Catalogue {
+        &self.types
+    }
+
+    fn check(&mut self, _: &Part) -> Result<Vec<String>, String> {
+        if self.refuses { Err("cannot do that".to_owned()) } else { Ok(Vec::new()) }
+    }
+
+    fn perform(&mut self, work: &Work) -> Result<Performed, String> {
+        if let Some(left) = &mut self.fails_in {
+            if *left == 0 {
+                self.fails_in = None;
+                return Err(format!("{work:?} fails on purpose"));
+            }
+            *left -= 1;
+        }
+        match work {
+            Work::AddContainer(name, part) => {
+                if self.containers.contains_key(name) {
+                    return if name.is_empty() {
+                        Ok(Performed::Unchanged)
+                    } else {
+                        self.no(format!("{name} twice"))
+                    };
+                }
+                self.containers.insert(name.clone(), part.clone());
+            }
+            Work::RemoveContainer(name) | Work::TakeContainer(name) => {
+                if self.components.values().any(|made| made.part.container == *name) {
+                    return self.no(format!("{name} is not empty"));
+                }
+                let Some(part) = self.containers.remove(name) else { return self.no(format!("no {name}")) };
+                if matches!(work, Work::TakeContainer(_)) {
+                    self.taken_containers.insert(name.clone(), part);
+                }
+            }
+            Work::ReturnContainer(name) => {
+                let Some(part) = self.taken_containers.remove(name) else {
+                    return self.no(format!("no {name}"));
+                };
+                self.containers.insert(name.clone(), part);
+            }
+            Work::EndContainer(name) => drop(self.taken_containers.remove(name)),
+            Work::Install(name, part) => {
+                if self.components.contains_key(name) || !self.containers.contains_key(&part.container) {
+                    return self.no(format!("{name} is there, or its container is not"));
+                }
+                self.made += 1;
+                let made = Made { part: part.clone(), is_active: false, number: self.made };
+                self.components.insert(name.clone(), made);
+            }
+            Work::Uninstall(name) => drop(self.remove(name)?),
+            Work::Take(name) => {
+                let made = self.remove(name)?;
+                self.taken.insert(name.clone(), made);
+            }
+            Work::Return(name) => {
+                let Some(made) = self.taken.remove(name) else { return self.no(format!("no {name}")) };
+                if self.components.insert(name.clone(), made).is_some() {
+                    return self.no(format!("{name} is there still"));
+                }
+            }
+            Work::End(name) => drop(self.taken.remove(name)),
+            Work::Set(name, setting, value) => {
+                let Some(made) = self.components.get_mut(name).filter(|made| !made.is_active) else {
+                    return self.no(format!("{name} does not rest"));
+                };
+                let before = match value {
+                    Some(value) => made.part.settings.insert(setting.clone(), value.clone()),
+                    None => made.part.settings.remove(setting),
+                };
+                return Ok(before.map_or(Performed::Was(Value::Integer(0)), Performed::Was));
+            }
+            Work::Connect(half) => {
+                for port in half.from.iter().chain(&half.to) {
+                    let name = port.split('.').next().unwrap();
+                    if !self.components.contains_key(name) {
+                        return self.no(format!("{name} is not there"));
+                    }
+                }
+                if self.halves.insert(half.name.clone(), half.clone()).is_some() {
+                    return self.no(format!("{} twice", half.name));
+                }
+            }
+            Work::Disconnect(name) => {
+                if self.halves.remove(name).is_none() {
+                    return self.no(format!("no {name}"));
+                }
+            }
+            Work::Configured(name) => {
+                if self.components.get(name).is_none_or(|made| made.is_active) {
+                    return self.no(format!("{name} is active"));
+                }
+            }
+            Work::Passivate(name) | Work::Activate(name) => {
+                let is_active = matches!(work, Work::Activate(_));
+                let Some(made) = self.components.get_mut(name) else { return self.no(format!("no {name}")) };
+                if made.is_active == is_active {
+                    return Ok(Performed::Unchanged);
+                }
+                made.is_active = is_active;
+            }
+        }
+        Ok(Performed::Done)
+    }
+
+    fn status(&mut self) -> Vec<ComponentStatus> {
+        let status = |(name, made): (&String, &Made)| ComponentStatus {
+            name: name.clone(),
+            component_type: made.part.component_type.clone(),
+            taken: made.number,
+            ..ComponentStatus::default()
+        };
+        self.components.iter().map(status).collect()
+    }
+
+    fn stop(&mut self) -> Vec<String> {
+        self.halves.clear();
+        self.components.clear();
+        Vec::new()
+    }
+}

@@ -1,0 +1,9 @@
+//! Plans carried out by a supervisor and component servers that are both real, between processes that are not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod changes;
+mod executor;
+mod plans;
+mod refusals;
+mod simulation;
+mod world;

@@ -1,0 +1,80 @@
+//! Plans, written and random.
+use std::fmt::Write as _;
+
+use assembly::{Catalogue, Manifest, Plan};
+use deployment::Target;
+use diagnostics::Source;
+use testkit::random::Random;
+
+pub(crate) const TYPES: &str = r#"{ "component": { "Node": {
+    "setting": { "a": { "type": "integer", "default": 0 } },
+    "port": { "in": { "kind": "consumer", "type": "E" }, "out": { "kind": "publisher", "type": "E" },
+              "tick": { "kind": "timer" } } } } }"#;
+
+pub(crate) fn types() -> Catalogue {
+    let manifest = Manifest::read(Source { file: "types", text: TYPES }).unwrap();
+    Catalogue::of([("types".to_owned(), manifest)]).unwrap()
+}
+
+/// The plan of a text, which makes sense and can be launched.
+pub(crate) fn target(text: &str) -> Target {
+    let source = Source { file: "plan", text };
+    let (plan, places) = Plan::read(source).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    assert_eq!(plan.check(source, &places, &types()), [], "{text}");
+    let layout = plan.layout();
+    let processes: Vec<&str> = layout.processes().keys().copied().collect();
+    let (wrong, _) = deployment::launchable(&plan, source, &places, &types(), &processes);
+    assert_eq!(wrong, [], "{text}");
+    Target { plan, types: types(), file: "plan".to_owned() }
+}
+
+/// A few components in a few processes, connected at random.
+pub(crate) fn random(random: &mut Random) -> Target {
+    let mut text = String::from("id = \"random\"\n[host.n1]\ncores = 2\n[artefact.x]\nlocation = [\"x\"]\n");
+    let processes = 1 + random.below(3);
+    let mut contained = Vec::new();
+    for process in 0..processes {
+        writeln!(text, "[process.p{process}]\nartefact = \"x\"\nhost = \"n1\"").unwrap();
+        if random.chance(20) {
+            // Other arguments are another process.
+            writeln!(text, "arguments = [\"{}\"]", random.below(2)).unwrap();
+        }
+        writeln!(text, "restart = {{ policy = \"always\", delay = \"10 ms\" }}").unwrap();
+        contained.push(random.chance(50));
+        if contained[process] {
+            writeln!(text, "[container.k{process}]\nprocess = \"p{process}\"").unwrap();
+            if random.chance(40) {
+                writeln!(text, "lanes.fast = {{ threads = {} }}", random.range(1, 3)).unwrap();
+            }
+        }
+    }
+    let mut components = Vec::new();
+    for name in 0..6 {
+        if random.chance(30) {
+            continue;
+        }
+        let process = random.below(processes);
+        writeln!(text, "[component.c{name}]\ntype = \"Node\"\nprocess = \"p{process}\"").unwrap();
+        if contained[process] && random.chance(70) {
+            writeln!(text, "container = \"k{process}\"").unwrap();
+        }
+        if random.chance(60) {
+            writeln!(text, "settings.a = {}", random.below(3)).unwrap();
+        }
+        writeln!(text, "port.tick.period = \"{} ms\"", random.range(1, 3)).unwrap();
+        components.push((name, process));
+    }
+    for number in 0..6 {
+        let (Some(from), Some(to)) = (random.pick(&components), random.pick(&components)) else { break };
+        // What is called goes up in the order of names, so that there is no circle.
+        if from.0 >= to.0 || random.chance(40) {
+            continue;
+        }
+        writeln!(text, "[connection.n{number}]\nfrom = \"c{}.out\"\nto = [\"c{}.in\"]", from.0, to.0)
+            .unwrap();
+        if random.chance(40) {
+            writeln!(text, "queue = {{ depth = {} }}", random.range(1, 4)).unwrap();
+        }
+    }
+    target(&text)
+}

@@ -1,0 +1,155 @@
+//! What of a plan is not carried out is refused or told, with its place; hostile lines are answered.
+use assembly::Plan;
+use deployment::{Answer, Carrier, ComponentServer, Instruction, Order, Part, Phase, launchable};
+use diagnostics::Source;
+
+use crate::executor::Model;
+use crate::plans::types;
+
+const FIRST: &str = include_str!("plans/first.toml");
+
+/// What forbids a launch, and what is told, as text.
+fn said(text: &str) -> (String, String) {
+    let source = Source { file: "plan.toml", text };
+    let (plan, places) = Plan::read(source).unwrap_or_else(|problems| panic!("{problems:?}"));
+    assert_eq!(plan.check(source, &places, &types()), [], "{text}");
+    let (wrong, warnings) = launchable(&plan, source, &places, &types(), &["p", "q", "r"]);
+    let shown = |problems: &[diagnostics::Problem]| {
+        problems.iter().map(|problem| source.show(problem)).collect::<Vec<_>>().join("\n")
+    };
+    (shown(&wrong), shown(&warnings))
+}
+
+#[test]
+fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
+    assert_eq!(said(FIRST), (String::new(), String::new()));
+    for (from, to, expected) in [
+        (
+            "[process.q]",
+            "[process.q]\ncgroup = \"x\"",
+            "plan.toml:10:10: processes are not moved into control groups",
+        ),
+        (
+            "threads = 2",
+            "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"",
+            "no threads of the class deadline",
+        ),
+        ("port.tick.period = \"1 ms\"\n", "", "the timer \"tick\" has no period"),
+        (
+            "to = [\"d.in\"]",
+            "to = [\"d.in\"]\nqueue = { depth = 4, full = \"block\", wait = \"1 ms\" }",
+            "a topic's queue cannot block",
+        ),
+        ("[process.q]\nartefact = \"x\"", "[process.q]", "nothing says what the process \"q\" executes"),
+        ("location = [\"x\"]", "location = [\"http://x\"]", "\"x\" is nowhere on this host"),
+        (
+            "type = \"Node\"\n",
+            "type = \"Node\"\nartefact = \"x\"\n",
+            "code is not loaded into processes that run",
+        ),
+        (
+            "to = [\"d.in\"]",
+            "to = [\"d.in\"]\nqueue = { depth = 99999 }",
+            "queues have at most 65535 entries",
+        ),
+        (
+            "to = [\"b.in\", \"c.in\"]",
+            "to = [\"b.in\"]\nqos = { priority = 300 }",
+            "the priority 300 cannot be had",
+        ),
+        (
+            "to = [\"d.in\"]",
+            "to = [\"d.in\"]\nservice = \"far\"\n[service.far]\nkind = \"federated\"\nat = \"q\"",
+            "federated services are not carried out",
+        ),
+    ] {
+        assert!(FIRST.contains(from), "{from}");
+        let (wrong, _) = said(&FIRST.replacen(from, to, 1));
+        assert!(wrong.contains(expected), "{to}\n{wrong}");
+        assert!(wrong.contains('^') && wrong.lines().count() >= 4, "{wrong}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_is_told() {
+    for (from, to, expected) in [
+        ("to = [\"d.in\"]", "to = [\"d.in\"]\nlatency = \"1 ms\"", "a launch does not look after times"),
+        (
+            "to = [\"d.in\"]",
+            "to = [\"d.in\"]\nqos = { timeout = \"1 ms\" }",
+            "timeout is not carried out for cd",
+        ),
+        (
+            "type = \"Node\"\n",
+            "type = \"Node\"\nrestart = { policy = \"always\" }\n",
+            "components are not started again",
+        ),
+    ] {
+        let (wrong, warnings) = said(&FIRST.replacen(from, to, 1));
+        assert_eq!(wrong, "");
+        assert!(warnings.contains(expected), "{to}\n{warnings}");
+    }
+}
+
+#[test]
+fn connections_become_ends_of_processes() {
+    let (plan, _) = Plan::read(Source { file: "plan", text: FIRST }).unwrap();
+    let p = Part::of(&plan, "p", &types()).0;
+    let shape = |part: &Part, name: &str| -> Vec<(String, bool, bool, &str)> {
+        let halves = part.connections.get(name).cloned().unwrap_or_default();
+        let kind = |carrier: &Carrier| match carrier {
+            Carrier::Channel(_) => "channel",
+            Carrier::Topic { topic, .. } if topic == "both/ab" => "topic both/ab",
+            _ => "else",
+        };
+        halves
+            .iter()
+            .map(|it| (it.name.clone(), it.from.is_some(), it.to.is_some(), kind(&it.carrier)))
+            .collect()
+    };
+    let local = ("ab 0".to_owned(), true, true, "channel");
+    assert_eq!(shape(&p, "ab"), [local, ("ab out".to_owned(), true, false, "topic both/ab")]);
+    let q = Part::of(&plan, "q", &types()).0;
+    assert_eq!(shape(&q, "ab"), [("ab 1".to_owned(), false, true, "topic both/ab")]);
+    assert_eq!(p.containers["k"].lanes[0].threads, 2);
+    assert!(p.containers.contains_key("") && !q.containers.contains_key("k"));
+}
+
+#[test]
+fn instructions_out_of_order_do_no_harm() {
+    let mut server = ComponentServer::new(Model::new(types(), 0));
+    let plan = FIRST.to_owned();
+    let process = "p".to_owned();
+    let perform = |epoch, number, orders: &[Order]| Instruction::Perform {
+        epoch,
+        number,
+        phase: Phase::StartLaunch,
+        orders: orders.to_vec(),
+    };
+    let is_failed = |answers: Vec<Answer>| matches!(&answers[..], [Answer::Failed { .. }]);
+    assert!(is_failed(server.handle(perform(1, 0, &[]))));
+    assert!(is_failed(server.handle(Instruction::Commit { epoch: 1 })));
+    let no_plan = Instruction::PreparePlan { epoch: 1, process: process.clone(), plan: "[[[".to_owned() };
+    assert!(is_failed(server.handle(no_plan)));
+    let prepare = Instruction::PreparePlan { epoch: 1, process, plan };
+    let prepared = server.handle(prepare.clone());
+    assert!(matches!(&prepared[..], [Answer::Prepared { epoch: 1, .. }]), "{prepared:?}");
+    assert_eq!(server.handle(prepare.clone()), prepared);
+    let add = perform(1, 0, &[Order::AddContainer("k".to_owned()), Order::Install("a".to_owned())]);
+    let done = [Answer::Done { epoch: 1, number: 0 }];
+    assert_eq!(server.handle(add.clone()), done);
+    assert_eq!(server.handle(add), done);
+    assert!(is_failed(server.handle(perform(1, 3, &[]))));
+    // After a failure nothing is done but taking back.
+    assert!(is_failed(server.handle(perform(1, 1, &[Order::Install("b".to_owned())]))));
+    assert!(is_failed(server.handle(Instruction::Commit { epoch: 1 })));
+    assert_eq!(server.handle(Instruction::Abort { epoch: 1 }), [Answer::Aborted { epoch: 1 }]);
+    assert!(server.executor().components.is_empty() && server.executor().halves.is_empty());
+    assert_eq!(server.handle(Instruction::Abort { epoch: 1 }), [Answer::Aborted { epoch: 1 }]);
+    // A change that has ended does not begin again.
+    assert_eq!(server.handle(prepare), [Answer::Aborted { epoch: 1 }]);
+    assert!(matches!(
+        &server.handle(perform(1, 0, &[Order::Remove("zzz".to_owned())]))[..],
+        [Answer::Aborted { .. }]
+    ));
+}

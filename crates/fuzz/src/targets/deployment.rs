@@ -1,0 +1,129 @@
+//! Deployment plans, manifests and descriptors: each is read, or refused with a place that exists; what is read can be worked with.
+use assembly::{Catalogue, Descriptors, Manifest, Plan, Version, import, steps};
+use diagnostics::Source;
+
+use super::files::is_placed;
+
+const PLAN: &str = include_str!("../../../assembly/plans/tracker.toml");
+const TYPES: &str = include_str!("../../../assembly/plans/tracker.json");
+/// Deployment plans, events descriptors and a domain.
+const DESCRIPTORS: [&str; 8] = [
+    include_str!("../../../assembly/descriptors/plain.cdp"),
+    include_str!("../../../assembly/descriptors/simple.cdp"),
+    include_str!("../../../assembly/descriptors/filters.cdp"),
+    include_str!("../../../assembly/descriptors/mcast.cdp"),
+    include_str!("../../../assembly/descriptors/simple.ced"),
+    include_str!("../../../assembly/descriptors/filters.ced"),
+    include_str!("../../../assembly/descriptors/mcast.ced"),
+    include_str!("../../../assembly/descriptors/two-nodes.cdd"),
+];
+
+/// Valid plans.
+pub(super) fn plans() -> Vec<Vec<u8>> {
+    vec![PLAN.as_bytes().to_vec()]
+}
+
+/// Valid manifests.
+pub(super) fn manifests() -> Vec<Vec<u8>> {
+    vec![TYPES.as_bytes().to_vec()]
+}
+
+/// Valid descriptors.
+pub(super) fn descriptors() -> Vec<Vec<u8>> {
+    DESCRIPTORS.map(|text| text.as_bytes().to_vec()).into()
+}
+
+fn types() -> Catalogue {
+    let manifest = Manifest::read(Source { file: "types", text: TYPES }).unwrap_or_default();
+    Catalogue::of([("types".to_owned(), manifest)]).unwrap_or_default()
+}
+
+/// A plan, which becomes all that can be made of it.
+pub fn deployment_plan(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let source = Source { file: "file", text: &text };
+    let (plan, places) = match Plan::read(source) {
+        Ok(read) => read,
+        Err(problems) => return problems.iter().for_each(|problem| is_placed(&text, problem)),
+    };
+    let types = types();
+    for problem in plan.check(source, &places, &types).iter().chain(&plan.notes(source, &places)) {
+        is_placed(&text, problem);
+        assert!(!source.show(problem).is_empty());
+    }
+    let links = plan.explain(&types, None).len();
+    assert!(
+        plan.graph(&types).edges.len()
+            <= 2 * links + plan.services.values().map(|it| it.peers.len()).sum::<usize>()
+    );
+    assert_eq!(plan.order(&types).len(), plan.components.len());
+    plan.split(&types);
+    let nothing = Plan::default();
+    steps(Version { plan: &nothing, types: &types }, Version { plan: &plan, types: &types });
+    let written = plan.to_toml();
+    let again = Plan::read(Source { file: "again", text: &written }).map(|(plan, _)| plan);
+    // What is written may be longer than what may be read.
+    assert!(written.len() > 1 << 20 || again.is_ok_and(|again| again == plan), "{written}");
+}
+
+/// A manifest.
+pub fn type_manifest(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match Manifest::read(Source { file: "file", text: &text }) {
+        Err(problems) => problems.iter().for_each(|problem| is_placed(&text, problem)),
+        Ok(manifest) => {
+            let types = Catalogue::of([("file".to_owned(), manifest)]).unwrap_or_default();
+            if let Ok((plan, places)) = Plan::read(Source { file: "plan", text: PLAN }) {
+                for problem in plan.check(Source { file: "plan", text: PLAN }, &places, &types) {
+                    is_placed(PLAN, &problem);
+                }
+            }
+        }
+    }
+}
+
+/// A descriptor, as each of the kinds that there are.
+pub fn deployment_descriptor(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let file = Source { file: "file", text: &text };
+    let [_, simple, _, multicast, events, ..] = DESCRIPTORS;
+    let (simple, multicast, events) = (
+        Source { file: "simple", text: simple },
+        Source { file: "multicast", text: multicast },
+        Source { file: "events", text: events },
+    );
+    for descriptors in [
+        Descriptors { plan: file, domain: None, events: &[events] },
+        Descriptors { plan: simple, domain: Some(file), events: &[] },
+        Descriptors { plan: multicast, domain: None, events: &[file] },
+    ] {
+        match import(&descriptors) {
+            Err(problems) => problems.iter().for_each(|problem| is_placed(&text, problem)),
+            Ok(imported) => {
+                imported.left_out.iter().for_each(|problem| is_placed(&text, problem));
+                let written = imported.plan.to_toml();
+                let again = Plan::read(Source { file: "again", text: &written }).map(|(plan, _)| plan);
+                assert!(
+                    written.len() > 1 << 20 || again.is_ok_and(|again| again == imported.plan),
+                    "{written}"
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seeds_are_right() {
+        let source = Source { file: "file", text: PLAN };
+        let (plan, places) = Plan::read(source).unwrap();
+        assert!(plan.check(source, &places, &types()).is_empty());
+        for plan in [0, 1, 2, 3].map(|number| DESCRIPTORS[number]) {
+            let plan = Source { file: "file", text: plan };
+            assert!(import(&Descriptors { plan, domain: None, events: &[] }).is_ok());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What supervisors, component servers and commands tell each other, as lines; and what a component server does of it.
+use assembly::{Catalogue, Manifest};
+use deployment::{
+    Answer, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor, Instruction, Lines, Order,
+    Part, Performed, Phase, Work, line, read,
+};
+use diagnostics::Source;
+
+const PLAN: &str = include_str!("../../../deployment/tests/behaviour/plans/first.toml");
+const TYPES: &str = r#"{ "component": { "Node": { "setting": { "a": { "type": "integer", "default": 0 } }, "port": {
+    "in": { "kind": "consumer", "type": "E" }, "out": { "kind": "publisher", "type": "E" }, "tick": { "kind": "timer" } } } } }"#;
+/// Bytes of the longest line.
+const LONGEST: usize = 64 << 10;
+
+/// Lines that are told, alone and after each other.
+pub(super) fn lines() -> Vec<Vec<u8>> {
+    let (epoch, name) = (1, || "a".to_owned());
+    let orders =
+        vec![Order::AddContainer("k".to_owned()), Order::Install(name()), Order::Set(name(), name())];
+    let last = vec![Order::Connect("ab".to_owned()), Order::Configured(name()), Order::Activate(name())];
+    let told = [
+        line(&Instruction::PreparePlan { epoch, process: "p".to_owned(), plan: PLAN.to_owned() }),
+        line(&Instruction::Perform { epoch, number: 0, phase: Phase::StartLaunch, orders }),
+        line(&Instruction::Perform { epoch, number: 1, phase: Phase::FinishLaunch, orders: last }),
+        line(&Instruction::Commit { epoch }),
+        line(&Instruction::Abort { epoch: 2 }),
+        line(&Instruction::Status { number: 3 }),
+        line(&Instruction::Stop),
+        line(&Answer::Hello { protocol: 1, build: "b".to_owned() }),
+        line(&Answer::Failed { epoch, what: "x".to_owned() }),
+        line(&Answer::Status { number: 3, components: vec![ComponentStatus::default()] }),
+        line(&Control::Apply { plan: "/next.toml".to_owned() }),
+        line(&ControlAnswer::Done { notes: vec!["n".to_owned()] }),
+    ];
+    let told: Vec<String> = told.into_iter().filter_map(Result::ok).collect();
+    let whole = told.iter().take(7).cloned().collect::<String>().into_bytes();
+    told.into_iter().map(String::into_bytes).chain([whole]).collect()
+}
+
+/// An executor that does everything and keeps nothing.
+struct Nothing(Catalogue);
+
+impl Executor for Nothing {
+    fn types(&self) -> &Catalogue {
+        &self.0
+    }
+    fn check(&mut self, _: &Part) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+    fn perform(&mut self, _: &Work) -> Result<Performed, String> {
+        Ok(Performed::Done)
+    }
+    fn status(&mut self) -> Vec<ComponentStatus> {
+        Vec::new()
+    }
+    fn stop(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Bytes that come on a connection.
+pub fn deployment_line(bytes: &[u8]) {
+    let manifest = Manifest::read(Source { file: "types", text: TYPES }).unwrap_or_default();
+    let types = Catalogue::of([("types".to_owned(), manifest)]).unwrap_or_default();
+    let mut server = ComponentServer::new(Nothing(types));
+    let mut lines = Lines::new(LONGEST);
+    lines.feed(bytes);
+    while let Ok(Some(text)) = lines.next_line() {
+        assert!(text.len() <= LONGEST && !text.contains('\n'));
+        same::<Answer>(&text);
+        same::<Control>(&text);
+        same::<ControlAnswer>(&text);
+        match read::<Instruction>(&text) {
+            Ok(instruction) => {
+                same::<Instruction>(&text);
+                let answers = server.handle(instruction);
+                assert!(!answers.is_empty(), "{text}");
+            }
+            Err(error) => assert!(error.to_string().len() < 2_000, "{error}"),
+        }
+    }
+}
+
+/// What is read is written as what is read as the same.
+fn same<T>(text: &str)
+where
+    T: serde::de::DeserializeOwned + serde::Serialize + PartialEq + core::fmt::Debug,
+{
+    if let Ok(told) = read::<T>(text) {
+        let again = line(&told).map(|text| read::<T>(&text));
+        assert_eq!(again, Ok(Ok(told)), "{text}");
+    }
+}

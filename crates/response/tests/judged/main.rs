@@ -1,0 +1,117 @@
+//! Bounds against the simulator of the same model, which was written by others and shares no code with the analysis: no value that an
+//! adversary reaches in a random system is above its bound.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod convert;
+
+use processors::generate::{Shape, system_of};
+use processors::{Claims, Effort, Goal, Outcome, Search, explain, refute_some};
+use response::{Analysis, Limits, analyse};
+
+/// Systems of each kind by turns: small ones, whose worst cases are found easily, and large ones.
+fn shape(seed: u64) -> Shape {
+    match seed % 4 {
+        0 => Shape { hosts: 1, components: 3, chains: 2, ..Shape::default() },
+        1 => Shape { hosts: 1, components: 8, ..Shape::default() },
+        2 => Shape { hosts: 2, components: 6, ..Shape::default() },
+        _ => Shape::default(),
+    }
+}
+
+fn claims(analysis: &Analysis) -> Claims {
+    Claims {
+        reaction: analysis.chains.iter().map(|chain| chain.reaction.ok()).collect(),
+        age: analysis.chains.iter().map(|chain| chain.age.ok()).collect(),
+        response: analysis.ports.iter().map(|port| port.response.ok()).collect(),
+        backlog: analysis.ports.iter().map(|port| port.backlog.ok()).collect(),
+    }
+}
+
+/// How much there was to refute, so that a test cannot pass for want of bounds.
+#[derive(Default)]
+struct Count {
+    systems: u64,
+    chains: u64,
+    bounded: u64,
+}
+
+/// How much is spent on a system.
+#[derive(Clone, Copy)]
+struct Spent {
+    /// Of the analysis.
+    limits: Limits,
+    /// Claims that are goals.
+    goals: usize,
+    /// On each of them.
+    effort: Effort,
+}
+
+fn judge(seed: u64, spent: Spent, count: &mut Count) {
+    let system = system_of(&shape(seed), seed);
+    let analysed = convert::system(system.description());
+    let analysis = analyse(&analysed, spent.limits)
+        .unwrap_or_else(|problems| panic!("seed {seed}: the simulator takes a system in which {problems:?}"));
+    let claims = claims(&analysis);
+    count.systems += 1;
+    count.chains += claims.reaction.len() as u64;
+    count.bounded += claims.reaction.iter().flatten().count() as u64;
+    if let Some(refutation) = refute_some(&system, &claims, spent.effort, seed, spent.goals) {
+        panic!(
+            "seed {seed}: {:?}\n{}\n{:#?}",
+            refutation.exceedance,
+            explain(&system, &refutation.attack, refutation.exceedance.what),
+            system.description()
+        );
+    }
+}
+
+#[test]
+fn no_bound_is_exceeded() {
+    if let Ok(seed) = std::env::var("RESPONSE_SEED") {
+        let spent = Spent { limits: Limits::default(), goals: usize::MAX, effort: Effort::default() };
+        judge(seed.parse().unwrap(), spent, &mut Count::default());
+        return;
+    }
+    // Many systems with little for each find more than few with much.
+    let tier = tiers::current();
+    let spent = Spent {
+        limits: Limits { steps: tier.number("response.steps"), ..Limits::default() },
+        goals: usize::try_from(tier.number("response.goals")).unwrap(),
+        effort: Effort { climbing: 3, random: 1, events: 120 },
+    };
+    let mut count = Count::default();
+    for seed in tier.seeds("response.judged") {
+        judge(seed, spent, &mut count);
+    }
+    assert!(
+        count.bounded * 4 > count.chains,
+        "{} of {} chains in {} systems have bounds",
+        count.bounded,
+        count.chains,
+        count.systems
+    );
+}
+
+/// How far bounds are from what a search finds, in thousandths, for chains of the smallest systems: a bound that is far above may be right, but
+/// refuses what would do.
+#[test]
+fn bounds_are_near_what_is_found() {
+    let mut ratios: Vec<u64> = Vec::new();
+    for seed in 0..40 {
+        let system = system_of(&shape(0), seed);
+        let Ok(analysis) = analyse(&convert::system(system.description()), Limits::default()) else {
+            continue;
+        };
+        let claims = claims(&analysis);
+        for (chain, claim) in claims.reaction.iter().enumerate() {
+            let Some(claim) = claim else { continue };
+            let found = Search::new(&system, &claims, Goal::Reaction(chain), Effort::default()).worst(seed);
+            let seen = Outcome::seen(&found.outcome, Goal::Reaction(chain));
+            ratios.extend((claim * 1_000).checked_div(seen.value));
+        }
+    }
+    ratios.sort_unstable();
+    println!("bound by what was found, in thousandths: {ratios:?}");
+    let median = ratios[ratios.len() / 2];
+    assert!((1_000..3_000).contains(&median), "{ratios:?}");
+}

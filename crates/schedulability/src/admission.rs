@@ -1,0 +1,243 @@
+//! Verdicts for the chains of plans.
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use assembly::Chain;
+use response::{Analysis, ChainBounds, Limits, MOST, Verdict, analyse};
+
+use crate::Deployed;
+use crate::handlers::{Unknown, down};
+use crate::links::Links;
+use crate::obstacle::Obstacle;
+use crate::parts::Parts;
+use crate::paths;
+use crate::system::Built;
+use crate::words;
+
+/// What was found of plans that run at the same time.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    /// By plan, and in the order of their names.
+    pub chains: Vec<ChainVerdict>,
+    /// Handlers of hosts about which enough is known.
+    pub ports: Vec<PortVerdict>,
+    /// What stands in the way of bounds. Only the chains that pass its host are without one for it, and those of hosts that get events
+    /// from there.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// What a chain comes to. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainVerdict {
+    /// Which of the plans it is in, from 0.
+    pub plan: usize,
+    /// Its name.
+    pub name: String,
+    /// Whether it keeps its limits.
+    pub state: State,
+    /// The most reaction that it may have, and the bound, as far as there are such.
+    pub reaction: (Option<u64>, Option<u64>),
+    /// The same for the age of data.
+    pub age: (Option<u64>, Option<u64>),
+    /// What the bound consists of that is nearest to its limit or furthest above it: the largest part first.
+    pub shares: Vec<ShareOfTime>,
+    /// Whether figures were measured and not declared.
+    pub is_conditional: bool,
+    /// What else has to hold, in words.
+    pub only: Vec<String>,
+}
+
+/// Whether a chain keeps its limits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It does, whatever happens that the model allows.
+    Admitted,
+    /// It may not; so many nanoseconds are missing.
+    Refused {
+        /// Of reaction or of age, whichever lacks more.
+        missing: u64,
+    },
+    /// Nothing is proved.
+    NoBound {
+        /// Why.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+}
+
+/// A part of a bound.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShareOfTime {
+    /// The port, as `component.port`.
+    pub port: String,
+    /// What it comes from, in words.
+    pub cause: &'static str,
+    /// Nanoseconds.
+    pub time: u64,
+}
+
+/// What a handler comes to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortVerdict {
+    /// Which of the plans it is in, from 0.
+    pub plan: usize,
+    /// Its name, as `component.port`.
+    pub name: String,
+    /// Nanoseconds from the call for a run to its end, if that is bounded.
+    pub response: Option<u64>,
+    /// Deliveries that wait at most, if that is bounded.
+    pub backlog: Option<u64>,
+    /// How many there may be, and where the plan says so, if it does.
+    pub depth: (u64, Option<String>),
+    /// Whether it has a queue.
+    pub is_queued: bool,
+}
+
+impl Admission {
+    /// Whether all chains keep their limits.
+    pub fn is_whole(&self) -> bool {
+        self.chains.iter().all(|chain| chain.state == State::Admitted)
+    }
+}
+
+/// Verdicts for the chains of plans that run at the same time on the hosts that they share. Times are rounded against the chains.
+pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
+    let mut parts = Parts::of(plans);
+    let links = Links::of(&mut parts);
+    if parts.handlers.len().max(links.ways.len()).max(links.origins.len()) > MOST {
+        return too_large(plans, &parts);
+    }
+    let mut built = Built::of(&mut parts, &links);
+    let mut chains = Vec::new();
+    for (index, deployed) in plans.iter().enumerate() {
+        for (name, chain) in &deployed.plan.chains {
+            let found: Result<(usize, Vec<String>), Unknown> = unhindered(&parts, &built, index, chain)
+                .and_then(|()| {
+                    let path = paths::path(&parts, &links, &built, index, chain)?;
+                    built.system.chains.push(response::Chain {
+                        name: name.clone(),
+                        source: path.source,
+                        connections: path.connections,
+                        reaction: chain.reaction.map(down),
+                        age: chain.age.map(down),
+                    });
+                    Ok((built.system.chains.len() - 1, path.only))
+                });
+            chains.push((index, name, chain, found));
+        }
+    }
+    let analysis = analyse(&built.system, limits);
+    let verdicts = chains.into_iter().map(|(plan, name, chain, found)| {
+        let bounds = found.and_then(|(index, only)| match &analysis {
+            Ok(analysis) => Ok((analysis.chains.get(index), only)),
+            Err(problems) => Err(problems.first().map_or_else(
+                || ("the analysis says no more".to_string(), String::new()),
+                |problem| words::problem(&parts, &built, *problem),
+            )),
+        });
+        verdict(&parts, &built, plan, name, chain, bounds)
+    });
+    Admission {
+        chains: verdicts.collect(),
+        ports: analysis.as_ref().map(|analysis| ports(&parts, &links, &built, analysis)).unwrap_or_default(),
+        obstacles: parts.obstacles.iter().cloned().collect(),
+    }
+}
+
+/// What is said of plans with more parts than the analysis takes.
+fn too_large(plans: &[Deployed<'_>], parts: &Parts<'_>) -> Admission {
+    let what = alloc::format!("more than {MOST} handlers or connections are not analysed");
+    let of_plan = |(index, deployed): (usize, &Deployed<'_>)| {
+        let chains: Vec<(String, Chain)> =
+            deployed.plan.chains.iter().map(|(name, chain)| (name.clone(), chain.clone())).collect();
+        chains.into_iter().map(move |chain| (index, chain))
+    };
+    let chains = plans.iter().enumerate().flat_map(of_plan).map(|(plan, (name, chain))| {
+        let unknown =
+            (what.clone(), "split the plan by hosts that have no event from each other".to_string());
+        verdict(parts, &Built::default(), plan, &name, &chain, Err(unknown))
+    });
+    Admission { chains: chains.collect(), ..Admission::default() }
+}
+
+/// Whether nothing stands in the way of a chain; or the first thing that does.
+fn unhindered(parts: &Parts<'_>, built: &Built, plan: usize, chain: &Chain) -> Result<(), Unknown> {
+    let hosts: BTreeSet<&str> = paths::hosts(parts, plan, chain).into_iter().collect();
+    let Some(host) = hosts.iter().find(|host| built.without.contains(**host)) else { return Ok(()) };
+    let of_host = parts.obstacles.iter().find(|obstacle| obstacle.host == **host);
+    Err(match of_host {
+        Some(obstacle) => (obstacle.what.clone(), obstacle.remedy.clone()),
+        None => (
+            alloc::format!("{host} gets events from a host without bounds"),
+            "see what is said of the other host".to_string(),
+        ),
+    })
+}
+
+fn verdict(
+    parts: &Parts<'_>,
+    built: &Built,
+    plan: usize,
+    name: &str,
+    chain: &Chain,
+    bounds: Result<(Option<&ChainBounds>, Vec<String>), Unknown>,
+) -> ChainVerdict {
+    let limits = (chain.reaction.map(down), chain.age.map(down));
+    let mut verdict = ChainVerdict {
+        plan,
+        name: name.to_string(),
+        state: State::Admitted,
+        reaction: (limits.0, None),
+        age: (limits.1, None),
+        shares: Vec::new(),
+        is_conditional: false,
+        only: Vec::new(),
+    };
+    match bounds {
+        Err((what, remedy)) => verdict.state = State::NoBound { what, remedy },
+        Ok((None, _)) => {
+            let what = "the analysis has no such chain".to_string();
+            verdict.state = State::NoBound { what, remedy: String::new() };
+        }
+        Ok((Some(bounds), only)) => {
+            verdict.only = only;
+            verdict.is_conditional = bounds.conditional;
+            verdict.reaction.1 = bounds.reaction.ok();
+            verdict.age.1 = bounds.age.ok();
+            verdict.state = match bounds.verdict {
+                Verdict::Admitted => State::Admitted,
+                Verdict::Refused { reaction, age } => State::Refused { missing: reaction.max(age) },
+                Verdict::NoBound(reason) => {
+                    let (what, remedy) = words::reason(parts, built, reason);
+                    State::NoBound { what, remedy }
+                }
+            };
+            let share = |share: response::Share| ShareOfTime {
+                port: built.ports.get(share.port).map_or_else(String::new, |handler| parts.name(*handler)),
+                cause: words::cause(share.cause),
+                time: share.time,
+            };
+            let shares = bounds.largest().into_iter().filter(|share| share.time > 0);
+            verdict.shares = shares.map(share).collect();
+        }
+    }
+    verdict
+}
+
+fn ports(parts: &Parts<'_>, links: &Links<'_>, built: &Built, analysis: &Analysis) -> Vec<PortVerdict> {
+    let of_port = |(index, handler): (usize, &usize)| {
+        let bounds = analysis.ports.get(index)?;
+        let room = links.rooms.get(handler);
+        Some(PortVerdict {
+            plan: parts.handlers.get(*handler)?.plan,
+            name: parts.name(*handler),
+            response: bounds.response.ok(),
+            backlog: bounds.backlog.ok(),
+            depth: room.map_or((0, None), |room| (room.depth, room.path.clone())),
+            is_queued: built.system.ports.get(index)?.lane.is_some(),
+        })
+    };
+    built.ports.iter().enumerate().filter_map(of_port).collect()
+}

@@ -1,0 +1,34 @@
+//! Whether the chains of deployment plans keep their limits.
+//!
+//! [`admit`] makes a system of the response-time analysis (`response`) of one or more plans that run at the same time, and gives a verdict
+//! for each chain: admitted, refused with the time that is missing, or no bound with the reason. What a plan does not say and a bound needs
+//! is an [`Obstacle`], with the path in the plan and what to write there. Nothing is assumed in its place.
+//!
+//! [`changes`] looks for single changes of a plan that admit more, and [`improve`] makes such changes one after the other.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod admission;
+mod change;
+mod handlers;
+mod links;
+mod obstacle;
+mod parts;
+mod paths;
+mod system;
+mod words;
+
+pub use admission::{Admission, ChainVerdict, PortVerdict, ShareOfTime, State, admit};
+pub use change::{Change, Effect, Improved, changes, improve};
+pub use obstacle::Obstacle;
+
+/// A plan with the types of its components.
+#[derive(Clone, Copy, Debug)]
+pub struct Deployed<'p> {
+    /// The plan; one that [`assembly::Plan::check`] finds nothing wrong with.
+    pub plan: &'p assembly::Plan,
+    /// What its component types are like.
+    pub types: &'p assembly::Catalogue,
+}

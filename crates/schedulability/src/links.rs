@@ -1,0 +1,230 @@
+//! What leads from which handler to which: connections, calls, timers and topics.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use assembly::{End, Explained, PortKind, Quality, Said, ServiceKind};
+
+use crate::parts::Parts;
+
+/// A connection from a port that pushes or calls to a handler.
+#[derive(Clone, Debug)]
+pub(crate) struct Way<'p> {
+    pub(crate) plan: usize,
+    /// The name of the connection.
+    pub(crate) name: &'p str,
+    /// The component and the port that it begins at.
+    pub(crate) from: (&'p str, &'p str),
+    pub(crate) to: usize,
+    /// Whether the handler runs on the thread that pushes.
+    pub(crate) is_direct: bool,
+    /// Picoseconds between processes or hosts: least, most, whether measured.
+    pub(crate) transfer: Option<(u64, u64, bool)>,
+}
+
+/// What makes events for a handler.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin<'p> {
+    pub(crate) to: usize,
+    /// The topic that they come from, with the connection; of a timer none.
+    pub(crate) topic: Option<(&'p str, &'p str)>,
+    /// Picoseconds: the period of a timer, the least time between two events of a topic.
+    pub(crate) time: u64,
+}
+
+/// The queue of a handler.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    pub(crate) depth: u64,
+    pub(crate) full: response::Full,
+    /// Where the plan says the depth, if it does.
+    pub(crate) path: Option<String>,
+}
+
+/// How everything is connected.
+#[derive(Default)]
+pub(crate) struct Links<'p> {
+    pub(crate) ways: Vec<Way<'p>>,
+    pub(crate) origins: Vec<Origin<'p>>,
+    /// Queues of handlers that events of connections wait for.
+    pub(crate) rooms: BTreeMap<usize, Room>,
+    /// Handlers that run on the threads of those who push or call.
+    pub(crate) direct: BTreeSet<usize>,
+    /// The ways that begin at each component.
+    from: BTreeMap<(usize, &'p str), Vec<usize>>,
+    /// Connections that events may not pass, or not in time, with the reason: by plan and name.
+    pub(crate) thinned: BTreeMap<(usize, &'p str), String>,
+}
+
+/// Deliveries that a queue without a limit holds in the analysis.
+const NO_LIMIT: u64 = 1_000_000;
+
+impl<'p> Links<'p> {
+    pub(crate) fn of(parts: &mut Parts<'p>) -> Self {
+        let mut links = Self::default();
+        let plans: Vec<_> = parts.plans.iter().map(|(deployed, _)| *deployed).collect();
+        for (plan, deployed) in plans.iter().enumerate() {
+            let layout = deployed.plan.layout();
+            let explained = deployed.plan.explain(deployed.types, None);
+            for (link, explained) in layout.links().zip(&explained) {
+                let Some(to) = parts.handler(plan, link.to) else { continue };
+                let path = format!("connection.{}", link.name);
+                let host = parts.host_of(to);
+                match link.from {
+                    End::Topic(topic) => match link.connection.separation.filter(|time| *time > 0) {
+                        Some(time) => {
+                            links.origins.push(Origin { to, topic: Some((topic, link.name)), time });
+                            links.room(parts, plan, to, link.name, explained);
+                        }
+                        None => {
+                            let what = format!("it is not said how often \"{topic}\" has events");
+                            let remedy = "add separation = TIME: the least time between two of them";
+                            parts.obstacle(plan, path, host, what, remedy);
+                        }
+                    },
+                    End::Port { component, port } => {
+                        let is_call = parts
+                            .handlers
+                            .get(to)
+                            .is_some_and(|handler| handler.of_type.kind == PortKind::Facet);
+                        let is_direct = is_call || link.kind == ServiceKind::Direct;
+                        let is_apart = matches!(link.kind, ServiceKind::Dds | ServiceKind::Federated);
+                        if is_call && is_apart {
+                            let what = "a call to another process has no bound";
+                            let remedy =
+                                "put both components into one process, or use events in both directions";
+                            let caller = parts.place(plan, component).unwrap_or("");
+                            parts.obstacle(plan, path.clone(), caller, what, remedy);
+                            continue;
+                        }
+                        let transfer = link.connection.transfer;
+                        if is_apart && transfer.is_none() {
+                            let what =
+                                format!("it is not said how long an event is on its way by {}", link.kind);
+                            let remedy = "add transfer = { most = TIME }, such as the bound that the network's manager promises";
+                            parts.obstacle(plan, path, host, what, remedy);
+                            continue;
+                        }
+                        if is_direct {
+                            links.direct.insert(to);
+                        } else {
+                            links.room(parts, plan, to, link.name, explained);
+                        }
+                        let transfer =
+                            transfer.filter(|_| is_apart).map(|it| (it.least, it.most, it.is_measured));
+                        links.from.entry((plan, component)).or_default().push(links.ways.len());
+                        links.ways.push(Way {
+                            plan,
+                            name: link.name,
+                            from: (component, port),
+                            to,
+                            is_direct,
+                            transfer,
+                        });
+                    }
+                }
+                if let Some(filter) = &link.connection.filter {
+                    let text = format!("for events that pass the filter of \"{}\" ({filter})", link.name);
+                    links.thinned.insert((plan, link.name), text);
+                }
+            }
+        }
+        links.timers(parts);
+        links
+    }
+
+    /// The ways that begin at a component.
+    pub(crate) fn of_component<'s>(
+        &'s self,
+        plan: usize,
+        component: &'s str,
+    ) -> impl Iterator<Item = &'s Way<'p>> {
+        let ways = self.from.get(&(plan, component)).into_iter().flatten();
+        ways.filter_map(|way| self.ways.get(*way))
+    }
+
+    fn timers(&mut self, parts: &mut Parts<'p>) {
+        for index in 0..parts.handlers.len() {
+            let Some(handler) = parts.handlers.get(index).cloned() else { continue };
+            if handler.of_type.kind != PortKind::Timer {
+                continue;
+            }
+            let component = parts.component(handler.plan, handler.component);
+            let said = component.and_then(|component| component.ports.get(handler.port));
+            match said.and_then(|port| port.period) {
+                Some(time) => {
+                    self.origins.push(Origin { to: index, topic: None, time });
+                    // A delivery that waits makes the next instant a skipped one.
+                    self.rooms.entry(index).or_insert(Room {
+                        depth: NO_LIMIT,
+                        full: response::Full::DropOldest,
+                        path: None,
+                    });
+                }
+                None => {
+                    let (component, port) = (handler.component, handler.port);
+                    let path = format!("component.{component}");
+                    let what = format!("the timer \"{component}.{port}\" has no period");
+                    let remedy = format!("add port.{port}.period = TIME to the component");
+                    parts.obstacle(handler.plan, path, parts.host_of(index), what, remedy);
+                }
+            }
+        }
+    }
+
+    /// What a connection says of the queue of its consumer.
+    fn room(&mut self, parts: &mut Parts<'p>, plan: usize, to: usize, name: &'p str, explained: &Explained) {
+        let value = |quality: Quality| explained.values.iter().find(|holding| holding.quality == quality);
+        let number = |quality| match value(quality).map(|holding| &holding.value) {
+            Some(Said::Number(number)) => u64::try_from(*number).unwrap_or(0),
+            _ => 0,
+        };
+        let word = |quality| match value(quality).map(|holding| &holding.value) {
+            Some(Said::Word(word)) => word.to_string(),
+            _ => String::new(),
+        };
+        let path = format!("connection.{name}");
+        let host = parts.host_of(to);
+        if matches!(&*word(Quality::OrderPolicy), "priority" | "deadline") {
+            let what = "a queue in the order of priorities or deadlines is not analysed";
+            parts.obstacle(
+                plan,
+                path.clone(),
+                host,
+                what,
+                "order-policy = \"fifo\", and lanes for what is urgent",
+            );
+        }
+        if number(Quality::MaximumBatchSize) > 1 {
+            let what = "deliveries in batches are not analysed";
+            parts.obstacle(plan, path, host, what, "maximum-batch-size = 1");
+        }
+        let timeout = value(Quality::Timeout).filter(|holding| holding.path.is_some());
+        if let Some(timeout) = timeout {
+            let text = format!("for events that do not time out on \"{name}\" (timeout = {})", timeout.value);
+            self.thinned.insert((plan, name), text);
+        }
+        let depth = match number(Quality::MaxEventsPerConsumer) {
+            0 => NO_LIMIT,
+            depth => depth,
+        };
+        let rejects = value(Quality::RejectNewEvents).is_some_and(|it| it.value == Said::Flag(true));
+        let full = match (&*word(Quality::DiscardPolicy), rejects) {
+            (_, true) => response::Full::Reject,
+            ("block", _) => response::Full::Block,
+            ("coalesce", _) => response::Full::Coalesce,
+            ("lifo" | "priority" | "deadline", _) => response::Full::DropNewest,
+            _ => response::Full::DropOldest,
+        };
+        let said = value(Quality::MaxEventsPerConsumer).and_then(|holding| holding.path.clone());
+        let known = self.rooms.entry(to).or_insert(Room { depth, full, path: said.clone() });
+        // Each connection has a queue of its own at the consumer: that all together fit into the smallest is more than is needed.
+        if depth < known.depth {
+            *known = Room { depth, full, path: said };
+        }
+        if full == response::Full::Reject {
+            known.full = full;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What there is in plans: ports that run, where they run, and what each is called.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use assembly::{Component, ComponentType, End, Layout, PortKind, PortType, SchedulingClass};
+
+use crate::Deployed;
+use crate::obstacle::Obstacle;
+
+/// A port with a handler.
+#[derive(Clone, Debug)]
+pub(crate) struct Handler<'p> {
+    /// The plan, from 0.
+    pub(crate) plan: usize,
+    /// Its component.
+    pub(crate) component: &'p str,
+    /// Its port.
+    pub(crate) port: &'p str,
+    pub(crate) of_type: &'p PortType,
+    /// The lane that calls it, if a queue or a timer leads to it; the lane that would, otherwise.
+    pub(crate) lane: usize,
+}
+
+/// Threads of a container, or those that serve all ports of a process without a lane.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads<'p> {
+    pub(crate) plan: usize,
+    pub(crate) host: &'p str,
+    /// As people would say it: `flight.control`.
+    pub(crate) name: String,
+    /// Where the plan says it, if it does.
+    pub(crate) path: Option<String>,
+    pub(crate) class: SchedulingClass,
+    pub(crate) priority: Option<u8>,
+    pub(crate) count: usize,
+    pub(crate) cores: Vec<u16>,
+    /// Runtime and period of the class deadline, in picoseconds.
+    pub(crate) budget: Option<(u64, u64)>,
+}
+
+impl Threads<'_> {
+    /// Whether the kernel runs them before threads of the class normal.
+    pub(crate) const fn is_real_time(&self) -> bool {
+        !matches!(self.class, SchedulingClass::Normal)
+    }
+}
+
+/// All plans together.
+pub(crate) struct Parts<'p> {
+    pub(crate) plans: Vec<(Deployed<'p>, Layout<'p>)>,
+    pub(crate) handlers: Vec<Handler<'p>>,
+    pub(crate) lanes: Vec<Threads<'p>>,
+    pub(crate) obstacles: BTreeSet<Obstacle>,
+    handler_of: BTreeMap<(usize, &'p str, &'p str), usize>,
+}
+
+impl<'p> Parts<'p> {
+    pub(crate) fn of(plans: &[Deployed<'p>]) -> Self {
+        let mut parts = Self {
+            plans: plans.iter().map(|plan| (*plan, plan.plan.layout())).collect(),
+            handlers: Vec::new(),
+            lanes: Vec::new(),
+            obstacles: BTreeSet::new(),
+            handler_of: BTreeMap::new(),
+        };
+        for plan in 0..plans.len() {
+            parts.add(plan, plans);
+        }
+        parts
+    }
+
+    fn add(&mut self, plan: usize, plans: &[Deployed<'p>]) {
+        let Some(deployed) = plans.get(plan) else { return };
+        let mut known: BTreeMap<(&str, Option<&str>, Option<&str>), usize> = BTreeMap::new();
+        for (name, component) in &deployed.plan.components {
+            let path = format!("component.{name}");
+            let Some(host) = self.place(plan, name) else {
+                let what = format!("it is not said on which host \"{name}\" is");
+                self.obstacle(plan, path, "", what, "add host = NAME to the component or its process");
+                continue;
+            };
+            let Some(of_type) = deployed.types.components.get(&component.component_type) else {
+                let what = format!("nothing is known of the type {}", component.component_type);
+                self.obstacle(plan, path, host, what, "add the manifest of the program that has it");
+                continue;
+            };
+            for (port, of_port) in &of_type.ports {
+                if !matches!(of_port.kind, PortKind::Consumer | PortKind::Facet | PortKind::Timer) {
+                    continue;
+                }
+                let end = End::port(name.as_str(), port.as_str());
+                let lane = self.plans.get(plan).and_then(|(_, layout)| layout.lane_of(&end));
+                let container = component.container.as_deref();
+                let key = (component.process.as_str(), container, lane);
+                let lane = match known.get(&key) {
+                    Some(lane) => *lane,
+                    None => {
+                        let threads = threads(plan, deployed, component, host, lane);
+                        self.lanes.push(threads);
+                        known.insert(key, self.lanes.len() - 1);
+                        self.lanes.len() - 1
+                    }
+                };
+                self.handler_of.insert((plan, name, port), self.handlers.len());
+                self.handlers.push(Handler { plan, component: name, port, of_type: of_port, lane });
+            }
+        }
+    }
+
+    /// The host of a component.
+    pub(crate) fn place(&self, plan: usize, component: &str) -> Option<&'p str> {
+        let (_, layout) = self.plans.get(plan)?;
+        layout.place_of(component)?.host
+    }
+
+    pub(crate) fn component(&self, plan: usize, component: &str) -> Option<&'p Component> {
+        let (deployed, _) = self.plans.get(plan)?;
+        deployed.plan.components.get(component)
+    }
+
+    pub(crate) fn type_of(&self, plan: usize, component: &str) -> Option<&'p ComponentType> {
+        let (deployed, _) = self.plans.get(plan)?;
+        deployed.types.components.get(&self.component(plan, component)?.component_type)
+    }
+
+    /// The handler of a port.
+    pub(crate) fn handler(&self, plan: usize, end: &End) -> Option<usize> {
+        let End::Port { component, port } = end else { return None };
+        self.handler_of.get(&(plan, component.as_str(), port.as_str())).copied()
+    }
+
+    /// The host of a handler.
+    pub(crate) fn host_of(&self, handler: usize) -> &'p str {
+        let lane = self.handlers.get(handler).and_then(|handler| self.lanes.get(handler.lane));
+        lane.map_or("", |lane| lane.host)
+    }
+
+    pub(crate) fn obstacle(
+        &mut self,
+        plan: usize,
+        path: impl Into<String>,
+        host: &str,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.obstacles.insert(Obstacle {
+            plan,
+            path: path.into(),
+            host: host.to_string(),
+            what: what.into(),
+            remedy: remedy.into(),
+        });
+    }
+
+    /// What people call a handler.
+    pub(crate) fn name(&self, handler: usize) -> String {
+        self.handlers.get(handler).map_or_else(String::new, |it| format!("{}.{}", it.component, it.port))
+    }
+}
+
+fn threads<'p>(
+    plan: usize,
+    deployed: &Deployed<'p>,
+    component: &'p Component,
+    host: &'p str,
+    lane: Option<&str>,
+) -> Threads<'p> {
+    let process = deployed.plan.processes.get(&component.process);
+    let of_process = process.map(|process| process.cores.clone()).unwrap_or_default();
+    let container = component.container.as_deref();
+    let said = container
+        .and_then(|name| Some((name, deployed.plan.containers.get(name)?)))
+        .and_then(|(name, it)| lane.and_then(|lane| Some((name, lane, it.lanes.get(lane)?))));
+    let Some((container, name, lane)) = said else {
+        let name = container.unwrap_or(&component.process);
+        return Threads {
+            plan,
+            host,
+            name: format!("{name} without a lane"),
+            path: None,
+            class: SchedulingClass::Normal,
+            priority: None,
+            count: 1,
+            cores: of_process,
+            budget: None,
+        };
+    };
+    Threads {
+        plan,
+        host,
+        name: format!("{container}.{name}"),
+        path: Some(format!("container.{container}.lanes.{name}")),
+        class: lane.class,
+        priority: lane.priority,
+        count: usize::from(lane.threads),
+        cores: if lane.cores.is_empty() { of_process } else { lane.cores.clone() },
+        budget: lane.runtime.zip(lane.period),
+    }
+}

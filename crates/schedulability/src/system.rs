@@ -1,0 +1,374 @@
+//! The system of the analysis: hosts about which all is known, with what runs there.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use assembly::{Costs, PortKind, SchedulingClass};
+use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKind, Step, System, Target};
+
+use crate::handlers::{Unknown, down, steps, up};
+use crate::links::Links;
+use crate::parts::Parts;
+
+/// A system with what its elements are in the plans.
+#[derive(Default)]
+pub(crate) struct Built {
+    pub(crate) system: System,
+    pub(crate) hosts: Vec<String>,
+    /// For each lane of the system that of the plans.
+    pub(crate) lanes: Vec<usize>,
+    /// For each port of the system its handler.
+    pub(crate) ports: Vec<usize>,
+    pub(crate) components: Vec<(usize, String)>,
+    /// For each connection of the system the way.
+    pub(crate) ways: Vec<usize>,
+    /// For each source of the system the origin.
+    pub(crate) origins: Vec<usize>,
+    /// For each handler that is in the system its port.
+    pub(crate) port_of: BTreeMap<usize, usize>,
+    /// Hosts without bounds.
+    pub(crate) without: BTreeSet<String>,
+}
+
+/// Parts of a thousand million by which a clock is wrong, unless a plan says otherwise.
+const DRIFT: u32 = 200_000;
+/// The kernel's limit for threads of the class fifo, unless a plan says otherwise: 950 ms in each second.
+const THROTTLING: response::Throttling = response::Throttling { runtime: 950_000_000, period: 1_000_000_000 };
+/// Nanoseconds of a handler on a lane of the class normal of which nothing is known and that keeps no other one: longer than any window.
+const UNKNOWN: u64 = 1 << 50;
+
+impl Built {
+    /// The system of plans; adds what stands in the way.
+    pub(crate) fn of(parts: &mut Parts<'_>, links: &Links<'_>) -> Self {
+        let runs = runs(parts, links);
+        let shared = shared(parts, links, &runs);
+        let mut handlers: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
+        let mut outputs: BTreeMap<(usize, String, String), usize> = BTreeMap::new();
+        for index in &runs {
+            match steps_of(parts, links, *index, &shared, &mut outputs) {
+                Ok(steps) => drop(handlers.insert(*index, steps)),
+                Err((what, remedy)) => {
+                    let Some(handler) = parts.handlers.get(*index).cloned() else { continue };
+                    let path = format!("component.{}", handler.component);
+                    let what = format!("\"{}.{}\": {what}", handler.component, handler.port);
+                    let host = parts.host_of(*index);
+                    parts.obstacle(handler.plan, path, host, what, remedy);
+                }
+            }
+        }
+        check_lanes(parts, &runs, links, &shared);
+        let costs = costs(parts);
+        let without = without(parts, links);
+        let mut built = Self { without, ..Self::default() };
+        built.add_hosts(&costs);
+        built.add_lanes(parts);
+        built.add_ports(parts, links, handlers);
+        built.add_ways(parts, links, &outputs);
+        built.add_origins(links);
+        built
+    }
+
+    fn host(&self, name: &str) -> Option<usize> {
+        self.hosts.iter().position(|host| host == name)
+    }
+
+    fn add_hosts(&mut self, costs: &BTreeMap<String, (Costs, u16)>) {
+        for (name, (costs, cores)) in costs {
+            if self.without.contains(name) {
+                continue;
+            }
+            let stall =
+                |it: &assembly::Stall| response::Stall { length: up(it.length), distance: down(it.distance) };
+            let throttling = |it: assembly::Throttling| response::Throttling {
+                runtime: down(it.runtime).min(down(it.period)),
+                period: down(it.period),
+            };
+            self.hosts.push(name.clone());
+            self.system.hosts.push(Host {
+                cores: usize::from(*cores),
+                wake: up(costs.wake),
+                switch: up(costs.switch),
+                dispatch: up(costs.dispatch),
+                slack: up(costs.slack),
+                drift: costs.drift.unwrap_or(DRIFT).into(),
+                error: up(costs.clock_error),
+                stalls: costs.stalls.iter().map(stall).collect(),
+                throttling: match costs.throttling.map(throttling) {
+                    // As much as the period: the limit is off.
+                    Some(it) if it.runtime == it.period => None,
+                    Some(it) => Some(it),
+                    None => Some(THROTTLING),
+                },
+                measured: costs.is_measured,
+            });
+        }
+    }
+
+    fn add_lanes(&mut self, parts: &Parts<'_>) {
+        for (index, lane) in parts.lanes.iter().enumerate() {
+            let Some(host) = self.host(lane.host) else { continue };
+            let core = lane.cores.first().copied().unwrap_or(0);
+            self.lanes.push(index);
+            self.system.lanes.push(Lane {
+                host,
+                threads: vec![usize::from(core); lane.count.max(1)],
+                scheduling: match (lane.class, lane.budget) {
+                    (SchedulingClass::Fifo, _) => Scheduling::Fifo(lane.priority.unwrap_or(1)),
+                    (SchedulingClass::Deadline, Some((runtime, period))) => Scheduling::Deadline {
+                        runtime: down(runtime),
+                        deadline: down(period),
+                        period: down(period),
+                    },
+                    _ => Scheduling::Other,
+                },
+                order: Order::Fifo,
+            });
+        }
+    }
+
+    fn add_ports(&mut self, parts: &Parts<'_>, links: &Links<'_>, handlers: BTreeMap<usize, Vec<Step>>) {
+        for (index, steps) in handlers {
+            let Some(handler) = parts.handlers.get(index) else { continue };
+            let Some(host) = self.host(parts.host_of(index)) else { continue };
+            let of_type = parts.type_of(handler.plan, handler.component);
+            let is_parallel = of_type.is_some_and(|of_type| of_type.is_parallel);
+            let key = (handler.plan, handler.component.to_string());
+            let component = match self.components.iter().position(|known| *known == key) {
+                Some(component) => component,
+                None => {
+                    self.components.push(key);
+                    let serialised = !is_parallel;
+                    self.system.components.push(response::Component { host, serialised });
+                    self.components.len() - 1
+                }
+            };
+            let room = links.rooms.get(&index);
+            let lane = self.lanes.iter().position(|lane| *lane == handler.lane);
+            self.port_of.insert(index, self.ports.len());
+            self.ports.push(index);
+            self.system.ports.push(Port {
+                component,
+                lane: if links.direct.contains(&index) { None } else { lane },
+                deadline: None,
+                depth: room.map_or(1, |room| room.depth),
+                policy: room.map_or(response::Full::DropOldest, |room| room.full),
+                parallel: is_parallel,
+                join: None,
+                interval: None,
+                steps,
+                measured: execution(parts, index).is_some_and(|execution| execution.is_measured),
+            });
+        }
+    }
+
+    fn add_ways(
+        &mut self,
+        parts: &Parts<'_>,
+        links: &Links<'_>,
+        outputs: &BTreeMap<(usize, String, String), usize>,
+    ) {
+        for (index, way) in links.ways.iter().enumerate() {
+            let (component, port) = way.from;
+            let output = outputs.get(&(way.plan, component.to_string(), port.to_string()));
+            let from = parts.place(way.plan, component).and_then(|host| self.host(host));
+            let (Some(output), Some(target), Some(_)) = (output, self.port_of.get(&way.to), from) else {
+                continue;
+            };
+            self.ways.push(index);
+            self.system.connections.push(Connection {
+                output: *output,
+                target: if way.is_direct { Target::Direct(*target) } else { Target::Queue(*target) },
+                transfer: way.transfer.map(|(least, most, measured)| response::Transfer {
+                    least: down(least),
+                    most: up(most),
+                    measured,
+                }),
+            });
+        }
+    }
+
+    fn add_origins(&mut self, links: &Links<'_>) {
+        for (index, origin) in links.origins.iter().enumerate() {
+            let Some(port) = self.port_of.get(&origin.to) else { continue };
+            self.origins.push(index);
+            let kind = match origin.topic {
+                None => SourceKind::Timer { period: down(origin.time), jitter: 0, phase: None },
+                Some(_) => SourceKind::Sporadic { separation: down(origin.time) },
+            };
+            self.system.sources.push(Source { port: *port, kind, measured: false });
+        }
+    }
+}
+
+/// Handlers that anything leads to.
+fn runs(parts: &Parts<'_>, links: &Links<'_>) -> BTreeSet<usize> {
+    let to = links.ways.iter().map(|way| way.to).chain(links.origins.iter().map(|origin| origin.to));
+    // A timer without a period has been told; it runs, too.
+    let timers = parts.handlers.iter().enumerate().filter(|(_, it)| it.of_type.kind == PortKind::Timer);
+    to.chain(timers.map(|(index, _)| index)).collect()
+}
+
+/// What the plan, or else the manifest, says of the time that a handler takes.
+fn execution<'p>(parts: &Parts<'p>, index: usize) -> Option<&'p assembly::Execution> {
+    let handler = parts.handlers.get(index)?;
+    let said = parts.component(handler.plan, handler.component)?.ports.get(handler.port);
+    said.and_then(|port| port.execution.as_ref()).or(handler.of_type.execution.as_ref())
+}
+
+/// The ports that a handler may push to or call, and that are connected.
+fn uses<'p>(parts: &Parts<'p>, links: &Links<'p>, index: usize) -> Vec<&'p str> {
+    let Some(handler) = parts.handlers.get(index) else { return Vec::new() };
+    let connected: BTreeSet<&str> =
+        links.of_component(handler.plan, handler.component).map(|way| way.from.1).collect();
+    let Some(of_type) = parts.type_of(handler.plan, handler.component) else { return Vec::new() };
+    let sources = of_type.ports.iter().filter(|(_, port)| port.kind.is_source());
+    let triggers = handler.of_type.triggers.as_ref();
+    let may = |port: &str| triggers.is_none_or(|known| known.iter().any(|known| known == port));
+    sources.map(|(name, _)| name.as_str()).filter(|port| may(port) && connected.contains(port)).collect()
+}
+
+/// Components whose locks are taken by several lanes of which one is of a real-time class, by plan and name. Direct calls count.
+fn shared<'p>(parts: &Parts<'p>, links: &Links<'p>, runs: &BTreeSet<usize>) -> BTreeSet<(usize, &'p str)> {
+    let mut users: BTreeMap<(usize, &str), BTreeSet<usize>> = BTreeMap::new();
+    for index in runs.iter().filter(|index| !links.direct.contains(index)) {
+        let Some(root) = parts.handlers.get(*index) else { continue };
+        for reached in reached(parts, links, *index) {
+            let Some(it) = parts.handlers.get(reached) else { continue };
+            users.entry((it.plan, it.component)).or_default().insert(root.lane);
+        }
+    }
+    let is_real_time = |lane: &usize| parts.lanes.get(*lane).is_some_and(|lane| lane.is_real_time());
+    let is_shared = |lanes: &BTreeSet<usize>| lanes.len() > 1 && lanes.iter().any(is_real_time);
+    users.into_iter().filter(|(_, lanes)| is_shared(lanes)).map(|(component, _)| component).collect()
+}
+
+/// A handler and all that run on its thread within it.
+fn reached(parts: &Parts<'_>, links: &Links<'_>, root: usize) -> BTreeSet<usize> {
+    let mut all = BTreeSet::from([root]);
+    let mut open = vec![root];
+    while let Some(index) = open.pop() {
+        let Some(handler) = parts.handlers.get(index) else { continue };
+        let uses = uses(parts, links, index);
+        let direct = links
+            .of_component(handler.plan, handler.component)
+            .filter(|way| way.is_direct && uses.contains(&way.from.1));
+        open.extend(direct.map(|way| way.to).filter(|to| all.insert(*to)));
+    }
+    all
+}
+
+fn steps_of(
+    parts: &Parts<'_>,
+    links: &Links<'_>,
+    index: usize,
+    shared: &BTreeSet<(usize, &str)>,
+    outputs: &mut BTreeMap<(usize, String, String), usize>,
+) -> Result<Vec<Step>, Unknown> {
+    let Some(handler) = parts.handlers.get(index) else { return Ok(Vec::new()) };
+    let uses = uses(parts, links, index);
+    let lane = parts.lanes.get(handler.lane);
+    let is_apart = lane.is_some_and(|lane| !lane.is_real_time())
+        && !links.direct.contains(&index)
+        && !shared.contains(&(handler.plan, handler.component))
+        && uses.is_empty();
+    let Some(execution) = execution(parts, index) else {
+        if is_apart {
+            return Ok(vec![Step::Run { least: 0, most: UNKNOWN }]);
+        }
+        let remedy = format!(
+            "add port.{}.execution = {{ worst = TIME }} to the component, or execution to the manifest",
+            handler.port
+        );
+        return Err(("it is not said how long its handler takes".to_string(), remedy));
+    };
+    let next = |outputs: &BTreeMap<_, usize>| outputs.len();
+    steps(execution, &uses, |port| {
+        let key = (handler.plan, handler.component.to_string(), port.to_string());
+        let number = next(outputs);
+        *outputs.entry(key).or_insert(number)
+    })
+}
+
+/// Lanes whose threads may go from core to core, or that are of a class without an analysis.
+fn check_lanes(
+    parts: &mut Parts<'_>,
+    runs: &BTreeSet<usize>,
+    links: &Links<'_>,
+    shared: &BTreeSet<(usize, &str)>,
+) {
+    for index in 0..parts.lanes.len() {
+        let Some(lane) = parts.lanes.get(index).cloned() else { continue };
+        let mut served = runs.iter().filter(|it| !links.direct.contains(it));
+        let is_shared = served.any(|it| {
+            let is_in = parts.handlers.get(*it).is_some_and(|handler| handler.lane == index);
+            is_in
+                && reached(parts, links, *it)
+                    .iter()
+                    .filter_map(|it| parts.handlers.get(*it))
+                    .any(|handler| shared.contains(&(handler.plan, handler.component)))
+        });
+        let path = lane.path.clone().unwrap_or_else(|| "container".to_string());
+        if lane.class == SchedulingClass::RoundRobin {
+            let what = format!("lane {}: the class round-robin is not analysed", lane.name);
+            parts.obstacle(lane.plan, path, lane.host, what, "class = \"fifo\"");
+        } else if (lane.is_real_time() || is_shared) && lane.cores.len() != 1 {
+            let what = match lane.cores.len() {
+                0 => format!("lane {}: its threads may run on every core", lane.name),
+                many => format!("lane {}: its threads may run on {many} cores", lane.name),
+            };
+            let why = if lane.is_real_time() { "" } else { "; it shares a component with a real-time lane" };
+            parts.obstacle(lane.plan, path, lane.host, format!("{what}{why}"), "cores = [ONE]");
+        }
+    }
+}
+
+/// Costs and cores of each host, where they are known and plans agree.
+fn costs(parts: &mut Parts<'_>) -> BTreeMap<String, (Costs, u16)> {
+    let mut all: BTreeMap<String, (Costs, u16)> = BTreeMap::new();
+    let used: BTreeSet<&str> = parts.lanes.iter().map(|lane| lane.host).collect();
+    let plans: Vec<_> = parts.plans.iter().map(|(deployed, _)| *deployed).collect();
+    for (plan, deployed) in plans.iter().enumerate() {
+        for (name, host) in &deployed.plan.hosts {
+            let Some(costs) = host.costs.clone().filter(|_| used.contains(name.as_str())) else { continue };
+            // Cores are only numbers here: where the plan counts none, as many as lanes name.
+            let named = parts.lanes.iter().filter(|lane| lane.host == name).flat_map(|lane| &lane.cores);
+            let cores = host.cores.unwrap_or_else(|| named.max().map_or(1, |core| core.saturating_add(1)));
+            let new = (costs, cores);
+            if all.get(name).is_some_and(|known| known.0 != new.0) {
+                let what = format!("another plan says other costs of {name}");
+                parts.obstacle(plan, format!("host.{name}.costs"), name, what, "say the same in both plans");
+            }
+            let known = all.entry(name.clone()).or_insert(new);
+            known.1 = known.1.max(cores);
+        }
+    }
+    for host in used {
+        if !all.contains_key(host) {
+            let what = format!("it is not said what the processors of {host} take");
+            let remedy = format!(
+                "add costs to [host.{host}]: wake, switch, dispatch and slack; docs/components-bounds.md says how they are had"
+            );
+            parts.obstacle(0, format!("host.{host}"), host, what, remedy);
+        }
+    }
+    all
+}
+
+/// Hosts with an obstacle, and those that get events from them.
+fn without(parts: &Parts<'_>, links: &Links<'_>) -> BTreeSet<String> {
+    let mut without: BTreeSet<String> = parts.obstacles.iter().map(|it| it.host.clone()).collect();
+    loop {
+        let before = without.len();
+        for way in &links.ways {
+            let from = parts.place(way.plan, way.from.0).unwrap_or("");
+            if without.contains(from) {
+                without.insert(parts.host_of(way.to).to_string());
+            }
+        }
+        if without.len() == before {
+            return without;
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Plans whose bounds can be worked out by hand.
+use response::Limits;
+use schedulability::{Admission, Deployed, Effect, State, admit, changes, improve};
+
+use crate::read;
+
+/// Two components, each with a timer and a lane of its own on one core. `COSTS` and more are put in place.
+const PLAN: &str = r#"
+[host.n1]
+cores = 2
+costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" } }
+
+[container.all]
+process = "p"
+lanes.a = { class = "fifo", priority = 20, cores = [0] }
+lanes.b = { class = "fifo", priority = 10, cores = [0] }
+
+[component.control]
+type = "Control"
+host = "n1"
+process = "p"
+container = "all"
+lane = "a"
+port.tick.period = "10 ms"
+
+[component.log]
+type = "Log"
+host = "n1"
+process = "p"
+container = "all"
+lane = "b"
+port.tick.period = "50 ms"
+
+[connection.noted]
+from = "control.out"
+to = ["log.noted"]
+queue = { depth = 1, full = "drop-oldest" }
+
+[chain.control]
+path = ["control.tick", "control.out"]
+reaction = "2 ms"
+
+[chain.log]
+path = ["log.tick"]
+reaction = "8 ms"
+"#;
+
+const TYPES: &str = r#"
+[component.Control.port]
+tick = { kind = "timer", execution = { worst = "2 ms", steps = ["2 ms", "out"] } }
+out = { kind = "publisher", type = "E" }
+[component.Log.port]
+tick = { kind = "timer", triggers = [], execution = { worst = "6 ms" } }
+noted = { kind = "consumer", type = "E", triggers = [], execution = { worst = "0 ns" } }
+"#;
+
+fn changed(text: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    })
+}
+
+fn admitted(plan: &str, types: &str) -> Admission {
+    let (plan, types) = read(plan, types);
+    admit(&[Deployed { plan: &plan, types: &types }], Limits::default())
+}
+
+fn state<'a>(admission: &'a Admission, chain: &str) -> &'a State {
+    &admission.chains.iter().find(|it| it.name == chain).unwrap().state
+}
+
+/// The example of the model: 2 ms and 8 ms, since an instant of the control comes at the same time, and the next one 10 ms later.
+#[test]
+fn the_example_of_the_model() {
+    let admission = admitted(PLAN, TYPES);
+    assert_eq!(admission.obstacles, []);
+    assert_eq!(admission.chains[0].reaction, (Some(2_000_000), Some(2_000_000)));
+    assert_eq!(admission.chains[1].reaction, (Some(8_000_000), Some(8_000_000)));
+    assert!(admission.is_whole());
+}
+
+/// One nanosecond less is refused, with that nanosecond.
+#[test]
+fn what_is_missing_is_told() {
+    let plan = changed(PLAN, &[("reaction = \"2 ms\"", "reaction = \"1999999 ns\"")]);
+    let plan = plan.split("[chain.log]").next().unwrap().to_owned();
+    let admission = admitted(&plan, TYPES);
+    assert_eq!(*state(&admission, "control"), State::Refused { missing: 1 });
+    assert_eq!(admission.chains[0].shares[0].port, "control.tick");
+}
+
+/// What a plan does not say is no zero.
+#[test]
+fn what_is_not_said_has_no_bound() {
+    let plan = PLAN.split("[chain.log]").next().unwrap();
+    let no_bound = |from: &str, to: &str, of_types: bool| {
+        let plan = if of_types { plan.to_owned() } else { changed(plan, &[(from, to)]) };
+        let types = if of_types { changed(TYPES, &[(from, to)]) } else { TYPES.to_owned() };
+        let admission = admitted(&plan, &types);
+        match state(&admission, "control") {
+            State::NoBound { what, .. } => what.clone(),
+            other => panic!("{from} {to}: {other:?}"),
+        }
+    };
+    let costs = plan.lines().find(|line| line.starts_with("costs")).unwrap();
+    for (from, to, of_types, expected) in [
+        (costs, "", false, "what the processors of n1 take"),
+        ("port.tick.period = \"10 ms\"", "", false, "\"control.tick\" has no period"),
+        ("cores = [0]", "cores = [0, 1]", false, "may run on 2 cores"),
+        ("\nlane = \"a\"", "", false, "no real-time class"),
+        (
+            "lanes.b = { class = \"fifo\", priority = 10",
+            "lanes.b = { class = \"round-robin\", priority = 10",
+            false,
+            "round-robin",
+        ),
+        (
+            "drop-oldest\" }",
+            "drop-oldest\" }\nqos = { order-policy = \"priority\" }",
+            false,
+            "order of priorities",
+        ),
+        (
+            "execution = { worst = \"2 ms\", steps = [\"2 ms\", \"out\"] }",
+            "triggers = [\"out\"]",
+            true,
+            "how long its handler takes",
+        ),
+        (", steps = [\"2 ms\", \"out\"]", "", true, "do not say when it uses \"out\""),
+        ("execution = { worst = \"6 ms\" }", "required = false", true, "\"log.tick\": it is not said"),
+    ] {
+        let what = no_bound(from, to, of_types);
+        assert!(what.contains(expected), "{from} → {to}: {what}");
+    }
+    // A handler with nothing after it, on threads of no real-time class, keeps none of the others.
+    let apart = changed(plan, &[("class = \"fifo\", priority = 10, cores = [0]", "class = \"normal\"")]);
+    let types = changed(TYPES, &[("execution = { worst = \"6 ms\" }", "required = false")]);
+    assert_eq!(*state(&admitted(&apart, &types), "control"), State::Admitted);
+}
+
+/// Threads without a real-time class that share a component with others have to stay on one core, since they run with the priority of
+/// those who wait for them.
+#[test]
+fn shared_components_pin_the_others() {
+    let plan = PLAN.split("[chain.log]").next().unwrap();
+    let shared = [
+        ("class = \"fifo\", priority = 10, cores = [0]", "class = \"normal\""),
+        ("lane = \"b\"", "lane = \"b\"\nport.noted.lane = \"a\""),
+    ];
+    let admission = admitted(&changed(plan, &shared), TYPES);
+    let State::NoBound { what, .. } = state(&admission, "control") else { panic!() };
+    assert!(what.contains("every core; it shares a component"), "{what}");
+}
+
+/// The cheapest change: the lower lane has the shorter limit.
+#[test]
+fn a_change_is_found_and_makes_the_plan_right() {
+    let plan = changed(
+        PLAN.split("[chain.log]").next().unwrap(),
+        &[("priority = 20, cores = [0]", "priority = 5, cores = [0]")],
+    );
+    let (plan, types) = read(&plan, TYPES);
+    let deployed = [Deployed { plan: &plan, types: &types }];
+    let before = admit(&deployed, Limits::default());
+    // 6 ms of the log before its own 2 ms.
+    assert_eq!(*state(&before, "control"), State::Refused { missing: 6_000_000 });
+    let found = changes(&deployed, Limits::default());
+    assert!(found.iter().any(|it| it.effect == Effect::Priority { was: 5, becomes: 11 }), "{found:?}");
+    assert!(found.iter().any(|it| it.effect == Effect::Core { was: Some(0), becomes: 1 }), "{found:?}");
+    let improved = improve(&deployed, Limits::default());
+    assert!(improved.admission.is_whole());
+    assert_eq!(improved.changes.len(), 1);
+    let again = admit(&[Deployed { plan: &improved.plans[0], types: &types }], Limits::default());
+    assert!(again.is_whole());
+}
+
+/// Plans of any size are answered soon: those that are too large have no bound, with that reason.
+#[test]
+fn too_large_a_plan_has_no_bound() {
+    let component = |index: usize| {
+        format!(
+            "[component.c{index}]\ntype = \"Control\"\nhost = \"n1\"\nprocess = \"p\"\ncontainer = \"all\"\nlane = \"a\"\nport.tick.period = \"10 s\"\n"
+        )
+    };
+    let plan: String =
+        PLAN.split("[chain.log]").next().unwrap().to_owned() + &(0..2_000).map(component).collect::<String>();
+    let (plan, types) = read(&plan, TYPES);
+    let deployed = [Deployed { plan: &plan, types: &types }];
+    let State::NoBound { what, .. } = &admit(&deployed, Limits::default()).chains[0].state else { panic!() };
+    assert!(what.contains("more than 2000 handlers"), "{what}");
+    assert_eq!(changes(&deployed, Limits::default()), []);
+}

@@ -1,0 +1,54 @@
+//! Plans against the simulator: a system is simulated as it is, and admitted as the plan that was written of it.
+use processors::generate::{Shape, system_of};
+use processors::{Claims, Effort, System, explain, refute_some};
+use response::Limits;
+use schedulability::{Deployed, admit};
+
+use crate::{read, written};
+
+#[test]
+fn no_chain_of_a_plan_is_above_its_bound() {
+    let one = std::env::var("SCHEDULABILITY_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let tier = tiers::current();
+    let seeds = one.map_or_else(|| tier.seeds("schedulability.plans"), |seed| seed..seed + 1);
+    let (mut plans, mut chains, mut bounded) = (0_u64, 0_u64, 0_u64);
+    for seed in seeds {
+        let shape = Shape {
+            hosts: 1 + u64::from(seed % 3 == 2),
+            components: 3 + seed % 4,
+            chains: 2,
+            ..Shape::default()
+        };
+        let description = written::simpler(system_of(&shape, seed).description().clone());
+        // Without joins, events may go round.
+        let Ok(system) = System::new(description) else { continue };
+        let (plan, types) = written::plan(system.description());
+        let (plan, types) = read(&plan, &types);
+        let limits = Limits { steps: 100_000, ..Limits::default() };
+        let admission = admit(&[Deployed { plan: &plan, types: &types }], limits);
+        assert_eq!(admission.obstacles, [], "seed {seed}");
+        assert_eq!(admission.chains.len(), system.description().chains.len());
+        plans += 1;
+        chains += admission.chains.len() as u64;
+        let claims = Claims {
+            reaction: admission.chains.iter().map(|chain| chain.reaction.1).collect(),
+            age: admission.chains.iter().map(|chain| chain.age.1).collect(),
+            response: vec![None; system.description().ports.len()],
+            backlog: vec![None; system.description().ports.len()],
+        };
+        bounded += claims.reaction.iter().flatten().count() as u64;
+        let effort = Effort { climbing: 3, random: 1, events: 120 };
+        if let Some(refutation) = refute_some(&system, &claims, effort, seed, 2) {
+            panic!(
+                "seed {seed}: {:?}\n{}",
+                refutation.exceedance,
+                explain(&system, &refutation.attack, refutation.exceedance.what)
+            );
+        }
+    }
+    println!("{plans} plans, {chains} chains, {bounded} with bounds");
+    assert!(
+        one.is_some() || plans > 20 && bounded * 4 > chains,
+        "{plans} plans, {bounded} of {chains} chains"
+    );
+}

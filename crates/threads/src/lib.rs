@@ -1,0 +1,17 @@
+//! A lock that inherits priority: who holds it runs with the highest priority of those that wait for it, so that no thread of a priority
+//! between the two keeps the more important one waiting.
+//!
+//! ```
+//! let lock = threads::Lock::new(1);
+//! *lock.lock()? += 1;
+//! // A thread that asks again for what it holds is told so.
+//! let held = lock.lock()?;
+//! assert_eq!(lock.lock().err(), Some(threads::Refused::Mine));
+//! assert_eq!(*held, 2);
+//! # Ok::<(), threads::Refused>(())
+//! ```
+mod futex;
+mod lock;
+mod sync;
+
+pub use lock::{Guard, Lock, Refused};

@@ -1,0 +1,4 @@
+//! The target `deployment_plan` for libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::targets::deployment_plan(bytes));
