@@ -195,8 +195,12 @@ impl ResourceManager {
         }
         let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
         let mut granted = Granted { phase: GrantPhase::Restored, meter, serials, role, ..granted };
-        if let Some(promised) = granted.role.together().map(|together| together.promised) {
-            granted.ends.iter_mut().for_each(|end| end.promised = promised);
+        if let Some(together) = granted.role.together().copied() {
+            if !self.keeps_bound(&granted, &together) {
+                self.reservations.free(number);
+                return None;
+            }
+            granted.ends.iter_mut().for_each(|end| end.promised = together.promised);
         }
         for (index, (switch, entry)) in self.fabric.network().flow_entries(&granted).into_iter().enumerate() {
             let meter = self.reservations.meter_of(number, granted.meter).filter(|_| index == 0);

@@ -73,26 +73,36 @@ impl ResourceManager {
     /// The worst case at an end of a grant with the flows that there are now, in picoseconds: with losses if it is promised with them.
     pub(crate) fn present(&self, grant: &Granted, end: &End) -> Option<u64> {
         let first = self.reservations.present(grant, end)?;
-        let Role::Samples(Together { asked, beside, heartbeat, patience, again, spacing, .. }) = grant.role
-        else {
-            return Some(first);
-        };
-        let [repair, question] = beside.map(|number| {
+        let Role::Samples(together) = grant.role else { return Some(first) };
+        let [repair, question] = together.beside.map(|number| {
             let grant = self.reservations.get(number)?;
             self.reservations.present(grant, grant.ends.first()?)
         });
+        self.bound_of(&together, [first, repair?, question?])
+    }
+
+    /// The bound of three flows of which the samples, the repairs and the questions take no longer than this, in picoseconds. `None` if there is
+    /// none: also if hosts take longer, or clocks run further apart, than the waits allow for.
+    fn bound_of(&self, together: &Together, [sample, repair, question]: [u64; 3]) -> Option<u64> {
+        let Together { asked, heartbeat, patience, again, spacing, .. } = *together;
         let reaction = u64::try_from(self.config.losses?.as_nanos()).ok()?.checked_mul(NANOSECOND)?;
         let drift = self.fabric.network().links.iter().map(|link| link.port.imperfections.drift).max()?;
         let time = |nanoseconds: u64| nanoseconds.checked_mul(NANOSECOND);
-        let ways = Ways {
-            sample: first,
-            question: question?,
-            repair: repair?,
-            spacing: time(spacing)?,
-            reaction,
-            drift,
-        };
+        let ways = Ways { sample, question, repair, spacing: time(spacing)?, reaction, drift };
         let conduct = Conduct { heartbeat: time(heartbeat)?, patience: time(patience)?, again: time(again)? };
         ways.latest(&conduct, asked.frames.into())?.sum()
+    }
+
+    /// Whether the bound of a stored flow with losses still holds: hosts may react later than before, and clocks run further apart. The flows
+    /// beside it are there already; where they are not, [`Self::end_incomplete`] ends what is left.
+    pub(crate) fn keeps_bound(&self, grant: &Granted, together: &Together) -> bool {
+        let [repairs, questions] = together.beside.map(|number| self.reservations.get(number));
+        let (Some(repairs), Some(questions), Some(_)) = (repairs, questions, self.config.losses) else {
+            return true;
+        };
+        let limit = |grant: &Granted| grant.ends.first()?.maximum_latency.checked_mul(NANOSECOND);
+        let bound = || self.bound_of(together, [limit(grant)?, limit(repairs)?, limit(questions)?]);
+        let promised = together.promised.checked_mul(NANOSECOND);
+        bound().zip(promised).is_some_and(|(bound, promised)| bound <= promised)
     }
 }

@@ -294,6 +294,36 @@ fn a_manager_that_starts_again_has_all_three_or_ends_what_is_left() {
     assert_eq!(world.store.len(), 0);
 }
 
+/// Its waits are too short for hosts that react later than the manager was told before, or for clocks that run further apart.
+#[test]
+fn a_bound_that_no_longer_holds_is_not_taken_up_again() {
+    let mut world = diamond();
+    let asked = asked(1, 1, 2);
+    world.ask(asked.clone());
+    world.settle();
+    let (rules_before, before) = (rules(&world), world.verdicts[&pair(1)].clone());
+    assert_eq!(before.state, State::Admitted, "{before:?}");
+    let mut network = world.network.clone();
+    assert_eq!(world.manager.obstacles_to(network.clone(), solver::multipliers).unwrap(), []);
+    network.links.iter_mut().for_each(|link| link.port.imperfections.drift = 100);
+    let obstacles = world.manager.obstacles_to(network, solver::multipliers).unwrap();
+    assert_eq!(obstacles.len(), 1, "{obstacles:?}");
+    world.config.losses = Some(20 * REACTION);
+    world.restart();
+    world.connect_all();
+    world.ask(asked.clone());
+    world.pass(Duration::from_secs(15));
+    let after = world.verdicts[&pair(1)].clone();
+    assert_eq!(
+        (after.state, rules(&world), world.store.len()),
+        (State::Admitted, rules_before, 3),
+        "{after:?}"
+    );
+    assert!(after.bound <= asked.maximum_latency, "{after:?}");
+    let slots = after.losses.heartbeat - before.losses.heartbeat;
+    assert!(u128::from(slots) > (19 * REACTION).as_nanos(), "{before:?} {after:?}");
+}
+
 #[test]
 fn who_asks_for_other_losses_gets_them_and_another_reader_does_not_join() {
     let mut world = diamond();
