@@ -1,14 +1,15 @@
 //! Random networks: plain data from a seed, to be given to the simulator and to what it judges.
 mod imperfect;
+mod plan;
 
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::network::{Contract, Flow, Hop, LEVELS, Network, NetworkError, Node, Port};
+use crate::network::{Contract, Flow, Hop, Network, NetworkError, Port};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
 use crate::wire::{Framing, Samples};
+use plan::Plan;
 
 /// Picoseconds of a byte at 100 Mb/s, 1 Gb/s and 10 Gb/s.
 const RATES: [u64; 3] = [80_000, 8_000, 800];
@@ -199,15 +200,7 @@ pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
                 most,
                 ipv6: false,
             });
-            flows.push(Flow {
-                tree,
-                frames,
-                others: Vec::new(),
-                contract,
-                policer: None,
-                tag: 0,
-                babbles: false,
-            });
+            flows.push(Flow::new(tree, frames, contract));
         }
     }
     scale(&mut flows, &plan.ports, load, &mut random);
@@ -221,186 +214,6 @@ enum Role {
     Held,
     Holding,
     Met,
-}
-
-struct Plan {
-    nodes: Vec<Node>,
-    ports: Vec<Port>,
-    hosts: Vec<usize>,
-    switches: usize,
-    /// Index into [`RATES`] that most links have.
-    rate: usize,
-    mixed: bool,
-    tagged: bool,
-    best_effort: [u64; 2],
-}
-
-impl Plan {
-    fn new(topology: Topology, shape: &Shape, random: &mut Random) -> Self {
-        let largest = shape.switches as u64;
-        let size = if random.once_in(2) { largest } else { random.between(2, largest) };
-        let size = size.max(match topology {
-            Topology::Ring | Topology::FatTree => 3,
-            _ => 2,
-        });
-        let (links, switches) = topology.links(usize::try_from(size).unwrap_or(3));
-        let mut plan = Self::bare(switches, random);
-        plan.mixed = random.once_in(3);
-        for (one, other) in links {
-            plan.connect(one, other, random);
-        }
-        for _ in 0..random.between(2, 6) {
-            plan.add_host(random);
-        }
-        plan
-    }
-
-    /// Switches without links.
-    fn bare(switches: usize, random: &mut Random) -> Self {
-        let fastest = random.below(5_000_000);
-        let slowest = fastest + if random.once_in(2) { 0 } else { random.below(5_000_000) };
-        // For host ports and for switch ports.
-        let largest = random.between(FRAMES[0], FRAMES[1]);
-        let best_effort = match random.below(4) {
-            0 => [0, 0],
-            1 => [0, FRAMES[1]],
-            2 => [largest, largest],
-            _ => [FRAMES[1]; 2],
-        };
-        Self {
-            nodes: vec![Node::Switch { fastest, slowest, ordered: true }; switches],
-            ports: Vec::new(),
-            hosts: Vec::new(),
-            switches,
-            rate: random.index(RATES.len()),
-            mixed: false,
-            tagged: false,
-            best_effort,
-        }
-    }
-
-    fn add_host(&mut self, random: &mut Random) -> usize {
-        let switch = random.index(self.switches);
-        self.add_host_at(switch, random)
-    }
-
-    fn add_host_at(&mut self, switch: usize, random: &mut Random) -> usize {
-        let host = self.nodes.len();
-        self.nodes.push(Node::Host);
-        self.hosts.push(host);
-        self.connect(host, switch, random);
-        host
-    }
-
-    fn connect(&mut self, one: usize, other: usize, random: &mut Random) {
-        let rate = if self.mixed { random.index(RATES.len()) } else { self.rate };
-        let propagation = random.below(1_000_000);
-        for (from, to) in [(one, other), (other, one)] {
-            let host = self.nodes[from] == Node::Host;
-            self.ports.push(Port {
-                propagation,
-                best_effort: self.best_effort[usize::from(!host)],
-                ..Port::ideal(from, to, RATES[rate])
-            });
-        }
-    }
-
-    /// Tags of links, and switches that do not keep the order of frames.
-    fn vary(&mut self, random: &mut Random) {
-        self.tagged = random.once_in(2);
-        if random.once_in(2) {
-            for node in &mut self.nodes {
-                if let Node::Switch { ordered, .. } = node {
-                    *ordered = false;
-                }
-            }
-        }
-        for cable in 0..self.ports.len() / 2 {
-            self.tag(2 * cable, random);
-        }
-    }
-
-    /// Frames of best effort may have the tag of a VLAN, too.
-    fn allow_vlans(&mut self) {
-        for port in &mut self.ports {
-            if port.best_effort >= FRAMES[1] {
-                port.best_effort += VLAN_TAG;
-            }
-        }
-    }
-
-    /// The tag of a cable whose ports were added last.
-    fn tag(&mut self, first: usize, random: &mut Random) {
-        let tag = if self.tagged { [0, 4, 4, 8, 18, 30][random.index(6)] } else { 0 };
-        for port in &mut self.ports[first..first + 2] {
-            port.tag = tag;
-            if port.best_effort == FRAMES[1] {
-                port.best_effort += tag;
-            }
-        }
-    }
-
-    /// Control at each port of a switch that flows leave by, as further flows; gives burst, bytes and period.
-    fn control(&self, flows: &mut Vec<Flow>, random: &mut Random) -> [u64; 3] {
-        let [burst, bytes] = [random.between(1_600, 6_000), random.between(1, 1_600)];
-        // At most a hundredth of the slowest link.
-        let period = bytes * RATES[0] * random.between(100, 1_000);
-        let mut used: Vec<usize> =
-            flows.iter().flat_map(|flow| flow.tree.iter().map(|hop| hop.port)).collect();
-        used.sort_unstable();
-        used.dedup();
-        for port in used.into_iter().filter(|port| self.nodes[self.ports[*port].from] != Node::Host) {
-            let largest = (FRAMES[1] + self.ports[port].tag).min(burst);
-            flows.push(Flow {
-                tree: vec![Hop { port, level: LEVELS - 1 }],
-                frames: vec![largest],
-                others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
-                contract: Contract::Bucket { burst, bytes, period },
-                policer: None,
-                tag: 0,
-                babbles: false,
-            });
-        }
-        [burst, bytes, period]
-    }
-
-    /// Ports between nodes that follow each other.
-    fn along(&self, nodes: &[usize]) -> Vec<usize> {
-        let port = |pair: &[usize]| self.ports.iter().position(|port| [port.from, port.to] == pair);
-        nodes.windows(2).filter_map(port).collect()
-    }
-
-    /// Ports of a tree of shortest paths to one to three other hosts.
-    fn tree(&self, publisher: usize, random: &mut Random) -> Vec<usize> {
-        let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
-        let mut waiting = VecDeque::from([publisher]);
-        let mut order = Vec::new();
-        let offset = random.index(self.ports.len());
-        while let Some(node) = waiting.pop_front() {
-            for index in (0..self.ports.len()).map(|index| (index + offset) % self.ports.len()) {
-                let Port { from, to, .. } = self.ports[index];
-                if from == node && to != publisher && reached[to].is_none() {
-                    reached[to] = Some(index);
-                    order.push(index);
-                    waiting.push_back(to);
-                }
-            }
-        }
-        let others: Vec<usize> = self.hosts.iter().copied().filter(|host| *host != publisher).collect();
-        let mut used = Vec::new();
-        for _ in 0..if random.once_in(3) { random.between(2, 3) } else { 1 } {
-            // Every second one among the farthest, because most pairs are near.
-            let farthest = order.iter().rev().map(|port| self.ports[*port].to).find(|to| others.contains(to));
-            let any = others[random.index(others.len())];
-            let mut node = if random.once_in(2) { any } else { farthest.unwrap_or(any) };
-            while let Some(port) = reached[node].filter(|port| !used.contains(port)) {
-                used.push(port);
-                node = self.ports[port].from;
-            }
-        }
-        order.retain(|port| used.contains(port));
-        order
-    }
 }
 
 /// Samples of several sizes, in datagrams of any size, most of them by RTPS.
@@ -492,15 +305,7 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
     } else {
         Contract::Gated { separation, jitter, emission }
     };
-    let flow = Flow {
-        tree: Vec::new(),
-        frames,
-        others: Vec::new(),
-        contract,
-        policer: None,
-        tag: 0,
-        babbles: false,
-    };
+    let flow = Flow::new(Vec::new(), frames, contract);
     (flow, samples)
 }
 

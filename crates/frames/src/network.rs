@@ -136,13 +136,18 @@ pub struct Flow {
     /// What guards the first switch against the source, if anything does.
     pub policer: Option<Policer>,
     /// Bytes of a tag that all its frames have on every link, beside those of the link: that of a VLAN. They are in `frames` and `others`. If the
-    /// source babbles, its policer does not count them, as one that an interface does not show the tag.
+    /// source babbles, its policer does not count them: an interface may take the tag off before the policer counts.
     pub tag: u64,
     /// True if the source ignores its contract and fills its link.
     pub babbles: bool,
 }
 
 impl Flow {
+    /// A source that keeps its contract without a policer, with untagged messages of these frames only.
+    pub const fn new(tree: Vec<Hop>, frames: Vec<u64>, contract: Contract) -> Self {
+        Self { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+    }
+
     /// What its policer sees of a frame: without its tag if it babbles, and at least as much as the smallest frame has.
     pub(crate) fn counted(&self, bytes: u64) -> u64 {
         if self.babbles {

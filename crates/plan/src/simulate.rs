@@ -282,13 +282,12 @@ fn unadmitted_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
         return None;
     }
     Some(frames::Flow {
-        tree: vec![Hop { port, level }],
-        frames: vec![largest],
         others: vec![vec![LEAST], vec![largest.midpoint(LEAST)]],
-        contract: Contract::Bucket { burst, bytes: bucket.rate, period: BYTE_SECOND },
-        policer: None,
-        tag: 0,
-        babbles: false,
+        ..frames::Flow::new(
+            vec![Hop { port, level }],
+            vec![largest],
+            Contract::Bucket { burst, bytes: bucket.rate, period: BYTE_SECOND },
+        )
     })
 }
 

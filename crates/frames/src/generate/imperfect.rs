@@ -36,13 +36,12 @@ pub(super) fn beside(nodes: &[Node], ports: &[Port], flows: &mut Vec<Flow>, rand
     }) {
         let largest = (FRAMES[1] + ports[index].tag).min(burst);
         flows.push(Flow {
-            tree: vec![Hop { port: index, level }],
-            frames: vec![largest],
             others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
-            contract: Contract::Bucket { burst, bytes, period },
-            policer: None,
-            tag: 0,
-            babbles: false,
+            ..Flow::new(
+                vec![Hop { port: index, level }],
+                vec![largest],
+                Contract::Bucket { burst, bytes, period },
+            )
         });
     }
     [burst, bytes, period]

@@ -22,7 +22,7 @@ pub(crate) fn udp_frames(payload: u64) -> Vec<u64> {
 /// A message flow that keeps its contract.
 pub(crate) fn gated(frames: Vec<u64>, separation: u64, jitter: u64, tree: Vec<Hop>) -> Flow {
     let contract = Contract::Gated { separation, jitter, emission: 0 };
-    Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+    Flow::new(tree, frames, contract)
 }
 
 /// The output ports of one switch towards one subscriber, and of a host for each level, all at 1 Gb/s. Flow `i` comes

@@ -36,7 +36,7 @@ fn random_network(seed: u64) -> (Network, usize) {
         let tree = way.map(|port| Hop { port, level: u8::try_from(level).unwrap() }).to_vec();
         let emission = emissions.below(2) * emissions.below(separation / 2);
         let contract = Contract::Gated { separation, jitter, emission };
-        Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+        Flow::new(tree, frames, contract)
     };
     let flows = (0..count).map(&mut flow).collect();
     (Network::new(nodes.concat(), ports, flows).unwrap(), parts)

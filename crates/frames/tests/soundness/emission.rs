@@ -33,15 +33,7 @@ fn crowded(seed: u64) -> Network {
         let contract =
             Contract::Gated { separation, jitter: 0, emission: random.below(2) * random.below(separation) };
         let tree = [0, 1].map(|port| Hop { port, level }).to_vec();
-        flows.push(Flow {
-            tree,
-            frames,
-            others: Vec::new(),
-            contract,
-            policer: None,
-            tag: 0,
-            babbles: false,
-        });
+        flows.push(Flow::new(tree, frames, contract));
     }
     let other = flows[1 + random.index(flows.len() - 1)].clone();
     let again = match other.contract {

@@ -38,7 +38,7 @@ fn small(seed: u64) -> Network {
         let separation = (frames * count as u64 * 1000 / load).max(frames + 1) * UNIT;
         let contract = Contract::Gated { separation, jitter: 0, emission: 0 };
         let frames = vec![FRAME; usize::try_from(frames).unwrap()];
-        Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+        Flow::new(tree, frames, contract)
     };
     let flows = (0..count).map(&mut flow).collect();
     Network::new(nodes, ports, flows).unwrap()

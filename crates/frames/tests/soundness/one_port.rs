@@ -63,7 +63,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
     };
     let flow = |(level, frames, contract)| {
         let tree = vec![Hop { port: 0, level }];
-        Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+        Flow::new(tree, frames, contract)
     };
     let port = Port { best_effort, ..Port::ideal(0, 1, GIGABIT) };
     let flows = flows.into_iter().map(flow).collect();

@@ -90,15 +90,7 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
         let jitter = if kind == Kind::Jitter { random.below(separation / 2) } else { 0 };
         let emission = if kind.emits() { random.below(separation / 2) } else { 0 };
         let contract = Contract::Gated { separation, jitter, emission };
-        flows.push(Flow {
-            tree,
-            frames,
-            others: Vec::new(),
-            contract,
-            policer: None,
-            tag: 0,
-            babbles: false,
-        });
+        flows.push(Flow::new(tree, frames, contract));
     }
     Network::new(nodes, ports, flows).unwrap()
 }

@@ -31,7 +31,7 @@ fn two_links(flows: Vec<Flow>, imperfections: frames::Imperfections) -> Network 
 
 fn source(frames: Vec<u64>, contract: Contract, hops: &[(usize, u8)]) -> Flow {
     let tree = hops.iter().map(|(port, level)| Hop { port: *port, level: *level }).collect();
-    Flow { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
+    Flow::new(tree, frames, contract)
 }
 
 /// Every source sends as soon as it may from an instant of its own on.
