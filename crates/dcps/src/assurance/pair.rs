@@ -165,10 +165,10 @@ pub(super) fn hopeless(
         return Some("the writer promises nothing about its samples: it has no ASSURANCE".into());
     };
     if offered.source.addr().is_none() {
-        return Some("the participant of the writer has no IPv4 socket for a flow of its own".into());
+        return Some("the participant of the writer has no socket for a flow of its own".into());
     }
     if destination.addr().is_none() {
-        return Some("the participant of the reader has no IPv4 address to receive a flow at".into());
+        return Some("the participant of the reader announces no address at which a flow can end".into());
     }
     if let Some(losses) = &wanted.losses {
         let Some(repairs) = offered.repairs else {
@@ -177,7 +177,7 @@ pub(super) fn hopeless(
             );
         };
         if losses.source.addr().is_none() {
-            return Some("the participant of the reader has no IPv4 socket for questions".into());
+            return Some("the participant of the reader has no socket for questions".into());
         }
         if repairs.kept < wanted.maximum_latency {
             return Some(alloc::format!(

@@ -113,9 +113,12 @@ fn a_flow_whose_address_is_gone_leaves_from_another_and_is_asked_for_anew() {
     });
 }
 
+/// A participant that waits for verdicts for as long as the test does: on a busy machine they may come late.
 fn join() -> DomainParticipant {
     let factory = DomainParticipantFactory::get_instance();
-    factory.create_participant(0, QosKind::Default, None, NO_STATUS).unwrap()
+    let mut config = Config::default();
+    config.assurance.patience = Duration::from_secs(60);
+    factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap()
 }
 
 #[test]

@@ -141,19 +141,18 @@ pub(crate) fn silent_when_idle(stage: &Stage) {
 }
 
 impl Stage {
-    /// Hardly anything leaves the writer's side of a cable, once what is still said because of samples is said.
+    /// Hardly anything leaves the writer's side of a cable in some time, once what is still said because of samples is said.
     pub(crate) fn must_be_idle(&self) {
-        let count = |seconds| {
-            let before = self.sent();
-            std::thread::sleep(Duration::from_secs(seconds));
-            self.sent() - before
-        };
         let end = Instant::now() + PATIENCE;
-        while count(1) > IDLE {
-            assert!(Instant::now() < end, "the writer does not become idle");
+        loop {
+            let before = self.sent();
+            std::thread::sleep(Duration::from_secs(SECONDS));
+            let sent = self.sent() - before;
+            if sent <= IDLE * SECONDS {
+                return;
+            }
+            assert!(Instant::now() < end, "{sent} packets in {SECONDS} s from an idle writer");
         }
-        let sent = count(SECONDS);
-        assert!(sent <= IDLE * SECONDS, "{sent} packets in {SECONDS} s from an idle writer");
     }
 }
 
