@@ -296,9 +296,9 @@ mod tests {
 
     #[test]
     fn of_a_message_padding_and_tags_are_counted() {
-        let frames = |octets, tag| {
+        let frames = |bytes, tag| {
             crate::framing::Framing::Udp { datagram: 1_472, ip: crate::framing::Ip::V4 }
-                .frames(octets, tag)
+                .frames(bytes, tag)
                 .unwrap()
         };
         assert_eq!(Counts::Frame.most(&frames(0, 0)), Some(60 * 8));

@@ -374,7 +374,7 @@ impl<T: TypeSupport> DataReader<T> {
         let unregisters = status.contains(StatusInfo::UNREGISTERED);
         let slot = match slot {
             Some(slot) => slot,
-            // A late reader learns that the instance is gone. Nobody needs to hear of the end of what was never seen, or did not pass.
+            // A late reader learns that the instance is gone. Of one that was never seen, or did not pass, it need not hear the end.
             None if disposes && self.filter.is_none() => self.add_instance()?,
             None => return Err(Refusal::Dropped(DropReason::UnknownInstance)),
         };

@@ -32,7 +32,7 @@ pub(super) fn of_reader(cell: &WriterCell, reader: &EndpointData) -> Option<Samp
     }
 }
 
-/// A filter that lets pass what it does not know of: whoever reads the sample finds out.
+/// A filter that lets a sample pass of which it cannot tell: the reader finds out.
 pub(crate) fn sample_filter(mut filter: ContentFilter) -> SampleFilter {
     SampleFilter::new(move |payload| filter.judge(payload) != Outcome::Filtered)
 }

@@ -24,8 +24,8 @@ use wire::cursor::Endianness;
 /// Requests that the manager under test may know.
 const MOST_REQUESTS: usize = 8;
 
-fn guid(octet: u8) -> [u8; 16] {
-    [1, octet, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 1, 2]
+fn guid(number: u8) -> [u8; 16] {
+    [1, number, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 1, 2]
 }
 
 fn contract() -> Contract {
@@ -42,23 +42,23 @@ fn contract() -> Contract {
     }
 }
 
-fn request(octet: u8) -> Request {
+fn request(number: u8) -> Request {
     Request {
-        writer: guid(octet),
-        reader: guid(octet + 1),
+        writer: guid(number),
+        reader: guid(number + 1),
         serial: 3,
         topic: "Pulse".to_owned(),
         contract: contract(),
         maximum_latency: 20_000_000,
         maximum_separation: 0,
-        source: Socket { address: [10, 0, 0, 1].into(), port: 5_000 + u16::from(octet) },
+        source: Socket { address: [10, 0, 0, 1].into(), port: 5_000 + u16::from(number) },
         destination: Socket { address: [10, 0, 0, 2].into(), port: 7_411 },
         stage: Stage::Waiting,
         manager: [0; 16],
         losses: Losses {
-            frames: octet % 6,
-            repairs: Socket { address: [10, 0, 0, 1].into(), port: 6_000 + u16::from(octet) },
-            questions: Socket { address: [10, 0, 0, 2].into(), port: 6_000 + u16::from(octet) },
+            frames: number % 6,
+            repairs: Socket { address: [10, 0, 0, 1].into(), port: 6_000 + u16::from(number) },
+            questions: Socket { address: [10, 0, 0, 2].into(), port: 6_000 + u16::from(number) },
             answered_at: Socket { address: [10, 0, 0, 1].into(), port: 7_411 },
             within: 1_000_000_000,
             kept: u64::MAX,
@@ -98,7 +98,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     };
     let measured = Measured { writer: guid(1), reader: guid(2), samples: 7, ..Measured::default() };
     let report = Report { manager: guid(9), epoch: 1, json: "{}".to_owned() };
-    let requests = [1, 20, 40].map(|octet| encoded(&request(octet))).concat();
+    let requests = [1, 20, 40].map(|number| encoded(&request(number))).concat();
     [requests, encoded(&verdict), encoded(&measured), encoded(&report)].concat()
 }
 
@@ -359,7 +359,7 @@ mod tests {
         // Three without losses, and one with a lost frame, which takes as many gates.
         for (asked, admitted) in [(&[6, 12, 18][..], 3), (&[1], 1)] {
             let mut managed = Managed::new().unwrap();
-            asked.iter().flat_map(|octet| encoded(&request(*octet))).for_each(|seed| managed.hear(&seed));
+            asked.iter().flat_map(|number| encoded(&request(*number))).for_each(|seed| managed.hear(&seed));
             let report = managed.manager.report();
             let found = report.pairs.iter().filter(|pair| pair.state == "admitted").count();
             assert_eq!(found, admitted, "{report:?}");

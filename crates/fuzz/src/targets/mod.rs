@@ -427,7 +427,7 @@ pub const FILTER_EXPRESSION: Target = Target {
     hunger: FILE_HUNGER,
 };
 
-/// How many times the budget of the network a plan may take: fifteen qualities are explained for each end of a connection, which is ten octets
+/// How many times the budget of the network a plan may take: fifteen qualities are explained for each end of a connection, which is ten bytes
 /// of the file.
 const PLAN_HUNGER: usize = 256;
 

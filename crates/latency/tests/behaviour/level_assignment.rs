@@ -175,10 +175,10 @@ fn every_small_port_is_grouped_as_by_trying_all() {
 fn table_two() -> (Server, Vec<Contender>, Vec<u64>) {
     let server = Server::new(GIGABIT, FRAME);
     let contenders = [(192_192, 3), (96_000, 3), (64_000, 11)]
-        .map(|(octets, separation)| Contender {
+        .map(|(bytes, separation)| Contender {
             level: 0,
             arrival: Arrival::Messages {
-                bits: Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(octets, 0).unwrap().bits,
+                bits: Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(bytes, 0).unwrap().bits,
                 separation: separation * MILLISECOND,
                 jitter: 0,
             },

@@ -35,17 +35,17 @@ const TABLE_TWO: [(u32, u64); 3] = [(192_192, 3), (96_000, 3), (64_000, 11)];
 /// Table II by payload, T1 above T2 above T3, in bits of wire time at 1 Gb/s.
 fn payload(jitter: u64) -> [Contender; 3] {
     let mut level = 3;
-    TABLE_TWO.map(|(octets, separation)| {
+    TABLE_TWO.map(|(bytes, separation)| {
         level -= 1;
-        messages(level, u64::from(octets) * 8, separation * MILLISECOND, jitter, 0)
+        messages(level, u64::from(bytes) * 8, separation * MILLISECOND, jitter, 0)
     })
 }
 
 fn wire(jitter: u64) -> [Contender; 3] {
     let mut level = 3;
-    TABLE_TWO.map(|(octets, separation)| {
+    TABLE_TWO.map(|(bytes, separation)| {
         level -= 1;
-        let bits = Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(octets, 0).unwrap().bits;
+        let bits = Framing::Udp { datagram: 1_472, ip: Ip::V4 }.frames(bytes, 0).unwrap().bits;
         messages(level, bits, separation * MILLISECOND, jitter, FRAME)
     })
 }

@@ -196,13 +196,13 @@ impl ReaderProxy {
     }
 
     /// It does not get the changes up to `number`, and need not acknowledge them: they take no part of its window, in which they have
-    /// `octets`.
-    pub(super) fn pass(&mut self, number: SequenceNumber, octets: u64) {
+    /// `bytes`.
+    pub(super) fn pass(&mut self, number: SequenceNumber, bytes: u64) {
         if self.reliable {
             self.gap_from.get_or_insert(self.sent);
         }
         (self.sent, self.sent_fragment) = (number, 0);
-        self.acked_offset = self.acked_offset.saturating_add(octets);
+        self.acked_offset = self.acked_offset.saturating_add(bytes);
     }
 
     /// The change after the last one that a HEARTBEAT to it may announce: of what follows it is told later that it does not get it.
