@@ -80,6 +80,8 @@ struct VirtualHost {
     closed: AtomicBool,
     /// How many flows were opened.
     flows: AtomicU64,
+    /// None can be opened.
+    has_no_flows: AtomicBool,
     /// Sending takes so long, in nanoseconds.
     sending: AtomicU64,
 }
@@ -146,24 +148,10 @@ impl VirtualDomain {
             has_read: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             flows: AtomicU64::new(0),
+            has_no_flows: AtomicBool::new(false),
             sending: AtomicU64::new(0),
         });
-        let interface = rtps::Interface {
-            index: 1,
-            addresses: vec![(address(0).ip(), 24)],
-            max_datagram: 1_472,
-            multicast: true,
-        };
-        let addresses = Addresses {
-            network: rtps::Network { interfaces: vec![interface] },
-            metatraffic_unicast: vec![Locator::udp(host.metatraffic)],
-            metatraffic_multicast: vec![Locator::udp(GROUP.parse().unwrap())],
-            default_unicast: vec![Locator::udp(host.user)],
-            default_multicast: Vec::new(),
-            receive_buffer: None,
-            sending_ports: [0; 2],
-            shared_memory: None,
-        };
+        let addresses = host.addresses(host.user);
         let mut settings = DiscoveryConfig::new(GuidPrefix([number; 12]), 0, u64::from(number));
         tune(&mut settings);
         let starting = Arc::clone(&host);
@@ -186,6 +174,16 @@ impl VirtualDomain {
     pub fn run(&mut self, time: Duration) {
         let end = self.now().monotonic.after(time);
         self.world.run(end, &|| false);
+    }
+
+    /// A host has another address for its endpoints, at which no flow can be opened and nothing arrives; or it has its own one again. Its participant
+    /// is told.
+    pub fn displace(&mut self, host: usize, away: bool) {
+        let host = Arc::clone(&self.world.hosts()[host]);
+        host.has_no_flows.store(away, Ordering::SeqCst);
+        let nowhere = SocketAddr::from(([10, 0, 1, 1], host.user.port()));
+        let engine = lock(&host.engine).clone();
+        engine.unwrap().on_network(&host.addresses(if away { nowhere } else { host.user }));
     }
 
     /// Datagrams from one host to the other are lost from now on.
@@ -419,6 +417,28 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl VirtualHost {
+    /// What its participant announces, with this address for its endpoints.
+    fn addresses(&self, user: SocketAddr) -> Addresses {
+        let interface = rtps::Interface {
+            index: 1,
+            addresses: vec![(self.user.ip(), 24)],
+            max_datagram: 1_472,
+            multicast: true,
+        };
+        Addresses {
+            network: rtps::Network { interfaces: vec![interface] },
+            metatraffic_unicast: vec![Locator::udp(self.metatraffic)],
+            metatraffic_multicast: vec![Locator::udp(GROUP.parse().unwrap())],
+            default_unicast: vec![Locator::udp(user)],
+            default_multicast: Vec::new(),
+            receive_buffer: None,
+            sending_ports: [0; 2],
+            shared_memory: None,
+        }
+    }
+}
+
 impl Host for VirtualHost {
     fn now(&self) -> Now {
         self.world.upgrade().map_or_else(
@@ -428,6 +448,9 @@ impl Host for VirtualHost {
     }
 
     fn open_flow(&self) -> Option<FlowSocket> {
+        if self.has_no_flows.load(Ordering::SeqCst) {
+            return None;
+        }
         let port = 50_000 + u16::try_from(self.flows.fetch_add(1, Ordering::SeqCst)).unwrap();
         let address = SocketAddr::new(self.user.ip(), port);
         Some(FlowSocket { address, max_datagram: 1_472, trains: true })

@@ -341,10 +341,12 @@ impl Node {
                 self.close_flow(small.address.into());
             }
             let source = flow.map(|flow| Socket::from(flow.address)).unwrap_or_default();
-            let repairs = before.repairs.and_then(|repairs| {
-                let flow = self.host.open_flow()?;
-                Some(OfferedRepairs { source: flow.address.into(), ..repairs })
-            });
+            // Where there was no socket for repairs before, there may be one now.
+            let qos = cell.lock().machine.qos().clone();
+            let repairs = qos
+                .assurance
+                .as_ref()
+                .and_then(|assurance| self.offered_repairs(assurance, &qos.endpoint, Socket::default()));
             let offered = OfferedAssurance { source, repairs, ..before };
             *lock(&cell.offered) = Some(offered);
             let known = self.lock_discovery().endpoint(cell.guid).cloned();
@@ -357,23 +359,25 @@ impl Node {
         }
     }
 
-    /// The same for readers whose questions leave from such an address.
+    /// The same for readers whose questions leave from such an address, or have had no socket.
     fn renew_questions(&self, own: &[IpAddr], work: &mut Work) {
         for cell in self.routes().readers.values() {
             let before = *lock(&cell.questions);
-            let Some(source) = before.addr() else { continue };
-            if own.contains(&source.ip()) {
+            if before.addr().is_some_and(|source| own.contains(&source.ip())) {
                 continue;
             }
+            let known = self.lock_discovery().endpoint(cell.guid).cloned();
+            let Some(known) = known.map(|known| EndpointData::clone(&known)) else { continue };
+            let Some(wanted) = known.requested_assurance else { continue };
+            let Some(losses) = wanted.losses else { continue };
             self.close_flow(before);
             let after = self.host.open_flow().map(|flow| Socket::from(flow.address)).unwrap_or_default();
             *lock(&cell.questions) = after;
-            let known = self.lock_discovery().endpoint(cell.guid).cloned();
-            let Some(known) = known.map(|known| EndpointData::clone(&known)) else { continue };
-            let losses = known.requested_assurance.and_then(|wanted| wanted.losses);
-            let losses = losses.map(|losses| RequestedLosses { source: after, ..losses });
-            let requested_assurance =
-                known.requested_assurance.map(|wanted| RequestedAssurance { losses, ..wanted });
+            if after == before {
+                continue;
+            }
+            let losses = Some(RequestedLosses { source: after, ..losses });
+            let requested_assurance = Some(RequestedAssurance { losses, ..wanted });
             // It is no larger than before, so that it finds room.
             let _ = self.announce(EndpointData { requested_assurance, ..known }, work);
         }

@@ -77,3 +77,28 @@ fn a_pair_that_is_admitted_again_goes_on_where_it_was() {
     got.extend(numbers(&reader));
     assert_eq!(got, (0..60).collect::<Vec<_>>());
 }
+
+/// A host that had no address for flows for a time has sockets for repairs and for questions again.
+#[test]
+fn sockets_of_repairs_and_questions_come_back_with_the_address() {
+    let mut scene = Scene::new();
+    let manager = scene.manager();
+    let _writer = writer(&scene.writes, Some(offered()), |_| {});
+    let wanted = dds::qos::RequestedAssurance::within(Duration::from_secs(1));
+    let wanted = wanted.losses(2, Duration::from_secs(2));
+    let reader = reader(&scene.reads, Some(wanted), |_| {});
+    scene.settle();
+    let first = manager.request().losses;
+    assert!(first.frames == 2 && first.repairs.port > 0 && first.questions.port > 0, "{first:?}");
+    for (host, reason) in [(WRITER_HOST, "no socket for a flow"), (READER_HOST, "no socket for questions")] {
+        scene.desk.displace(host, true);
+        scene.settle();
+        let (state, _, said) = only(&reader.assurance());
+        assert!(state == State::Refused && said.contains(reason), "{said}");
+        scene.desk.displace(host, false);
+        scene.settle();
+        let asked = manager.request().losses;
+        assert!(asked.repairs.port > 0 && asked.questions.port > 0, "{asked:?}");
+        assert_ne!((asked.repairs, asked.questions), (first.repairs, first.questions));
+    }
+}
