@@ -5,8 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Offer, Plan};
+use latency::ledger::{Ledger, Offer, Plan};
 use latency::losses::{Allowed, LEAST_DATAGRAM, QUESTION, Shares};
+use latency::network::Flow;
 use latency::routes::Tree;
 use latency::switch::Guard;
 use latency::units::NANOSECOND;
@@ -216,6 +217,17 @@ impl ResourceManager {
         ]
     }
 
+    /// The flow of a wish on the ports of a ledger: the first link may be slower than the network file says, and then a message takes longer on it.
+    fn flow_on(&self, ledger: &Ledger, wish: &Wish) -> Option<Flow> {
+        let network = self.fabric.network();
+        if wish.part != Part::Samples {
+            return network.flow(wish);
+        }
+        let flow = network.flow(&Wish { part: Part::Whole, ..wish.clone() })?;
+        let (first, _) = network.access(wish.from)?;
+        Some(Flow { jitter: flow.jitter_with_losses(ledger.ports().get(first)?)?, ..flow })
+    }
+
     /// A place for each of three flows, one beside the other.
     fn place(
         &self,
@@ -234,7 +246,7 @@ impl ResourceManager {
             if index > 0 && self.reservations.at(wish.source, wish.destination).is_some() {
                 return Err(refused("the network carries its addresses and ports for another flow"));
             }
-            let flow = network.flow(wish).ok_or_else(|| refused("its numbers are out of range"))?;
+            let flow = self.flow_on(&ledger, wish).ok_or_else(|| refused("its numbers are out of range"))?;
             let number = first.saturating_add(index);
             let plan = ledger
                 .plan_among(number, &flow, trees)

@@ -324,6 +324,25 @@ fn a_bound_that_no_longer_holds_is_not_taken_up_again() {
     assert!(u128::from(slots) > (19 * REACTION).as_nanos(), "{before:?} {after:?}");
 }
 
+/// Frames of a message may be lost before the gate, which then takes its last one for its first: that comes later on a slower link.
+#[test]
+fn a_gate_behind_a_link_that_is_slower_than_in_the_file_allows_for_a_whole_message() {
+    let mut world = diamond();
+    let first = world.network.links.iter().position(|link| link.from == 0).unwrap();
+    world.negotiate(first, Some(20_000));
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.manager.link_reports()[first].rate, 20_000_000);
+    let asked = request(pair(1), 1, 0, 2, (5_001, 6_000), at_once(4_004, 200 * MS), 10 * MS);
+    world.ask(with_losses(asked.clone(), 1));
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts);
+    let samples = world.store.values().find(|grant| matches!(grant.role, Some(StoredRole::Samples(_))));
+    let share = samples.unwrap().hops[0].share / NANOSECOND;
+    let (_, gate) = world.gates[0].iter().find(|(key, _)| key.flow.source_port == asked.source.port).unwrap();
+    // The last frame leaves its host within the share, and the first one might have come at once.
+    assert!(gate.tolerance >= share, "{gate:?}, and a share of {share} ns");
+}
+
 #[test]
 fn who_asks_for_other_losses_gets_them_and_another_reader_does_not_join() {
     let mut world = diamond();
