@@ -12,7 +12,7 @@ const PUNCTUAL: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 9, 0, 1), 7410);
 const STRANGERS: u32 = 3_000;
 const CLAIMS: u32 = 5_000;
 /// Packets from Punctual's host for each stranger, at most: answers and probes, which together have no more bytes than the stranger has sent.
-const PACKETS: u64 = 4;
+const PACKETS: u64 = 2;
 
 /// Thousands of strangers are answered and probed, with few packets; then a reader comes, and matches as one before them did.
 pub(crate) fn strangers_first(stage: &Stage) {
