@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use testkit::random::Random;
 
-use crate::lead::{LEADS, Manager, PORTS, etcd_of, is_admitted, role, stays, two, with_admitted};
+use crate::lead::{LEADS, Manager, PORTS, connected, etcd_of, is_admitted, stays, two, with_admitted};
 use crate::ward::{NETWORK, Reader, Ward, patiently, with_gates};
 use crate::{MILLISECOND, contracts};
 
-/// The longest time from one kill to the next one, besides what the next leader needs.
-const BETWEEN: u64 = 2_000;
+/// The least and the longest time in milliseconds from when a manager has its switch until it is killed: in that time it has said again what is granted.
+const LIVES: [u64; 2] = [2_000, 4_000];
 
 /// Another reader asks and goes, again and again, while `kill` is called as often as the tier says, at times that a seed gives.
 fn under_churn(ward: &Ward, kill: &mut dyn FnMut(u64, &Reader)) {
@@ -29,7 +29,7 @@ fn under_churn(ward: &Ward, kill: &mut dyn FnMut(u64, &Reader)) {
                 }
             });
             for round in 0..kills {
-                let wait = Duration::from_millis(Random::of_case(7, round).below_u64(BETWEEN));
+                let wait = Duration::from_millis(Random::of_case(7, round).range(LIVES[0], LIVES[1]));
                 let until = Instant::now() + wait;
                 while Instant::now() < until {
                     assert!(is_admitted(reader), "before kill {round}: {:?}", reader.pairs());
@@ -96,22 +96,24 @@ fn another_one_leads_when_the_leader_is_killed_again_and_again() {
         status.contains(": stands by").then_some(status)
     });
     assert!(status.contains("leads; its store: http://127.0.0.1:2379/grm"), "{status}");
-    let (mut leads, mut is_master) = (Vec::new(), Vec::new());
+    let (mut leads, mut has_switch) = (Vec::new(), Vec::new());
     under_churn(&ward, &mut |round, reader| {
         let leader = usize::try_from(round % 2).unwrap();
         let other = 1 - leader;
         let before = managers[other].says(LEADS);
         managers[leader].signal(Signal::SIGKILL);
+        let connections = PORTS.map(|port| connected(&ward, port));
         leads.push(admitted_until(reader, "another leader", || managers[other].says(LEADS) > before));
-        is_master.push(admitted_until(reader, "its switch", || role(&ward, PORTS[other]) == "master"));
+        has_switch.push(admitted_until(reader, "its switch", || managers[other].says("has connected") > 0));
+        assert_eq!(connected(&ward, PORTS[other]), connections[other], "it had no connection before it led");
         managers[leader].kill();
         managers[leader] =
             Manager::start(&ward, &etcd.url(), &format!("log-{leader}-{round}"), PORTS[leader]);
         admitted_until(reader, "one that stands by", || managers[leader].says("stands by: ") > 0);
-        admitted_until(reader, "its slave", || role(&ward, PORTS[leader]) == "slave");
+        admitted_until(reader, "a switch for it", || connected(&ward, PORTS[leader]) > connections[leader]);
     });
     print("from the kill to the next leader", &mut leads);
-    print("from there to its switch", &mut is_master);
+    print("from there to its switch", &mut has_switch);
 }
 
 #[test]
