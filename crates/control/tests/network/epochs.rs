@@ -81,8 +81,9 @@ fn one_that_stands_by_is_a_slave_that_hears_nothing_and_leads_on_the_same_connec
     let (asked, news) = exchange(&mut world, &mut line, &mut |_, _| {});
     assert_eq!(roles(&asked), [(ControllerRole::NoChange, 0), (ControllerRole::Slave, epoch)]);
     assert!(news.is_empty(), "{news:?}");
+    use Message::{BarrierRequest, FeaturesRequest, RoleRequest};
     let is_harmless =
-        |message: &Message| matches!(message, Message::FeaturesRequest | Message::RoleRequest(_));
+        |message: &Message| matches!(message, FeaturesRequest | RoleRequest(_) | BarrierRequest);
     assert!(asked.iter().all(is_harmless), "{asked:?}");
 
     let port = world.report(0).ports[0].clone();
