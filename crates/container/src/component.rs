@@ -202,7 +202,7 @@ pub trait Lifecycle {
         Ok(())
     }
 
-    /// How long a hook may take.
+    /// How long a hook may take, counted from when its thread begins with it.
     fn limit(&self, hook: Hook) -> Duration {
         let _ = hook;
         Duration::from_secs(1)
