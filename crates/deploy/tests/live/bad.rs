@@ -25,8 +25,7 @@ fn plans_that_cannot_be_launched_start_nothing() {
             "nothing says what the process \"sense\" executes",
         ),
     ] {
-        assert!(plan.contains(from), "{from}");
-        place.has("tracker.toml", &plan.replacen(from, to, 1));
+        place.has("tracker.toml", &testkit::changed(&plan, from, to));
         let (code, out, told) = place.deploy("launch {tracker.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{to}: {told}");
         assert!(told.contains(expected), "{to}: {told}");
