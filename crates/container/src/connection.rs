@@ -207,7 +207,7 @@ impl Server {
         for port in &connected.from {
             let Some((instance, port)) = port.split_once('.') else { continue };
             let Ok(instance) = self.find(instance) else { continue };
-            // Who hangs keeps its links: what it pushes by them is refused, or reaches nobody.
+            // A component that hangs keeps its links: what it pushes by them is refused, or reaches no consumer.
             let _ = instance.outlet(port, &mut |outlet| outlet.detach(number));
             let _ = instance.receptacle(port, &mut |receptacle| receptacle.detach(number));
         }

@@ -88,7 +88,7 @@ impl Context {
         })
     }
 
-    /// How important it is; larger is more, and 0 is what nobody said anything about.
+    /// How important it is; larger is more, and 0 is an event without a priority.
     pub fn priority(&self) -> u8 {
         self.priority
     }

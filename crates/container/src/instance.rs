@@ -16,7 +16,7 @@ use crate::reports::{Fault, Reports};
 use crate::settings::{SettingError, Value};
 use crate::turn;
 
-/// How long who changes the connections of a component waits for its handlers.
+/// How long a change of a component's connections waits for its handlers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A component in its container.
@@ -191,7 +191,7 @@ fn make<C: Component>(
     reports: &Arc<Reports>,
 ) -> Result<Arc<dyn Instance>, SettingError> {
     let mut component = C::default();
-    // A default that is out of its range is found before somebody relies on it.
+    // A default that is out of its range is found before the component works with it.
     for (name, value) in component.settings() {
         component.set(name, &value)?;
     }

@@ -52,7 +52,7 @@ pub enum Fault {
     Thread(String),
     /// A service could not do what it should.
     Service(String),
-    /// So many reports before this one were given up because nobody asked for them.
+    /// So many reports before this one were given up because the program did not ask for them.
     Lost(u64),
 }
 

@@ -20,7 +20,7 @@ macro_rules! rich {
                 let small = |x: i64| Small { x, y: (x > 0).then_some(7) };
                 Rich {
                     name: "left \"wheel\"\n".to_owned(),
-                    octets: vec![0, 1, 255],
+                    bytes: vec![0, 1, 255],
                     words: vec![1, u32::MAX],
                     longs: vec![u64::MAX, 2],
                     names: vec![String::new(), "b".to_owned()],
@@ -77,7 +77,7 @@ fn schema(extensibility: &str) -> (Arc<Schema>, TypeIndex) {
             typedef sequence<short> Row;
             @{extensibility} struct Rich {{
                 @id(7) @key string name;
-                sequence<octet> octets;
+                sequence<octet> bytes;
                 sequence<unsigned long> words;
                 sequence<unsigned long long> longs;
                 sequence<string> names;

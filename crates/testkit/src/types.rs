@@ -55,7 +55,7 @@ macro_rules! types {
             pub struct Rich {
                 #[dds(id = 7, key)]
                 pub name: String,
-                pub octets: Vec<u8>,
+                pub bytes: Vec<u8>,
                 pub words: Vec<u32>,
                 pub longs: Vec<u64>,
                 pub names: Vec<String>,

@@ -50,7 +50,7 @@ unsafe impl<T: ?Sized + Send> Sync for Lock<T> {}
 unsafe impl<T: ?Sized + Sync> Sync for Guard<'_, T> {}
 
 impl<T> Lock<T> {
-    /// One that nobody holds.
+    /// A lock that is free.
     pub fn new(value: T) -> Self {
         Self { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
@@ -77,7 +77,7 @@ impl<T: ?Sized> Lock<T> {
         self.lock_within(Some(limit))
     }
 
-    /// The value, of which the borrow says that nobody else has it.
+    /// The value: the exclusive borrow proves that no thread holds the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

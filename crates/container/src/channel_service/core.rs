@@ -181,7 +181,7 @@ impl Core {
                 }
                 Err(Refused::Wait { until, .. }) => {
                     let limit = *limit.get_or_insert(until);
-                    // In virtual time nobody else could make room meanwhile.
+                    // In virtual time no other thread could make room meanwhile.
                     if now >= limit || matches!(self.clock(), Clock::Virtual(_)) {
                         return Err(Failure::Late);
                     }
@@ -290,7 +290,7 @@ impl Core {
                         served.target.is_silent(limit);
                     }
                 }
-                // Who brings events from elsewhere asks for it; there is nobody.
+                // It is for gateways that bring events from elsewhere; a container has none.
                 Signal::Interest => {}
             }
         }

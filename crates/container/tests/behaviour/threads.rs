@@ -245,7 +245,7 @@ fn a_handler_that_hangs_is_the_error_state_and_others_go_on() {
     server.connect("y", &["s.out"], &["other.input"], &by).unwrap();
     server.launch().unwrap();
     push(&server, 1).unwrap();
-    // The thread that sleeps looks after the time, so nobody has to push or ask.
+    // The thread that sleeps looks after the time: no push and no question is needed.
     let report = server.next_report(PATIENCE).unwrap();
     assert_eq!(
         (report.of.as_str(), &report.fault),

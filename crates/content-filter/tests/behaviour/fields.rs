@@ -39,7 +39,7 @@ macro_rules! types {
             pub(super) fn sample(random: &mut Random) -> Rich {
                 Rich {
                     name: text(random),
-                    octets: list(random, |random| random.bits() as u8),
+                    bytes: list(random, |random| random.bits() as u8),
                     words: list(random, |random| random.bits() as u32),
                     longs: list(random, Random::bits),
                     names: list(random, text),
@@ -96,7 +96,7 @@ macro_rules! types {
             pub(super) fn expected(of: &Rich) -> Expected {
                 let mut out = vec![
                     ("name".to_owned(), Some(quoted(&of.name))),
-                    ("octets[2]".to_owned(), of.octets.get(2).map(ToString::to_string)),
+                    ("bytes[2]".to_owned(), of.bytes.get(2).map(ToString::to_string)),
                     ("words[1]".to_owned(), of.words.get(1).map(ToString::to_string)),
                     ("longs[0]".to_owned(), of.longs.first().map(ToString::to_string)),
                     ("longs[2]".to_owned(), of.longs.get(2).map(ToString::to_string)),
