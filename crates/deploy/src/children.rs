@@ -98,12 +98,7 @@ impl<T: Send + 'static> Children<T> {
         })?;
         thread::Builder::new().name("tells".to_owned()).spawn(move || instruct(ours, &to_tell))?;
         let tell = self.tell.clone();
-        thread::Builder::new().name("waits".to_owned()).spawn(move || {
-            // It stays to be asked how it ended, so its id is not another's meanwhile.
-            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-            while let Err(nix::errno::Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
-            let _ = tell.send(wrap(Happening::Ended(of)));
-        })?;
+        at_end(pid, move || drop(tell.send(wrap(Happening::Ended(of)))))?;
         Ok(instructions)
     }
 
@@ -142,6 +137,18 @@ impl<T> Drop for Children<T> {
             let _ = running.child.wait();
         }
     }
+}
+
+/// Does something when a process has ended, on a thread of its own. The process stays to be asked how it ended, so its id is not another's
+/// meanwhile.
+pub(crate) fn at_end(pid: Pid, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let waits = thread::Builder::new().name("waits".to_owned());
+    let spawned = waits.spawn(move || {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        while let Err(nix::errno::Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
+        act();
+    });
+    spawned.map(drop)
 }
 
 fn how(status: ExitStatus) -> String {
