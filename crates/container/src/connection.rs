@@ -17,7 +17,7 @@ pub(crate) struct Connected {
     /// `instance.port`.
     from: Vec<String>,
     to: Vec<String>,
-    /// Who is at `to` is called while who is at `from` waits.
+    /// The components at `to` are called while those at `from` wait.
     is_call: bool,
     pub(crate) end: Option<Box<dyn End>>,
 }
@@ -248,7 +248,7 @@ impl Server {
         if found { Ok(()) } else { Err(unknown()) }
     }
 
-    /// A call that comes back to who waits for it would never be answered.
+    /// A call that comes back to the component that waits for it would never be answered.
     fn check_circle(&self, from: &[&str], to: &[&str]) -> Result<(), ServerError> {
         for first in from {
             for next in to {

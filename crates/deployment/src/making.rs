@@ -234,7 +234,7 @@ impl Making<'_> {
     fn by_topic(&mut self, link: &Explained, half: Half, delivery: Delivery) {
         let path = format!("connection.{}", link.connection);
         if delivery.full == FullPolicy::Block {
-            let what = "a topic's queue cannot block: who publishes is elsewhere";
+            let what = "a topic's queue cannot block: the publisher is elsewhere";
             return self.wrong(path, what, "let the oldest or the newest give way");
         }
         let topic_of = |end: &End| match end {

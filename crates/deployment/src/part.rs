@@ -67,7 +67,7 @@ pub struct Half {
     pub to: Option<String>,
     /// What carries it.
     pub carrier: Carrier,
-    /// Which events pass. Where a topic carries, who consumes asks.
+    /// Which events pass. Where a topic carries, the consumer asks for it.
     pub filter: Option<String>,
     /// Values of its parameters.
     pub parameters: Vec<String>,

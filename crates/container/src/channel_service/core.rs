@@ -1,4 +1,4 @@
-//! A container's channel: the state machine under one lock, and who is woken for what it says.
+//! A container's channel: the state machine under one lock, and the threads that are woken for what it says.
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
@@ -297,7 +297,7 @@ impl Core {
         workers::keep_time(&mut inner.slots, inner.machine.next_tick());
     }
 
-    /// The channel, for who holds a reference only.
+    /// The channel, for a method that has a reference only.
     pub(super) fn myself(&self) -> Option<Arc<Self>> {
         self.me.upgrade()
     }

@@ -248,7 +248,7 @@ impl Model {
         self.consumers[name].as_ref().map_or(0, |consumer| consumer.waiting.len())
     }
 
-    /// Publishers that wait for who is gone, or has room, or lets publishers wait no more.
+    /// Publishers that wait for a consumer that is gone, or has room, or lets publishers wait no more.
     fn look_for_room(&mut self) {
         for (name, publisher) in self.publishers.iter_mut().enumerate() {
             let Some(publisher) = publisher else { continue };
