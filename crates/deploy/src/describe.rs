@@ -69,7 +69,10 @@ fn said_by(child: Child, patience: Duration) -> Result<String, String> {
     let stdout = child.stdout.take().ok_or("it has no output")?;
     let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
     let ((tell, told), (tell_end, end)) = (channel(), channel());
-    at_end(Pid::from_raw(pid), move || drop(tell_end.send(()))).map_err(of)?;
+    let tell_end = move || {
+        let _ = tell_end.send(());
+    };
+    at_end(Pid::from_raw(pid), tell_end).map_err(of)?;
     let reader = thread::Builder::new().name("manifest".to_owned()).spawn(move || {
         let mut text = String::new();
         let read = stdout.take(LONGEST).read_to_string(&mut text).map(|_| text);
