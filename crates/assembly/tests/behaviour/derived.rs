@@ -41,7 +41,7 @@ fn the_innermost_scope_holds_and_the_others_are_told() {
         shown.contains("\n  priority = 7 from event (event.Fix), over 5 from connection (connection.fix)"),
         "{shown}"
     );
-    // Without types nobody knows which events these are.
+    // Without types it is not known which events these are.
     let unknown = plan.explain(&Catalogue::default(), Some("fix"));
     assert_eq!(value(&unknown[0], Quality::Priority).scope, Scope::Connection);
 }
