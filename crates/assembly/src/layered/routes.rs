@@ -118,7 +118,8 @@ fn tracks(uprights: &[Upright], count: usize) -> (Vec<i64>, Vec<i64>) {
     let mut column = usize::MAX;
     // Where each track is taken to.
     let mut ends: BTreeSet<(i64, i64)> = BTreeSet::new();
-    let tracks = uprights.iter().map(|upright| {
+    let mut tracks = Vec::new();
+    for upright in uprights {
         if upright.column != column {
             column = upright.column;
             ends.clear();
@@ -135,9 +136,9 @@ fn tracks(uprights: &[Upright], count: usize) -> (Vec<i64>, Vec<i64>) {
             }
         };
         ends.insert((upright.bottom, track));
-        track
-    });
-    (tracks.collect(), used)
+        tracks.push(track);
+    }
+    (tracks, used)
 }
 
 fn across(
