@@ -61,7 +61,7 @@ fn picture(drawing: &Drawing<'_>) -> Markup {
     html! {
         div class="scroll" {
             svg viewBox=(format_args!("0 0 {width} {height}")) style=(format_args!("max-width:{width}px;min-width:{}px", width * SMALLEST / 100))
-                role="img" aria-label=(drawing.label()) {
+                role="img" aria-label=(drawing.alternative()) {
                 (drawing.content())
             }
         }

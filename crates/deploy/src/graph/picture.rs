@@ -74,8 +74,8 @@ impl<'d> Drawing<'d> {
         self.told.bottom + LINE
     }
 
-    /// What is said instead of it.
-    pub(super) fn label(&self) -> String {
+    /// What is said to those who do not see it.
+    pub(super) fn alternative(&self) -> String {
         let Scene { title, nodes, chains, .. } = self.scene;
         let components = nodes.iter().filter(|node| node.kind == NodeKind::Component).count();
         let mut label = format!("Deployment of {title}: {components} components");
@@ -87,13 +87,13 @@ impl<'d> Drawing<'d> {
 
     /// A file of its own.
     pub(super) fn file(&self) -> String {
-        pages::picture(self.width as f64, self.height() as f64, &self.label(), "", &self.content())
+        pages::picture(self.width as f64, self.height() as f64, &self.alternative(), "", &self.content())
     }
 
     /// The content of the picture, with its style.
     pub(super) fn content(&self) -> Markup {
         html! {
-            desc { (self.label()) }
+            desc { (self.alternative()) }
             style { (PreEscaped(STYLE)) }
             g class="dg" {
                 @for (block, area) in self.scene.blocks.iter().zip(&self.places.groups) { (self::block(block, *area)) }
@@ -145,7 +145,7 @@ impl<'d> Drawing<'d> {
         pass(at, chain.steps.end.and_then(|port| self.entry(port, true)));
         html! {
             g id=(format_args!("chain-{}", number + 1)) class=(format_args!("chain c{}", number % COLOURS)) {
-                title { (number + 1) ": " (chain.name) ": " (clean(&chain.path)) ": " (admit::state(chain.verdict)) }
+                title { (number + 1) ": " (chain.name) ": " (clean(&chain.path)) ": " (clean(&admit::state(chain.verdict))) }
                 @if !along.is_empty() { path d=(along) {} }
                 @if !inside.is_empty() { path class="inside" d=(inside) {} }
             }
@@ -164,13 +164,11 @@ impl<'d> Drawing<'d> {
         let mut taken = vec![0; self.scene.nodes.len()];
         let mut badges = Vec::new();
         for (number, chain) in self.scene.chains.iter().enumerate() {
-            let Some((area, taken)) =
-                chain.steps.last.and_then(|node| Some((self.places.nodes.get(node)?, taken.get_mut(node)?)))
-            else {
-                continue;
-            };
-            *taken += 1;
-            badges.push((number, area.x + area.width - 4 - 17 * (*taken - 1), area.y));
+            let Some(node) = chain.steps.last else { continue };
+            if let (Some(area), Some(taken)) = (self.places.nodes.get(node), taken.get_mut(node)) {
+                badges.push((number, area.x + area.width - 4 - 17 * *taken, area.y));
+                *taken += 1;
+            }
         }
         html! { @for (number, x, y) in badges { (badge(number, x, y)) } }
     }

@@ -72,7 +72,6 @@ pub(super) struct Port {
 
 /// A connection to one of its ends, or a part of one that goes through a service.
 pub(super) struct Wire {
-    pub(super) plan: usize,
     /// Nodes, and the numbers of ports on the right of the one and on the left of the other.
     pub(super) from: (usize, usize),
     pub(super) to: (usize, usize),
@@ -150,7 +149,6 @@ impl<'s> Scene<'s> {
                 let is_between =
                     [edge.from.0, edge.to.0].iter().all(|it| graph.nodes.get(*it).is_some_and(is_component));
                 scene.wires.push(Wire {
-                    plan,
                     from: (from.0, from_port),
                     to: (to.0, to_port),
                     carrier: carrier(edge.kind, edge.transfer, is_between && !edge.is_call),
@@ -276,7 +274,7 @@ fn cores(cores: &[u16]) -> String {
 }
 
 /// A lane with its class, as a line.
-pub(super) fn lane(name: &str, lane: &Lane) -> String {
+fn lane(name: &str, lane: &Lane) -> String {
     let mut line = format!("{name}: {}", lane.class);
     if let Some(priority) = lane.priority {
         line += &format!(" {priority}");
@@ -388,7 +386,7 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
 }
 
 /// What carries an event, and how long that takes as far as the plan says so.
-pub(super) fn carrier(kind: ServiceKind, transfer: Option<Transfer>, is_between_components: bool) -> String {
+fn carrier(kind: ServiceKind, transfer: Option<Transfer>, is_between_components: bool) -> String {
     let is_apart = matches!(kind, ServiceKind::Dds | ServiceKind::Federated);
     match transfer.filter(|_| is_apart) {
         Some(transfer) => format!("{kind}, at most {}", written(transfer.most)),

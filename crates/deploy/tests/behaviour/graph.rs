@@ -110,9 +110,11 @@ fn all_of_each_example_is_in_the_picture() {
         let svg = example.drawn(&folder);
         let picture = Document::parse(&svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
         let (titles, texts) = (titles(&picture), texts(&picture));
+        // What is missing at something stands behind its name.
+        let is_shown = |name: &str| texts.iter().any(|text| text.split(" ?").next() == Some(name));
         let is_titled = |begin: &str| titles.iter().any(|title| title.starts_with(begin));
         for (name, component) in &plan.components {
-            assert!(texts.contains(name), "no component {name}");
+            assert!(is_shown(name), "no component {name}");
             assert!(is_titled(&format!("{name}: {}", component.component_type)), "{name}: {titles:?}");
             let of_type = types.components.get(&component.component_type);
             for port in of_type.into_iter().flat_map(|of_type| of_type.ports.keys()) {
@@ -124,7 +126,7 @@ fn all_of_each_example_is_in_the_picture() {
         }
         let wires: Vec<_> = picture.descendants().filter(|node| has_class(*node, "wire")).collect();
         for (name, connection) in &plan.connections {
-            assert!(texts.contains(name), "no connection {name}");
+            assert!(is_shown(name), "no connection {name}");
             let title = format!("{name}: {} → ", connection.from);
             let of_connection = wires.iter().filter(|wire| text(**wire).starts_with(&title)).count();
             assert_eq!(of_connection, connection.to.len(), "{title}");
@@ -140,7 +142,7 @@ fn all_of_each_example_is_in_the_picture() {
             assert!(texts.iter().any(|text| text.starts_with(&format!("host {name}"))), "{texts:?}");
         }
         for (name, container) in &plan.containers {
-            assert!(texts.contains(&format!("container {name}")), "{texts:?}");
+            assert!(is_shown(&format!("container {name}")), "{texts:?}");
             for (lane, said) in &container.lanes {
                 let line = texts.iter().find(|text| text.starts_with(&format!("{lane}: {}", said.class)));
                 let line = line.unwrap_or_else(|| panic!("no lane {lane}: {texts:?}"));
@@ -197,15 +199,15 @@ fn what_is_not_proved_has_no_number_and_tells_what_is_missing() {
             let (code, ..) = folder.deploy(&format!("graph {{arm.toml}} {option}"));
             assert_eq!(code, 0);
             let shown = std::fs::read_to_string(folder.0.join("picture")).unwrap();
-            assert!(!shown.contains("at most 3") && !shown.contains("response proved"), "{taken}");
+            assert!(!shown.contains("response proved"), "{taken}");
             assert!(
                 shown.contains("angle-to-torque: no bound: ")
                     && shown.contains("reaction: no bound, limit 3 ms")
             );
             assert!(shown.contains(told), "{told}");
             // No bound, nor a time that would be one: only times that the plan says.
-            let said = |text: &str| text.starts_with("its handler takes at most ");
-            let bounds = shown.match_indices("at most ").filter(|(at, _)| !said(&shown[at - 18..]));
+            let is_said = |at: usize| shown[..at].ends_with("its handler takes ");
+            let bounds = shown.match_indices("at most ").filter(|(at, _)| !is_said(*at));
             assert_eq!(bounds.count(), 0, "{taken}");
         }
         let svg = folder.deploy("graph {arm.toml}").1;
@@ -275,7 +277,7 @@ fn fifty() -> String {
         .unwrap();
     }
     for connection in 0..70 {
-        let (from, to) = ((connection * 7) % 50, (connection * 11 + 3) % 50);
+        let (from, to) = ((connection * 7) % 50, (connection * 11 + 3 + connection / 50) % 50);
         writeln!(plan, "[connection.l{connection}]\nfrom = \"unit-{from}.out\"\nto = [\"unit-{to}.in\"]")
             .unwrap();
     }

@@ -70,6 +70,11 @@ impl Folder {
         std::fs::write(self.0.join(name), text).unwrap();
     }
 
+    /// Whether the command line is wrong.
+    fn refuses(line: &str) -> bool {
+        Typed::try_parse_from(["deploy"].into_iter().chain(line.split(' '))).is_err()
+    }
+
     /// The exit code, what was printed, and what was told on the standard error. Names in braces are files of this folder.
     fn deploy(&self, line: &str) -> (u8, String, String) {
         let words = line.split(' ').map(|word| match word.strip_prefix('{') {
@@ -82,13 +87,6 @@ impl Folder {
         let place = format!("{}/", self.0.display());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&place, "");
         (code, text(out), text(told))
-    }
-}
-
-impl Folder {
-    /// Whether the command line is wrong.
-    fn refuses(line: &str) -> bool {
-        Typed::try_parse_from(["deploy"].into_iter().chain(line.split(' '))).is_err()
     }
 }
 
