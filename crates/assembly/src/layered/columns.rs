@@ -1,15 +1,15 @@
-//! Which column each box is in: behind all that it gets data from, where no circle forbids it.
+//! Which column each box is in: by longest paths, after cycles are broken.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Outline, Tree};
 
-/// Columns that boxes without lines are spread over at most, unless others have more.
+/// Columns that boxes without edges are spread over at most.
 const SPREAD: usize = 6;
 
-/// A node that has no column yet: lines from others without one, those that tell the direction of data and the weak ones; whether none
-/// leads to it from a node with a column; its number. The first of all is the next.
+/// A node without a column yet: the predecessors that have none either, by edges of data alone and by weak edges; whether it has no
+/// predecessor with a column; its number. The least of all is placed next, so cycles are broken where the fewest edges go back.
 type Waiting = (usize, usize, bool, usize);
 
 /// The column of each node, from 0.
@@ -27,7 +27,7 @@ pub(super) fn columns(outline: &Outline, tree: &Tree) -> Vec<usize> {
         let waits = &mut waiting[*to];
         if *is_weak { waits.1 += 1 } else { waits.0 += 1 }
     }
-    let has_lines: Vec<bool> =
+    let has_edges: Vec<bool> =
         (0..count).map(|node| !after[node].is_empty() || waiting[node].0 + waiting[node].1 > 0).collect();
     let mut queue: BTreeSet<Waiting> = waiting.iter().copied().collect();
     let mut columns = vec![0; count];
@@ -38,7 +38,7 @@ pub(super) fn columns(outline: &Outline, tree: &Tree) -> Vec<usize> {
         is_placed[node] = true;
         order.push(node);
         for (to, is_weak) in &after[node] {
-            // What is placed already is reached by a line that goes back.
+            // An edge to a node that is placed already goes back.
             if is_placed[*to] {
                 continue;
             }
@@ -55,7 +55,7 @@ pub(super) fn columns(outline: &Outline, tree: &Tree) -> Vec<usize> {
             queue.insert(*waits);
         }
     }
-    // What nothing leads to is just before the first that it leads to.
+    // A node without predecessors is just before the first of its successors.
     let mut position = vec![0; count];
     for (at, node) in order.iter().enumerate() {
         position[*node] = at;
@@ -66,14 +66,14 @@ pub(super) fn columns(outline: &Outline, tree: &Tree) -> Vec<usize> {
             columns[*node] = first.saturating_sub(1);
         }
     }
-    spread(tree, &has_lines, &mut columns);
+    spread(tree, &has_edges, &mut columns);
     columns
 }
 
-/// Boxes without lines lie side by side in their group.
-fn spread(tree: &Tree, has_lines: &[bool], columns: &mut [usize]) {
+/// Boxes without edges lie side by side in their group.
+fn spread(tree: &Tree, has_edges: &[bool], columns: &mut [usize]) {
     let mut alone: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-    for (node, group) in tree.groups.iter().enumerate().filter(|(node, _)| !has_lines[*node]) {
+    for (node, group) in tree.groups.iter().enumerate().filter(|(node, _)| !has_edges[*node]) {
         alone.entry(*group).or_default().push(node);
     }
     let used = columns.iter().max().map_or(0, |column| column + 1).min(SPREAD);

@@ -1,8 +1,8 @@
-//! Nested boxes in layers, and lines between them along the direction of data: places for a picture, in whole pixels.
+//! A layered layout (after Sugiyama) of nested boxes with orthogonal edges along the direction of data, in whole pixels.
 //!
-//! Columns are those of the whole picture, so that a line never has to pass a box: it leaves to the right, goes up or down between two
-//! columns, and enters from the left. A line that passes columns, or goes back, has a row of its own among the boxes. The same outline
-//! gives the same places. `docs/decisions/0029-pictures-of-plans.md` says why.
+//! Layers are columns of the whole picture, so an edge never has to pass a box: it leaves to the right, turns between two columns, and
+//! enters from the left. An edge over several columns, or back, has a horizontal track of its own among the boxes. The same outline gives
+//! the same places. `docs/decisions/0029-pictures-of-plans.md` says why.
 mod columns;
 mod routes;
 mod rows;
@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 pub struct Outline {
     /// Boxes that have others in them; the outer one comes before what is in it.
     pub groups: Vec<OutlineGroup>,
-    /// Boxes that lines begin and end at.
+    /// Boxes that edges begin and end at.
     pub nodes: Vec<OutlineNode>,
-    /// Lines.
+    /// Edges.
     pub edges: Vec<OutlineEdge>,
 }
 
@@ -42,7 +42,7 @@ pub struct OutlineNode {
     pub height: i64,
 }
 
-/// A line from the right side of a box to the left side of another one, or of the same.
+/// An edge from the right side of a box to the left side of another one, or of the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OutlineEdge {
     /// The box where it begins, and pixels below the top of that.
@@ -51,7 +51,7 @@ pub struct OutlineEdge {
     pub to: (usize, i64),
     /// Pixels that a text beside its end is wide.
     pub label: i64,
-    /// Whether it says less about the direction of data than others, as calls do.
+    /// Whether it says less about the direction of data than others, as calls do: in a cycle it is the one that goes back.
     pub is_weak: bool,
 }
 
@@ -66,10 +66,10 @@ pub struct Arranged {
     pub groups: Vec<Area>,
     /// For each box its place.
     pub nodes: Vec<Area>,
-    /// For each line its points: it goes across and upright in turn. A line whose boxes do not exist has none.
+    /// For each edge its points: segments are horizontal and vertical in turn. An edge whose boxes do not exist has none.
     pub edges: Vec<Vec<(i64, i64)>>,
-    /// For each line where there is room for its text, from the left; it is at the height of the line's end. No box is there and no line
-    /// goes up or down.
+    /// For each edge where there is room for its text, in pixels from the left; the text belongs at the height of the edge's end. No box
+    /// and no vertical segment is there.
     pub labels: Vec<i64>,
 }
 
@@ -86,8 +86,8 @@ pub struct Area {
     pub height: i64,
 }
 
-/// Boxes begin and end at multiples of so many pixels. Lines enter boxes at such, leave them half of it lower, and have rows a quarter of
-/// it lower: so no two lie upon each other.
+/// Boxes begin and end at multiples of so many pixels. Edges enter boxes at such, leave them half of it lower, and have their horizontal
+/// tracks a quarter of it lower: so no horizontal segment of one kind lies upon one of another kind.
 pub const GRID: i64 = 8;
 /// The largest size of a box that counts.
 const LARGEST: i64 = 1 << 20;
@@ -100,7 +100,7 @@ impl Outline {
         let columns = columns::columns(&sound, &tree);
         let rows = rows::Rows::of(&sound, &tree, &columns);
         let mut arranged = routes::routes(&sound, &tree, &columns, &rows);
-        // Lines that were left out have their number all the same.
+        // Edges that were left out keep their number.
         let (edges, labels) = (core::mem::take(&mut arranged.edges), core::mem::take(&mut arranged.labels));
         let mut routed = edges.into_iter().zip(labels);
         let all = self.edges.iter().map(|edge| if self.exists(edge) { routed.next() } else { None });

@@ -1,4 +1,4 @@
-//! Where everything is from the left to the right, and the ways of lines: upright ones between two columns have tracks of their own.
+//! Horizontal places, and the routes of edges: vertical segments have tracks in the gutters between columns.
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,20 +8,20 @@ use super::{Area, Arranged, GRID, Outline, Tree};
 
 /// Pixels by which the border of a group lies outside of what is in it.
 const BORDER: i64 = 10;
-/// Pixels from one track to the next, and beside all of them.
+/// Pixels from one track of a gutter to the next, and beside all of them.
 const TRACK: i64 = 12;
 const BESIDE: i64 = 10;
-/// Pixels that two upright parts in one track are apart at least.
+/// Pixels between two vertical segments of one track at least.
 const APART: i64 = 2 * GRID;
 
-/// An upright part of a line, between two columns.
-struct Upright {
-    /// The column that it is before.
+/// A vertical segment of an edge.
+struct Vertical {
+    /// Its gutter, by the column behind it.
     column: usize,
     top: i64,
     bottom: i64,
     edge: usize,
-    /// Whether it is the one before the end of the line.
+    /// Whether it is the last one of its edge.
     is_last: bool,
 }
 
@@ -29,23 +29,23 @@ struct Upright {
 struct Across {
     /// Of each column: where it begins, and its width.
     columns: Vec<(i64, i64)>,
-    /// Of what is before each column, and behind the last one: where its tracks begin.
+    /// Of each gutter, and that behind the last column: where its first track is.
     tracks: Vec<i64>,
-    /// Before each column: where texts of lines begin.
+    /// Before each column: where texts of edges begin.
     labels: Vec<i64>,
     width: i64,
 }
 
 pub(super) fn routes(outline: &Outline, tree: &Tree, columns: &[usize], rows: &Rows<'_>) -> Arranged {
     let count = columns.iter().map(|column| column + 1).max().unwrap_or(1);
-    let uprights = uprights(outline, columns, rows);
-    let (tracks, used) = tracks(&uprights, count);
+    let verticals = verticals(outline, columns, rows);
+    let (tracks, used) = tracks(&verticals, count);
     let across = across(outline, tree, columns, rows, count, &used);
     let mut turns = vec![(0, 0); outline.edges.len()];
-    for (upright, track) in uprights.iter().zip(&tracks) {
-        let x = across.tracks[upright.column] + *track * TRACK;
-        let turn = &mut turns[upright.edge];
-        if upright.is_last { turn.1 = x } else { turn.0 = x }
+    for (vertical, track) in verticals.iter().zip(&tracks) {
+        let x = across.tracks[vertical.column] + *track * TRACK;
+        let turn = &mut turns[vertical.edge];
+        if vertical.is_last { turn.1 = x } else { turn.0 = x }
     }
     let nodes: Vec<Area> = (0..outline.nodes.len())
         .map(|node| {
@@ -53,13 +53,13 @@ pub(super) fn routes(outline: &Outline, tree: &Tree, columns: &[usize], rows: &R
             Area { x, y: rows.absolute[node], width, height: rows.heights[node] }
         })
         .collect();
-    let edges = outline.edges.iter().zip(&rows.lines).zip(&turns).map(|((edge, (row, _)), turn)| {
+    let edges = outline.edges.iter().zip(&rows.tracks).zip(&turns).map(|((edge, (track, _)), turn)| {
         let (from, to) = rows.ends(edge);
         let (a, b) = (nodes[edge.from.0], nodes[edge.to.0]);
         let mut points = vec![(a.x + a.width, from)];
-        match row {
-            Some(row) => {
-                let y = rows.row(*row);
+        match track {
+            Some(track) => {
+                let y = rows.track(*track);
                 points.extend([(turn.0, from), (turn.0, y), (turn.1, y), (turn.1, to)]);
             }
             None => points.extend([(turn.1, from), (turn.1, to)]),
@@ -92,39 +92,39 @@ fn border(tree: &Tree, group: usize) -> i64 {
     BORDER * i64::try_from(tree.levels - tree.depths[group]).unwrap_or(0)
 }
 
-fn uprights(outline: &Outline, columns: &[usize], rows: &Rows<'_>) -> Vec<Upright> {
-    let mut uprights = Vec::new();
-    for (index, (edge, (row, _))) in outline.edges.iter().zip(&rows.lines).enumerate() {
+fn verticals(outline: &Outline, columns: &[usize], rows: &Rows<'_>) -> Vec<Vertical> {
+    let mut verticals = Vec::new();
+    for (index, (edge, (track, _))) in outline.edges.iter().zip(&rows.tracks).enumerate() {
         let (from, to) = rows.ends(edge);
         let mut add = |column: usize, a: i64, b: i64, is_last: bool| {
-            uprights.push(Upright { column, top: a.min(b), bottom: a.max(b), edge: index, is_last });
+            verticals.push(Vertical { column, top: a.min(b), bottom: a.max(b), edge: index, is_last });
         };
-        match row {
-            Some(row) => {
-                let y = rows.row(*row);
+        match track {
+            Some(track) => {
+                let y = rows.track(*track);
                 add(columns[edge.from.0] + 1, from, y, false);
                 add(columns[edge.to.0], y, to, true);
             }
             None => add(columns[edge.to.0], from, to, true),
         }
     }
-    uprights.sort_by_key(|it| (it.column, it.top, it.bottom, it.edge, it.is_last));
-    uprights
+    verticals.sort_by_key(|it| (it.column, it.top, it.bottom, it.edge, it.is_last));
+    verticals
 }
 
-/// For each upright part its track; and how many tracks there are before each column, and behind the last one.
-fn tracks(uprights: &[Upright], count: usize) -> (Vec<i64>, Vec<i64>) {
+/// For each vertical segment its track, by the left-edge algorithm; and the number of tracks of each gutter.
+fn tracks(verticals: &[Vertical], count: usize) -> (Vec<i64>, Vec<i64>) {
     let mut used = vec![0; count + 1];
     let mut column = usize::MAX;
     // Where each track is taken to.
     let mut ends: BTreeSet<(i64, i64)> = BTreeSet::new();
     let mut tracks = Vec::new();
-    for upright in uprights {
-        if upright.column != column {
-            column = upright.column;
+    for vertical in verticals {
+        if vertical.column != column {
+            column = vertical.column;
             ends.clear();
         }
-        let free = ends.first().copied().filter(|(end, _)| end + APART < upright.top);
+        let free = ends.first().copied().filter(|(end, _)| end + APART < vertical.top);
         let track = match free {
             Some(free) => {
                 ends.remove(&free);
@@ -135,7 +135,7 @@ fn tracks(uprights: &[Upright], count: usize) -> (Vec<i64>, Vec<i64>) {
                 used[column] - 1
             }
         };
-        ends.insert((upright.bottom, track));
+        ends.insert((vertical.bottom, track));
         tracks.push(track);
     }
     (tracks, used)

@@ -1,36 +1,35 @@
-//! Where everything is from the top down: boxes that share a column lie below each other, near what they are connected with.
+//! Vertical places: what shares a column is stacked, in the order of the barycentres of its neighbours.
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{GRID, Outline, OutlineEdge, Tree};
 
-/// Pixels below a box and below a group in its group, below a row of a line, below what is in a group, and above all.
+/// Pixels below a box or a group, below a horizontal track, below the content of a group, and above everything.
 const BELOW_BOX: i64 = 2 * GRID;
-const BELOW_LINE: i64 = GRID;
-const BELOW_ALL: i64 = GRID;
+const BELOW_TRACK: i64 = GRID;
+const BELOW_CONTENT: i64 = GRID;
 pub(super) const MARGIN: i64 = 2 * GRID;
-/// How often boxes are put in the order of what they are connected with, and for how many boxes and lines at most.
+/// How often everything is sorted by barycentres; with more boxes and edges than that, once.
 const SWEEPS: usize = 8;
 const MANY: usize = 4_000;
 
-/// Where boxes, groups and rows of lines are. All of them are items: first the nodes, then the groups, then the rows.
+/// Where boxes, groups and horizontal tracks are. All of them are items: first the nodes, then the groups, then the tracks.
 pub(super) struct Rows<'o> {
     outline: &'o Outline,
     tree: &'o Tree,
-    /// For each item the first and the last slot that it takes: a column takes the slot of twice its number and one, and what is between two
-    /// columns the slot between.
+    /// For each item the first and the last slot that it takes. Slot `2 c + 1` is column `c`, and slot `2 c` the gutter before it.
     pub(super) spans: Vec<(usize, usize)>,
     pub(super) heights: Vec<i64>,
     /// Pixels from the top of what the item is in, without the heading of that.
     tops: Vec<i64>,
     /// Pixels from the top of the picture.
     pub(super) absolute: Vec<i64>,
-    /// What is in the picture, and in each group, in the order in which it finds its place.
+    /// What is in the picture, and in each group, in the order in which it is stacked.
     children: Vec<Vec<usize>>,
     /// For each item the number of its list of children.
     owners: Vec<usize>,
-    /// For each line the item of its row, if it has one, and the number of the innermost list in which both ends are.
-    pub(super) lines: Vec<(Option<usize>, usize)>,
+    /// For each edge the item of its horizontal track, if it has one, and the number of the innermost list that has both ends.
+    pub(super) tracks: Vec<(Option<usize>, usize)>,
     /// Pixels of the picture.
     pub(super) total: i64,
 }
@@ -49,7 +48,7 @@ impl<'o> Rows<'o> {
             absolute: Vec::new(),
             children: vec![Vec::new(); groups + 1],
             owners: outline.nodes.iter().map(|node| list(node.group)).collect(),
-            lines: Vec::new(),
+            tracks: Vec::new(),
             total: 0,
         };
         rows.spans.resize(nodes + groups, (usize::MAX, 0));
@@ -60,13 +59,13 @@ impl<'o> Rows<'o> {
             let common = list(tree.common(edge.from.0, edge.to.0));
             // From the right of its beginning to the left of its end.
             let (begin, end) = (2 * (from + 1), 2 * to);
-            let row = (begin != end).then(|| {
+            let track = (begin != end).then(|| {
                 rows.spans.push((begin.min(end), begin.max(end)));
                 rows.heights.push(GRID);
                 rows.owners.push(common);
                 rows.spans.len() - 1
             });
-            rows.lines.push((row, common));
+            rows.tracks.push((track, common));
         }
         for (item, owner) in rows.owners.iter().enumerate() {
             rows.children[*owner].push(item);
@@ -97,8 +96,8 @@ impl<'o> Rows<'o> {
     }
 
     fn gap(&self, item: usize) -> i64 {
-        let is_line = item >= self.outline.nodes.len() + self.outline.groups.len();
-        if is_line { BELOW_LINE } else { BELOW_BOX }
+        let is_track = item >= self.outline.nodes.len() + self.outline.groups.len();
+        if is_track { BELOW_TRACK } else { BELOW_BOX }
     }
 
     /// The slots that a list has room for.
@@ -107,7 +106,7 @@ impl<'o> Rows<'o> {
         self.item(list).map_or_else(of_all, |item| self.spans[item])
     }
 
-    /// Puts everything as high as what comes before it in its list allows.
+    /// Puts everything as high as what comes before it in its list allows: a skyline for each list.
     fn stack(&mut self) {
         for list in (0..self.children.len()).rev() {
             let (first, last) = self.slots(list);
@@ -125,14 +124,14 @@ impl<'o> Rows<'o> {
             }
             self.children[list] = children;
             match self.item(list) {
-                Some(item) => self.heights[item] = self.heading(list) + bottom + BELOW_ALL,
+                Some(item) => self.heights[item] = self.heading(list) + bottom + BELOW_CONTENT,
                 None => self.total = bottom,
             }
         }
         self.position();
     }
 
-    /// Makes absolute places of those in lists.
+    /// Makes places in the picture of those in lists.
     fn position(&mut self) {
         for list in 0..self.children.len() {
             let base = self.item(list).map_or(MARGIN, |item| self.absolute[item] + self.heading(list));
@@ -142,14 +141,14 @@ impl<'o> Rows<'o> {
         }
     }
 
-    /// Where a line leaves its beginning and enters its end.
+    /// Where an edge leaves its beginning and enters its end.
     pub(super) fn ends(&self, edge: &OutlineEdge) -> (i64, i64) {
         let (from, to) = (edge.from, edge.to);
         (self.absolute[from.0] + from.1 + GRID / 2, self.absolute[to.0] + to.1)
     }
 
-    /// Where the row of a line is.
-    pub(super) fn row(&self, item: usize) -> i64 {
+    /// Where a horizontal track is.
+    pub(super) fn track(&self, item: usize) -> i64 {
         self.absolute[item] + GRID / 4
     }
 
@@ -158,10 +157,10 @@ impl<'o> Rows<'o> {
         lengths.map(|(from, to)| (to - from).abs()).sum()
     }
 
-    /// For each item by how many pixels lines to what is not in it would move it down on average.
+    /// For each item by how many pixels its edges to the outside would move it down on average.
     fn pulls(&self) -> Vec<i64> {
         let mut sums = vec![(0_i64, 0_i64); self.spans.len()];
-        for (edge, (row, common)) in self.outline.edges.iter().zip(&self.lines) {
+        for (edge, (track, common)) in self.outline.edges.iter().zip(&self.tracks) {
             let (from, to) = self.ends(edge);
             for (end, pull) in [(edge.from.0, to - from), (edge.to.0, from - to)] {
                 // The box, and all groups that it is in and the other one is not.
@@ -175,14 +174,14 @@ impl<'o> Rows<'o> {
                     }
                 }
             }
-            if let Some(row) = row {
-                sums[*row] = (from.midpoint(to) - self.row(*row), 1);
+            if let Some(track) = track {
+                sums[*track] = (from.midpoint(to) - self.track(*track), 1);
             }
         }
         sums.into_iter().map(|(sum, count)| sum.checked_div(count).unwrap_or(0)).collect()
     }
 
-    /// Sorts lists until lines become no shorter, and moves everything down to what it is connected with as far as there is room.
+    /// Sorts lists by barycentres and keeps the order with the shortest vertical segments; then moves items down towards their neighbours.
     fn sort(&mut self) {
         self.stack();
         let is_large = self.outline.nodes.len() + self.outline.edges.len() > MANY;
@@ -212,10 +211,10 @@ impl<'o> Rows<'o> {
         }
     }
 
-    /// Moves what is in a list down, the lowest first, as far as it is pulled and there is room.
+    /// Moves the items of a list down, the lowest first, as far as their edges pull them and there is room.
     fn sink(&mut self, list: usize, pulls: &[i64]) {
         let bottom = match self.item(list) {
-            Some(item) => self.heights[item] - self.heading(list) - BELOW_ALL,
+            Some(item) => self.heights[item] - self.heading(list) - BELOW_CONTENT,
             None => self.total,
         };
         let (first, last) = self.slots(list);
