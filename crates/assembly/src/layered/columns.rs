@@ -30,7 +30,7 @@ pub(super) fn columns(outline: &Outline, tree: &Tree) -> Vec<usize> {
     let has_edges: Vec<bool> =
         (0..count).map(|node| !after[node].is_empty() || waiting[node].0 + waiting[node].1 > 0).collect();
     let mut queue: BTreeSet<Waiting> = waiting.iter().copied().collect();
-    let mut columns = vec![0; count];
+    let mut columns = vec![0_usize; count];
     let mut is_placed = vec![false; count];
     let mut has_before = vec![false; count];
     let mut order = Vec::new();
