@@ -97,7 +97,7 @@ impl<'d> Drawing<'d> {
             style { (PreEscaped(STYLE)) }
             g class="dg" {
                 @for (block, area) in self.scene.blocks.iter().zip(&self.places.groups) { (self::block(block, *area)) }
-                @for (wire, points) in self.scene.wires.iter().zip(&self.places.edges) { (self::line(wire, points)) }
+                @for (wire, points) in self.scene.wires.iter().zip(&self.places.edges) { (line(wire, points)) }
                 @for (node, area) in self.scene.nodes.iter().zip(&self.places.nodes) { (frame(node, *area)) }
                 @for number in (0..self.scene.chains.len()).rev() { (self.chain(number)) }
                 @for (node, area) in self.scene.nodes.iter().zip(&self.places.nodes) { (texts(node, *area)) }

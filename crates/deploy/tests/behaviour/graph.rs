@@ -31,7 +31,7 @@ fn examples() -> Vec<Example> {
             include_str!("../../../assembly/plans/tracker.json"),
         ),
         example(ARM, "arm.json", ARM_TYPES),
-        example(&heating, "heating.json", "{}"),
+        example(&heating, "heating.json", "{ \"component\": {} }"),
     ]
 }
 
@@ -329,7 +329,9 @@ fn several_plans_share_their_hosts() {
     let folder = Folder::new("graph-several");
     folder.has("arm.json", ARM_TYPES);
     folder.has("one.toml", &ARM.replace("name = \"Arm\"", "name = \"Left\""));
-    folder.has("two.toml", &ARM.replace("name = \"Arm\"", "name = \"Right\""));
+    // On another core, so that neither keeps the other.
+    let right = ARM.replace("cores = [1]", "cores = [2]");
+    folder.has("two.toml", &right.replace("name = \"Arm\"", "name = \"Right\""));
     let (code, svg, _) = folder.deploy("graph {one.toml} {two.toml}");
     assert_eq!(code, 0);
     let picture = Document::parse(&svg).unwrap();
