@@ -1,5 +1,5 @@
 //! Places of boxes and lines: what holds for the pictures of any plan, by seeds.
-use assembly::{Area, Arranged, GRID, NodeKind, Outline, OutlineEdge, OutlineGroup, OutlineNode, Plan};
+use assembly::{Area, Arranged, GRID, Outline, OutlineEdge, OutlineGroup, OutlineNode, Plan};
 use testkit::random::Random;
 
 use crate::random;
@@ -239,14 +239,4 @@ fn what_makes_no_sense_is_left_out() {
     assert_eq!(counts, [3, 3, 3, 3]);
     assert!(arranged.edges[0].is_empty() && arranged.edges[1].len() > 1 && arranged.edges[2].len() > 1);
     assert_eq!(Outline::default().arrange().nodes, []);
-}
-
-/// A picture of a plan has a box for each node of its graph, and components have the ports that chains name.
-#[test]
-fn services_and_topics_have_boxes_too() {
-    let plan = random::plan(&mut Random::new(1));
-    let graph = plan.graph(&random::types());
-    let outline = outline(&plan, &mut Random::new(1));
-    assert_eq!(outline.arrange().nodes.len(), graph.nodes.len());
-    assert!(graph.nodes.iter().any(|node| node.kind == NodeKind::Topic));
 }

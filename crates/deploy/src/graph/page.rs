@@ -34,17 +34,12 @@ fn summary(scene: &Scene<'_>) -> Markup {
     let refused = is(|state| matches!(state, State::Refused { .. }));
     let all = scene.chains.len();
     let (mood, sentence) = match (all, refused) {
-        (0, _) => (Mood::Odd, "The plan has no chains: nothing is proved of its times.".to_owned()),
-        _ if admitted == all => (Mood::Good, format!("Proved: all chains ({all}) keep their limits.")),
-        (_, 0) => (Mood::Odd, format!("Of {all} chains {} have no bound.", all - admitted)),
+        (0, _) => (Mood::Odd, "There are no chains: nothing is proved of times.".to_owned()),
+        _ if admitted == all => (Mood::Good, format!("All chains are proved to keep their limits: {all}.")),
         _ => {
+            let mood = if refused > 0 { Mood::Bad } else { Mood::Odd };
             let unproved = all - admitted - refused;
-            (
-                Mood::Bad,
-                format!(
-                    "Of {all} chains {refused} may miss their limits, {admitted} are proved, {unproved} have no bound."
-                ),
-            )
+            (mood, format!("Chains: {admitted} proved, {refused} refused, {unproved} without a bound."))
         }
     };
     let lines: Vec<String> = scene
@@ -87,7 +82,7 @@ fn table(title: &str, search: &str, heads: &[(&str, bool, &str)], rows: &Markup)
 
 fn chains(scene: &Scene<'_>) -> Markup {
     let heads = [
-        ("number", true, "n"),
+        ("#", true, "n"),
         ("chain", false, ""),
         ("verdict", false, ""),
         ("reaction", true, ""),
@@ -148,7 +143,7 @@ fn full(loaded: &[Loaded], plan: usize, name: &str) -> String {
 
 fn missing(loaded: &[Loaded], scene: &Scene<'_>) -> Markup {
     let heads = [
-        ("number", true, "n"),
+        ("#", true, "n"),
         ("where", false, ""),
         ("what is missing for bounds", false, ""),
         ("what to write", false, ""),

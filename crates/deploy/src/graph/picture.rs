@@ -1,7 +1,7 @@
 //! The picture of plans: boxes, connections, chains, and below them what is proved of each chain and what is missing.
 use std::fmt::Write as _;
 
-use assembly::{Area, Arranged, NodeKind, Outline, OutlineEdge, OutlineGroup, OutlineNode, PortKind};
+use assembly::{Area, Arranged, GRID, NodeKind, Outline, OutlineEdge, OutlineGroup, OutlineNode, PortKind};
 use maud::{Markup, PreEscaped, html};
 use schedulability::State;
 
@@ -17,9 +17,10 @@ const TEXT: i64 = 12;
 const SMALL: i64 = 10;
 /// Pixels from one line of text to the next.
 const LINE: i64 = 16;
-/// Pixels above the first port of a box, from one wire at a port to the next, and from the top of that to the wire.
+/// Pixels above the first port of a box, of a port without wires, from one wire at a port to the next, and from the top of that to the wire.
 const ABOVE: i64 = 40;
-const WIRE: i64 = 24;
+const PORT: i64 = 24;
+const WIRE: i64 = 32;
 const ENTRY: i64 = 8;
 /// Pixels from the border of a box to a text in it.
 const INSIDE: i64 = 9;
@@ -28,13 +29,15 @@ const WIDEST_NAME: i64 = 190;
 const WIDEST_PORT: i64 = 120;
 const WIDEST_LABEL: i64 = 150;
 const WIDEST_HEADING: i64 = 260;
+/// Pixels by which chains of one wire are beside it.
+const BESIDE: [i64; 3] = [0, 4, -4];
 /// The least width of a picture, for the texts below it; and the most of a line of text there.
 const NARROWEST: i64 = 600;
 const WIDEST_TEXT: i64 = 1_000;
 /// Pixels between corners of a line and where it begins to turn.
 const CORNER: i64 = 6;
-/// Pixels by which chains that pass the same wire are beside each other.
-const BESIDE: [i64; 3] = [0, 4, -4];
+/// Pixels on both sides of a short vertical segment that bend.
+const BEND: i64 = 8;
 /// Chains have so many colours.
 const COLOURS: usize = 8;
 
@@ -42,6 +45,8 @@ const COLOURS: usize = 8;
 pub(super) struct Drawing<'d> {
     scene: &'d Scene<'d>,
     places: Arranged,
+    /// For each chain by how many pixels it is beside the wires that it passes.
+    beside: Vec<i64>,
     told: Told,
     width: i64,
 }
@@ -62,7 +67,7 @@ impl<'d> Drawing<'d> {
         let places = outline(scene).arrange();
         let width = places.width.max(NARROWEST);
         let told = Told::of(scene, places.height + 2 * LINE, (width - 60).min(WIDEST_TEXT));
-        Self { scene, places, told, width }
+        Self { scene, places, beside: beside(scene), told, width }
     }
 
     pub(super) fn width(&self) -> i64 {
@@ -127,22 +132,27 @@ impl<'d> Drawing<'d> {
     /// The way of a chain: along wires, and through the boxes between them.
     fn chain(&self, number: usize) -> Markup {
         let Some(chain) = self.scene.chains.get(number) else { return PreEscaped(String::new()) };
-        let aside = BESIDE.get(number % BESIDE.len()).copied().unwrap_or(0);
+        let aside = self.beside.get(number).copied().unwrap_or(0);
         let (mut along, mut inside) = (String::new(), String::new());
-        let mut at = chain.steps.begin.and_then(|port| self.entry(port, false));
+        let mut at = chain.steps.begin.and_then(|port| self.inner(port, None, false));
         let mut pass = |from: Option<(i64, i64)>, to: Option<(i64, i64)>| {
             if let (Some(from), Some(to)) = (from, to) {
                 let _ = write!(inside, "M{} {}L{} {}", from.0, from.1 + aside, to.0, to.1 + aside);
             }
         };
-        for wire in &chain.steps.wires {
-            let points = wire.and_then(|wire| self.places.edges.get(wire)).map_or(&[][..], Vec::as_slice);
-            pass(at, points.first().copied());
+        for index in &chain.steps.wires {
+            let passed =
+                index.and_then(|index| Some((self.scene.wires.get(index)?, self.places.edges.get(index)?)));
+            let Some((wire, points)) = passed else {
+                at = None;
+                continue;
+            };
+            pass(at, self.inner(wire.from, points.first(), true));
             let beside: Vec<(i64, i64)> = points.iter().map(|(x, y)| (x + aside, y + aside)).collect();
             along += &rounded(&beside);
-            at = points.last().copied();
+            at = self.inner(wire.to, points.last(), false);
         }
-        pass(at, chain.steps.end.and_then(|port| self.entry(port, true)));
+        pass(at, chain.steps.end.and_then(|port| self.inner(port, None, true)));
         html! {
             g id=(format_args!("chain-{}", number + 1)) class=(format_args!("chain c{}", number % COLOURS)) {
                 title { (number + 1) ": " (chain.name) ": " (clean(&chain.path)) ": " (clean(&admit::state(chain.verdict))) }
@@ -152,11 +162,21 @@ impl<'d> Drawing<'d> {
         }
     }
 
-    /// The point of a port at the border of its box.
-    fn entry(&self, (node, port): (usize, usize), is_right: bool) -> Option<(i64, i64)> {
+    /// Where a chain goes on in the box of a port, behind the name of the port: at the height of a wire's end, or else of the port.
+    fn inner(
+        &self,
+        (node, port): (usize, usize),
+        wire: Option<&(i64, i64)>,
+        is_right: bool,
+    ) -> Option<(i64, i64)> {
         let (of_node, area) = (self.scene.nodes.get(node)?, self.places.nodes.get(node)?);
-        let y = area.y + rows(if is_right { &of_node.right } else { &of_node.left }).get(port)?;
-        Some(if is_right { (area.x + area.width, y + assembly::GRID / 2) } else { (area.x, y) })
+        let ports = if is_right { &of_node.right } else { &of_node.left };
+        let row = area.y + rows(ports).get(port)? + if is_right { GRID / 2 } else { 0 };
+        let y = wire.map_or(row, |(_, y)| *y);
+        // The name is at the height of the first wire.
+        let name = width(&port_label(ports.get(port)?), TEXT);
+        let behind = if y == row && name > 0 { INSIDE + name + INSIDE / 2 } else { 0 };
+        Some((if is_right { area.x + area.width - behind } else { area.x + behind }, y))
     }
 
     /// The numbers of chains where they end.
@@ -250,19 +270,42 @@ fn verdict(chain: &Chain<'_>) -> Vec<(&'static str, String)> {
     told
 }
 
+/// For each chain by how many pixels it is beside its wires: none, unless an earlier chain passes one of them.
+fn beside(scene: &Scene<'_>) -> Vec<i64> {
+    let mut taken = vec![[false; BESIDE.len()]; scene.wires.len()];
+    let chains = scene.chains.iter().map(|chain| {
+        let wires = || chain.steps.wires.iter().flatten();
+        let is_free = |place: &usize| wires().all(|wire| taken.get(*wire).is_none_or(|taken| !taken[*place]));
+        // With more chains than places the last one is shared.
+        let place = (0..BESIDE.len()).find(is_free).unwrap_or(BESIDE.len() - 1);
+        for wire in wires() {
+            if let Some(taken) = taken.get_mut(*wire) {
+                taken[place] = true;
+            }
+        }
+        BESIDE[place]
+    });
+    chains.collect()
+}
+
 /// Where the first wire of each port comes in, below the top of the box.
 fn rows(ports: &[Port]) -> Vec<i64> {
     let mut y = ABOVE;
     let rows = ports.iter().map(|port| {
         let top = y;
-        y += WIRE * count(port.wires.len().max(1));
+        y += high(port);
         top + ENTRY
     });
     rows.collect()
 }
 
+/// How many pixels a port takes.
+fn high(port: &Port) -> i64 {
+    PORT.max(WIRE * count(port.wires.len()))
+}
+
 fn height(ports: &[Port]) -> i64 {
-    WIRE * count(ports.iter().map(|port| port.wires.len().max(1)).sum())
+    ports.iter().map(high).sum()
 }
 
 /// The texts of a box: its name, what is below it, and what is missing.
@@ -354,17 +397,27 @@ fn block(block: &Block, area: Area) -> Markup {
     }
 }
 
-/// A path along points with round corners.
+/// A path along points with round corners. Where a vertical segment is too short for two corners, it is a bend.
 fn rounded(points: &[(i64, i64)]) -> String {
     let mut path = String::new();
     let Some((first, rest)) = points.split_first() else { return path };
     let _ = write!(path, "M{} {}", first.0, first.1);
     let mut before = *first;
-    for (index, at) in rest.iter().enumerate() {
-        let Some(next) = rest.get(index + 1) else {
+    let mut rest = rest.iter().peekable();
+    while let Some(at) = rest.next() {
+        let Some(next) = rest.peek().copied() else {
             let _ = write!(path, "L{} {}", at.0, at.1);
             break;
         };
+        if at.0 == next.0 && (at.1 - next.1).abs() <= GRID {
+            let side = (at.0 - before.0).signum() * BEND;
+            let (enter, leave) = (at.0 - side, at.0 + side);
+            let _ =
+                write!(path, "L{enter} {y}C{x} {y} {x} {to} {leave} {to}", x = at.0, y = at.1, to = next.1);
+            before = *next;
+            rest.next();
+            continue;
+        }
         let towards = |from: (i64, i64)| {
             let (dx, dy) = (from.0 - at.0, from.1 - at.1);
             let reach = CORNER.min((dx.abs() + dy.abs()) / 2);
@@ -434,7 +487,7 @@ fn texts(node: &Node, area: Area) -> Markup {
 }
 
 fn port(port: &Port, area: Area, row: i64, is_right: bool) -> Markup {
-    let y = area.y + row + if is_right { assembly::GRID / 2 } else { 0 };
+    let y = area.y + row + if is_right { GRID / 2 } else { 0 };
     let x = if is_right { area.x + area.width } else { area.x };
     let text = if is_right { x - INSIDE } else { x + INSIDE };
     let is_odd = port.kind == Some(PortKind::Timer) && port.label.ends_with("no period");

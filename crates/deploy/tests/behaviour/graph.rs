@@ -183,6 +183,22 @@ fn a_refused_chain_is_shown_with_the_time_that_is_missing() {
     assert!(picture.descendants().all(|node| !has_class(node, "bad") && !has_class(node, "odd")));
 }
 
+/// The documents show the picture of the plan that they explain bounds by. `PUNCTUAL_WRITE=1` writes it.
+#[test]
+fn the_picture_of_the_documents_is_up_to_date() {
+    let folder = Folder::new("graph-documents");
+    folder.has("arm.toml", ARM);
+    folder.has("arm.json", ARM_TYPES);
+    let (code, svg, _) = folder.deploy("graph {arm.toml}");
+    assert_eq!(code, 0);
+    if std::env::var_os("PUNCTUAL_WRITE").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/arm.svg"), &svg).unwrap();
+    } else {
+        let kept = include_str!("../../../../docs/arm.svg");
+        assert!(kept == svg, "docs/arm.svg is made by this test: run it with PUNCTUAL_WRITE=1");
+    }
+}
+
 #[test]
 fn what_is_not_proved_has_no_number_and_tells_what_is_missing() {
     let folder = Folder::new("graph-unproved");
@@ -346,6 +362,42 @@ fn several_plans_share_their_hosts() {
             "{shown:?}"
         );
     }
+}
+
+/// The way of a chain in a picture: what it has along wires, and inside of boxes.
+fn way(picture: &Document<'_>, number: usize) -> [String; 2] {
+    let id = format!("chain-{number}");
+    let chain = picture.descendants().find(|node| node.attribute("id") == Some(&id)).unwrap();
+    let mut paths = chain.children().filter_map(|path| path.attribute("d")).map(str::to_owned);
+    [paths.next().unwrap(), paths.next().unwrap()]
+}
+
+#[test]
+fn a_chain_goes_through_services_and_beside_others() {
+    let folder = Folder::new("graph-ways");
+    let tracker = include_str!("../../../assembly/plans/tracker.toml");
+    folder.has("tracker.json", include_str!("../../../assembly/plans/tracker.json"));
+    let service = "[service.bus]\nkind = \"channel\"\nat = \"sense\"\n[chain.again]\npath = [\"gps.timer\", \"airframe.fix\"]\nage = \"9 ms\"\n";
+    folder
+        .has("plan.toml", &[tracker, service].concat().replace("service = \"channel\"", "service = \"bus\""));
+    let (code, svg, told) = folder.deploy("graph {plan.toml}");
+    assert_eq!((code, told.as_str()), (0, ""));
+    let picture = Document::parse(&svg).unwrap();
+    // By names: the second one is from sensor to screen. gps to bus, bus to airframe, airframe to display; and inside of the first three.
+    let [again, sensor] = [way(&picture, 1), way(&picture, 2)];
+    let begins = |path: &str| {
+        path.split('M')
+            .skip(1)
+            .map(|part| part.split(['L', 'C']).next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sensor.each_ref().map(|path| begins(path).len()), [3, 3]);
+    assert_eq!(again.each_ref().map(|path| begins(path).len()), [2, 2]);
+    // Both pass the same wires, side by side.
+    assert!(
+        begins(&again[0]).iter().all(|begin| !begins(&sensor[0]).contains(begin)),
+        "{again:?} {sensor:?}"
+    );
 }
 
 #[test]
