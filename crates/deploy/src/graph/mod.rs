@@ -3,6 +3,7 @@ mod chains;
 mod page;
 mod picture;
 mod scene;
+mod sizes;
 mod text;
 
 use std::io::Write;

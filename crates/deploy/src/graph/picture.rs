@@ -1,34 +1,19 @@
 //! The picture of plans: boxes, connections, chains, and below them what is proved of each chain and what is missing.
 use std::fmt::Write as _;
 
-use assembly::{Area, Arranged, GRID, NodeKind, Outline, OutlineEdge, OutlineGroup, OutlineNode, PortKind};
+use assembly::{Area, Arranged, GRID, NodeKind, PortKind};
 use maud::{Markup, PreEscaped, html};
 use schedulability::State;
 
 use super::scene::{Block, BlockKind, Chain, Node, Port, Scene, Wire};
+use super::sizes::{
+    HEAD, INSIDE, LINE, TEXT, WIDEST_HEADING, heading, marks, outline, port_label, rows, wire_label,
+};
 use super::text::{clean, fit, lines, width};
 use crate::admit;
 
 const STYLE: &str = include_str!("picture.css");
 
-/// Sizes of fonts: names, other texts, texts beside lines.
-const HEAD: i64 = 13;
-const TEXT: i64 = 12;
-const SMALL: i64 = 10;
-/// Pixels from one line of text to the next.
-const LINE: i64 = 16;
-/// Pixels above the first port of a box, of a port without wires, from one wire at a port to the next, and from the top of that to the wire.
-const ABOVE: i64 = 40;
-const PORT: i64 = 24;
-const WIRE: i64 = 32;
-const ENTRY: i64 = 8;
-/// Pixels from the border of a box to a text in it.
-const INSIDE: i64 = 9;
-/// The most pixels of names in boxes, of ports, of texts beside lines, of headings.
-const WIDEST_NAME: i64 = 190;
-const WIDEST_PORT: i64 = 120;
-const WIDEST_LABEL: i64 = 150;
-const WIDEST_HEADING: i64 = 260;
 /// Pixels by which chains of one wire are beside it.
 const BESIDE: [i64; 3] = [0, 4, -4];
 /// The least width of a picture, for the texts below it; and the most of a line of text there.
@@ -247,10 +232,6 @@ impl Told {
     }
 }
 
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 /// What is told of a chain: its verdict, what is proved, and what to do where nothing is.
 fn verdict(chain: &Chain<'_>) -> Vec<(&'static str, String)> {
     let class = match chain.verdict.state {
@@ -286,96 +267,6 @@ fn beside(scene: &Scene<'_>) -> Vec<i64> {
         BESIDE[place]
     });
     chains.collect()
-}
-
-/// Where the first wire of each port comes in, below the top of the box.
-fn rows(ports: &[Port]) -> Vec<i64> {
-    let mut y = ABOVE;
-    let rows = ports.iter().map(|port| {
-        let top = y;
-        y += high(port);
-        top + ENTRY
-    });
-    rows.collect()
-}
-
-/// How many pixels a port takes.
-fn high(port: &Port) -> i64 {
-    PORT.max(WIRE * count(port.wires.len()))
-}
-
-fn height(ports: &[Port]) -> i64 {
-    ports.iter().map(high).sum()
-}
-
-/// The texts of a box: its name, what is below it, and what is missing.
-fn heading(node: &Node) -> (String, String, String) {
-    (fit(&node.name, HEAD, WIDEST_NAME), fit(&node.about, TEXT, WIDEST_NAME), marks(&node.lacks))
-}
-
-/// Numbers of what is missing.
-fn marks(lacks: &[usize]) -> String {
-    let shown = lacks.iter().take(3).map(|number| format!(" ?{number}")).collect::<String>();
-    if lacks.len() > 3 { shown + " …" } else { shown }
-}
-
-fn port_label(port: &Port) -> String {
-    fit(&port.label, TEXT, WIDEST_PORT)
-}
-
-/// The texts beside the end of a wire: above and below it, and what is missing.
-fn wire_label(wire: &Wire) -> (String, String, String) {
-    let name = wire.name.as_deref().unwrap_or_default();
-    let marks = marks(&wire.lacks);
-    let room = WIDEST_LABEL - width(&marks, SMALL);
-    (fit(name, SMALL, room), fit(&wire.carrier, SMALL, WIDEST_LABEL), marks)
-}
-
-fn outline(scene: &Scene<'_>) -> Outline {
-    let group = |block: &Block| {
-        let wide =
-            block.lines.iter().map(|line| width(&fit(line, HEAD, WIDEST_HEADING), HEAD)).max().unwrap_or(0);
-        OutlineGroup {
-            parent: block.parent,
-            width: wide + width(&marks(&block.lacks), HEAD) + 2 * INSIDE,
-            height: LINE * count(block.lines.len()) + LINE,
-        }
-    };
-    let node = |node: &Node| {
-        let (name, about, marks) = heading(node);
-        let widest =
-            |ports: &[Port]| ports.iter().map(|port| width(&port_label(port), TEXT)).max().unwrap_or(0);
-        let wide = (width(&name, HEAD) + width(&marks, HEAD))
-            .max(width(&about, TEXT))
-            .max(widest(&node.left) + widest(&node.right) + 2 * INSIDE);
-        let more = if node.more > 0 { LINE } else { 0 };
-        OutlineNode {
-            group: node.block,
-            width: wide + 2 * INSIDE,
-            height: ABOVE + height(&node.left).max(height(&node.right)) + more,
-        }
-    };
-    // The wires of a port come in one below the other.
-    let end = |index: usize, (node, port): (usize, usize), is_right: bool| {
-        let of_node = scene.nodes.get(node)?;
-        let ports = if is_right { &of_node.right } else { &of_node.left };
-        let at = ports.get(port)?.wires.iter().position(|wire| *wire == index)?;
-        Some((node, rows(ports).get(port)? + WIRE * count(at)))
-    };
-    let edge = |(index, wire): (usize, &Wire)| {
-        let (above, below, marks) = wire_label(wire);
-        OutlineEdge {
-            from: end(index, wire.from, true).unwrap_or((usize::MAX, 0)),
-            to: end(index, wire.to, false).unwrap_or((usize::MAX, 0)),
-            label: (width(&above, SMALL) + width(&marks, SMALL)).max(width(&below, SMALL)) + INSIDE,
-            is_weak: wire.is_call,
-        }
-    };
-    Outline {
-        groups: scene.blocks.iter().map(group).collect(),
-        nodes: scene.nodes.iter().map(node).collect(),
-        edges: scene.wires.iter().enumerate().map(edge).collect(),
-    }
 }
 
 fn block(block: &Block, area: Area) -> Markup {
@@ -490,7 +381,6 @@ fn port(port: &Port, area: Area, row: i64, is_right: bool) -> Markup {
     let y = area.y + row + if is_right { GRID / 2 } else { 0 };
     let x = if is_right { area.x + area.width } else { area.x };
     let text = if is_right { x - INSIDE } else { x + INSIDE };
-    let is_odd = port.kind == Some(PortKind::Timer) && port.label.ends_with("no period");
     html! {
         g {
             title { (port.about) }
@@ -499,7 +389,7 @@ fn port(port: &Port, area: Area, row: i64, is_right: bool) -> Markup {
             } @else {
                 path class="port" d=(format_args!("M{} {}h6v6h-6z", x - 3, y - 3)) {}
             }
-            text class=(if is_odd { "odd" } else { "ink" }) x=(text) y=(y + 4) text-anchor=[is_right.then_some("end")] { (port_label(port)) }
+            text class=(if port.is_timeless { "odd" } else { "ink" }) x=(text) y=(y + 4) text-anchor=[is_right.then_some("end")] { (port_label(port)) }
         }
     }
 }

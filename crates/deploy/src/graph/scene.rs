@@ -65,6 +65,8 @@ pub(super) struct Port {
     /// What is written at it.
     pub(super) label: String,
     pub(super) kind: Option<PortKind>,
+    /// Whether it is a timer of which the plan says no period.
+    pub(super) is_timeless: bool,
     /// All that is said of it.
     pub(super) about: String,
     pub(super) wires: Vec<usize>,
@@ -112,20 +114,14 @@ impl<'s> Scene<'s> {
             .iter()
             .filter_map(|port| Some(((port.plan, port.name.as_str()), port.response?)))
             .collect();
-        let (hosts, processes, containers) = scene.add_blocks(loaded, &lacks);
+        let blocks = scene.add_blocks(loaded, &lacks);
         for (plan, loaded) in loaded.iter().enumerate() {
             let first = scene.nodes.len();
             let graph = loaded.plan.graph(&loaded.types);
             let sources = loaded.plan.connections.values().map(|connection| &connection.from).collect();
             let context = Context { loaded, plan, lacks: &lacks, responses: &responses, sources };
             for node in &graph.nodes {
-                let in_container =
-                    node.container.as_ref().and_then(|name| containers.get(&(plan, name.clone())));
-                let in_process =
-                    || node.process.as_ref().and_then(|name| processes.get(&(plan, name.clone())));
-                let on_host = || node.host.as_ref().and_then(|name| hosts.get(&Some(name.clone())));
-                let block = in_container.or_else(in_process).or_else(on_host).copied();
-                scene.nodes.push(context.node(node, block));
+                scene.nodes.push(context.node(node, blocks.innermost(plan, node)));
             }
             for edge in &graph.edges {
                 let (from, to) = ((first + edge.from.0, &edge.from.1), (first + edge.to.0, &edge.to.1));
@@ -180,14 +176,9 @@ impl<'s> Scene<'s> {
         scene
     }
 
-    /// Adds hosts, processes and containers; returns their numbers.
-    #[allow(clippy::type_complexity, reason = "three maps that are taken apart at once")]
-    fn add_blocks(
-        &mut self,
-        loaded: &[Loaded],
-        lacks: &BTreeMap<Key, Vec<usize>>,
-    ) -> (BTreeMap<Option<String>, usize>, BTreeMap<Key, usize>, BTreeMap<Key, usize>) {
-        let (mut hosts, mut processes, mut containers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    /// Adds hosts, processes and containers.
+    fn add_blocks(&mut self, loaded: &[Loaded], lacks: &BTreeMap<Key, Vec<usize>>) -> Blocks {
+        let Blocks { mut hosts, mut processes, mut containers } = Blocks::default();
         let layouts: Vec<_> = loaded.iter().map(|loaded| loaded.plan.layout()).collect();
         let named = loaded.iter().flat_map(|loaded| loaded.plan.hosts.keys().map(|name| Some(name.clone())));
         let used =
@@ -236,7 +227,25 @@ impl<'s> Scene<'s> {
                 self.blocks.push(Block { kind: BlockKind::Container, parent, lines, lacks });
             }
         }
-        (hosts, processes, containers)
+        Blocks { hosts, processes, containers }
+    }
+}
+
+/// The numbers of blocks.
+#[derive(Default)]
+struct Blocks {
+    /// Hosts by name; `None` is for processes of which no host is said.
+    hosts: BTreeMap<Option<String>, usize>,
+    processes: BTreeMap<Key, usize>,
+    containers: BTreeMap<Key, usize>,
+}
+
+impl Blocks {
+    /// The innermost block that a node of that plan is in.
+    fn innermost(&self, plan: usize, node: &GraphNode) -> Option<usize> {
+        let container = node.container.clone().and_then(|name| self.containers.get(&(plan, name)));
+        let process = || node.process.clone().and_then(|name| self.processes.get(&(plan, name)));
+        container.or_else(process).or_else(|| self.hosts.get(&Some(node.host.clone()?))).copied()
     }
 }
 
@@ -362,11 +371,12 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
     if let Some(of_type) = of_type.and_then(|of_type| of_type.port_type.as_deref()) {
         about.push(format!("type {}", clean(of_type)));
     }
-    if kind == Some(PortKind::Timer) {
-        label += &match of_plan.and_then(|port| port.period) {
-            Some(period) => format!(", {}", written(period)),
-            None => ", no period".to_owned(),
-        };
+    let period = of_plan.and_then(|port| port.period);
+    let is_timeless = kind == Some(PortKind::Timer) && period.is_none();
+    if let Some(period) = period {
+        label += &format!(", {}", written(period));
+    } else if is_timeless {
+        label += ", no period";
     }
     if let Some(lane) = of_plan.and_then(|port| port.lane.as_ref()) {
         about.push(format!("lane {lane}"));
@@ -382,7 +392,7 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
     if let Some(response) = response {
         about.push(format!("response proved: at most {}", time(response)));
     }
-    Port { name: name.to_owned(), label, kind, about: about.join("; "), wires: Vec::new() }
+    Port { name: name.to_owned(), label, kind, is_timeless, about: about.join("; "), wires: Vec::new() }
 }
 
 /// What carries an event, and how long that takes as far as the plan says so.
