@@ -138,7 +138,8 @@ fn laid(qos: &Qos, queue: Option<&Queue>) -> Qos {
     qos
 }
 
-fn is_call(plan: &Plan, link: &Link<'_>, types: &Catalogue) -> bool {
+/// Whether an end of a link is known to be about calls.
+pub(crate) fn is_call(plan: &Plan, link: &Link<'_>, types: &Catalogue) -> bool {
     [link.from, link.to].into_iter().any(|end| {
         let End::Port { component, port } = end else { return false };
         let of_type = plan.components.get(component).and_then(|it| types.components.get(&it.component_type));

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::manifest::{Catalogue, PortKind};
 use crate::plan::{End, Placement, Plan, ServiceKind};
+use crate::timing::Transfer;
 
 /// Nodes and edges. Nodes are named by their number.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -35,9 +36,13 @@ pub struct GraphNode {
     pub kind: NodeKind,
     /// Its component type, or the type of its topic.
     pub data_type: Option<String>,
-    /// Host, process and container that it is in, from the outermost on; as many as are known.
-    pub within: Vec<String>,
-    /// Ports that connections use, by name; their kinds, if they are known.
+    /// The host that it is on, if it is known.
+    pub host: Option<String>,
+    /// The process that it is in.
+    pub process: Option<String>,
+    /// The container that it is in; none for components of a process without one.
+    pub container: Option<String>,
+    /// Ports that the plan names, by name; their kinds, if they are known.
     pub ports: BTreeMap<String, Option<PortKind>>,
 }
 
@@ -54,22 +59,12 @@ pub struct GraphEdge {
     pub kind: ServiceKind,
     /// The type of what goes along it.
     pub data_type: Option<String>,
+    /// Whether it is about calls, from the port that calls to the one that is called.
+    pub is_call: bool,
     /// What it asks for, in picoseconds.
     pub limit: Option<u64>,
-    /// What was proved of it, in picoseconds; an analysis fills it in.
-    pub bound: Option<u64>,
-}
-
-impl Graph {
-    /// Which nodes are in the middle of others, as pictures place them: services and topics.
-    pub fn hubs(&self) -> Vec<bool> {
-        self.nodes.iter().map(|node| node.kind != NodeKind::Component).collect()
-    }
-
-    /// The edges as pairs of nodes.
-    pub fn pairs(&self) -> Vec<(usize, usize)> {
-        self.edges.iter().map(|edge| (edge.from.0, edge.to.0)).collect()
-    }
+    /// How long an event is on its way, if the plan says so.
+    pub transfer: Option<Transfer>,
 }
 
 impl Plan {
@@ -78,9 +73,7 @@ impl Plan {
         let layout = self.layout();
         let mut graph = Graph::default();
         let mut numbers: BTreeMap<(bool, String), usize> = BTreeMap::new();
-        let within = |parts: &[Option<&str>]| {
-            parts.iter().map_while(|part| part.map(ToString::to_string)).collect::<Vec<_>>()
-        };
+        let owned = |part: Option<&str>| part.map(ToString::to_string);
         for (name, component) in &self.components {
             let place = layout.place(component);
             numbers.insert((false, name.clone()), graph.nodes.len());
@@ -88,13 +81,15 @@ impl Plan {
                 name: name.clone(),
                 kind: NodeKind::Component,
                 data_type: Some(component.component_type.clone()),
-                within: within(&[place.host, Some(place.process), place.container]),
-                ports: BTreeMap::new(),
+                host: owned(place.host),
+                process: owned(Some(place.process)),
+                container: owned(place.container),
+                ports: component.ports.keys().map(|port| (port.clone(), None)).collect(),
             });
         }
         for (name, service) in &self.services {
             let at = service.at.as_deref().unwrap_or_default();
-            let parts = match service.placement {
+            let [host, process, container] = match service.placement {
                 Placement::Server => [layout.host_of(at), service.at.as_deref(), None],
                 Placement::Container => {
                     let process = self.containers.get(at).map(|container| container.process.as_str());
@@ -111,7 +106,9 @@ impl Plan {
                 name: name.clone(),
                 kind,
                 data_type: None,
-                within: within(&parts),
+                host: owned(host),
+                process: owned(process),
+                container: owned(container),
                 ports: BTreeMap::new(),
             });
         }
@@ -121,7 +118,9 @@ impl Plan {
                 name: name.clone(),
                 kind: NodeKind::Topic,
                 data_type: Some(topic.topic_type.clone()),
-                within: Vec::new(),
+                host: None,
+                process: None,
+                container: None,
                 ports: BTreeMap::new(),
             });
         }
@@ -131,16 +130,22 @@ impl Plan {
             }
             End::Topic(topic) => Some((*numbers.get(&(true, topic.clone()))?, None)),
         };
+        let of_links = layout.links().flat_map(|link| [link.from, link.to]);
+        for end in of_links.chain(self.chains.values().flat_map(|chain| &chain.path)) {
+            if let Some((node, Some(port))) = number(end)
+                && let Some(node) = graph.nodes.get_mut(node)
+            {
+                node.ports.insert(port, None);
+            }
+        }
+        for node in graph.nodes.iter_mut().filter(|node| node.kind == NodeKind::Component) {
+            let of_type = node.data_type.as_ref().and_then(|name| types.components.get(name));
+            for (name, kind) in &mut node.ports {
+                *kind = of_type.and_then(|of_type| of_type.ports.get(name)).map(|port| port.kind);
+            }
+        }
         for link in layout.links() {
             let (Some(from), Some(to)) = (number(link.from), number(link.to)) else { continue };
-            for (node, port) in [&from, &to] {
-                let Some(node) = graph.nodes.get_mut(*node) else { continue };
-                let of_type = node.data_type.as_ref().and_then(|name| types.components.get(name));
-                if let Some(port) = port {
-                    let kind = of_type.and_then(|of_type| of_type.ports.get(port)).map(|port| port.kind);
-                    node.ports.insert(port.clone(), kind);
-                }
-            }
             let through = link.service.and_then(|name| numbers.get(&(false, name.to_string()))).copied();
             let edge = GraphEdge {
                 from,
@@ -148,15 +153,18 @@ impl Plan {
                 connection: Some(link.name.to_string()),
                 kind: link.kind,
                 data_type: crate::explain::event_type(self, &link, types).map(ToString::to_string),
+                is_call: crate::explain::is_call(self, &link, types),
                 limit: link.connection.latency,
-                bound: None,
+                transfer: link.connection.transfer,
             };
             match through {
                 None => graph.edges.push(edge),
                 Some(service) => {
                     // What several ends share is drawn once.
                     if link.index == 0 {
-                        graph.edges.push(GraphEdge { to: (service, None), limit: None, ..edge.clone() });
+                        let edge = edge.clone();
+                        let to = (service, None);
+                        graph.edges.push(GraphEdge { to, limit: None, transfer: None, ..edge });
                     }
                     graph.edges.push(GraphEdge { from: (service, None), ..edge });
                 }
@@ -172,8 +180,9 @@ impl Plan {
                     connection: None,
                     kind: service.kind,
                     data_type: None,
+                    is_call: false,
                     limit: None,
-                    bound: None,
+                    transfer: None,
                 });
             }
         }

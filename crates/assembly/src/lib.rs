@@ -17,6 +17,7 @@ mod get;
 mod graph;
 mod import;
 mod json;
+mod layered;
 mod links;
 mod manifest;
 mod places;
@@ -37,6 +38,7 @@ pub use diff::{Change, Difference, Kind, Step, Version, difference, steps};
 pub use explain::{Explained, Holding};
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind};
 pub use import::{Descriptors, Imported, import};
+pub use layered::{Area, Arranged, GRID, Outline, OutlineEdge, OutlineGroup, OutlineNode};
 pub use links::{Layout, Link, Place, Reason};
 pub use manifest::{
     Catalogue, ComponentType, EventType, FieldKind, Manifest, PortKind, PortType, Setting, SettingKind,

@@ -1,4 +1,4 @@
-//! What all subscriptions together ask for, for those who bring events from elsewhere.
+//! What all subscriptions together ask for: what a carrier has to bring from elsewhere.
 use alloc::vec::Vec;
 
 use crate::tree::Tree;

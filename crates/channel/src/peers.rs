@@ -11,7 +11,7 @@ pub struct PublisherId {
 }
 
 impl ConsumerId {
-    /// Its place among the consumers of its channel, from 0. Places of those who are gone are taken again.
+    /// Its place among the consumers of its channel, from 0. Places of consumers that are gone are taken again.
     pub const fn place(self) -> usize {
         self.index as usize
     }

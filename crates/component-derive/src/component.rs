@@ -1,6 +1,7 @@
 //! The glue of a component.
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Fields, Ident, LitStr, Visibility};
 
 use crate::field::{Part, Role};
@@ -27,7 +28,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
         ));
     }
     let component = &input.ident;
-    let module = Ident::new(&snake(&component.to_string()), component.span());
+    let module = module(component)?;
     let markers = markers(&parts, component, &module, &input.vis, is_parallel)?;
     let made = default(input, &parts);
     let members = members(&parts, component, &module, is_parallel);
@@ -70,9 +71,9 @@ fn markers(
         if names.contains(&marker) {
             return Err(Error::new(part.name.span(), format!("another port has the marker {marker}")));
         }
-        let text = format!("The port `{}` of [`{component}`](super::{component}).", part.name);
+        let text = format!("The port `{}` of [`{component}`](super::{component}).", part.name.unraw());
         structs.extend(quote!(#[doc = #text] #[derive(Clone, Copy, Debug)] #inside struct #marker;));
-        let name = part.name.to_string();
+        let name = part.name.unraw().to_string();
         // A missing handler is shown where the port is.
         let span = Span::call_site().located_at(part.name.span());
         let act = Ident::new(
@@ -144,7 +145,7 @@ fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, is_parallel: b
     let (mut outlets, mut receptacles) = (Tokens::new(), Tokens::new());
     let (mut inlets, mut facets, mut used) = (Tokens::new(), Tokens::new(), Tokens::new());
     for part in parts {
-        let (field, name) = (part.name, part.name.to_string());
+        let (field, name) = (part.name, part.name.unraw().to_string());
         if let Some((kind, of)) = part.port() {
             let kind = format_ident!("{kind}");
             let of = of.map_or_else(
@@ -297,8 +298,7 @@ fn one_deeper(visibility: &Visibility) -> Tokens {
 
 /// `fix_in` as `FixIn`.
 fn marker(field: &Ident) -> Ident {
-    let name = field.to_string();
-    let name = name.strip_prefix("r#").unwrap_or(&name);
+    let name = field.unraw().to_string();
     let words = name.split('_').filter(|word| !word.is_empty());
     let camel: String = words
         .map(|word| {
@@ -308,6 +308,17 @@ fn marker(field: &Ident) -> Ident {
         })
         .collect();
     Ident::new(&camel, field.span())
+}
+
+/// The module of the markers: that of `Loop` is `r#loop`.
+fn module(component: &Ident) -> Result<Ident, Error> {
+    let name = snake(&component.unraw().to_string());
+    if matches!(name.as_str(), "crate" | "self" | "super") {
+        let what = format!("no module for its ports can be called {name}: name the component otherwise");
+        return Err(Error::new_spanned(component, what));
+    }
+    let is_plain = syn::parse_str::<Ident>(&name).is_ok();
+    Ok(if is_plain { Ident::new(&name, component.span()) } else { Ident::new_raw(&name, component.span()) })
 }
 
 /// `AirFrame` as `air_frame`.

@@ -28,11 +28,21 @@ fn good_components_are_accepted() {
     }
 }
 
+/// A port `in` is written `r#in` in Rust, and is called `in` in manifests and plans; a component `Loop` has the module `r#loop`.
+#[test]
+fn keywords_are_names_of_ports_and_components() {
+    let input = syn::parse_str("struct Loop { r#in: Consumer<u8>, #[setting] r#type: u8 }");
+    let made = expand(&input.expect("the source is a type")).expect("the component is accepted").to_string();
+    assert!(made.contains("name : \"in\"") && made.contains("name : \"type\""), "{made}");
+    assert!(made.contains("mod r#loop") && !made.contains("\"r#"), "{made}");
+}
+
 #[test]
 fn what_is_no_component() {
     refused("enum A { B }", "is a struct");
     refused("struct A(u8);", "have names");
     refused("struct A<T> { a: T }", "no generic parameters");
+    refused("struct Super { a: Timer }", "name the component otherwise");
     refused("#[component(fast)] struct A;", "may be `parallel`");
     refused("#[component(parallel)] struct A { a: Facet<dyn B> }", "no facets");
 }

@@ -12,7 +12,7 @@ use crate::executor::Runner;
 
 /// How long what went wrong by itself waits until it is told.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a program has to end after the supervisor has gone: who hangs then is ended.
+/// How long a program has to end after the supervisor has gone: one that hangs then is ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// Exit code of a program that had to be ended.
 const HUNG: i32 = 70;

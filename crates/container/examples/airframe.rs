@@ -81,7 +81,7 @@ struct Display {
 impl Handle<display::Position> for Display {
     fn handle(&mut self, position: &Position, at: &Context) -> Outcome {
         match &self.show {
-            Some(show) => show.send(*position).map_err(|_| at.broken("the receiver is gone")),
+            Some(show) => show.send(*position).map_err(|_| at.broken("the display has no reader")),
             None => Ok(()),
         }
     }

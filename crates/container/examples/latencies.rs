@@ -99,7 +99,7 @@ fn quantiles(iterations: usize, pause: Duration, mut once: impl FnMut() -> u64) 
     (at(50), at(99))
 }
 
-/// What somebody would write without components.
+/// What a program would have without components.
 trait Takes {
     fn take(&mut self, payload: &Payload);
 }

@@ -19,7 +19,7 @@ pub struct Receptacle<I: ?Sized> {
 
 /// Who is called.
 pub trait Provider<I: ?Sized>: Send + Sync {
-    /// Calls it once, on the calling thread, while nobody else is in the component.
+    /// Calls it once, on the calling thread, while no other thread is in the component.
     ///
     /// # Errors
     /// Why it was not called, or [`Failure::Panic`].

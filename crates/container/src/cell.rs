@@ -18,9 +18,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::ports::Sink;
 use crate::reports::{Fault, Reports};
 
-/// Who waits for a component looks after so long whether it is active still: what hangs in it may have led to the error state.
+/// A thread that waits for a component looks after so long whether it is active still: a handler that hangs may have led to the error state.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long who waits for the last handlers of a parallel component sleeps between two looks.
+/// How long a thread that waits for the last handlers of a parallel component sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
 
 /// Where a component is in its life.
@@ -92,7 +92,7 @@ impl Gate {
     }
 }
 
-/// Why nobody got into a component.
+/// Why a thread did not get into a component.
 #[derive(Clone, Copy, Debug)]
 pub enum Shut {
     /// It is not active.
@@ -107,7 +107,7 @@ pub trait Body<C>: Send + Sync + Sized {
     const IS_PARALLEL: bool;
     /// Takes a component.
     fn new(component: C) -> Self;
-    /// Does something with the component while nobody else is in it, whatever its state. With a limit it waits no longer for others to leave.
+    /// Does something with the component while no other thread is in it, whatever its state. With a limit it waits no longer for others to leave.
     ///
     /// # Errors
     /// Its lock cannot be had.
@@ -115,7 +115,7 @@ pub trait Body<C>: Send + Sync + Sized {
     -> Result<R, threads::Refused>;
 }
 
-/// One thread at a time is in the component. Who is in it has the priority of who waits.
+/// One thread at a time is in the component. It has the priority of the threads that wait.
 #[derive(Debug)]
 pub struct Serialised<C>(Lock<C>);
 
@@ -219,7 +219,7 @@ impl<C> Parallel<C> {
                 Ok(held) => held,
                 Err(TryLockError::Poisoned(held)) => held.into_inner(),
                 Err(TryLockError::WouldBlock) => {
-                    // Its connections are changed, or a hook begins, and that may hang: nobody sleeps on the lock for it.
+                    // Its connections are changed, or a hook begins, and that may hang: so no thread sleeps on the lock.
                     std::thread::sleep(NAP);
                     continue;
                 }

@@ -47,7 +47,7 @@ pub trait In: Send + Sync + 'static {
     /// Gives the component an event or a timeout.
     ///
     /// # Errors
-    /// Nobody got into the component.
+    /// The thread did not get into the component.
     #[doc(hidden)]
     fn give(
         body: &BodyOf<Self>,
@@ -60,7 +60,7 @@ pub trait In: Send + Sync + 'static {
 /// How the component of a port is reached.
 pub type BodyOf<M> = <<M as In>::Component as Component>::Body;
 
-/// The handler of a port. While it runs nobody else is in the component.
+/// The handler of a port. While it runs no other thread is in the component.
 #[diagnostic::on_unimplemented(
     message = "the component has no handler for this port",
     label = "this port needs `impl Handle<{M}> for {Self}`",
@@ -202,7 +202,7 @@ pub trait Lifecycle {
         Ok(())
     }
 
-    /// How long a hook may take.
+    /// How long a hook may take, counted from when its thread begins with it.
     fn limit(&self, hook: Hook) -> Duration {
         let _ = hook;
         Duration::from_secs(1)

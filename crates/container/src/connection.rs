@@ -17,7 +17,7 @@ pub(crate) struct Connected {
     /// `instance.port`.
     from: Vec<String>,
     to: Vec<String>,
-    /// Who is at `to` is called while who is at `from` waits.
+    /// The components at `to` are called while those at `from` wait.
     is_call: bool,
     pub(crate) end: Option<Box<dyn End>>,
 }
@@ -207,7 +207,7 @@ impl Server {
         for port in &connected.from {
             let Some((instance, port)) = port.split_once('.') else { continue };
             let Ok(instance) = self.find(instance) else { continue };
-            // Who hangs keeps its links: what it pushes by them is refused, or reaches nobody.
+            // A component that hangs keeps its links: what it pushes by them is refused, or reaches no consumer.
             let _ = instance.outlet(port, &mut |outlet| outlet.detach(number));
             let _ = instance.receptacle(port, &mut |receptacle| receptacle.detach(number));
         }
@@ -248,7 +248,7 @@ impl Server {
         if found { Ok(()) } else { Err(unknown()) }
     }
 
-    /// A call that comes back to who waits for it would never be answered.
+    /// A call that comes back to the component that waits for it would never be answered.
     fn check_circle(&self, from: &[&str], to: &[&str]) -> Result<(), ServerError> {
         for first in from {
             for next in to {

@@ -36,8 +36,8 @@ pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The circumstances of a handler. Who pushes hands them on, so that what follows of an event has its time, priority and deadline unless the
-/// component says otherwise. Only handlers, hooks and those who enter a component have one, on their thread.
+/// The circumstances of a handler. A push hands them on, so that what follows of an event has its time, priority and deadline unless the
+/// component says otherwise. Only handlers, hooks and callers that enter a component have one, on their thread.
 pub struct Context {
     clock: Clock,
     /// When the event was made; found out when it is asked for.
@@ -88,7 +88,7 @@ impl Context {
         })
     }
 
-    /// How important it is; larger is more, and 0 is what nobody said anything about.
+    /// How important it is; larger is more, and 0 is an event without a priority.
     pub fn priority(&self) -> u8 {
         self.priority
     }

@@ -104,7 +104,7 @@ impl<T: DdsType + Event> Service for ByDds<T> {
         let unable = |error: dds::Error| ServiceError::Unable(format!("topic {}: {error}", self.topic));
         let mut ends = Ends::<T> { writers: Vec::new(), reader: None, behind: None };
         if let Some((_, container)) = route.targets.first() {
-            // To who serves the consumers, the reader is the one that publishes.
+            // For the service of the consumers, the reader is the one that publishes.
             let name = [format!("topic {}", self.topic)];
             let inside = Route { sources: &name, ..*route };
             let Joined { links, end } = match &self.served {

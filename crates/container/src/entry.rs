@@ -19,7 +19,7 @@ impl<C: Component> Entry<C> {
         Self { cell: Arc::clone(cell) }
     }
 
-    /// Does something with the component while nobody else is in it, on the calling thread, in whatever state it is. What is published
+    /// Does something with the component while no other thread is in it, on the calling thread, in whatever state it is. What is published
     /// then goes as from a handler.
     ///
     /// # Errors

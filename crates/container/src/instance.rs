@@ -16,7 +16,7 @@ use crate::reports::{Fault, Reports};
 use crate::settings::{SettingError, Value};
 use crate::turn;
 
-/// How long who changes the connections of a component waits for its handlers.
+/// How long a change of a component's connections waits for its handlers.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A component in its container.
@@ -191,7 +191,7 @@ fn make<C: Component>(
     reports: &Arc<Reports>,
 ) -> Result<Arc<dyn Instance>, SettingError> {
     let mut component = C::default();
-    // A default that is out of its range is found before somebody relies on it.
+    // A default that is out of its range is found before the component works with it.
     for (name, value) in component.settings() {
         component.set(name, &value)?;
     }
@@ -209,7 +209,14 @@ pub(crate) struct Runner<'a> {
 
 struct Aside {
     jobs: Sender<Job>,
-    ends: Receiver<Ended>,
+    progress: Receiver<Progress>,
+}
+
+/// What the thread tells of a hook.
+enum Progress {
+    /// The hook begins. Its limit counts from here, so that a thread that the system starts late does not lead to the error state.
+    Begun,
+    Ended(Ended),
 }
 
 type Job = (Arc<dyn Instance>, Hook, Vec<u8>);
@@ -250,14 +257,15 @@ impl<'a> Runner<'a> {
         if aside.jobs.send((Arc::clone(instance), hook, state)).is_err() {
             return lost();
         }
-        match aside.ends.recv_timeout(limit) {
-            Ok(ended) => {
+        let Ok(Progress::Begun) = aside.progress.recv() else { return lost() };
+        match aside.progress.recv_timeout(limit) {
+            Ok(Progress::Ended(ended)) => {
                 self.aside = Some(aside);
                 ended
             }
             // The thread is left to itself, and ends once the hook does.
             Err(RecvTimeoutError::Timeout) => (Err(Fault::Overdue { hook, limit }), Vec::new()),
-            Err(RecvTimeoutError::Disconnected) => lost(),
+            Ok(Progress::Begun) | Err(RecvTimeoutError::Disconnected) => lost(),
         }
     }
 }
@@ -265,15 +273,18 @@ impl<'a> Runner<'a> {
 impl Aside {
     fn start() -> std::io::Result<Self> {
         let (jobs, to_do) = channel::<Job>();
-        let (tell, ends) = channel::<Ended>();
+        let (tell, progress) = channel();
         thread::Builder::new().name("hooks".to_owned()).spawn(move || {
             for (instance, hook, mut state) in to_do {
+                if tell.send(Progress::Begun).is_err() {
+                    return;
+                }
                 let ended = instance.hook(hook, &mut state);
-                if tell.send((ended, state)).is_err() {
+                if tell.send(Progress::Ended((ended, state))).is_err() {
                     return;
                 }
             }
         })?;
-        Ok(Self { jobs, ends })
+        Ok(Self { jobs, progress })
     }
 }

@@ -33,7 +33,7 @@ pub struct Policy {
     pub lanes: Vec<(u8, Threads)>,
     /// The pool.
     pub pool: Threads,
-    /// Who takes the earliest deadline first.
+    /// Those that take the earliest deadline first.
     pub deadline: Threads,
     /// Those of consumers that have a thread of their own; the count does not matter.
     pub own: Threads,

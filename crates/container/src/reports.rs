@@ -1,4 +1,4 @@
-//! What went wrong, for who looks after a server.
+//! What went wrong, for the program that looks after a server.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ pub enum Fault {
     Thread(String),
     /// A service could not do what it should.
     Service(String),
-    /// So many reports before this one were given up because nobody asked for them.
+    /// So many reports before this one were given up because the program did not ask for them.
     Lost(u64),
 }
 

@@ -29,7 +29,7 @@ pub struct Locality {
 
 /// Containers with components.
 ///
-/// Structure is changed by the one who owns the server; components work meanwhile. Dropping it ends all connections and threads without
+/// The owner of the server changes its structure; components work meanwhile. Dropping it ends all connections and threads without
 /// hooks; [`Server::stop`] calls these.
 pub struct Server {
     pub(crate) clock: Clock,
@@ -150,8 +150,8 @@ impl Server {
         Arc::new(Cell::new(name, &self.clock, &self.reports, component))
     }
 
-    /// Activates all components that are inactive, in the order in which they were installed: first each is told that it is connected. Who
-    /// publishes directly while it is activated reaches those that were installed before.
+    /// Activates all components that are inactive, in the order in which they were installed: first each is told that it is connected. A
+    /// component that publishes directly while it is activated reaches those that were installed before.
     ///
     /// # Errors
     /// The first thing that went wrong. Other components are active all the same.

@@ -56,7 +56,7 @@ pub trait End: Send + Sync {
         let _ = instance;
         channel::Counts::default()
     }
-    /// The channels that it uses, for who drives them in virtual time.
+    /// The channels that it uses, for a harness that drives them in virtual time.
     #[doc(hidden)]
     fn cores(&self) -> Vec<Arc<Core>> {
         Vec::new()

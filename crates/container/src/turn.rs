@@ -1,5 +1,5 @@
 //! Turns: what a thread does from the outermost handler on. Deliveries that are for the thread that pushes wait until the turn ends, because the
-//! thread holds components meanwhile, and one of these may be whom they are for.
+//! thread holds components meanwhile, and one of these may be the one that they are for.
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 

@@ -13,8 +13,10 @@
 
 extern crate alloc;
 
+mod defaults;
 mod error;
 mod filter;
+mod integers;
 mod paths;
 mod walk;
 

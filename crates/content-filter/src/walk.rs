@@ -6,10 +6,9 @@ use wire::cdr::{
     CdrType, Char8, DecodeError, Decoder, EncodeError, Encoder, Encoding, Extensibility, LengthCode,
     Member as Info, Representation, Scope, Sink, SizeBound,
 };
-use wire::schema::{
-    Bitset, Definition, Member, Primitive, Schema, Struct, Type, Union, cost, is_primitive, length,
-};
+use wire::schema::{Definition, Primitive, Schema, Struct, Type, Union, cost, is_primitive, length};
 
+use crate::integers::{Label, bits, enumeration, label_value};
 use crate::paths::{DISCRIMINATOR, Node, SampleType};
 
 /// The value of a field, or where it lies.
@@ -52,24 +51,24 @@ pub(crate) fn locate<'p>(
     walk.value(part, &mut decoder).ok().map(|()| body)
 }
 
-struct Walk<'w> {
-    schema: &'w Schema,
-    out: RefCell<Out<'w>>,
+pub(crate) struct Walk<'w> {
+    pub(crate) schema: &'w Schema,
+    pub(crate) out: RefCell<Out<'w>>,
 }
 
-struct Out<'w> {
-    found: &'w mut [Option<Found>],
+pub(crate) struct Out<'w> {
+    pub(crate) found: &'w mut [Option<Found>],
     wide: &'w mut String,
 }
 
 /// A part of the payload.
 #[derive(Clone, Copy)]
-struct Part<'w> {
-    ty: &'w Type,
+pub(crate) struct Part<'w> {
+    pub(crate) ty: &'w Type,
     /// What is wanted of it.
-    node: Option<&'w Node>,
+    pub(crate) node: Option<&'w Node>,
     /// Nothing is wanted of what follows it.
-    is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 impl<'w> Part<'w> {
@@ -78,7 +77,7 @@ impl<'w> Part<'w> {
     }
 
     /// What is wanted of a part of it, and whether nothing is wanted behind that.
-    fn inside(&self, ty: &'w Type, key: u32) -> Self {
+    pub(crate) fn inside(&self, ty: &'w Type, key: u32) -> Self {
         let node = self.node.and_then(|node| node.child(key));
         Self { ty, node, is_last: self.is_last && self.is_done_after(key) }
     }
@@ -122,7 +121,7 @@ const fn info(id: u32) -> Info {
 }
 
 /// The key of a member or element.
-fn key(at: usize) -> u32 {
+pub(crate) fn key(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(DISCRIMINATOR - 1).min(DISCRIMINATOR - 1)
 }
 
@@ -174,11 +173,7 @@ impl<'w> Walk<'w> {
                 Some(Definition::Struct(of)) => self.structure(part, of, decoder),
                 Some(Definition::Union(of)) => self.union(part, of, decoder),
                 Some(Definition::Enumeration(of)) => {
-                    let value = match of.bits {
-                        8 => i8::decode(decoder)?.into(),
-                        16 => i16::decode(decoder)?.into(),
-                        _ => i32::decode(decoder)?.into(),
-                    };
+                    let value = enumeration(of.bits, decoder)?;
                     self.set(part, || Some(Found::Enumeration(value)));
                     Ok(())
                 }
@@ -345,7 +340,7 @@ impl<'w> Walk<'w> {
         let value = label.of.map_or(self.default_label(of), |_| label.value);
         if let Some(slot) = part.node.and_then(|node| node.child(DISCRIMINATOR)) {
             let inside = Part { ty: &of.discriminator, node: Some(slot), is_last: false };
-            self.set(inside, || self.label_value(&of.discriminator, value));
+            self.set(inside, || label_value(&of.discriminator, value));
         }
         if let Some((at, case)) = of.case(value).and_then(|at| of.cases.get(at).map(|case| (at, case))) {
             let node = part.node.and_then(|node| node.child(key(at)));
@@ -360,101 +355,6 @@ impl<'w> Walk<'w> {
             }
         }
         decoder.end_union(around)
-    }
-
-    fn bitset(&self, part: Part<'_>, of: &Bitset, bits: u64) {
-        let Some(node) = part.node else { return };
-        for (at, child) in &node.children {
-            let Some(field) = of.fields.get(*at as usize) else { continue };
-            let value = (bits & field.mask()) >> field.position;
-            let found = match field.ty {
-                Primitive::Boolean => Found::Boolean(value != 0),
-                _ if field.is_signed() => {
-                    let unused = 64 - u32::from(field.width);
-                    Found::Signed((value << unused).cast_signed() >> unused)
-                }
-                _ => Found::Unsigned(value),
-            };
-            self.set(Part { ty: part.ty, node: Some(child), is_last: false }, || Some(found));
-        }
-    }
-
-    /// The fields of a structure that is not there: each is what a reader gets for it.
-    fn absent_members(&self, part: Part<'w>, of: &'w Struct) {
-        for (at, member) in of.members.iter().enumerate() {
-            self.absent(part.inside(&member.ty, key(at)), member);
-        }
-    }
-
-    /// The fields of a part that comes after all are those that it has.
-    fn forget(&self, node: &Node) {
-        if let Some(place) = node.slot.and_then(|slot| usize::try_from(slot).ok())
-            && let Some(found) = self.out.borrow_mut().found.get_mut(place)
-        {
-            *found = None;
-        }
-        node.children.iter().for_each(|(_, child)| self.forget(child));
-    }
-
-    /// A member that the writer did not send.
-    fn absent(&self, part: Part<'w>, member: &Member) {
-        if !member.optional {
-            self.default(part);
-        }
-    }
-
-    /// The fields of a value that was not sent (XTypes 1.3, table 9).
-    fn default(&self, part: Part<'w>) {
-        let Some(node) = part.node else { return };
-        match part.ty {
-            Type::Primitive(kind) => self.set(part, || Some(zero(*kind))),
-            Type::Text(_) => self.set(part, || Some(Found::Text(0, 0))),
-            Type::WideText(_) => self.set(part, || Some(Found::Wide(0, 0))),
-            Type::Sequence(..) | Type::Map(..) => {}
-            Type::Array(element, _) => {
-                for (_, child) in &node.children {
-                    self.default(Part { ty: element, node: Some(child), is_last: false });
-                }
-            }
-            Type::Named(index) => match self.schema.get(*index) {
-                Some(Definition::Struct(of)) => self.absent_members(part, of),
-                Some(Definition::Union(of)) => {
-                    let label = self.default_label(of);
-                    if let Some(child) = node.child(DISCRIMINATOR) {
-                        let inside = Part { ty: &of.discriminator, node: Some(child), is_last: false };
-                        self.set(inside, || self.label_value(&of.discriminator, label));
-                    }
-                    if let Some((at, case)) =
-                        of.case(label).and_then(|at| of.cases.get(at).map(|case| (at, case)))
-                    {
-                        self.default(part.inside(&case.ty, key(at)));
-                    }
-                }
-                Some(Definition::Enumeration(of)) => self.set(part, || Some(Found::Enumeration(of.default))),
-                Some(Definition::Bitmask(_)) => self.set(part, || Some(Found::Unsigned(0))),
-                Some(Definition::Bitset(of)) => self.bitset(part, of, 0),
-                Some(Definition::Alias(of)) => self.default(Part { ty: &of.plain, ..part }),
-                None => {}
-            },
-        }
-    }
-
-    /// The discriminator of a union that was not sent.
-    fn default_label(&self, of: &Union) -> i64 {
-        of.cases.first().and_then(|case| case.labels.first()).copied().unwrap_or(0)
-    }
-
-    /// A discriminator as the value of a field.
-    fn label_value(&self, ty: &Type, label: i64) -> Option<Found> {
-        match ty {
-            Type::Primitive(Primitive::Boolean) => Some(Found::Boolean(label != 0)),
-            Type::Primitive(Primitive::Char | Primitive::WideChar) => {
-                u32::try_from(label).ok().and_then(char::from_u32).map(Found::Char)
-            }
-            Type::Primitive(Primitive::U64) => Some(Found::Unsigned(label.cast_unsigned())),
-            Type::Primitive(_) => Some(Found::Signed(label)),
-            _ => Some(Found::Enumeration(label)),
-        }
     }
 
     /// Converts a wide string; `None` if it is no UTF-16, or there is no room for where it lies.
@@ -474,7 +374,7 @@ impl<'w> Walk<'w> {
     }
 
     /// Puts down a value that is wanted.
-    fn set(&self, part: Part<'_>, value: impl FnOnce() -> Option<Found>) {
+    pub(crate) fn set(&self, part: Part<'_>, value: impl FnOnce() -> Option<Found>) {
         let Some(slot) = part.node.and_then(|node| node.slot) else { return };
         let value = value();
         if let Some(place) = self.out.borrow_mut().found.get_mut(slot as usize) {
@@ -485,55 +385,6 @@ impl<'w> Walk<'w> {
     /// The least bytes of an element.
     fn least(&self, ty: &Type, decoder: &Decoder<'_>) -> usize {
         cost(self.schema, ty).size(decoder.representation()).min()
-    }
-}
-
-/// The discriminator of a union, which is read in any case.
-struct Label<'w> {
-    of: Option<(&'w Walk<'w>, &'w Type)>,
-    value: i64,
-}
-
-impl CdrType for Label<'_> {
-    const LENGTH_CODE: LengthCode = LengthCode::NextInt;
-    const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED;
-    const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED;
-
-    fn initial() -> Self {
-        Self { of: None, value: 0 }
-    }
-
-    /// Nothing is written.
-    fn encode<S: Sink>(&self, _: &mut Encoder<S>) -> Result<(), EncodeError> {
-        Ok(())
-    }
-
-    fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        let Some((walk, ty)) = self.of else { return Ok(()) };
-        self.value = match ty {
-            Type::Primitive(kind) => match kind {
-                Primitive::Boolean => bool::decode(decoder)?.into(),
-                Primitive::U8 | Primitive::Octet => u8::decode(decoder)?.into(),
-                Primitive::Char => Char8::decode(decoder)?.0.into(),
-                Primitive::U16 | Primitive::WideChar => u16::decode(decoder)?.into(),
-                Primitive::U32 => u32::decode(decoder)?.into(),
-                Primitive::U64 => u64::decode(decoder)?.cast_signed(),
-                Primitive::I8 => i8::decode(decoder)?.into(),
-                Primitive::I16 => i16::decode(decoder)?.into(),
-                Primitive::I64 => i64::decode(decoder)?,
-                Primitive::I32 | Primitive::F32 | Primitive::F64 => i32::decode(decoder)?.into(),
-            },
-            Type::Named(index) => match walk.schema.get(*index) {
-                Some(Definition::Enumeration(of)) => match of.bits {
-                    8 => i8::decode(decoder)?.into(),
-                    16 => i16::decode(decoder)?.into(),
-                    _ => i32::decode(decoder)?.into(),
-                },
-                _ => 0,
-            },
-            _ => 0,
-        };
-        Ok(())
     }
 }
 
@@ -550,26 +401,4 @@ fn skip_flat(element: &Type, count: usize, decoder: &mut Decoder<'_>) -> Result<
         decoder.octets(count.saturating_mul(kind.size()))?;
     }
     Ok(())
-}
-
-/// The integer that holds a bitmask or a bitset.
-fn bits(width: u8, decoder: &mut Decoder<'_>) -> Result<u64, DecodeError> {
-    Ok(match width {
-        8 => u8::decode(decoder)?.into(),
-        16 => u16::decode(decoder)?.into(),
-        32 => u32::decode(decoder)?.into(),
-        _ => u64::decode(decoder)?,
-    })
-}
-
-const fn zero(kind: Primitive) -> Found {
-    match kind {
-        Primitive::Boolean => Found::Boolean(false),
-        Primitive::Char | Primitive::WideChar => Found::Char('\0'),
-        Primitive::F32 | Primitive::F64 => Found::Float(0.0),
-        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => Found::Signed(0),
-        Primitive::U8 | Primitive::Octet | Primitive::U16 | Primitive::U32 | Primitive::U64 => {
-            Found::Unsigned(0)
-        }
-    }
 }

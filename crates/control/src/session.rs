@@ -1,7 +1,7 @@
 //! One switch as its manager speaks with it: what it says of itself when it connects, changes under way, and what is read of it.
 //!
-//! A [`Session`] is told what came in by the connection; it says what is to be sent and what a manager has to know ([`News`]). Whoever has
-//! the sockets hands on what [`crate::action::Action`] asks of a switch, and the news.
+//! A [`Session`] is told what came in by the connection; it says what is to be sent and what a manager has to know ([`News`]). The owner
+//! of the sockets hands on what [`crate::action::Action`] asks of a switch, and the news.
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -19,7 +19,7 @@ use openflow::message::{Message, MessageType};
 use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
 use openflow::packet::PacketIn;
 use openflow::port::PortStatus;
-use openflow::switch::{ControllerRole, Role};
+use openflow::switch::{ControllerRole, Features, Role};
 use openflow::words::{MeterId, Xid};
 
 use crate::action::{Done, Room, SwitchContent, SwitchReport, Token};
@@ -39,7 +39,7 @@ pub enum News {
     Installed(Token, Done),
     /// It was read.
     Read(Token, Result<SwitchContent, String>),
-    /// Something that somebody should know, without consequences.
+    /// Something that an operator should know, without consequences.
     Odd(String),
     /// It is gone; what was under way needs no answer.
     Down(String),
@@ -60,13 +60,27 @@ struct Reading {
     asked: Vec<Xid>,
 }
 
+/// What the manager is to the switch (OpenFlow 1.3.5, 6.3.6).
+#[derive(Clone, Copy)]
+enum Part {
+    /// It does not say: switches obey all such managers alike.
+    Equal,
+    /// The master of this generation: switches refuse one that is older than one they know.
+    Master(u64),
+    /// It changes nothing and is told nothing, until it leads. It has asked for its role so often.
+    Slave { asked: u8 },
+}
+
+/// How often a manager that stands by asks for its role at most: twice, and twice again if meanwhile another one has become master. After that it
+/// stays what it is, and changes nothing all the same.
+const ROLE_QUESTIONS: u8 = 16;
+
 /// A connection and what is under way on it.
 pub struct Session {
     channel: Channel,
-    /// Its datapath id, once it has said it.
-    datapath: Option<u64>,
-    /// As which master it speaks: switches refuse one that is older than one they know.
-    generation: Option<u64>,
+    /// What the switch is, once it has said it.
+    features: Option<Features>,
+    part: Part,
     greeting: Option<Greeting>,
     installations: BTreeMap<Token, Installation>,
     readings: BTreeMap<Token, Reading>,
@@ -77,8 +91,8 @@ impl Session {
     pub fn new(now: Duration) -> Self {
         Self {
             channel: Channel::new(Config::controller(), now),
-            datapath: None,
-            generation: None,
+            features: None,
+            part: Part::Equal,
             greeting: None,
             installations: BTreeMap::new(),
             readings: BTreeMap::new(),
@@ -88,23 +102,42 @@ impl Session {
     /// Makes it that of the master of this generation, which is the manager's epoch: no one of a lower generation changes anything in the switch from
     /// then on, and if there was one of a higher generation before, this session ends. Switches without roles obey all alike.
     pub const fn of_master(mut self, generation: u64) -> Self {
-        self.generation = Some(generation);
+        self.part = Part::Master(generation);
         self
+    }
+
+    /// Makes it that of a manager that stands by: the switch is asked for nothing but the role of a slave, and nothing of it is news but its end,
+    /// until [`Self::lead`].
+    pub const fn of_slave(mut self) -> Self {
+        self.part = Part::Slave { asked: 0 };
+        self
+    }
+
+    /// The manager that stood by leads from now on: as [`Self::of_master`], on a connection that is there already. That the switch is there is news
+    /// once it has agreed and said what it has.
+    pub fn lead(&mut self, now: Duration, generation: u64, news: &mut Vec<News>) {
+        self.part = Part::Master(generation);
+        if let Some(features) = self.features {
+            self.greet(now, features, news);
+        }
     }
 
     /// The switch's datapath id, once it has said it.
     pub const fn datapath(&self) -> Option<u64> {
-        self.datapath
+        match self.features {
+            Some(features) => Some(features.datapath_id),
+            None => None,
+        }
     }
 
-    /// Octets to send.
+    /// Bytes to send.
     pub fn output(&self) -> &[u8] {
         self.channel.output()
     }
 
     /// So many of [`Self::output`] have been sent.
-    pub fn sent(&mut self, octets: usize) {
-        self.channel.sent(octets);
+    pub fn sent(&mut self, bytes: usize) {
+        self.channel.sent(bytes);
     }
 
     /// When [`Self::timeout`] wants to be called.
@@ -153,9 +186,9 @@ impl Session {
         self.readings.insert(token, reading);
     }
 
-    /// Octets came in, at most 64 KiB at a time.
-    pub fn input(&mut self, now: Duration, octets: &[u8], news: &mut Vec<News>) {
-        self.channel.handle_input(now, octets);
+    /// Bytes came in, at most 64 KiB at a time.
+    pub fn input(&mut self, now: Duration, bytes: &[u8], news: &mut Vec<News>) {
+        self.channel.handle_input(now, bytes);
         self.events(now, news);
     }
 
@@ -192,41 +225,27 @@ impl Session {
     fn event(&mut self, now: Duration, event: Event, news: &mut Vec<News>) {
         match event {
             Event::Up { features: Some(features), .. } => {
-                self.datapath = Some(features.datapath_id);
-                // Before anything is believed of what the switch has: from here on no older master changes that.
-                let role = self.generation.map(|generation| {
-                    Message::RoleRequest(Role { role: ControllerRole::Master, generation })
-                });
-                let questions = [
-                    Message::ask(MultipartRequest::PortDescription),
-                    Message::ask(MultipartRequest::MeterFeatures),
-                    Message::ask(MultipartRequest::GroupFeatures),
-                ];
-                let sent = role.iter().chain(&questions).map(|question| self.channel.send(now, question));
-                match sent.collect::<Result<Vec<_>, _>>() {
-                    Ok(asked) => {
-                        let report = SwitchReport {
-                            features,
-                            ports: Vec::new(),
-                            meters: None,
-                            groups: None,
-                            queues: Vec::new(),
-                        };
-                        self.greeting =
-                            Some(Greeting { report, asked, later: Vec::new(), ports_known: false });
-                    }
-                    Err(error) => news.push(News::Down(error.to_string())),
+                self.features = Some(features);
+                match self.part {
+                    Part::Slave { .. } => self.ask_for_role(now, ControllerRole::NoChange, 0),
+                    Part::Equal | Part::Master(_) => self.greet(now, features, news),
+                }
+            }
+            Event::Reply { message: Message::RoleReply(role), .. }
+                if matches!(self.part, Part::Slave { .. }) =>
+            {
+                // All ones: it knows no generation yet, and so takes any.
+                let known = if role.generation == u64::MAX { 0 } else { role.generation };
+                if role.role != ControllerRole::Slave {
+                    self.ask_for_role(now, ControllerRole::Slave, known);
                 }
             }
             Event::Reply { xid, message } => self.reply(xid, message, news),
             Event::Message { message, .. } => self.unasked(message, news),
-            Event::Refused { request: Some(MessageType::RoleRequest), error, .. }
+            Event::Refused { xid, request: Some(MessageType::RoleRequest), error }
                 if error.code() == ErrorCode::RoleStale =>
             {
-                let generation = self.generation.unwrap_or_default();
-                news.push(News::Down(format!(
-                    "it obeys a manager of a later epoch than {generation}: stop that one, or this one"
-                )));
+                self.stale(now, xid, news);
             }
             Event::Refused { error, .. } if error.code() == ErrorCode::RequestIsSlave => {
                 news.push(News::Down(
@@ -267,6 +286,61 @@ impl Session {
         }
     }
 
+    /// Asks what the switch has, as the one that manages it.
+    fn greet(&mut self, now: Duration, features: Features, news: &mut Vec<News>) {
+        // Before anything is believed of what the switch has: from here on no older master changes that.
+        let role = match self.part {
+            Part::Master(generation) => {
+                Some(Message::RoleRequest(Role { role: ControllerRole::Master, generation }))
+            }
+            Part::Equal | Part::Slave { .. } => None,
+        };
+        let questions = [
+            Message::ask(MultipartRequest::PortDescription),
+            Message::ask(MultipartRequest::MeterFeatures),
+            Message::ask(MultipartRequest::GroupFeatures),
+        ];
+        let sent = role.iter().chain(&questions).map(|question| self.channel.send(now, question));
+        match sent.collect::<Result<Vec<_>, _>>() {
+            Ok(asked) => {
+                let report = SwitchReport {
+                    features,
+                    ports: Vec::new(),
+                    meters: None,
+                    groups: None,
+                    queues: Vec::new(),
+                };
+                self.greeting = Some(Greeting { report, asked, later: Vec::new(), ports_known: false });
+            }
+            Err(error) => news.push(News::Down(error.to_string())),
+        }
+    }
+
+    /// As one that stands by. A switch that does not answer, or knows no roles, is left as it is: nothing is changed in it anyway.
+    fn ask_for_role(&mut self, now: Duration, role: ControllerRole, generation: u64) {
+        let Part::Slave { asked } = &mut self.part else { return };
+        if *asked >= ROLE_QUESTIONS {
+            return;
+        }
+        *asked += 1;
+        let _ = self.channel.send(now, &Message::RoleRequest(Role { role, generation }));
+    }
+
+    /// The switch knows a later generation than that of a role that was asked for.
+    fn stale(&mut self, now: Duration, xid: Xid, news: &mut Vec<News>) {
+        match self.part {
+            Part::Master(generation) if self.asks_at_first(xid) => {
+                news.push(News::Down(format!(
+                    "it obeys a manager of a later epoch than {generation}: stop that one, or this one"
+                )));
+            }
+            // Between the answer and the question another manager has begun to lead.
+            Part::Slave { .. } => self.ask_for_role(now, ControllerRole::NoChange, 0),
+            // An answer to what was asked before it led.
+            Part::Equal | Part::Master(_) => {}
+        }
+    }
+
     fn unasked(&mut self, message: Message, news: &mut Vec<News>) {
         let news_of = match message {
             Message::PacketIn(packet) => News::Packet(packet),
@@ -275,13 +349,13 @@ impl Session {
             _ => return,
         };
         match &mut self.greeting {
-            // Ports that change meanwhile must not be overtaken by the older list; packets need nobody yet.
+            // Ports that change meanwhile must not be overtaken by the older list; no packet is needed yet.
             Some(greeting) => {
                 if let News::Port(_) = news_of {
                     greeting.later.push(news_of);
                 }
             }
-            None if self.datapath.is_some() => news.push(news_of),
+            None if self.features.is_some() && !matches!(self.part, Part::Slave { .. }) => news.push(news_of),
             None => {}
         }
     }
@@ -364,7 +438,7 @@ impl Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("datapath", &self.datapath).finish_non_exhaustive()
+        f.debug_struct("Session").field("datapath", &self.datapath()).finish_non_exhaustive()
     }
 }
 

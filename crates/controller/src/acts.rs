@@ -15,13 +15,13 @@ impl Daemon<'_> {
     pub(crate) fn act(&mut self, now: Duration, action: Action) {
         match action {
             Action::Install { token, switch, messages } => {
-                self.with_switch(switch, |session, news| session.install(now, token, &messages, news));
+                self.with_switch(switch, |session, now, news| session.install(now, token, &messages, news));
             }
             Action::Send { switch, messages } => {
-                self.with_switch(switch, |session, news| session.send(now, &messages, news));
+                self.with_switch(switch, |session, now, news| session.send(now, &messages, news));
             }
             Action::Read { token, switch, counters } => {
-                self.with_switch(switch, |session, news| session.read(now, token, counters, news));
+                self.with_switch(switch, |session, now, news| session.read(now, token, counters, news));
             }
             Action::ReadGates { token, switch } => match self.agents.get(&switch) {
                 Some(agent) => {
@@ -55,7 +55,7 @@ impl Daemon<'_> {
     }
 
     /// A switch that is gone needs no answer: the manager was told, or will be.
-    fn with_switch(&mut self, datapath: u64, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
+    fn with_switch(&mut self, datapath: u64, act: impl FnOnce(&mut Session, Duration, &mut Vec<News>)) {
         if let Some(id) = self.connection_of(datapath) {
             self.with_session(id, act);
         }

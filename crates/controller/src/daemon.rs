@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use connections::Accepted;
 use control::ResourceManager;
 use control::action::{Done, Facts, Token};
 use control::config::Config;
@@ -28,12 +29,11 @@ use crate::operator::Window;
 use crate::presence::Presence;
 use crate::reports::Reports;
 use crate::signed::Signed;
+use crate::switch_connections::SwitchConnections;
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
-use crate::{Error, ReadAgain, accept_switches};
+use crate::{Error, ReadAgain};
 
-/// Most connections that may be switches.
-pub(crate) const CONNECTIONS: usize = 1_024;
 /// Messages that wait for the daemon at most; who has more to say waits.
 const WAITING: usize = 64;
 /// How often is looked whether verdicts have been acknowledged, and whether to stop.
@@ -57,6 +57,8 @@ pub(crate) struct Daemon<'d> {
     pub(crate) reports: Reports,
     pub(crate) store: &'d mut (dyn Store + 'static),
     pub(crate) connections: BTreeMap<ConnectionId, Connection>,
+    /// From when the times of their sessions count: they may be older than this manager leads.
+    pub(crate) sessions_start: Instant,
     /// By datapath id of the switch.
     pub(crate) agents: BTreeMap<u64, Agent>,
     pub(crate) orders: BTreeMap<Token, (u64, GateOrder)>,
@@ -89,8 +91,8 @@ pub(crate) struct Managed<'d> {
     pub(crate) network: Network,
     pub(crate) config: Config,
     pub(crate) agents: BTreeMap<u64, SocketAddr>,
-    /// That switches connect to; they do not block.
-    pub(crate) sockets: Vec<std::net::TcpListener>,
+    /// Those that are there, which may have come while this manager stood by.
+    pub(crate) switches: SwitchConnections,
     /// With which both ends of connections to switches and gates show who they are.
     pub(crate) keys: Option<keys::Identity>,
     /// With which requests and verdicts are signed.
@@ -114,19 +116,16 @@ pub(crate) enum Ended {
 
 /// Runs a manager until `stop` says so, or another one goes before it.
 pub(crate) async fn run(
-    mut managed: Managed<'_>,
+    managed: Managed<'_>,
     participant: &DomainParticipant,
     presence: &mut Presence<'_>,
     mut commands: Option<&mut Receiver<Command>>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Ended, Error> {
-    let (accepted, mut arrivals) = channel(1);
-    let Managed { sockets, keys, .. } = &mut managed;
-    accept_switches(std::mem::take(sockets), keys.as_ref(), &accepted)?;
-    let (told, mut heard) = channel(WAITING);
     let (told_by_agents, mut heard_of_gates) = channel(WAITING);
     let waker = Arc::new(Notify::new());
-    let mut daemon = Daemon::new(managed, participant, &waker, told, &told_by_agents)?;
+    let (mut daemon, mut arrivals, mut heard) = Daemon::new(managed, participant, &waker, &told_by_agents)?;
+    daemon.lead_switches();
     let mut look_for_stop = tokio::time::interval(LOOK_FOR_STOP);
     let mut look_around = tokio::time::interval(LOOK_FOR_PARTICIPANTS);
     let mut look_at_lead = tokio::time::interval(lead::LOOK);
@@ -170,10 +169,13 @@ impl<'d> Daemon<'d> {
         managed: Managed<'d>,
         participant: &'d DomainParticipant,
         waker: &Arc<Notify>,
-        told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
-    ) -> Result<Self, Error> {
-        let Managed { network, config, agents, store, window, keys, credentials, read_again, .. } = managed;
+    ) -> Result<(Self, Receiver<Accepted>, Receiver<Heard>), Error> {
+        let Managed { network, config, agents, store, window, keys, credentials, read_again, switches } =
+            managed;
+        let SwitchConnections {
+            start: sessions_start, all: connections, next, told, heard, arrivals, ..
+        } = switches;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
@@ -190,7 +192,7 @@ impl<'d> Daemon<'d> {
         });
         let signed =
             credentials.map(|credentials| Signed::new(participant, waker, credentials, epoch)).transpose()?;
-        Ok(Self {
+        let daemon = Self {
             manager,
             start,
             participant,
@@ -198,7 +200,8 @@ impl<'d> Daemon<'d> {
             waker: Arc::clone(waker),
             reports: Reports::new(participant, waker, epoch, store.place())?,
             store,
-            connections: BTreeMap::new(),
+            connections,
+            sessions_start,
             agents: agents.collect(),
             orders: BTreeMap::new(),
             elsewhere: Elsewhere::default(),
@@ -210,12 +213,13 @@ impl<'d> Daemon<'d> {
             epoch,
             journal: Journal::default(),
             look_at: Duration::ZERO,
-            next_connection: 0,
+            next_connection: next,
             told,
             window,
             read_again,
             changed: None,
-        })
+        };
+        Ok((daemon, arrivals, heard))
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -223,7 +227,9 @@ impl<'d> Daemon<'d> {
     }
 
     fn next_timeout(&self) -> Duration {
+        let older = self.start.saturating_duration_since(self.sessions_start);
         let channels = self.connections.values().filter_map(|connection| connection.session.poll_timeout());
+        let channels = channels.map(|at| at.saturating_sub(older));
         let window = self.window.as_ref().map(Window::poll_timeout);
         let due =
             [self.manager.poll_timeout(), self.verdicts.poll_timeout(), self.reports.poll_timeout(), window];
@@ -239,7 +245,7 @@ impl<'d> Daemon<'d> {
         let now = self.now();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {
-            self.with_session(id, |session, news| session.timeout(now, news));
+            self.with_session(id, |session, now, news| session.timeout(now, news));
         }
         if self.manager.poll_timeout().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::channel;
 use tracing::{info, warn};
 
 use crate::connection::{Connection, ConnectionId, Heard};
-use crate::daemon::CONNECTIONS;
+use crate::switch_connections::CONNECTIONS;
 use crate::{Error, accept_switches, bind, cables};
 
 /// Messages that wait at most; who has more to say waits.

@@ -9,6 +9,7 @@ use wire::admission::State;
 
 use crate::daemon::{Daemon, Ended};
 use crate::presence::Presence;
+use crate::switch_connections::SwitchConnections;
 
 /// How often one that stands by looks whether it leads, and one that leads whether it does still.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -19,13 +20,14 @@ const REPEAT: Duration = Duration::from_secs(1);
 
 impl Presence<'_> {
     /// Waits until this manager leads those that share its store, and says that it manages then; false if it was to stop. `stands_by` is called
-    /// when it has to wait for another one.
+    /// when it has to wait for another one. Meanwhile switches may connect, and it is a slave of them.
     ///
     /// # Errors
     /// What announcing says.
-    pub(crate) fn wait_to_lead(
+    pub(crate) async fn wait_to_lead(
         &mut self,
         store: &mut dyn Store,
+        switches: &mut SwitchConnections,
         stop: &dyn Fn() -> bool,
         stands_by: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
@@ -61,7 +63,7 @@ impl Presence<'_> {
                 self.look();
                 looked = Some(Instant::now());
             }
-            std::thread::sleep(LOOK);
+            switches.stand_by(LOOK).await;
         }
         info!("leads the managers of the store {}", store.place());
         self.say_that(true)?;

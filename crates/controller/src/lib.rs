@@ -4,7 +4,7 @@
 //! - requests and verdicts: topics of DDS (`docs/decisions/0009-admission.md`);
 //! - grants: a store that survives ([`store`]); if several managers share it, it says which of them leads.
 //!
-//! One task owns all of it and does one thing after another; only octets are read and written by others.
+//! One task owns all of it and does one thing after another; only bytes are read and written by others.
 #![forbid(unsafe_code)]
 
 mod acts;
@@ -25,6 +25,7 @@ mod proposal;
 mod reload;
 mod reports;
 mod signed;
+mod switch_connections;
 mod switches;
 mod topics;
 mod topology;
@@ -48,6 +49,7 @@ use operator::Window;
 use presence::Presence;
 pub use presence::announce_often;
 use store::{Standing, Store, StoreError};
+use switch_connections::SwitchConnections;
 
 /// The wait before a manager that shares its store begins again after that has failed.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
@@ -165,9 +167,24 @@ pub fn run(
     // It manages already, and goes on with another network.
     let mut goes_on = false;
     loop {
-        // Switches that are there already need not try again. Managers that share a store may share a host.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| Error::System(format!("no event loop: {error}")))?;
+        let mut switches = SwitchConnections::new();
         let is_shared = store.standing() != Standing::Alone;
-        let mut sockets = if is_shared && !goes_on { Vec::new() } else { bind(&listen)? };
+        // Switches that are there already need not try again. Managers that share a store may share a host, and its addresses: the others listen
+        // once the first of them is gone.
+        let mut sockets = match bind(&listen) {
+            Err(Error::Listen(..)) if is_shared && !goes_on => Vec::new(),
+            bound => bound?,
+        };
+        let is_slave = is_shared && !goes_on && !sockets.is_empty();
+        if is_slave {
+            let _in_the_event_loop = runtime.enter();
+            switches.accept(std::mem::take(&mut sockets), keys.as_ref())?;
+        }
         let mut stands_by = || {
             sockets.clear();
             if let Some((publisher, ..)) = &mut web {
@@ -176,20 +193,22 @@ pub fn run(
         };
         let turn = match is_shared {
             _ if goes_on => presence.say_that(true).map(|()| true)?,
-            true => presence.wait_to_lead(&mut *store, stop, &mut stands_by)?,
+            true => {
+                let leads = presence.wait_to_lead(&mut *store, &mut switches, stop, &mut stands_by);
+                runtime.block_on(leads)?
+            }
             false => presence.wait_for_turn(stop, &mut stands_by)?,
         };
         if !turn {
             return Ok(());
         }
-        if sockets.is_empty() {
-            sockets = bind(&listen)?;
+        if !is_slave {
+            if sockets.is_empty() {
+                sockets = bind(&listen)?;
+            }
+            let _in_the_event_loop = runtime.enter();
+            switches.accept(sockets, keys.as_ref())?;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(|error| Error::System(format!("no event loop: {error}")))?;
         let (window, commands) = match &mut web {
             Some((publisher, commands, _)) => (Some(Window::new(publisher)), Some(commands)),
             None => (None, None),
@@ -198,7 +217,7 @@ pub fn run(
             network: network.clone(),
             config: config.clone(),
             agents: agents.clone(),
-            sockets,
+            switches,
             keys: keys.clone(),
             credentials: credentials.clone(),
             store: &mut *store,

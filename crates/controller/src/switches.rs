@@ -1,4 +1,6 @@
 //! What switches and the agents of gates say.
+use std::time::Duration;
+
 use connections::{Accepted, Arrival};
 use control::action::{GatesContent, Token};
 use control::orders::Next;
@@ -7,10 +9,20 @@ use gate::protocol::Answer;
 use tracing::{info, warn};
 
 use crate::connection::{Connection, ConnectionId, Heard};
-use crate::daemon::{CONNECTIONS, Daemon};
+use crate::daemon::Daemon;
 use crate::gates::GateHeard;
+use crate::switch_connections::CONNECTIONS;
 
 impl Daemon<'_> {
+    /// Leads on the connections that came while it stood by.
+    pub(crate) fn lead_switches(&mut self) {
+        let epoch = self.epoch;
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for id in ids {
+            self.with_session(id, |session, now, news| session.lead(now, epoch, news));
+        }
+    }
+
     pub(crate) fn accepted(&mut self, accepted: Accepted) {
         match accepted {
             Accepted::Arrived(arrival) => self.connected(arrival),
@@ -31,27 +43,32 @@ impl Daemon<'_> {
         }
         let id = self.next_connection;
         self.next_connection += 1;
-        let session = Session::new(self.now()).of_master(self.epoch);
+        let session = Session::new(self.sessions_start.elapsed()).of_master(self.epoch);
         let connection = Connection::new(id, arrival, session, self.told.clone());
         self.connections.insert(id, connection);
     }
 
     pub(crate) fn heard(&mut self, heard: Heard) {
-        let now = self.now();
         match heard {
             Heard::Input(id, bytes) => {
-                self.with_session(id, |session, news| session.input(now, &bytes, news))
+                self.with_session(id, |session, now, news| session.input(now, &bytes, news))
             }
-            Heard::Closed(id) => self.with_session(id, |session, news| session.closed(now, news)),
+            Heard::Closed(id) => self.with_session(id, |session, now, news| session.closed(now, news)),
             // Room was made; what waits leaves when all is settled.
             Heard::Sent => {}
         }
     }
 
-    pub(crate) fn with_session(&mut self, id: ConnectionId, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
+    /// Acts on a session at its own time.
+    pub(crate) fn with_session(
+        &mut self,
+        id: ConnectionId,
+        act: impl FnOnce(&mut Session, Duration, &mut Vec<News>),
+    ) {
         let mut news = Vec::new();
+        let now = self.sessions_start.elapsed();
         if let Some(connection) = self.connections.get_mut(&id) {
-            act(&mut connection.session, &mut news);
+            act(&mut connection.session, now, &mut news);
         }
         for news in news {
             self.news(id, news);

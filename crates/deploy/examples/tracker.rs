@@ -130,8 +130,10 @@ impl Lifecycle for Display {
 impl Handle<display::Position> for Display {
     fn handle(&mut self, position: &Position, at: &Context) -> Outcome {
         match &mut self.out {
-            Some(out) => writeln!(out, "{} {:.3}", position.count, position.x)
-                .map_err(|_| at.broken("its file is full")),
+            Some(out) => {
+                let line = format!("{} {:.3}\n", position.count, position.x);
+                out.write_all(line.as_bytes()).map_err(|_| at.broken("its file is full"))
+            }
             None => Ok(()),
         }
     }

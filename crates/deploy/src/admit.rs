@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use response::Limits;
-use schedulability::{Admission, ChainVerdict, Change, Deployed, Obstacle, State, admit, changes, improve};
+use schedulability::{
+    Admission, ChainVerdict, Change, Deployed, Obstacle, ShareOfTime, State, admit, changes, improve,
+};
 
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
@@ -28,10 +30,12 @@ pub(crate) struct AdmitArguments {
     #[arg(long)]
     all: bool,
     /// How many steps the analysis of one plan may take
-    #[arg(long, value_name = "NUMBER", default_value_t = 50_000_000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = STEPS)]
     steps: u64,
 }
 
+/// Steps that an analysis may take, unless the command line says otherwise.
+pub(crate) const STEPS: u64 = 50_000_000;
 /// Steps of each analysis while changes are tried: some hundred analyses are to take some seconds.
 const STEPS_OF_TRIAL: u64 = 100_000;
 
@@ -43,10 +47,8 @@ pub(crate) fn run(
     if arguments.write.is_some() && arguments.plans.len() > 1 {
         return Err((WRONG, "--write is for one plan\n  name one plan, or leave --write out".to_owned()));
     }
-    let loaded: Vec<Loaded> =
-        arguments.plans.iter().map(|path| Loaded::sound(path)).collect::<Result<_, _>>()?;
-    let deployed: Vec<Deployed<'_>> =
-        loaded.iter().map(|loaded| Deployed { plan: &loaded.plan, types: &loaded.types }).collect();
+    let loaded = Loaded::all(&arguments.plans)?;
+    let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
     let limits = Limits { steps: arguments.steps, ..Limits::default() };
     let trial = Limits { steps: arguments.steps.min(STEPS_OF_TRIAL), ..limits };
     let mut admission = admit(&deployed, limits);
@@ -85,7 +87,7 @@ pub(crate) fn run(
 /// # Errors
 /// The verdicts of those that do not, or of which it is not proved.
 pub(crate) fn demand(loaded: &Loaded) -> Result<(), Failure> {
-    let admission = admit(&[Deployed { plan: &loaded.plan, types: &loaded.types }], Limits::default());
+    let admission = admit(&[loaded.deployed()], Limits::default());
     let mut text = Vec::new();
     for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
         verdict(None, chain, false, &mut text)?;
@@ -104,8 +106,8 @@ pub(crate) fn demand(loaded: &Loaded) -> Result<(), Failure> {
     ))
 }
 
-/// Changes that are shown.
-const SHOWN: usize = 3;
+/// Changes and parts of a bound that are shown.
+pub(crate) const SHOWN: usize = 3;
 
 fn offer(changes: &[Change], out: &mut dyn Write) -> Result<(), Failure> {
     if changes.is_empty() {
@@ -115,22 +117,41 @@ fn offer(changes: &[Change], out: &mut dyn Write) -> Result<(), Failure> {
     changes.iter().take(SHOWN).try_for_each(|change| print(out, format_args!("  {change}\n")))
 }
 
-fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+/// Whether a chain keeps its limits, in words.
+pub(crate) fn state(chain: &ChainVerdict) -> String {
     let condition = if chain.is_conditional { ", as far as the measured times hold" } else { "" };
-    let state = match &chain.state {
+    match &chain.state {
         State::Admitted => format!("admitted{condition}"),
         State::Refused { missing } => format!("refused: {} are missing", time(*missing)),
         State::NoBound { what, .. } => format!("no bound: {what}"),
+    }
+}
+
+/// What is proved of reaction and age, beside their limits, and limits of which nothing is proved.
+pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
+    let line = |(what, (limit, bound)): (&str, Times)| match limit {
+        Some(limit) if bound.is_none() => Some(format!("{what}: no bound, limit {}", time(limit))),
+        _ => proved(what, (limit, bound)),
     };
-    print(out, format_args!("{file}{}: {state}\n", chain.name))?;
-    for (what, (limit, bound)) in [("reaction", chain.reaction), ("age", chain.age)] {
-        let text = match (limit, bound) {
-            (Some(limit), Some(bound)) => format!("at most {}, limit {}", time(bound), time(limit)),
-            (None, Some(bound)) if all => format!("at most {}, no limit", time(bound)),
-            _ => continue,
-        };
-        print(out, format_args!("  {what}: {text}\n"))?;
+    [("reaction", chain.reaction), ("age", chain.age)].into_iter().filter_map(line).collect()
+}
+
+/// A limit and a bound, as far as there are such, in nanoseconds.
+type Times = (Option<u64>, Option<u64>);
+
+/// A bound beside its limit.
+fn proved(what: &str, (limit, bound): Times) -> Option<String> {
+    let limit = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("limit {}", time(limit)));
+    bound.map(|bound| format!("{what}: at most {}, {limit}", time(bound)))
+}
+
+fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+    print(out, format_args!("{file}{}: {}\n", chain.name, state(chain)))?;
+    for (what, times) in [("reaction", chain.reaction), ("age", chain.age)] {
+        if let Some(text) = proved(what, times).filter(|_| all || times.0.is_some()) {
+            print(out, format_args!("  {text}\n"))?;
+        }
     }
     if let State::NoBound { remedy, .. } = &chain.state {
         print(out, format_args!("  {remedy}\n"))?;
@@ -141,9 +162,14 @@ fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Wr
     let is_refused = matches!(chain.state, State::Refused { .. });
     let shown = if all { chain.shares.len() } else { SHOWN * usize::from(is_refused) };
     for share in chain.shares.iter().take(shown) {
-        print(out, format_args!("    {} {}: {}\n", time(share.time), share.port, share.cause))?;
+        print(out, format_args!("    {}\n", self::share(share)))?;
     }
     Ok(())
+}
+
+/// A part of a bound.
+pub(crate) fn share(share: &ShareOfTime) -> String {
+    format!("{} {}: {}", time(share.time), share.port, share.cause)
 }
 
 /// What stands in the way, with lines and carets.
@@ -157,7 +183,7 @@ fn obstacles(loaded: &[Loaded], admission: &Admission, told: &mut dyn Write) -> 
 }
 
 /// A time for people, rounded up to a thousandth of its unit.
-fn time(nanoseconds: u64) -> String {
+pub(crate) fn time(nanoseconds: u64) -> String {
     let (unit, name) = match nanoseconds {
         0..1_000 => return format!("{nanoseconds} ns"),
         1_000..1_000_000 => (1_000, "us"),

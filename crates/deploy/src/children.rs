@@ -98,16 +98,11 @@ impl<T: Send + 'static> Children<T> {
         })?;
         thread::Builder::new().name("tells".to_owned()).spawn(move || instruct(ours, &to_tell))?;
         let tell = self.tell.clone();
-        thread::Builder::new().name("waits".to_owned()).spawn(move || {
-            // It stays to be asked how it ended, so its id is not another's meanwhile.
-            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-            while let Err(nix::errno::Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
-            let _ = tell.send(wrap(Happening::Ended(of)));
-        })?;
+        at_end(pid, move || drop(tell.send(wrap(Happening::Ended(of)))))?;
         Ok(instructions)
     }
 
-    /// Tells a process what to do. Who has ended does not hear it.
+    /// Tells a process what to do. A process that has ended does not hear it.
     pub(crate) fn send(&self, to: Incarnation, instruction: Instruction) {
         if let Some(running) = self.all.get(&to) {
             let _ = running.instructions.send(instruction);
@@ -144,6 +139,18 @@ impl<T> Drop for Children<T> {
     }
 }
 
+/// Does something when a process has ended, on a thread of its own. The process stays to be asked how it ended, so its id is not another's
+/// meanwhile.
+pub(crate) fn at_end(pid: Pid, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let waits = thread::Builder::new().name("waits".to_owned());
+    let spawned = waits.spawn(move || {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        while let Err(nix::errno::Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
+        act();
+    });
+    spawned.map(drop)
+}
+
 fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -161,6 +168,8 @@ fn hear(mut socket: UnixStream, mut hand_on: impl FnMut(Answer) -> bool) -> Stri
             Ok(0) => return CLOSED.to_owned(),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // A process that ends before it has read all that it was told: the kernel says so in this way.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return CLOSED.to_owned(),
             Err(error) => return error.to_string(),
         };
         lines.feed(buffer.get(..count).unwrap_or_default());
@@ -212,4 +221,33 @@ pub(crate) fn executable(plan: &Path, name: &str, artefact: &Artefact) -> Result
         }
     }
     std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a process has read all that it was told is no matter: its end is told by how it ended.
+    #[test]
+    fn a_process_that_leaves_lines_unread_has_closed_its_connection() {
+        for unread in ["", "\"stop\"\n"] {
+            let (mut ours, theirs) = UnixStream::pair().unwrap();
+            ours.write_all(unread.as_bytes()).unwrap();
+            drop(theirs);
+            assert_eq!(hear(ours, |_| true), CLOSED, "{unread:?}");
+        }
+    }
+
+    #[test]
+    fn lines_before_the_end_are_handed_on_and_what_means_nothing_ends_the_connection() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"\"stopped\"\n\"stoped\"\n").unwrap();
+        let mut told = Vec::new();
+        let why = hear(ours, |answer| {
+            told.push(answer);
+            true
+        });
+        assert_eq!(told, [Answer::Stopped]);
+        assert!(why.contains("unknown variant"), "{why}");
+    }
 }

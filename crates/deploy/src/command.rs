@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use crate::admit::{self, AdmitArguments};
 use crate::files::Loaded;
+use crate::graph::{self, GraphArguments};
 use crate::import::{self, ImportArguments};
 use crate::{describe, launch, shown, status};
 
@@ -22,11 +23,12 @@ pub(crate) const FAILED: u8 = 3;
 /// Why there is no answer: the exit code, and what is told.
 pub(crate) type Failure = (u8, String);
 
-/// Checks, explains, compares and launches deployment plans of components.
+/// Checks, explains, draws, compares and launches deployment plans of components.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     punctual deploy validate tracker.toml             what is wrong, with line, caret and remedy\n  \
     punctual deploy admit tracker.toml                whether its chains keep their limits, and what to change\n  \
+    punctual deploy graph tracker.toml --html t.html  a picture of it, with bounds of its chains\n  \
     punctual deploy explain tracker.toml fix          what carries a connection, and which QoS holds from where\n  \
     punctual deploy import plan.cdp -o tracker.toml   a plan from descriptors in XML\n\n\
     Exit code: 0 done; 1 a plan makes no sense, or plans differ; 2 wrong command line; 3 a file cannot be read or written.\n\
@@ -82,6 +84,8 @@ enum Verb {
     },
     /// Says whether chains keep their limits, what is missing, and what to change
     Admit(AdmitArguments),
+    /// Draws plans, with bounds of their chains, as SVG or as a page
+    Graph(GraphArguments),
     /// Writes the manifest of a program of component types
     #[command(after_help = "Examples:\n  \
         punctual deploy describe bin/sense -o sense.json     for the manifests of a plan")]
@@ -156,6 +160,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         Verb::Split { plan, host } => split(plan, host.as_deref(), out),
         Verb::Diff { old, new } => diff(old, new, out),
         Verb::Admit(arguments) => admit::run(arguments, out, told),
+        Verb::Graph(arguments) => graph::run(arguments, out),
         Verb::Describe { artefact, output } => describe::run(artefact, output.as_ref(), out),
         Verb::Launch { plan, host, unproved } => launch::run(plan, host.as_deref(), *unproved, out, told),
         Verb::Status { deployment, json } => status::status(deployment.as_deref(), *json, out, told),

@@ -27,7 +27,7 @@ pub(crate) struct Asked {
     pub(crate) answer: Sender<ControlAnswer>,
 }
 
-/// The socket while it is there. The lock beside it says that a supervisor is alive: who finds a socket without one may take its place.
+/// The socket while it is there. The lock beside it says that a supervisor is alive: a supervisor that finds a socket without one may take its place.
 pub(crate) struct Listening {
     path: PathBuf,
     _lock: File,

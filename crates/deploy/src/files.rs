@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use assembly::{Catalogue, Manifest, Places, Plan};
 use diagnostics::{Problem, Source};
 use network::load;
+use schedulability::Deployed;
 
 use crate::command::{BAD_NEWS, FAILED, Failure};
 
@@ -57,6 +58,19 @@ impl Loaded {
         let loaded = Self::open(path)?.map_err(|problems| (BAD_NEWS, problems))?;
         let problems = loaded.plan.check(loaded.source(), &loaded.places, &loaded.types);
         if problems.is_empty() { Ok(loaded) } else { Err((BAD_NEWS, loaded.show(&problems))) }
+    }
+
+    /// Plans that make sense.
+    ///
+    /// # Errors
+    /// Those of [`Loaded::sound`], of the first that does not.
+    pub(crate) fn all(paths: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        paths.iter().map(|path| Self::sound(path)).collect()
+    }
+
+    /// For an analysis.
+    pub(crate) fn deployed(&self) -> Deployed<'_> {
+        Deployed { plan: &self.plan, types: &self.types }
     }
 
     /// The file of the plan.

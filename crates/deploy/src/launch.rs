@@ -266,8 +266,9 @@ impl Launched<'_> {
     }
 
     fn tell(&mut self, text: &str) {
-        // Who reads the log may be gone; the processes are looked after all the same.
-        let _ = writeln!(self.told, "punctual: {text}");
+        // Processes write to the same log: a line is written at once, so that theirs do not come into it. The reader of the log may be gone; the
+        // processes are looked after all the same.
+        let _ = self.told.write_all(format!("punctual: {text}\n").as_bytes());
     }
 
     fn finished(&mut self, number: u64, outcome: Outcome) {

@@ -7,6 +7,7 @@ mod command;
 mod control;
 mod describe;
 mod files;
+mod graph;
 mod import;
 mod launch;
 mod shown;

@@ -9,18 +9,18 @@
 
 extern crate alloc;
 
+mod launchable;
 mod lines;
+mod making;
 mod part;
 mod protocol;
 mod restart;
 mod server;
 mod supervisor;
 
+pub use launchable::{Trouble, deployment_name, launchable};
 pub use lines::{LineError, Lines};
-pub use part::{
-    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder, Trouble,
-    deployment_name, launchable,
-};
+pub use part::{Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder};
 pub use protocol::{
     Answer, ComponentStatus, Control, ControlAnswer, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order,
     Phase, PlanStatus, ProcessStatus, ProtocolError, line, read,

@@ -12,7 +12,7 @@ pub const LONGEST_LINE: usize = 8 << 20;
 /// Bytes of the longest line of a command.
 pub const LONGEST_REQUEST: usize = 64 << 10;
 
-/// What a component server is to do. Who gets the same again answers the same again, and does nothing.
+/// What a component server is to do. A server that gets the same again answers the same again, and does nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Instruction {

@@ -1,100 +1,28 @@
-//! A type that is described in IDL and the same type derived give the same octets, keys and sizes.
+//! A type that is described in IDL and the same type derived give the same bytes, keys and sizes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dcps::{CdrTypeSupport, TypeSupport};
 use derive::DdsType;
 use dynamic::{DynamicTypeSupport, Sample, Schema, TypeIndex, idl};
+use testkit::types::{ENCODINGS, Flags, Gear};
 use wire::cdr::{BoundedString, BoundedVec, Char8, Char16, DdsType, Encoding, Representation, WString};
-use wire::cursor::Endianness;
 
-const ENCODINGS: [Encoding; 4] = [
-    Encoding { representation: Representation::Xcdr1, endianness: Endianness::Little },
-    Encoding { representation: Representation::Xcdr1, endianness: Endianness::Big },
-    Encoding { representation: Representation::Xcdr2, endianness: Endianness::Little },
-    Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big },
-];
-
-#[derive(DdsType, Clone, Copy, PartialEq, Debug)]
-#[dds(bit_bound = 16)]
-enum Gear {
-    Reverse = -1,
-    Neutral,
-    First,
-}
-
-#[derive(DdsType, Clone, PartialEq, Debug)]
-#[dds(bitmask, bit_bound = 12)]
-struct Flags(u16);
-
-macro_rules! types {
-    ($module:ident: $extensibility:tt) => {
+macro_rules! rich {
+    ($module:ident) => {
         mod $module {
+            use testkit::types::$module::{Choice, Rich, Small};
+
             use super::*;
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility)]
-            pub(super) struct Small {
-                #[dds(key)]
-                pub(super) x: i64,
-                pub(super) y: Option<u8>,
-            }
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility, discriminator = "u8")]
-            pub(super) enum Choice {
-                #[dds(case = 1)]
-                One(u16),
-                #[dds(case = 2, case = 3)]
-                Small(Small),
-                #[dds(default)]
-                Other(BoundedVec<f64, 4>),
-            }
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility)]
-            pub(super) struct Rich {
-                #[dds(id = 7, key)]
-                pub(super) name: String,
-                pub(super) octets: Vec<u8>,
-                pub(super) words: Vec<u32>,
-                pub(super) names: Vec<String>,
-                pub(super) smalls: Vec<Small>,
-                pub(super) choices: Vec<Choice>,
-                pub(super) map: BTreeMap<u16, String>,
-                pub(super) wide: WString,
-                pub(super) deep: Vec<Vec<i16>>,
-                #[dds(hashid)]
-                pub(super) double: f64,
-                #[dds(id = 3, key)]
-                pub(super) numbers: [u16; 3],
-                #[dds(id = 20)]
-                pub(super) matrix: [[i32; 2]; 3],
-                pub(super) smaller: [Small; 2],
-                pub(super) gear: Gear,
-                pub(super) gears: Vec<Gear>,
-                pub(super) flags: Flags,
-                pub(super) letter: Char8,
-                pub(super) sign: Char16,
-                pub(super) yes: bool,
-                pub(super) single: f32,
-                pub(super) large: u64,
-                pub(super) tiny: i8,
-                pub(super) doubles: Vec<f64>,
-                #[dds(id = 0x4000)]
-                pub(super) far: u32,
-                pub(super) maybe: Option<Small>,
-                pub(super) never: Option<String>,
-            }
 
             pub(super) fn rich() -> Rich {
                 let small = |x: i64| Small { x, y: (x > 0).then_some(7) };
                 Rich {
                     name: "left \"wheel\"\n".to_owned(),
-                    octets: vec![0, 1, 255],
+                    bytes: vec![0, 1, 255],
                     words: vec![1, u32::MAX],
+                    longs: vec![u64::MAX, 2],
                     names: vec![String::new(), "b".to_owned()],
                     smalls: vec![small(1), small(-2)],
                     choices: vec![
@@ -104,6 +32,7 @@ macro_rules! types {
                     ],
                     map: [(3, "c".to_owned()), (1, "a".to_owned())].into(),
                     wide: WString::from("wide \u{1f600}"),
+                    wider: WString::from("wider"),
                     deep: vec![vec![], vec![-1, 1]],
                     double: 21.5,
                     numbers: [1, 2, 3],
@@ -116,11 +45,13 @@ macro_rules! types {
                     sign: Char16(0x20ac),
                     yes: true,
                     single: 0.1,
+                    perhaps: Some(0.25),
                     large: u64::MAX,
                     tiny: -128,
                     doubles: vec![f64::MIN_POSITIVE],
                     far: 4,
                     maybe: Some(small(5)),
+                    choice: Choice::Small(small(6)),
                     never: None,
                 }
             }
@@ -128,9 +59,9 @@ macro_rules! types {
     };
 }
 
-types!(finals: final);
-types!(appendable: appendable);
-types!(mutable: mutable);
+rich!(finals);
+rich!(appendables);
+rich!(mutables);
 
 fn schema(extensibility: &str) -> (Arc<Schema>, TypeIndex) {
     let text = format!(
@@ -146,13 +77,15 @@ fn schema(extensibility: &str) -> (Arc<Schema>, TypeIndex) {
             typedef sequence<short> Row;
             @{extensibility} struct Rich {{
                 @id(7) @key string name;
-                sequence<octet> octets;
+                sequence<octet> bytes;
                 sequence<unsigned long> words;
+                sequence<unsigned long long> longs;
                 sequence<string> names;
                 sequence<Small> smalls;
                 sequence<Choice> choices;
                 map<uint16, string> map;
                 wstring wide;
+                wstring wider;
                 sequence<Row> deep;
                 @hashid double double_;
                 @id(3) @key unsigned short numbers[3];
@@ -165,11 +98,13 @@ fn schema(extensibility: &str) -> (Arc<Schema>, TypeIndex) {
                 wchar sign;
                 boolean yes;
                 float single;
+                @optional float perhaps;
                 unsigned long long large;
                 int8 tiny;
                 sequence<double> doubles;
                 @id(0x4000) uint32 far;
                 @optional Small maybe;
+                Choice choice;
                 @optional string never;
             }};
         }};"
@@ -181,7 +116,7 @@ fn schema(extensibility: &str) -> (Arc<Schema>, TypeIndex) {
     (schema, index)
 }
 
-/// The same in all encodings: octets there and back, also by way of text; keys; hashes.
+/// The same in all encodings: bytes there and back, also by way of text; keys; hashes.
 fn same<T: DdsType + PartialEq + std::fmt::Debug>(extensibility: &str, value: &T) {
     let (schema, index) = schema(extensibility);
     for encoding in ENCODINGS {
@@ -189,9 +124,9 @@ fn same<T: DdsType + PartialEq + std::fmt::Debug>(extensibility: &str, value: &T
         value.encode_payload(encoding, &mut derived).unwrap();
         let sample = Sample::decode(&schema, index, &derived, false)
             .unwrap_or_else(|error| panic!("{extensibility} {encoding:?}: {error}"));
-        let mut octets = Vec::new();
-        sample.encode(encoding, &mut octets).unwrap();
-        assert_eq!(octets, derived, "{extensibility} {encoding:?}");
+        let mut bytes = Vec::new();
+        sample.encode(encoding, &mut bytes).unwrap();
+        assert_eq!(bytes, derived, "{extensibility} {encoding:?}");
 
         let text = sample.to_string();
         let read = Sample::read(&schema, index, &text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -204,8 +139,8 @@ fn same<T: DdsType + PartialEq + std::fmt::Debug>(extensibility: &str, value: &T
         let (mut derived, mut described) =
             (CdrTypeSupport::<T>::new(), DynamicTypeSupport::new(Arc::clone(&schema), index));
         let (mut one, mut other) = (Vec::new(), Vec::new());
-        derived.key(&octets, false, &mut one).unwrap();
-        described.key(&octets, false, &mut other).unwrap();
+        derived.key(&bytes, false, &mut one).unwrap();
+        described.key(&bytes, false, &mut other).unwrap();
         assert_eq!(one, other);
         described.key(&key_payload, true, &mut other).unwrap();
         assert_eq!([one.as_slice(), &one].concat(), other);
@@ -228,12 +163,12 @@ fn final_types() {
 
 #[test]
 fn appendable_types() {
-    same("appendable", &appendable::rich());
+    same("appendable", &appendables::rich());
 }
 
 #[test]
 fn mutable_types() {
-    same("mutable", &mutable::rich());
+    same("mutable", &mutables::rich());
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub struct Search<'a> {
 fn horizon(system: &System, events: u64) -> u64 {
     let periods = || system.description().sources.iter().map(|source| source.kind.period());
     let longest = periods().max().unwrap_or(1);
-    // Events in the longest period, in thousandths.
+    // Events of all sources in the longest period.
     let rate: u64 = periods().map(|period| (longest / period).max(1)).sum();
     let rounds = (events / rate.max(1)).clamp(3, 40);
     longest.saturating_mul(rounds)

@@ -33,7 +33,7 @@ fn ask() -> u32 {
     number
 }
 
-/// Waits in the kernel until the word is the calling thread's, and lends its priority to whom it belongs to meanwhile.
+/// Waits in the kernel until the word is the calling thread's, and lends its priority to the thread that it belongs to meanwhile.
 pub(crate) fn lock(word: &AtomicU32, limit: Option<Duration>) -> Result<(), Refused> {
     let Some(limit) = limit else { return repeated(|| call(word, libc::FUTEX_LOCK_PI, None)) };
     let until = after(libc::CLOCK_MONOTONIC, limit);

@@ -1,5 +1,5 @@
-//! A lock that inherits priority: who holds it runs with the highest priority of those that wait for it, so that no thread of a priority
-//! between the two keeps the more important one waiting.
+//! A lock that inherits priority: the thread that holds it runs with the highest priority of those that wait for it, so that no thread
+//! of a priority between the two keeps the more important one waiting.
 //!
 //! ```
 //! let lock = threads::Lock::new(1);

@@ -12,7 +12,7 @@ use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// The part of the word that is a thread's number; above it the kernel notes that others wait, and that the thread has ended.
 const NUMBER: u32 = 0x3fff_ffff;
 
-/// A lock that inherits priority. A panic of who holds it frees it, and nothing is poisoned.
+/// A lock that inherits priority. A panic of the thread that holds it frees it, and nothing is poisoned.
 pub struct Lock<T: ?Sized> {
     word: AtomicU32,
     value: UnsafeCell<T>,
@@ -32,7 +32,7 @@ pub struct Guard<'a, T: ?Sized> {
 pub enum Refused {
     /// The calling thread holds it.
     Mine,
-    /// Who holds it waits for a lock that the calling thread holds, directly or by others.
+    /// The thread that holds it waits for a lock that the calling thread holds, directly or by others.
     Circle,
     /// It was not free within the time.
     Late,
@@ -50,7 +50,7 @@ unsafe impl<T: ?Sized + Send> Sync for Lock<T> {}
 unsafe impl<T: ?Sized + Sync> Sync for Guard<'_, T> {}
 
 impl<T> Lock<T> {
-    /// One that nobody holds.
+    /// A lock that is free.
     pub fn new(value: T) -> Self {
         Self { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
@@ -77,7 +77,7 @@ impl<T: ?Sized> Lock<T> {
         self.lock_within(Some(limit))
     }
 
-    /// The value, of which the borrow says that nobody else has it.
+    /// The value: the exclusive borrow proves that no thread holds the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

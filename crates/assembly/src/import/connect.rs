@@ -216,7 +216,7 @@ impl Import {
                 self.leave(source, *place, what, "filters belong to consumers");
             }
             let Some(to) = of_publisher.remove(&number) else {
-                let what = format!("nobody gets what \"{}\" publishes to \"{service}\"", publisher.end);
+                let what = format!("no consumer gets what \"{}\" publishes to \"{service}\"", publisher.end);
                 self.leave(source, publisher.place, what, "connect a consumer");
                 continue;
             };

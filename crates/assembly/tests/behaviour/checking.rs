@@ -1,6 +1,7 @@
 //! What does not make sense is told: where, why, and what to do.
 use assembly::{Catalogue, Placed, Plan};
 use diagnostics::Source;
+use testkit::each_is_told;
 
 use crate::{TRACKER, TYPES, catalogue, plan};
 
@@ -14,10 +15,7 @@ fn wrong(text: &str, types: &Catalogue) -> String {
 
 /// The tracker with some text in place of other text.
 fn changed(changes: &[(&str, &str)]) -> String {
-    changes.iter().fold(TRACKER.to_owned(), |text, (from, to)| {
-        assert!(text.contains(from), "{from}");
-        text.replacen(from, to, 1)
-    })
+    changes.iter().fold(TRACKER.to_owned(), |text, (from, to)| testkit::changed(&text, from, to))
 }
 
 #[test]
@@ -30,7 +28,7 @@ fn a_plan_that_is_right_has_no_problems() {
 
 #[test]
 fn what_is_named_is_there() {
-    for (from, to, expected) in [
+    let changes = [
         (
             "artefact = \"sense\"",
             "artefact = \"sens\"",
@@ -98,15 +96,14 @@ fn what_is_named_is_there() {
             "requires = { gps = false }",
             "gps of the host \"n1\" is true",
         ),
-    ] {
-        let told = wrong(&changed(&[(from, to)]), &Catalogue::default());
-        assert!(told.contains(expected), "{to}\n{told}");
-    }
+    ];
+    let types = Catalogue::default();
+    each_is_told(TRACKER, &changes, |text| wrong(text, &types));
 }
 
 #[test]
 fn components_are_what_their_types_say() {
-    for (from, to, expected) in [
+    let changes = [
         ("type = \"Gps\"", "type = \"Gsp\"", "no manifest has a component type \"Gsp\"\n"),
         ("type = \"Gps\"", "type = \"Gsp\"", "did you mean \"Gps\"?"),
         ("settings.gain = 2.0", "settings.gian = 2.0", "Airframe has no setting \"gian\""),
@@ -119,10 +116,9 @@ fn components_are_what_their_types_say() {
             "process = \"show\"\nlane = \"control\"",
             "a component without a container has no lanes",
         ),
-    ] {
-        let told = wrong(&changed(&[(from, to)]), &catalogue(TYPES));
-        assert!(told.contains(expected), "{to}\n{told}");
-    }
+    ];
+    let types = catalogue(TYPES);
+    each_is_told(TRACKER, &changes, |text| wrong(text, &types));
     let types = TYPES.replace(" \"default\": 1.0,", "");
     let told = wrong(&changed(&[("settings.gain = 2.0", "")]), &catalogue(&types));
     assert!(told.contains("the setting \"gain\" has no default and no value"), "{told}");
@@ -144,7 +140,7 @@ fn timers_alone_have_periods() {
 
 #[test]
 fn connections_join_what_fits() {
-    for (from, to, expected) in [
+    let changes = [
         ("from = \"gps.fix\"", "from = \"gps.fixx\"", "\"gps\" has no port \"fixx\""),
         ("from = \"gps.fix\"", "from = \"gsp.fix\"", "there is no component \"gsp\""),
         ("from = \"gps.fix\"", "from = \"gps.timer\"", "\"gps.timer\" is a timer"),
@@ -206,10 +202,9 @@ fn connections_join_what_fits() {
             "from = \"topic:fixes\"\nto = [\"display.position\"]",
             "the consumer \"airframe.fix\" has to be connected",
         ),
-    ] {
-        let told = wrong(&changed(&[(from, to)]), &catalogue(TYPES));
-        assert!(told.contains(expected), "{to}\n{told}");
-    }
+    ];
+    let types = catalogue(TYPES);
+    each_is_told(TRACKER, &changes, |text| wrong(text, &types));
 }
 
 #[test]
@@ -263,7 +258,7 @@ fn filters_are_compiled_and_told_where_they_are_wrong() {
 
 #[test]
 fn qos_is_said_where_it_means_something() {
-    for (from, to, expected) in [
+    let changes = [
         (
             "qos = { order-policy = \"priority\" }",
             "qos = { max-consumers = 3 }",
@@ -285,10 +280,9 @@ fn qos_is_said_where_it_means_something() {
             "discard-policy is said twice",
         ),
         ("[event.Fix]", "[event.Fx]", "no manifest has an event type \"Fx\""),
-    ] {
-        let told = wrong(&changed(&[(from, to)]), &catalogue(TYPES));
-        assert!(told.contains(expected), "{to}\n{told}");
-    }
+    ];
+    let types = catalogue(TYPES);
+    each_is_told(TRACKER, &changes, |text| wrong(text, &types));
     let text = changed(&[("timeout = \"20 ms\"", "start-time = \"20 ms\"")]);
     let (plan, places) = plan(&text);
     let notes = plan.notes(Source { file: "p", text: &text }, &places);

@@ -41,7 +41,7 @@ fn the_innermost_scope_holds_and_the_others_are_told() {
         shown.contains("\n  priority = 7 from event (event.Fix), over 5 from connection (connection.fix)"),
         "{shown}"
     );
-    // Without types nobody knows which events these are.
+    // Without types it is not known which events these are.
     let unknown = plan.explain(&Catalogue::default(), Some("fix"));
     assert_eq!(value(&unknown[0], Quality::Priority).scope, Scope::Connection);
 }
@@ -236,16 +236,21 @@ fn a_graph_has_what_pictures_want() {
     let graph = plan(&text).0.graph(&catalogue(TYPES));
     let names: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["airframe", "display", "gps", "bus", "far", "track"]);
-    assert_eq!(graph.hubs(), [false, false, false, true, true, true]);
-    assert_eq!(graph.nodes[0].within, ["n1", "sense", "flight"]);
-    assert_eq!(graph.nodes[0].ports["tuning"], Some(PortKind::Facet));
+    let airframe = &graph.nodes[0];
+    let within = [&airframe.host, &airframe.process, &airframe.container].map(|it| it.as_deref().unwrap());
+    assert_eq!(within, ["n1", "sense", "flight"]);
+    assert_eq!(airframe.ports["tuning"], Some(PortKind::Facet));
+    // That port is named by a chain alone.
+    assert_eq!(graph.nodes[2].ports["timer"], Some(PortKind::Timer));
     assert_eq!(graph.nodes[3].kind, NodeKind::Service(ServiceKind::Federated));
     // gps through the service to airframe; airframe to display and the topic; display to airframe; bus to far.
-    assert_eq!(graph.pairs(), [(2, 3), (3, 0), (0, 1), (0, 5), (1, 0), (3, 4)]);
+    let pairs: Vec<_> = graph.edges.iter().map(|edge| (edge.from.0, edge.to.0)).collect();
+    assert_eq!(pairs, [(2, 3), (3, 0), (0, 1), (0, 5), (1, 0), (3, 4)]);
     let position = &graph.edges[2];
     assert_eq!(
-        (position.limit, position.bound, position.data_type.as_deref()),
-        (Some(5_000_000_000), None, Some("Position"))
+        (position.limit, position.is_call, position.data_type.as_deref()),
+        (Some(5_000_000_000), false, Some("Position"))
     );
+    assert!(graph.edges[4].is_call);
     assert_eq!(End::port("a", "b").to_string(), "a.b");
 }

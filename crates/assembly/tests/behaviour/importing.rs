@@ -130,7 +130,7 @@ fn gateways_become_peers_and_constraints_processes() {
     );
     let told = left_out(&right(MCAST[0], &[&alone], None));
     assert!(told.contains("nothing is published to \"right-bus\" for \"log.in\""), "{told}");
-    assert!(told.contains("nobody gets what \"sensor.out\" publishes to \"left-bus\""), "{told}");
+    assert!(told.contains("no consumer gets what \"sensor.out\" publishes to \"left-bus\""), "{told}");
 }
 
 #[test]

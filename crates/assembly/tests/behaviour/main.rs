@@ -4,6 +4,7 @@ mod checking;
 mod derived;
 mod documented;
 mod importing;
+mod layered;
 mod properties;
 mod random;
 mod reading;

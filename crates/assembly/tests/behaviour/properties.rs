@@ -155,10 +155,8 @@ fn damaged_plans_are_told_with_a_place_or_still_make_sense() {
                     assert_eq!(installed, plan.components.len(), "seed {seed}");
                 }
                 let graph = plan.graph(types);
-                assert!(
-                    graph.pairs().iter().all(|(from, to)| from.max(to) < &graph.nodes.len()),
-                    "seed {seed}"
-                );
+                let exist = graph.edges.iter().all(|edge| edge.from.0.max(edge.to.0) < graph.nodes.len());
+                assert!(exist, "seed {seed}");
                 assert_eq!(
                     Plan::read(Source { file: "p", text: &plan.to_toml() }).unwrap().0,
                     plan,

@@ -4,22 +4,28 @@ use std::os::fd::AsRawFd as _;
 
 use nix::sys::socket::{MsgFlags, recv};
 
-use crate::claims::flood;
+use crate::claims::{flood, mac_of};
 use crate::managed::{Managed, SIZE};
 use crate::place::INTERFACE;
 use crate::relay::open;
 
 /// Bytes before the RTPS message: headers of Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
+/// Where the source is in the header of Ethernet.
+const SOURCE: std::ops::Range<usize> = 6..12;
+/// Where the class of service is: in the second byte of IPv4.
+const CLASS: usize = 14 + 1;
 
-/// A frame of the stranger with a sample of its flow, as it goes out.
+/// A frame of the stranger with a sample of its flow, as it goes out: what comes in is seen as well, and what has no class belongs to no flow.
 fn own_sample(managed: &Managed) -> Vec<u8> {
+    let own = mac_of(managed, "stranger");
     managed.host("stranger").on(|| {
         let interface = open(INTERFACE);
         let mut frame = vec![0; 2_048];
         loop {
             let length = recv(interface.as_raw_fd(), &mut frame, MsgFlags::empty()).unwrap();
-            if length > HEADERS + SIZE && frame[HEADERS..].starts_with(b"RTPS") {
+            let is_own = frame[SOURCE] == own && frame[CLASS] != 0;
+            if is_own && length > HEADERS + SIZE && frame[HEADERS..].starts_with(b"RTPS") {
                 return frame[..length].to_vec();
             }
         }

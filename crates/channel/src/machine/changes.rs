@@ -64,7 +64,7 @@ impl<E: Clone + Fields> Channel<E> {
         let now = self.now;
         if let Some(publisher) = self.publisher(publisher) {
             publisher.is_suspended = is_suspended;
-            // Who may not push is not silent.
+            // A publisher that may not push is not silent.
             let patience = publisher.settings.patience.filter(|_| !is_suspended);
             let silent_at = patience.map(|patience| now.saturating_add(patience));
             publisher.silent_at = silent_at;

@@ -51,7 +51,7 @@ fn a_publisher_waits_and_is_told_of_room() {
     desk.now = 5;
     let refused = Refused::Wait { consumer: desk.consumer, until: 105 };
     assert_eq!(desk.push(2, 0, None), Err(refused));
-    assert_eq!(desk.channel.waiting(bystander), Some(1), "who has room has not got it either");
+    assert_eq!(desk.channel.waiting(bystander), Some(1), "a consumer that has room has not got it either");
     while desk.channel.poll_signal().is_some() {}
     assert_eq!(desk.taken(), [[10]]);
     assert_eq!(desk.channel.poll_signal(), Some(Signal::Room(desk.publisher)));

@@ -1,5 +1,4 @@
-//! Managers that are killed, stopped and cut off from their store, while an admitted flow goes on: nothing of it is lost, and its grant is there once.
-//! With a store in a file the manager is started again; with etcd another one leads.
+//! Managers that are stopped and cut off from their store, while an admitted flow goes on: nothing of it is lost, and its grant is there once.
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command};
@@ -71,8 +70,18 @@ impl Drop for Manager {
     }
 }
 
-/// An admitted flow, with samples all the time while `act` goes on: each of them arrives, and whatever `act` looks at, switch and gate have it once.
+/// An admitted flow, with samples all the time while `act` goes on: each of them arrives, and whenever `act` looks, switch and gate have it once.
 pub(crate) fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
+    with_admitted(ward, |reader| {
+        act(&|| {
+            assert!(is_admitted(reader), "{:?}", reader.pairs());
+            assert_eq!((ward.flow_entries(), contracts(ward)), (1, 1));
+        });
+    });
+}
+
+/// The same, where `act` looks at the reader.
+pub(crate) fn with_admitted(ward: &Ward, act: impl FnOnce(&Reader)) {
     // Of one frame: a thread that is interrupted between two frames of a message would leave the gate's window.
     let writer = ward.writer("camera", "Picture", 1_000, 10 * MILLISECOND);
     let reader = ward.best_effort_reader("display", "Picture", 5 * MILLISECOND);
@@ -94,10 +103,7 @@ pub(crate) fn with_flow(ward: &Ward, act: impl FnOnce(&dyn Fn())) {
             }
         });
         let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            act(&|| {
-                assert!(is_admitted(&reader), "{:?}", reader.pairs());
-                assert_eq!((ward.flow_entries(), contracts(ward)), (1, 1));
-            });
+            act(&reader);
         }));
         stop.store(true, Ordering::Relaxed);
         if let Err(panic) = tested {
@@ -143,11 +149,21 @@ pub(crate) fn start(ward: &Ward, etcd: &mut Etcd) {
     etcd.run(command);
 }
 
+/// The folder of the switch.
+fn folder(ward: &Ward) -> String {
+    let management = ward.lab.management("s1").unwrap();
+    management.trim_start_matches("unix:").rsplit_once('/').unwrap().0.to_owned()
+}
+
+/// How often the switch has connected to the manager with this port.
+pub(crate) fn connected(ward: &Ward, port: u16) -> usize {
+    let log = std::fs::read_to_string(format!("{}/vswitchd.log", folder(ward))).unwrap();
+    log.matches(&format!("<->tcp:172.31.1.1:{port}: connected")).count()
+}
+
 /// Two managers, of which the first one leads.
 pub(crate) fn two(ward: &Ward, store: &str) -> [Manager; 2] {
-    let management = ward.lab.management("s1").unwrap();
-    let folder = management.trim_start_matches("unix:").rsplit_once('/').unwrap().0.to_owned();
-    let database = format!("--db=unix:{folder}/db.sock");
+    let database = format!("--db=unix:{}/db.sock", folder(ward));
     let vsctl = |arguments: &[&str]| {
         let status = Command::new("ovs-vsctl").arg(&database).args(arguments).status();
         assert!(status.unwrap().success(), "{arguments:?}");
@@ -169,62 +185,8 @@ pub(crate) fn two(ward: &Ward, store: &str) -> [Manager; 2] {
     patiently("a leader", || (first.says(LEADS) == 1).then_some(()));
     let second = Manager::start(ward, store, "log-1", PORTS[1]);
     patiently("one that stands by", || (second.says("stands by: ") == 1).then_some(()));
+    patiently("the switch at both", || PORTS.iter().all(|port| connected(ward, *port) == 1).then_some(()));
     [first, second]
-}
-
-#[test]
-fn another_one_leads_when_the_leader_is_killed_again_and_again() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
-    let etcd = etcd_of(&ward, &[]);
-    let mut managers = two(&ward, &etcd.url());
-    let status = patiently("the status", || {
-        let status = ward.status();
-        status.contains(": stands by").then_some(status)
-    });
-    assert!(status.contains("leads; its store: http://127.0.0.1:2379/grm"), "{status}");
-    let mut times = Vec::new();
-    with_flow(&ward, |check| {
-        for round in 0..tiers::current().number("control.kills") {
-            let leader = usize::try_from(round % 2).unwrap();
-            let other = &managers[1 - leader];
-            let before = other.says(LEADS);
-            managers[leader].signal(Signal::SIGKILL);
-            let began = Instant::now();
-            while managers[1 - leader].says(LEADS) == before {
-                assert!(began.elapsed() < Duration::from_secs(60), "{}", managers[1 - leader].log());
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            times.push(began.elapsed());
-            stays(check);
-            managers[leader].kill();
-            managers[leader] = Manager::start(&ward, &etcd.url(), &format!("log-{leader}"), PORTS[leader]);
-            let stands_by = || managers[leader].says("stands by: ") > 0;
-            patiently("one that stands by", || stands_by().then_some(()));
-        }
-    });
-    times.sort_unstable();
-    println!("from the kill to the next leader: {times:?}");
-}
-
-#[test]
-fn a_manager_with_a_file_is_killed_again_and_again() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    let mut ward = Ward::new();
-    let store = ward.file("grants").to_str().unwrap().to_owned();
-    ward.kill_manager();
-    let mut manager = Manager::start(&ward, &store, "log-0", PORTS[0]);
-    with_flow(&ward, |check| {
-        for round in 0..tiers::current().number("control.kills") {
-            manager.kill();
-            manager = Manager::start(&ward, &store, &format!("log-{}", round + 1), PORTS[0]);
-            patiently("its start", || (manager.says("begins with 1 stored grants") == 1).then_some(()));
-            stays(check);
-        }
-    });
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod drained;
 mod foreign;
 mod full;
 mod ipv6;
+mod killed;
 mod lead;
 mod losses;
 mod managers;

@@ -78,7 +78,10 @@ fn tags_gain_nothing(text: &str) {
     });
     let before = entry(&ward, 60_000);
     TAGS.iter().for_each(|tags| send(&ward, "camera", &before, tags));
-    patiently("the name of who tags", || (told(&ward, "camera") == EACH * TAGS.len() as u64).then_some(()));
+    // A gate takes a frame with an id for one of the flow, and drops it as such where it is not on time. The first one is.
+    let all = EACH * TAGS.len() as u64;
+    patiently("the host that tags", || (told(&ward, "camera") > all - EACH).then_some(()));
+    assert!(told(&ward, "camera") <= all);
     // The switch shows what it has counted within a second; the log has been written from what it has shown.
     assert_eq!(entry(&ward, 60_000).frames, before.frames, "a tagged frame was counted as the flow's");
     send(&ward, "camera", &before, &[]);

@@ -468,6 +468,10 @@ impl Ward {
 impl Drop for Ward {
     fn drop(&mut self) {
         self.kill_manager();
+        if std::thread::panicking() {
+            // Without a manager of its own there is none.
+            eprintln!("{}", std::fs::read_to_string(self.file("log")).unwrap_or_default());
+        }
     }
 }
 

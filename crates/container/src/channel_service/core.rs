@@ -1,4 +1,4 @@
-//! A container's channel: the state machine under one lock, and who is woken for what it says.
+//! A container's channel: the state machine under one lock, and the threads that are woken for what it says.
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
@@ -181,7 +181,7 @@ impl Core {
                 }
                 Err(Refused::Wait { until, .. }) => {
                     let limit = *limit.get_or_insert(until);
-                    // In virtual time nobody else could make room meanwhile.
+                    // In virtual time no other thread could make room meanwhile.
                     if now >= limit || matches!(self.clock(), Clock::Virtual(_)) {
                         return Err(Failure::Late);
                     }
@@ -290,14 +290,14 @@ impl Core {
                         served.target.is_silent(limit);
                     }
                 }
-                // Who brings events from elsewhere asks for it; there is nobody.
+                // It is for gateways that bring events from elsewhere; a container has none.
                 Signal::Interest => {}
             }
         }
         workers::keep_time(&mut inner.slots, inner.machine.next_tick());
     }
 
-    /// The channel, for who holds a reference only.
+    /// The channel, for a method that has a reference only.
     pub(super) fn myself(&self) -> Option<Arc<Self>> {
         self.me.upgrade()
     }

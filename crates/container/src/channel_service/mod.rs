@@ -37,7 +37,7 @@ pub struct ByChannel {
     pub timeout: Option<Duration>,
     /// With several sources: one delivery of an event of each, instead of a delivery for each event.
     pub join: Option<Join>,
-    /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since nobody else is there.
+    /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since no other thread serves the consumer.
     pub silence: Option<Duration>,
     /// How long a handler may take before its component is in the error state. A thread of the container's channel that sleeps looks after
     /// that; if all of them are in handlers, or there is none, it is found out with the next event.
@@ -208,7 +208,7 @@ impl Service for ByChannel {
 pub struct Every {
     /// How often.
     pub period: Duration,
-    /// By which threads of its container; not by [`Dispatch::Publisher`], since nobody pushes.
+    /// By which threads of its container; not by [`Dispatch::Publisher`], since no publisher pushes.
     pub dispatch: Dispatch,
     /// How long the handler may take before the component is in the error state.
     pub patience: Option<Duration>,

@@ -146,7 +146,7 @@ pub(super) fn wake(slots: &mut [Slot], worker: Worker) {
     }
 }
 
-/// Wakes who looks after the time if something is due sooner than it wakes.
+/// Wakes the worker that looks after the time if something is due sooner than it wakes.
 pub(super) fn keep_time(slots: &mut [Slot], next: Option<u64>) {
     let Some(next) = next else { return };
     let keeper = slots.iter_mut().find(|slot| slot.wakes_at.is_some_and(|at| next < at));
@@ -156,7 +156,7 @@ pub(super) fn keep_time(slots: &mut [Slot], next: Option<u64>) {
     }
 }
 
-/// Who looked after the time has work: another one that sleeps does so from now on.
+/// The worker that looked after the time has work: another one that sleeps does so from now on.
 fn hand_time_on(slots: &mut [Slot]) {
     if let Some(slot) = slots.iter().find(|slot| slot.is_idle) {
         slot.thread.unpark();

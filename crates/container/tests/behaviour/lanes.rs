@@ -77,7 +77,7 @@ fn full_queues_do_as_they_are_told() {
     server.connect("c", &["s.out"], &["c.input"], &with(Full::Block { limit: 1_000 })).unwrap();
     push(&server, 1).unwrap();
     push(&server, 2).unwrap();
-    // In virtual time nobody else can make room meanwhile.
+    // In virtual time no other thread can make room meanwhile.
     assert_eq!(push(&server, 3), Err(Failure::Late));
 }
 

@@ -156,7 +156,7 @@ fn a_hook_that_fails_or_panics_is_the_error_state() {
 }
 
 #[test]
-fn a_hook_that_hangs_is_told_of_and_holds_up_nobody() {
+fn a_hook_that_hangs_is_told_of_and_holds_up_no_other_component() {
     let mut server = live();
     let (go, waits): (Sender<()>, _) = channel();
     server.install::<Living>("box", "it", &[("hangs", Value::Text("suspend".to_owned()))]).unwrap();
@@ -170,7 +170,7 @@ fn a_hook_that_hangs_is_told_of_and_holds_up_nobody() {
     assert_eq!(error, ServerError::Hook { instance: "it".to_owned(), fault: fault.clone() });
     assert_eq!(server.state("it"), Some(State::Error));
     assert_eq!(server.next_report(Duration::ZERO).unwrap().fault, fault);
-    // Its lock is held, and yet nobody waits for it.
+    // Its lock is held, and yet no thread waits for it.
     assert!(entry.with(|_, _| ()).is_err());
     server.suspend("other").unwrap();
     server.resume("other").unwrap();
@@ -219,7 +219,7 @@ fn a_panic_is_the_error_state_of_one_component_and_its_neighbours_miss_nothing()
 }
 
 #[test]
-fn reports_that_nobody_asks_for_are_counted() {
+fn reports_that_are_not_asked_for_are_counted() {
     let mut server = Server::simulated();
     server.container("box", Policy::default()).unwrap();
     server.install::<Tap>("box", "s", &[]).unwrap();

@@ -83,7 +83,7 @@ fn what_cannot_be_connected_says_why() {
         assert!(error.contains(text), "{error:?} should say {text:?}");
     };
     refused(&mut server, &["s.nothing"], &["a.input"], "there is no s.nothing");
-    refused(&mut server, &["nobody.out"], &["a.input"], "there is no nobody");
+    refused(&mut server, &["missing.out"], &["a.input"], "there is no missing");
     refused(&mut server, &["s.out"], &["a.out"], "there is no a.out");
     refused(&mut server, &["s"], &["a.input"], "there is no s");
     refused(&mut server, &[], &[], "has no ports");

@@ -1,31 +1,10 @@
 //! Random samples: each field that a path names has the value that was written, whatever lies before and behind it.
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use content_filter::{ContentFilter, Limits, Outcome, SampleType};
-use derive::DdsType;
 use testkit::random::Random;
-use wire::cdr::{Char8, Char16, DdsType, Encoding, Representation, WString};
-use wire::cursor::Endianness;
-
-pub(crate) const ENCODINGS: [Encoding; 4] = [
-    Encoding { representation: Representation::Xcdr1, endianness: Endianness::Little },
-    Encoding { representation: Representation::Xcdr1, endianness: Endianness::Big },
-    Encoding { representation: Representation::Xcdr2, endianness: Endianness::Little },
-    Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big },
-];
-
-#[derive(DdsType, Clone, Copy, PartialEq, Debug)]
-#[dds(bit_bound = 16)]
-enum Gear {
-    Reverse = -1,
-    Neutral,
-    First,
-}
-
-#[derive(DdsType, Clone, PartialEq, Debug)]
-#[dds(bitmask, bit_bound = 12)]
-struct Flags(u16);
+use testkit::types::{ENCODINGS, Flags, Gear};
+use wire::cdr::{Char8, Char16, DdsType, WString};
 
 pub(crate) fn sample_type<T: DdsType>() -> SampleType {
     let (schema, index) = wire::schema::of(T::DESCRIPTION).unwrap();
@@ -36,61 +15,11 @@ pub(crate) fn sample_type<T: DdsType>() -> SampleType {
 type Expected = Vec<(String, Option<String>)>;
 
 macro_rules! types {
-    ($module:ident: $extensibility:tt) => {
+    ($module:ident) => {
         mod $module {
+            use testkit::types::$module::{Choice, Rich, Small};
+
             use super::*;
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility)]
-            pub(super) struct Small {
-                #[dds(key)]
-                pub(super) x: i64,
-                pub(super) y: Option<u8>,
-            }
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility, discriminator = "u8")]
-            pub(super) enum Choice {
-                #[dds(case = 1)]
-                One(u16),
-                #[dds(case = 2, case = 3)]
-                Small(Small),
-                #[dds(default)]
-                Other(Vec<f64>),
-            }
-
-            #[derive(DdsType, Clone, PartialEq, Debug)]
-            #[dds($extensibility)]
-            pub(super) struct Rich {
-                #[dds(id = 7, key)]
-                pub(super) name: String,
-                pub(super) octets: Vec<u8>,
-                pub(super) words: Vec<u64>,
-                pub(super) names: Vec<String>,
-                pub(super) smalls: Vec<Small>,
-                pub(super) choices: Vec<Choice>,
-                pub(super) map: BTreeMap<u16, String>,
-                pub(super) wide: WString,
-                pub(super) wider: WString,
-                pub(super) deep: Vec<Vec<i16>>,
-                pub(super) double: f64,
-                #[dds(id = 3)]
-                pub(super) numbers: [u16; 3],
-                #[dds(id = 20)]
-                pub(super) matrix: [[i32; 2]; 3],
-                pub(super) smaller: [Small; 2],
-                pub(super) gear: Gear,
-                pub(super) gears: Vec<Gear>,
-                pub(super) flags: Flags,
-                pub(super) letter: Char8,
-                pub(super) sign: Char16,
-                pub(super) single: Option<f32>,
-                pub(super) maybe: Option<Small>,
-                pub(super) on: bool,
-                pub(super) choice: Choice,
-                pub(super) least: i8,
-                pub(super) last: u64,
-            }
 
             fn small(random: &mut Random) -> Small {
                 Small { x: random.bits().cast_signed(), y: (!random.one_in(2)).then(|| random.bits() as u8) }
@@ -100,15 +29,19 @@ macro_rules! types {
                 match random.below(3) {
                     0 => Choice::One(random.bits() as u16),
                     1 => Choice::Small(small(random)),
-                    _ => Choice::Other(list(random, |random| f64::from(random.bits() as i32) / 8.0)),
+                    _ => {
+                        let values = list(random, |random| f64::from(random.bits() as i32) / 8.0);
+                        Choice::Other(values.try_into().unwrap())
+                    }
                 }
             }
 
             pub(super) fn sample(random: &mut Random) -> Rich {
                 Rich {
                     name: text(random),
-                    octets: list(random, |random| random.bits() as u8),
-                    words: list(random, Random::bits),
+                    bytes: list(random, |random| random.bits() as u8),
+                    words: list(random, |random| random.bits() as u32),
+                    longs: list(random, Random::bits),
                     names: list(random, text),
                     smalls: list(random, small),
                     choices: list(random, choice),
@@ -117,7 +50,7 @@ macro_rules! types {
                     wider: WString::from(text(random).as_str()),
                     deep: list(random, |random| list(random, |random| random.bits() as i16)),
                     double: f64::from(random.bits() as i32) / 16.0,
-                    numbers: [random.bits() as u16; 3].map(|_| random.bits() as u16),
+                    numbers: [0; 3].map(|_| random.bits() as u16),
                     matrix: [[0; 2]; 3].map(|row| row.map(|_: i32| random.bits() as i32)),
                     smaller: [small(random), small(random)],
                     gear: gear(random),
@@ -125,12 +58,16 @@ macro_rules! types {
                     flags: Flags(random.bits() as u16 & 0xfff),
                     letter: Char8(b'a' + random.below(26) as u8),
                     sign: Char16(0x3b1 + random.below(20) as u16),
-                    single: (!random.one_in(2)).then(|| random.bits() as i16 as f32 / 4.0),
+                    yes: random.one_in(2),
+                    single: random.bits() as i16 as f32 / 4.0,
+                    perhaps: (!random.one_in(2)).then(|| random.bits() as i16 as f32 / 4.0),
+                    large: random.bits(),
+                    tiny: random.bits() as i8,
+                    doubles: list(random, |random| f64::from(random.bits() as i32) / 2.0),
+                    far: random.bits() as u32,
                     maybe: (!random.one_in(2)).then(|| small(random)),
-                    on: random.one_in(2),
                     choice: choice(random),
-                    least: random.bits() as i8,
-                    last: random.bits(),
+                    never: (!random.one_in(2)).then(|| text(random)),
                 }
             }
 
@@ -159,9 +96,10 @@ macro_rules! types {
             pub(super) fn expected(of: &Rich) -> Expected {
                 let mut out = vec![
                     ("name".to_owned(), Some(quoted(&of.name))),
-                    ("octets[2]".to_owned(), of.octets.get(2).map(ToString::to_string)),
-                    ("words[0]".to_owned(), of.words.first().map(ToString::to_string)),
-                    ("words[2]".to_owned(), of.words.get(2).map(ToString::to_string)),
+                    ("bytes[2]".to_owned(), of.bytes.get(2).map(ToString::to_string)),
+                    ("words[1]".to_owned(), of.words.get(1).map(ToString::to_string)),
+                    ("longs[0]".to_owned(), of.longs.first().map(ToString::to_string)),
+                    ("longs[2]".to_owned(), of.longs.get(2).map(ToString::to_string)),
                     ("names[1]".to_owned(), of.names.get(1).map(|name| quoted(name))),
                     ("wide".to_owned(), Some(quoted(&of.wide.to_string_lossy()))),
                     ("wider".to_owned(), Some(quoted(&of.wider.to_string_lossy()))),
@@ -178,10 +116,14 @@ macro_rules! types {
                     ("flags".to_owned(), Some(of.flags.0.to_string())),
                     ("letter".to_owned(), Some(format!("'{}'", char::from(of.letter.0)))),
                     ("sign".to_owned(), Some(format!("'{}'", char::from_u32(of.sign.0.into()).unwrap()))),
-                    ("single".to_owned(), of.single.map(|single| format!("{single:?}"))),
-                    ("on".to_owned(), Some(of.on.to_string().to_uppercase())),
-                    ("least".to_owned(), Some(of.least.to_string())),
-                    ("last".to_owned(), Some(of.last.to_string())),
+                    ("yes".to_owned(), Some(of.yes.to_string().to_uppercase())),
+                    ("single".to_owned(), Some(format!("{:?}", of.single))),
+                    ("perhaps".to_owned(), of.perhaps.map(|single| format!("{single:?}"))),
+                    ("large".to_owned(), Some(of.large.to_string())),
+                    ("tiny".to_owned(), Some(of.tiny.to_string())),
+                    ("doubles[2]".to_owned(), of.doubles.get(2).map(|double| format!("{double:?}"))),
+                    ("far".to_owned(), Some(of.far.to_string())),
+                    ("never".to_owned(), of.never.as_deref().map(quoted)),
                 ];
                 add_small(&mut out, "smalls[1]", of.smalls.get(1));
                 add_small(&mut out, "smaller[1]", Some(&of.smaller[1]));
@@ -209,9 +151,9 @@ macro_rules! types {
     };
 }
 
-types!(finals: final);
-types!(appendables: appendable);
-types!(mutables: mutable);
+types!(finals);
+types!(appendables);
+types!(mutables);
 
 fn quoted(text: &str) -> String {
     format!("'{text}'")
@@ -239,11 +181,15 @@ fn check(ty: &SampleType, payload: &[u8], wanted: &Expected, random: &mut Random
     for (path, value) in wanted {
         // A field that is missing makes both untrue.
         let literal = value.as_deref();
-        let other = if path.ends_with("name") || path.starts_with("names") || path.starts_with("wide") {
+        let other = if path.ends_with("name")
+            || path.starts_with("names")
+            || path.starts_with("wide")
+            || path == "never"
+        {
             "'z'"
         } else if path.starts_with("gear") {
             "'Neutral'"
-        } else if path == "on" {
+        } else if path == "yes" {
             "TRUE"
         } else if path == "letter" || path == "sign" {
             "'a'"

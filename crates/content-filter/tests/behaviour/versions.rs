@@ -1,9 +1,10 @@
 //! Samples of other versions of a type, and payloads that are none.
 use content_filter::{ContentFilter, Limits, Outcome, SampleType};
 use derive::DdsType;
+use testkit::types::ENCODINGS;
 use wire::cdr::{DdsType, Encoding};
 
-use super::fields::{ENCODINGS, sample_type};
+use super::fields::sample_type;
 
 #[derive(DdsType, Clone, Default, Debug)]
 #[dds(name = "Log", appendable)]

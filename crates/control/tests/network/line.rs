@@ -1,4 +1,4 @@
-//! The connection between a session of the manager and a switch: octets that come in any pieces, late, or not at all.
+//! The connection between a session of the manager and a switch: bytes that come in any pieces, late, or not at all.
 use std::time::Duration;
 
 use control::session::{News, Session};
@@ -6,10 +6,10 @@ use openflow::Message;
 use openflow::channel::{Channel, Config, Event};
 use openflow::words::Xid;
 
-/// Octets that a connection takes at a time.
+/// Bytes that a connection takes at a time.
 const PIECE: usize = 16 * 1024;
 
-/// Which way octets go.
+/// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     ToSwitch,
@@ -23,7 +23,7 @@ pub(crate) struct Line {
     end: Channel,
     /// Nothing gets through any more, and nobody has been told.
     pub(crate) is_stalled: bool,
-    /// For each way: octets of a message of which some have arrived.
+    /// For each way: bytes of a message of which some have arrived.
     rest: [usize; 2],
     /// As which master the manager speaks, once the switch has agreed.
     pub(crate) master: Option<u64>,
@@ -32,12 +32,20 @@ pub(crate) struct Line {
 impl Line {
     /// One of a manager of this epoch.
     pub(crate) fn new(now: Duration, epoch: u64) -> Self {
+        Self::over(Session::new(now).of_master(epoch), now)
+    }
+
+    /// One of a manager that stands by.
+    pub(crate) fn of_slave(now: Duration) -> Self {
+        Self::over(Session::new(now).of_slave(), now)
+    }
+
+    fn over(session: Session, now: Duration) -> Self {
         let end = Channel::new(Config::switch(), now);
-        let session = Session::new(now).of_master(epoch);
         Self { session, end, is_stalled: false, rest: [0; 2], master: None }
     }
 
-    /// Octets that are on the way and can arrive.
+    /// Bytes that are on the way and can arrive.
     pub(crate) fn waiting(&self, way: Way) -> usize {
         match way {
             _ if self.is_stalled => 0,
@@ -46,21 +54,21 @@ impl Line {
         }
     }
 
-    /// Octets on the way, whether they can arrive or not.
+    /// Bytes on the way, whether they can arrive or not.
     pub(crate) fn under_way(&self) -> usize {
         self.session.output().len() + self.end.output().len()
     }
 
-    /// True if some octets of a message have arrived and others have not.
+    /// True if some bytes of a message have arrived and others have not.
     pub(crate) fn is_cut(&self) -> bool {
         self.rest.iter().any(|rest| *rest > 0)
     }
 
-    /// So many octets arrive at the switch: what it is told.
-    pub(crate) fn arrive_at_switch(&mut self, now: Duration, octets: usize) -> Vec<(Xid, Message)> {
-        let piece = self.session.output()[..octets].to_vec();
-        self.rest[0] = cut(self.rest[0], self.session.output(), octets);
-        self.session.sent(octets);
+    /// So many bytes arrive at the switch: what it is told.
+    pub(crate) fn arrive_at_switch(&mut self, now: Duration, bytes: usize) -> Vec<(Xid, Message)> {
+        let piece = self.session.output()[..bytes].to_vec();
+        self.rest[0] = cut(self.rest[0], self.session.output(), bytes);
+        self.session.sent(bytes);
         let mut told = Vec::new();
         for piece in piece.chunks(PIECE) {
             self.end.handle_input(now, piece);
@@ -75,11 +83,11 @@ impl Line {
         told
     }
 
-    /// So many octets arrive at the manager.
-    pub(crate) fn arrive_at_manager(&mut self, now: Duration, octets: usize) -> Vec<News> {
-        let piece = self.end.output()[..octets].to_vec();
-        self.rest[1] = cut(self.rest[1], self.end.output(), octets);
-        self.end.sent(octets);
+    /// So many bytes arrive at the manager.
+    pub(crate) fn arrive_at_manager(&mut self, now: Duration, bytes: usize) -> Vec<News> {
+        let piece = self.end.output()[..bytes].to_vec();
+        self.rest[1] = cut(self.rest[1], self.end.output(), bytes);
+        self.end.sent(bytes);
         let mut news = Vec::new();
         piece.chunks(PIECE).for_each(|piece| self.session.input(now, piece, &mut news));
         news
@@ -94,11 +102,11 @@ impl Line {
     }
 }
 
-/// How much of a message is still to come if so many octets arrive, which begin with the rest of another one.
-fn cut(rest: usize, output: &[u8], octets: usize) -> usize {
+/// How much of a message is still to come if so many bytes arrive, which begin with the rest of another one.
+fn cut(rest: usize, output: &[u8], bytes: usize) -> usize {
     let mut at = rest;
-    while at < octets {
+    while at < bytes {
         at += usize::from(u16::from_be_bytes([output[at + 2], output[at + 3]]));
     }
-    at - octets
+    at - bytes
 }

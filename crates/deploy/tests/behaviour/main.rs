@@ -1,5 +1,6 @@
 //! The command as a person types it: what it prints, and its exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod graph;
 
 use std::path::PathBuf;
 
@@ -67,6 +68,11 @@ impl Folder {
 
     fn has(&self, name: &str, text: &str) {
         std::fs::write(self.0.join(name), text).unwrap();
+    }
+
+    /// Whether the command line is wrong.
+    fn refuses(line: &str) -> bool {
+        Typed::try_parse_from(["deploy"].into_iter().chain(line.split(' '))).is_err()
     }
 
     /// The exit code, what was printed, and what was told on the standard error. Names in braces are files of this folder.
@@ -220,6 +226,7 @@ fn schemas_are_printed() {
 }
 
 const ARM: &str = include_str!("../plans/arm.toml");
+const ARM_TYPES: &str = include_str!("../plans/arm.json");
 
 /// The page shows this plan, and what the command says of it.
 #[test]
@@ -227,7 +234,7 @@ fn the_page_shows_what_is_admitted() {
     const PAGE: &str = include_str!("../../../../docs/components-bounds.md");
     let folder = Folder::new("admit");
     folder.has("arm.toml", ARM);
-    folder.has("arm.json", include_str!("../plans/arm.json"));
+    folder.has("arm.json", ARM_TYPES);
     let (code, out, told) = folder.deploy("admit {arm.toml}");
     assert_eq!((code, told.as_str()), (1, ""));
     assert!(PAGE.contains(&format!("```toml\n{ARM}```")), "the page has another plan");
@@ -247,7 +254,7 @@ fn the_page_shows_what_is_admitted() {
 #[test]
 fn what_a_bound_lacks_is_told_with_its_place() {
     let folder = Folder::new("lacks");
-    folder.has("arm.json", include_str!("../plans/arm.json"));
+    folder.has("arm.json", ARM_TYPES);
     let costs = ARM.lines().find(|line| line.starts_with("costs")).unwrap();
     folder.has("arm.toml", &ARM.replace(costs, "").replace("port.tick.period = \"2 ms\"\n", ""));
     let (code, out, told) = folder.deploy("admit {arm.toml}");

@@ -7,7 +7,7 @@ use crate::place::Place;
 #[test]
 fn plans_that_cannot_be_launched_start_nothing() {
     let place = Place::new("bad-plans");
-    let plan = place.plan();
+    let plan = Place::plan();
     let program = Place::example("tracker");
     for (from, to, expected) in [
         (
@@ -25,8 +25,7 @@ fn plans_that_cannot_be_launched_start_nothing() {
             "nothing says what the process \"sense\" executes",
         ),
     ] {
-        assert!(plan.contains(from), "{from}");
-        place.has("tracker.toml", &plan.replacen(from, to, 1));
+        place.has("tracker.toml", &testkit::changed(&plan, from, to));
         let (code, out, told) = place.deploy("launch {tracker.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{to}: {told}");
         assert!(told.contains(expected), "{to}: {told}");
@@ -47,7 +46,7 @@ fn chains_without_a_proof_start_nothing() {
     testkit::namespace::alone(|| {
         let place = Place::new("unproved");
         let chain = "\n[chain.fix]\npath = [\"gps.tick\", \"airframe.fix\"]\nreaction = \"1 ms\"\n";
-        let plan = place.plan() + chain;
+        let plan = Place::plan() + chain;
         place.has("tracker.toml", &plan);
         let (code, out, told) = place.deploy("launch {tracker.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{told}");
@@ -55,7 +54,7 @@ fn chains_without_a_proof_start_nothing() {
             assert!(told.contains(part), "{part}: {told}");
         }
         assert_eq!(place.processes(), Vec::<u32>::new());
-        place.has("before.toml", &place.plan());
+        place.has("before.toml", &Place::plan());
         let mut supervisor = place.launch("before.toml");
         let (code, _, told) = place.deploy("apply {tracker.toml}");
         assert!(code == 1 && told.contains("fix: no bound: "), "{told}");
@@ -81,7 +80,7 @@ fn programs_that_are_no_component_servers_are_told() {
         assert!(code != 0 && out.is_empty() && told.contains(expected), "{program}: {code} {told}");
     }
     for (program, expected) in [("/bin/true", "exit code 0"), ("/bin/cat", "process")] {
-        place.has("tracker.toml", &place.plan().replace(&Place::example("tracker"), program));
+        place.has("tracker.toml", &Place::plan().replace(&Place::example("tracker"), program));
         let (code, out, told) = place.deploy("launch {tracker.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{program}: {told}");
         assert!(told.contains("not launched: ") && told.contains(expected), "{program}: {told}");
@@ -93,7 +92,7 @@ fn programs_that_are_no_component_servers_are_told() {
 fn control_lines_that_mean_nothing_are_refused() {
     testkit::namespace::alone(|| {
         let place = Place::new("bad-lines");
-        place.has("tracker.toml", &place.plan());
+        place.has("tracker.toml", &Place::plan());
         let mut supervisor = place.launch("tracker.toml");
         let pids = place.pids();
         let long = "x".repeat(70_000);
@@ -111,10 +110,10 @@ fn control_lines_that_mean_nothing_are_refused() {
             assert!(told.starts_with("{\"refused\":") && told.contains(expected), "{text:.80}: {told}");
         }
         // Wrong plans are told with their lines, by the command and by the supervisor.
-        place.has("next.toml", &place.plan().replace("airframe.fix", "airframe.fx"));
+        place.has("next.toml", &Place::plan().replace("airframe.fix", "airframe.fx"));
         let (code, _, told) = place.deploy("apply {next.toml}");
         assert!(code == 1 && told.contains('^') && told.contains("did you mean \"fix\"?"), "{told}");
-        place.has("other.toml", &place.plan().replace("id = \"tracker\"", "id = \"other\""));
+        place.has("other.toml", &Place::plan().replace("id = \"tracker\"", "id = \"other\""));
         let (code, _, told) = place.deploy("apply {other.toml}");
         assert!(code == 1 && told.contains("deployment other: it does not run"), "{told}");
         assert_eq!(place.pids(), pids);

@@ -7,14 +7,22 @@ mod tutorial;
 
 use place::Place;
 
+/// Where the airframe is after this many fixes, if its gain was always the same. The filter passes four fixes of five.
+fn expected(count: usize, gain: f64) -> String {
+    let passed = (1..).filter(|fix| fix % 5 != 0).take(count);
+    format!("{:.3}", passed.fold(0.0, |last, fix| last + gain * (f64::from(fix) - last)))
+}
+
 /// Describe, launch, status, apply, stop: what an operator does.
 #[test]
 fn a_plan_is_launched_changed_and_stopped() {
     testkit::namespace::alone(|| {
         let place = Place::new("whole");
-        place.has("tracker.toml", &place.plan());
+        place.has("tracker.toml", &Place::plan());
         let mut supervisor = place.launch("tracker.toml");
-        place.shown_more_than(0);
+        // Which position is the first one that comes depends on when the display and the airframe have found each other.
+        let (count, position) = supervisor.position();
+        assert_eq!(position, expected(count, 0.25), "position {count}");
         let status = place.ok("status tracker");
         for part in [
             "deployment tracker (",
@@ -26,52 +34,46 @@ fn a_plan_is_launched_changed_and_stopped() {
         }
         let pids = place.pids();
         assert_eq!(pids.len(), 2);
-        // The filter passes four of five.
-        let positions = place.shown();
-        assert!(positions.iter().any(|line| line.starts_with("1 0.250")), "{positions:?}");
 
         // Another setting: the same processes go on, with what they know.
-        place.has("next.toml", &place.plan().replace("gain = 0.25", "gain = 1.0"));
+        place.has("next.toml", &Place::plan().replace("gain = 0.25", "gain = 1.0"));
         assert_eq!(place.ok("apply {next.toml}"), "applied tracker\n");
         assert_eq!(place.pids(), pids);
         assert!(place.ok("status tracker").contains("next.toml, changed 1 times)"));
-        place.until("a position with all of the gain", || {
-            let last = place.shown().last().cloned().unwrap_or_default();
-            last.ends_with(".000")
-        });
-        let before = place.shown().len();
+        // With all of the gain the airframe is where the last fix is, which is a whole number.
+        while !supervisor.position().1.ends_with(".000") {}
 
         // One that fails while it is activated: the plan before goes on, and says so.
         place.has(
             "fails.toml",
-            &place.plan().replace("settings.file", "settings.fails = true\nsettings.file"),
+            &Place::plan().replace("settings.file", "settings.fails = true\nsettings.file"),
         );
         let (code, _, told) = place.deploy("apply {fails.toml}");
         assert_eq!(code, 1);
         assert!(told.contains("display") && told.contains("it is told to fail"), "{told}");
         // What failed cannot be trusted again: its process is started anew, with the plan before.
-        place.until("the process of what failed", || place.deploy("status tracker").0 == 0);
+        supervisor.prints("punctual: process show runs again");
         assert_eq!(place.pid_of("sense"), pids[0]);
-        place.shown_more_than(before);
+        supervisor.position();
         assert!(place.ok("status tracker").contains("next.toml, changed 1 times)"));
 
         // A process more, with a component that was elsewhere: what is left where it was goes on.
         let (sense, show) = (place.pid_of("sense"), place.pid_of("show"));
-        let moved = place
-            .plan()
+        let moved = Place::plan()
             .replace("process = \"show\"\n", "process = \"other\"\n")
             .replace("[process.show]", "[process.other]");
         place.has("moved.toml", &moved.replace("gain = 0.25", "gain = 1.0"));
         assert_eq!(place.ok("apply {moved.toml}"), "applied tracker\n");
         assert_eq!(place.pid_of("sense"), sense);
-        let before = place.shown().len();
-        place.shown_more_than(before);
-        place.all_gone(&[show]);
+        assert!(!place.processes().contains(&show), "a process that the plan has no more has ended");
+        // The display before has printed some positions that are not read yet; these are from before the change.
+        let before = place.taken("airframe");
+        while supervisor.position().0 <= before {}
 
-        let last = place.pids();
         assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
         assert!(supervisor.ended().success());
-        place.all_gone(&last);
+        supervisor.all_gone();
+        assert_eq!(place.processes(), [0; 0]);
         let (code, _, told) = place.deploy("status tracker");
         assert!(code == 1 && told.contains("it does not run"), "{told}");
     });
@@ -81,22 +83,23 @@ fn a_plan_is_launched_changed_and_stopped() {
 fn a_process_that_is_killed_is_started_again() {
     testkit::namespace::alone(|| {
         let place = Place::new("restart");
-        place.has("tracker.toml", &place.plan());
+        place.has("tracker.toml", &Place::plan());
         let mut supervisor = place.launch("tracker.toml");
-        place.shown_more_than(0);
+        supervisor.position();
         let (sense, show) = (place.pid_of("sense"), place.pid_of("show"));
         place::kill(show);
-        place.until("another process", || {
-            let status = place.deploy("status tracker").1;
-            status.contains("process show: running") && status.contains("started again 1 times")
-        });
-        assert!(place.ok("status tracker").contains("ended last: killed by signal 9"));
+        supervisor.prints("punctual: process show ended: killed by signal 9");
+        supervisor.prints("punctual: process show runs again");
+        let status = place.ok("status tracker");
+        for part in ["process show: running", "started again 1 times", "ended last: killed by signal 9"] {
+            assert!(status.contains(part), "{part}\n{status}");
+        }
         assert_eq!(place.pid_of("sense"), sense);
-        let before = place.shown().len();
-        place.shown_more_than(before);
+        supervisor.position();
         supervisor.interrupt();
         assert!(supervisor.ended().success());
-        place.all_gone(&[sense, show]);
+        supervisor.all_gone();
+        assert_eq!(place.processes(), [0; 0]);
     });
 }
 
@@ -104,19 +107,19 @@ fn a_process_that_is_killed_is_started_again() {
 fn nothing_is_left_when_the_supervisor_is_killed() {
     testkit::namespace::alone(|| {
         let place = Place::new("orphans");
-        place.has("tracker.toml", &place.plan());
+        place.has("tracker.toml", &Place::plan());
         let mut supervisor = place.launch("tracker.toml");
-        let pids = place.pids();
         supervisor.kill();
-        place.all_gone(&pids);
+        supervisor.all_gone();
+        assert_eq!(place.processes(), [0; 0]);
         // What it has left hinders no later launch.
         let mut supervisor = place.launch("tracker.toml");
         let (code, _, told) = place.deploy("launch {tracker.toml}");
         assert!(code == 1 && told.contains("a supervisor that runs"), "{told}");
-        let pids = place.pids();
         supervisor.interrupt();
         assert!(supervisor.ended().success());
-        place.all_gone(&pids);
+        supervisor.all_gone();
+        assert_eq!(place.processes(), [0; 0]);
     });
 }
 
@@ -124,7 +127,7 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
 fn a_launch_that_fails_leaves_nothing() {
     testkit::namespace::alone(|| {
         let place = Place::new("fails");
-        let fails = place.plan().replace("settings.file", "settings.fails = true\nsettings.file");
+        let fails = Place::plan().replace("settings.file", "settings.fails = true\nsettings.file");
         place.has("fails.toml", &fails);
         let (code, out, told) = place.deploy("launch {fails.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{told}");

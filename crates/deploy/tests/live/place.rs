@@ -1,22 +1,34 @@
 //! A folder for a test, with its own place for control sockets, and the commands in it.
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill as send};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-/// Long enough for a busy machine: what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long an event is waited for: on a busy machine it comes much sooner.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Lines that a supervisor and its processes print at most: a line that is not among so many does not come.
+const MOST_LINES: usize = 50_000;
 
 pub(crate) struct Place {
     folder: PathBuf,
 }
 
 /// A supervisor that runs.
-pub(crate) struct Supervisor(Child, BufReader<ChildStdout>);
+pub(crate) struct Supervisor {
+    child: Child,
+    /// What the supervisor and its processes print, on both outputs. The channel ends once all of them have.
+    lines: Receiver<String>,
+    seen: Vec<String>,
+    /// Told when the supervisor has ended.
+    end: Receiver<()>,
+}
 
 impl Place {
     pub(crate) fn new(test: &str) -> Self {
@@ -39,12 +51,11 @@ impl Place {
         path.to_str().unwrap().to_owned()
     }
 
-    /// The plan of the example, with its program, and with a file for what is shown.
-    pub(crate) fn plan(&self) -> String {
+    /// The plan of the example, with its program; the display prints positions.
+    pub(crate) fn plan() -> String {
         let plan = include_str!("../../examples/tracker.toml");
-        let shown = self.folder.join("shown");
         plan.replace("../../../target/debug/examples/tracker", &Self::example("tracker"))
-            .replace("file = \"\"", &format!("file = {shown:?}"))
+            .replace("file = \"\"", "file = \"/dev/stdout\"")
     }
 
     pub(crate) fn has(&self, name: &str, text: &str) {
@@ -65,7 +76,12 @@ impl Place {
 
     /// The exit code, what was printed, and what was told.
     pub(crate) fn deploy(&self, line: &str) -> (i32, String, String) {
-        let output = self.command(line).output().unwrap();
+        let mut command = self.command(line);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (tell, ended) = channel();
+        thread::spawn(move || tell.send(child.wait_with_output()));
+        // Its processes are killed with the folder.
+        let output = ended.recv_timeout(LIMIT).unwrap_or_else(|_| panic!("{line} does not end")).unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
     }
@@ -82,29 +98,9 @@ impl Place {
     }
 
     pub(crate) fn launched(&self, line: &str) -> Supervisor {
-        let mut child = self.command(line).stdout(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let mut supervisor = Supervisor(child, out);
+        let mut supervisor = Supervisor::start(self.command(line));
         supervisor.prints("launched: 2 processes; control socket ");
         supervisor
-    }
-
-    /// What the display has written.
-    pub(crate) fn shown(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.folder.join("shown")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    pub(crate) fn shown_more_than(&self, count: usize) {
-        self.until("more positions", || self.shown().len() > count);
-    }
-
-    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !is_so() {
-            assert!(Instant::now() < end, "{what}: {} {:?}", self.deploy("status").1, self.shown().last());
-            sleep(Duration::from_millis(20));
-        }
     }
 
     /// Process ids, as the status tells.
@@ -120,6 +116,13 @@ impl Place {
         line.split(", pid ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap()
     }
 
+    /// How many events a component has taken.
+    pub(crate) fn taken(&self, component: &str) -> usize {
+        let status = self.ok("status tracker");
+        let line = status.lines().find(|line| line.contains(&format!(" {component} ("))).unwrap();
+        line.split("; ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    }
+
     /// All processes that this test has started and that are still there.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let mine = format!("XDG_RUNTIME_DIR={}", self.folder.display());
@@ -130,10 +133,6 @@ impl Place {
             variables.split(|byte| *byte == 0).any(|variable| variable == mine.as_bytes())
         })
         .collect()
-    }
-
-    pub(crate) fn all_gone(&self, pids: &[u32]) {
-        self.until("processes that end", || pids.iter().all(|pid| !self.processes().contains(pid)));
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -151,45 +150,101 @@ impl Drop for Place {
 }
 
 impl Supervisor {
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.0.id() as i32)
+    fn start(mut command: Command) -> Self {
+        // One pipe for both outputs, so that lines of the supervisor and of its processes stay in order.
+        let (reader, writer) = std::io::pipe().unwrap();
+        let child = command.stdout(writer.try_clone().unwrap()).stderr(writer).spawn().unwrap();
+        // The processes alone keep the pipe open.
+        drop(command);
+        let (tell, lines) = channel();
+        thread::spawn(move || {
+            BufReader::new(reader).lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+        });
+        let pid = Pid::from_raw(child.id() as i32);
+        let (tell, end) = channel();
+        thread::spawn(move || {
+            // It stays to be asked how it ended, so its id is not another's meanwhile.
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            while let Err(Errno::EINTR) = waitid(Id::Pid(pid), flags) {}
+            tell.send(())
+        });
+        Self { child, lines, seen: Vec::new(), end }
     }
 
     /// As Ctrl-C.
     pub(crate) fn interrupt(&self) {
-        send(self.pid(), Signal::SIGINT).unwrap();
+        send(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
     }
 
-    /// Waits until it, or a process of it, prints a line that begins so.
+    /// What was printed last, for reports of tests that fail.
+    fn last_lines(&self) -> &[String] {
+        &self.seen[self.seen.len().saturating_sub(30)..]
+    }
+
+    /// The next line; `None` once the supervisor and all of its processes have ended.
+    fn next_line(&mut self, wanted: &str) -> Option<String> {
+        assert!(
+            self.seen.len() < MOST_LINES,
+            "{wanted}: not among so many lines, the last {:#?}",
+            self.last_lines()
+        );
+        match self.lines.recv_timeout(LIMIT) {
+            Ok(line) => {
+                self.seen.push(line.clone());
+                Some(line)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("{wanted}: nothing more comes after {:#?}", self.last_lines())
+            }
+        }
+    }
+
+    /// Waits until the supervisor, or a process of it, prints a line that begins so. Lines before it are passed over.
     pub(crate) fn prints(&mut self, beginning: &str) {
-        let mut line = String::new();
-        while !line.starts_with(beginning) {
-            line.clear();
-            assert!(self.1.read_line(&mut line).unwrap() > 0, "no line begins with {beginning:?}");
+        loop {
+            match self.next_line(beginning) {
+                Some(line) if line.starts_with(beginning) => return,
+                Some(_) => {}
+                None => {
+                    panic!("all have ended, and no line begins with {beginning:?}: {:#?}", self.last_lines())
+                }
+            }
+        }
+    }
+
+    /// The next position that the display prints: which one it is, and where.
+    pub(crate) fn position(&mut self) -> (usize, String) {
+        loop {
+            let line = self.next_line("a position").expect("the display runs");
+            if let Some((count, position)) = line.split_once(' ')
+                && let Ok(count) = count.parse()
+            {
+                return (count, position.to_owned());
+            }
         }
     }
 
     pub(crate) fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.0.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < end, "the supervisor does not end");
-            sleep(Duration::from_millis(20));
-        }
+        self.end.recv_timeout(LIMIT).expect("the supervisor ends");
+        self.child.wait().unwrap()
+    }
+
+    /// Waits until the supervisor and all of its processes have ended.
+    pub(crate) fn all_gone(&mut self) {
+        while self.next_line("the end of all processes").is_some() {}
     }
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -16,6 +16,11 @@ fn the_tutorial_of_components_goes_as_it_is_written() {
         assert!(place.ok("validate {heating.toml}").contains("nothing is wrong"));
         let admitted = place.ok("admit {heating.toml}");
         assert!(PAGE.contains(&format!("heating.toml\n{admitted}```")), "{admitted}");
+        let picture = place.ok("graph {heating.toml}");
+        assert!(
+            picture.contains(">measured-to-controlled: admitted, as far as the measured times hold<"),
+            "{picture}"
+        );
         place.has(
             "wrong.toml",
             &plan.replace("from = \"sensor.temperature\"", "from = \"sensor.temprature\""),

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use super::{Incarnation, Outcome, Supervisor};
 use crate::protocol::{ComponentStatus, Instruction, PlanStatus, ProcessStatus};
 
-/// How long processes have to say what there is: a second.
-const PATIENCE: u64 = 1_000_000_000_000;
+/// How long processes have to say what there is: five seconds. A process in which a hook is at work, which may take a second, answers after it.
+const PATIENCE: u64 = 5_000_000_000_000;
 
 #[derive(Debug)]
 pub(super) struct Inquiry {

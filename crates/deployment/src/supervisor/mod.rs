@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use assembly::{Catalogue, Plan};
 
-use crate::part::deployment_name;
+use crate::launchable::deployment_name;
 use crate::protocol::{Answer, Instruction, PlanStatus};
 use crate::restart::Restarts;
 use change::{Change, Purpose};

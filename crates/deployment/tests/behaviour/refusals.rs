@@ -2,6 +2,7 @@
 use assembly::Plan;
 use deployment::{Answer, Carrier, ComponentServer, Instruction, Order, Part, Phase, launchable};
 use diagnostics::Source;
+use testkit::each_is_told;
 
 use crate::executor::Model;
 use crate::plans::types;
@@ -20,75 +21,56 @@ fn said(text: &str) -> (String, String) {
     (shown(&wrong), shown(&warnings))
 }
 
+/// Adds a line behind another one of the plan, and looks for what is told of the result.
+fn each_addition_is_told(additions: &[(&str, &str, &str)], told: impl Fn(&str) -> String) {
+    for (before, line, expected) in additions {
+        each_is_told(FIRST, &[(before, &format!("{before}\n{line}"), expected)], &told);
+    }
+}
+
+const TO_D: &str = "to = [\"d.in\"]";
+const NODE: &str = "type = \"Node\"";
+
 #[test]
 fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
     assert_eq!(said(FIRST), (String::new(), String::new()));
-    for (from, to, expected) in [
-        (
-            "[process.q]",
-            "[process.q]\ncgroup = \"x\"",
-            "plan.toml:10:10: processes are not moved into control groups",
-        ),
-        (
-            "threads = 2",
-            "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"",
-            "no threads of the class deadline",
-        ),
+    let refused = |text: &str| {
+        let (wrong, _) = said(text);
+        assert!(wrong.contains('^') && wrong.lines().count() >= 4, "{wrong}");
+        wrong
+    };
+    let additions = [
+        ("[process.q]", "cgroup = \"x\"", "plan.toml:10:10: processes are not moved into control groups"),
+        (TO_D, "queue = { depth = 4, full = \"block\", wait = \"1 ms\" }", "a topic's queue cannot block"),
+        (NODE, "artefact = \"x\"", "code is not loaded into processes that run"),
+        (TO_D, "queue = { depth = 99999 }", "queues have at most 65535 entries"),
+        ("to = [\"b.in\", \"c.in\"]", "qos = { priority = 300 }", "the priority 300 cannot be had"),
+    ];
+    each_addition_is_told(&additions, refused);
+    let federated = format!("{TO_D}\nservice = \"far\"\n[service.far]\nkind = \"federated\"\nat = \"q\"");
+    let deadline = "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"";
+    let changes = [
+        ("threads = 2", deadline, "no threads of the class deadline"),
         ("port.tick.period = \"1 ms\"\n", "", "the timer \"tick\" has no period"),
-        (
-            "to = [\"d.in\"]",
-            "to = [\"d.in\"]\nqueue = { depth = 4, full = \"block\", wait = \"1 ms\" }",
-            "a topic's queue cannot block",
-        ),
         ("[process.q]\nartefact = \"x\"", "[process.q]", "nothing says what the process \"q\" executes"),
         ("location = [\"x\"]", "location = [\"http://x\"]", "\"x\" is nowhere on this host"),
-        (
-            "type = \"Node\"\n",
-            "type = \"Node\"\nartefact = \"x\"\n",
-            "code is not loaded into processes that run",
-        ),
-        (
-            "to = [\"d.in\"]",
-            "to = [\"d.in\"]\nqueue = { depth = 99999 }",
-            "queues have at most 65535 entries",
-        ),
-        (
-            "to = [\"b.in\", \"c.in\"]",
-            "to = [\"b.in\"]\nqos = { priority = 300 }",
-            "the priority 300 cannot be had",
-        ),
-        (
-            "to = [\"d.in\"]",
-            "to = [\"d.in\"]\nservice = \"far\"\n[service.far]\nkind = \"federated\"\nat = \"q\"",
-            "federated services are not carried out",
-        ),
-    ] {
-        assert!(FIRST.contains(from), "{from}");
-        let (wrong, _) = said(&FIRST.replacen(from, to, 1));
-        assert!(wrong.contains(expected), "{to}\n{wrong}");
-        assert!(wrong.contains('^') && wrong.lines().count() >= 4, "{wrong}");
-    }
+        (TO_D, federated.as_str(), "federated services are not carried out"),
+    ];
+    each_is_told(FIRST, &changes, refused);
 }
 
 #[test]
 fn what_changes_nothing_is_told() {
-    for (from, to, expected) in [
-        ("to = [\"d.in\"]", "to = [\"d.in\"]\nlatency = \"1 ms\"", "a launch does not look after times"),
-        (
-            "to = [\"d.in\"]",
-            "to = [\"d.in\"]\nqos = { timeout = \"1 ms\" }",
-            "timeout is not carried out for cd",
-        ),
-        (
-            "type = \"Node\"\n",
-            "type = \"Node\"\nrestart = { policy = \"always\" }\n",
-            "components are not started again",
-        ),
-    ] {
-        let (wrong, warnings) = said(&FIRST.replacen(from, to, 1));
+    let additions = [
+        (TO_D, "latency = \"1 ms\"", "a launch does not look after times"),
+        (TO_D, "qos = { timeout = \"1 ms\" }", "timeout is not carried out for cd"),
+        (NODE, "restart = { policy = \"always\" }", "components are not started again"),
+    ];
+    each_addition_is_told(&additions, |text| {
+        let (wrong, warnings) = said(text);
         assert_eq!(wrong, "");
-        assert!(warnings.contains(expected), "{to}\n{warnings}");
-    }
+        warnings
+    });
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) struct World {
     order: BTreeMap<(Incarnation, bool), u64>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
     pub(crate) told: Vec<String>,
-    /// Lines and ends of processes so far: whoever crashes at each of them in turn has crashed everywhere.
+    /// Lines and ends of processes so far: a test that lets a process crash at each of them in turn has tried all.
     pub(crate) lines: u64,
     /// At this line the process that it concerns is killed.
     pub(crate) crash_at: Option<u64>,

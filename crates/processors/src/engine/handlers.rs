@@ -107,7 +107,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Gives a lock to who waits for it with the highest priority (P11).
+    /// Gives a lock to the waiting thread with the highest priority (P11).
     fn release(&mut self, component: usize) {
         let lock = &mut self.locks[component];
         lock.owner = None;

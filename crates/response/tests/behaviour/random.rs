@@ -236,7 +236,7 @@ fn no_system_is_too_much() {
     }
 }
 
-/// Sets something to what nobody expects.
+/// Sets one value of the system to an extreme one.
 fn spoil(random: &mut Random, system: &mut System) {
     let numbers = [0, 1, 2, 3, 1_000, u64::MAX, u64::MAX / 2, 1 << 40, 999_999_999];
     let number = numbers[random.below(numbers.len())];

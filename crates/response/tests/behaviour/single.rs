@@ -189,7 +189,7 @@ fn more_work_than_time() {
 }
 
 #[test]
-fn normal_threads_have_no_bound_and_delay_nobody() {
+fn normal_threads_have_no_bound_and_delay_no_other_thread() {
     let mut build = lanes(&[(5, 10), (2, 100)]);
     build.system.lanes[0].scheduling = Scheduling::Other;
     assert_eq!(build.responses(), [Err(Reason::Host { port: 0 }), Ok(2)]);

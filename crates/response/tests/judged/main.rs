@@ -1,4 +1,4 @@
-//! Bounds against the simulator of the same model, which was written by others and shares no code with the analysis: no value that an
+//! Bounds against the simulator of the same model, which shares no code with the analysis: no value that an
 //! adversary reaches in a random system is above its bound.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -2,6 +2,7 @@
 use openflow::Message;
 use openflow::error_code::{ErrorCode, ErrorMessage};
 use openflow::multipart::{FlowFilter, FlowStats, MultipartReply, MultipartRequest};
+use openflow::switch::{ControllerRole, Role};
 use openflow::words::{GroupId, MeterId, PortNo, TableId};
 
 use control::action::SwitchReport;
@@ -17,6 +18,10 @@ impl Switch {
         match message {
             Message::FeaturesRequest => vec![Message::FeaturesReply(report.features)],
             Message::BarrierRequest => vec![Message::BarrierReply],
+            Message::RoleRequest(role) if role.role == ControllerRole::NoChange => {
+                let generation = self.generation.unwrap_or(u64::MAX);
+                vec![Message::RoleReply(Role { role: ControllerRole::Equal, generation })]
+            }
             Message::RoleRequest(role) => {
                 // Older ones are behind by less than half of all numbers.
                 let is_stale =

@@ -1,10 +1,10 @@
-//! A slow channel that is meant to be obvious. It keeps lists and looks through all of them each time: for who is next, what is due, what gives
-//! way. What joins have kept is in one table by the place in the tree, and results climb from the leaf to the root.
+//! A consumer of the slow channel: what its joins have kept is in one table by the place in the tree, and results climb from the leaf to the
+//! root.
 use std::collections::HashMap;
 
-use channel::{ConsumerSettings, Dispatch, Full, Header, Keep, Order, Tree};
+use channel::{ConsumerSettings, Full, Header, Keep, Order, Tree};
 
-use super::Body;
+use crate::Body;
 
 /// An event or a timeout, as the channel shows it.
 #[derive(Clone, PartialEq, Debug)]
@@ -14,81 +14,38 @@ pub(crate) enum Piece {
 }
 
 /// The way from the root of a tree to one of its nodes.
-type Place = Vec<usize>;
+pub(super) type Place = Vec<usize>;
 
 #[derive(Default)]
-struct Kept {
+pub(super) struct Kept {
     /// In the order of arrival: for which part, and what.
-    what: Vec<(usize, Vec<Piece>)>,
+    pub(super) what: Vec<(usize, Vec<Piece>)>,
     until: Option<u64>,
 }
 
-struct Waiting {
-    number: u64,
+pub(super) struct Waiting {
+    pub(super) number: u64,
     since: u64,
-    pieces: Vec<Piece>,
+    pub(super) pieces: Vec<Piece>,
 }
 
 pub(crate) struct Consumer {
     pub(crate) tree: Tree,
     pub(crate) settings: ConsumerSettings,
-    joins: HashMap<Place, Kept>,
+    pub(super) joins: HashMap<Place, Kept>,
     /// When timers are due; those that have ended are not in it.
     clocks: HashMap<Place, u64>,
-    waiting: Vec<Waiting>,
+    pub(super) waiting: Vec<Waiting>,
     pub(crate) is_suspended: bool,
     pub(crate) busy: u32,
-    silent_at: Option<u64>,
+    pub(super) silent_at: Option<u64>,
     pub(crate) queued: u64,
     pub(crate) taken: u64,
     pub(crate) dropped: u64,
     pub(crate) expired: u64,
 }
 
-pub(crate) struct Publisher {
-    pub(crate) is_suspended: bool,
-    patience: Option<u64>,
-    silent_at: Option<u64>,
-    /// The consumer for which it was told to wait.
-    waits_for: Option<usize>,
-}
-
-/// Peers by the order in which they came; those who are gone are `None`.
-#[derive(Default)]
-pub(crate) struct Model {
-    pub(crate) publishers: Vec<Option<Publisher>>,
-    pub(crate) consumers: Vec<Option<Consumer>>,
-    /// The order in which time reaches consumers: the channel gives places of those who are gone to others.
-    pub(crate) places: Vec<Option<usize>>,
-    pub(crate) now: u64,
-    events: u64,
-    deliveries: u64,
-    /// Who was found silent since it was asked for: publishers, consumers.
-    pub(crate) silent: (Vec<usize>, Vec<usize>),
-    /// Publishers that were told of room since it was asked for.
-    pub(crate) room: Vec<usize>,
-}
-
-/// Why the model refuses an event.
-#[derive(PartialEq, Debug)]
-pub(crate) enum No {
-    Unknown,
-    Suspended,
-    Wait(usize, u64),
-    Full(usize),
-}
-
-/// Which thread takes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum By {
-    Publisher,
-    Pool,
-    Lane(u8),
-    Own(usize),
-    Deadline,
-}
-
-enum Taken {
+pub(super) enum Taken {
     No,
     Kept,
     Gives(Vec<Piece>),
@@ -171,7 +128,7 @@ impl Consumer {
         new
     }
 
-    fn wind_up(&mut self, now: u64) {
+    pub(super) fn wind_up(&mut self, now: u64) {
         self.joins.clear();
         self.clocks = timers(&self.tree)
             .into_iter()
@@ -187,15 +144,15 @@ impl Consumer {
             .collect();
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= usize::from(self.settings.queue.depth)
     }
 
-    fn is_strict(&self) -> bool {
+    pub(super) fn is_strict(&self) -> bool {
         matches!(self.settings.queue.full, Full::Block { .. } | Full::Reject)
     }
 
-    fn may_take(&self, header: &Header, body: &Body) -> bool {
+    pub(super) fn may_take(&self, header: &Header, body: &Body) -> bool {
         fn below(tree: &Tree, header: &Header, body: &Body) -> bool {
             if is_pattern(tree) {
                 fits(tree, header, body)
@@ -207,7 +164,7 @@ impl Consumer {
     }
 
     /// Shows an event to the node at a place.
-    fn show(&mut self, place: &Place, now: u64, event: &(u64, Header, Body)) -> Taken {
+    pub(super) fn show(&mut self, place: &Place, now: u64, event: &(u64, Header, Body)) -> Taken {
         let tree = at(&self.tree, place).clone();
         if is_pattern(&tree) {
             return if fits(&tree, &event.1, &event.2) {
@@ -283,7 +240,7 @@ impl Consumer {
     }
 
     /// What is due first, of timers and of joins that give up, as they are written.
-    fn due(&self) -> Option<(u64, Place)> {
+    pub(super) fn due(&self) -> Option<(u64, Place)> {
         let times = places(&self.tree).into_iter().filter_map(|place| {
             let join = self.joins.get(&place).and_then(|kept| kept.until);
             Some((join.or(self.clocks.get(&place).copied())?, place))
@@ -293,7 +250,7 @@ impl Consumer {
     }
 
     /// Lets what is due first act. What climbs to the root is a delivery.
-    fn act(&mut self, time: u64, place: Place, now: u64) -> Option<Vec<Piece>> {
+    pub(super) fn act(&mut self, time: u64, place: Place, now: u64) -> Option<Vec<Piece>> {
         let number = timers(&self.tree).iter().position(|other| *other == place);
         let priority = match at(&self.tree, &place).clone() {
             Tree::Join { .. } => {
@@ -345,12 +302,12 @@ impl Consumer {
         (rank, waiting.number)
     }
 
-    fn next(&self) -> Option<&Waiting> {
+    pub(super) fn next(&self) -> Option<&Waiting> {
         self.waiting.iter().min_by_key(|waiting| self.rank(waiting))
     }
 
     /// Adds a delivery; then, if there are too many, one gives way.
-    fn add(&mut self, number: u64, since: u64, pieces: Vec<Piece>, is_owed: bool) {
+    pub(super) fn add(&mut self, number: u64, since: u64, pieces: Vec<Piece>, is_owed: bool) {
         self.queued += 1;
         let had = self.waiting.len();
         let was_full = self.is_full();
@@ -362,7 +319,7 @@ impl Consumer {
     }
 
     /// One gives way; the one at `new` is new.
-    fn give_way(&mut self, new: usize) {
+    pub(super) fn give_way(&mut self, new: usize) {
         let key = |waiting: &Waiting| match waiting.pieces[0] {
             Piece::Event(_, header, _) => Some((header.kind, header.source)),
             Piece::Timeout(..) => None,
@@ -390,21 +347,21 @@ impl Consumer {
         self.waiting.remove(goes.expect("at least one"));
     }
 
-    fn gathers_until(&self, now: u64) -> Option<u64> {
+    pub(super) fn gathers_until(&self, now: u64) -> Option<u64> {
         let first = self.waiting.iter().map(|waiting| waiting.since).min()?;
         let gather = self.settings.gather;
         let until = first + gather.wait;
         (self.waiting.len() < usize::from(gather.most) && until > now).then_some(until)
     }
 
-    fn can_be_taken(&self, now: u64) -> bool {
+    pub(super) fn can_be_taken(&self, now: u64) -> bool {
         !self.is_suspended
             && !self.waiting.is_empty()
             && (self.busy == 0 || self.settings.is_parallel)
             && self.gathers_until(now).is_none()
     }
 
-    fn watch(&mut self, now: u64) {
+    pub(super) fn watch(&mut self, now: u64) {
         self.silent_at =
             if self.busy > 0 { self.settings.patience.map(|patience| now + patience) } else { None };
     }
@@ -418,223 +375,10 @@ fn priority(waiting: &Waiting) -> u8 {
     priorities.max().expect("not empty")
 }
 
-fn deadline(waiting: &Waiting) -> u64 {
+pub(super) fn deadline(waiting: &Waiting) -> u64 {
     let deadlines = waiting.pieces.iter().filter_map(|piece| match piece {
         Piece::Event(_, header, _) => header.deadline,
         Piece::Timeout(..) => None,
     });
     deadlines.min().unwrap_or(u64::MAX)
-}
-
-impl Model {
-    fn there(&self) -> Vec<usize> {
-        self.places.iter().copied().flatten().collect()
-    }
-
-    pub(crate) fn consumer(&mut self, name: usize) -> Option<&mut Consumer> {
-        self.consumers.get_mut(name)?.as_mut()
-    }
-
-    pub(crate) fn pass(&mut self, now: u64) {
-        self.now = self.now.max(now);
-        for (name, publisher) in self.publishers.iter_mut().enumerate() {
-            let Some(publisher) = publisher else { continue };
-            if publisher.silent_at.is_some_and(|at| at <= self.now) {
-                publisher.silent_at = None;
-                self.silent.0.push(name);
-            }
-        }
-        for name in self.there() {
-            let now = self.now;
-            while let Some((time, place)) = self.consumers[name].as_ref().and_then(Consumer::due)
-                && time <= now
-            {
-                let given = self.consumers[name].as_mut().and_then(|consumer| consumer.act(time, place, now));
-                self.deliver(name, given, false);
-            }
-            let consumer = self.consumers[name].as_mut().expect("there");
-            if consumer.silent_at.is_some_and(|at| at <= now) {
-                consumer.silent_at = None;
-                self.silent.1.push(name);
-            }
-        }
-    }
-
-    /// When the next thing happens by itself.
-    pub(crate) fn next(&self) -> Option<u64> {
-        let publishers = self.publishers.iter().flatten().filter_map(|publisher| publisher.silent_at);
-        let consumers = self.consumers.iter().flatten().flat_map(|consumer| {
-            [consumer.due().map(|(time, _)| time), consumer.silent_at, consumer.gathers_until(self.now)]
-        });
-        publishers.chain(consumers.flatten()).min()
-    }
-
-    fn deliver(&mut self, name: usize, given: Option<Vec<Piece>>, is_owed: bool) {
-        let Some(pieces) = given else { return };
-        let (number, now) = (self.deliveries, self.now);
-        self.deliveries += 1;
-        self.consumers[name].as_mut().expect("there").add(number, now, pieces, is_owed);
-    }
-
-    pub(crate) fn add_publisher(&mut self, patience: Option<u64>) {
-        let silent_at = patience.map(|patience| self.now + patience);
-        self.publishers.push(Some(Publisher { is_suspended: false, patience, silent_at, waits_for: None }));
-    }
-
-    pub(crate) fn suspend_publisher(&mut self, name: usize, is_suspended: bool) {
-        let now = self.now;
-        if let Some(publisher) = self.publishers.get_mut(name).and_then(Option::as_mut) {
-            publisher.is_suspended = is_suspended;
-            publisher.silent_at =
-                if is_suspended { None } else { publisher.patience.map(|patience| now + patience) };
-        }
-    }
-
-    pub(crate) fn subscribe(&mut self, tree: &Tree, settings: ConsumerSettings) {
-        let name = self.consumers.len();
-        self.consumers.push(Some(Consumer::new(tree, settings, self.now)));
-        match self.places.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(name),
-            None => self.places.push(Some(name)),
-        }
-    }
-
-    pub(crate) fn unsubscribe(&mut self, name: usize) {
-        self.consumers[name] = None;
-        for place in &mut self.places {
-            place.take_if(|there| *there == name);
-        }
-        self.look_for_room();
-    }
-
-    pub(crate) fn change_tree(&mut self, name: usize, tree: &Tree) {
-        let now = self.now;
-        let Some(consumer) = self.consumer(name).filter(|consumer| consumer.tree != *tree) else { return };
-        let kept = consumer.joins.values().flat_map(|kept| kept.what.iter()).flat_map(|(_, pieces)| pieces);
-        let mut kept: Vec<_> = kept
-            .filter_map(|piece| match piece {
-                Piece::Event(number, header, body) => Some((*number, *header, body.clone())),
-                Piece::Timeout(..) => None,
-            })
-            .collect();
-        kept.sort_by_key(|event| event.0);
-        consumer.tree = tree.clone();
-        consumer.wind_up(now);
-        for event in kept {
-            let given = match self.consumer(name).expect("there").show(&vec![], now, &event) {
-                Taken::Gives(pieces) => Some(pieces),
-                _ => None,
-            };
-            self.deliver(name, given, true);
-        }
-    }
-
-    pub(crate) fn change_settings(&mut self, name: usize, settings: ConsumerSettings) {
-        let now = self.now;
-        let Some(consumer) = self.consumer(name) else { return };
-        consumer.settings = settings;
-        let keeps_all = consumer.is_strict() || settings.queue.full == Full::DropNewest;
-        while !keeps_all && consumer.waiting.len() > usize::from(settings.queue.depth) {
-            consumer.give_way(usize::MAX);
-            consumer.dropped += 1;
-        }
-        consumer.watch(now);
-        self.look_for_room();
-    }
-
-    pub(crate) fn push(&mut self, name: usize, header: &Header, body: &Body) -> Result<u64, No> {
-        let now = self.now;
-        let publisher = self.publishers.get_mut(name).and_then(Option::as_mut).ok_or(No::Unknown)?;
-        if publisher.is_suspended {
-            return Err(No::Suspended);
-        }
-        publisher.silent_at = publisher.patience.map(|patience| now + patience);
-        publisher.waits_for = None;
-        let stands = self.there().into_iter().find(|name| {
-            let consumer = self.consumers[*name].as_ref().expect("there");
-            consumer.is_full() && consumer.is_strict() && consumer.may_take(header, body)
-        });
-        if let Some(consumer) = stands {
-            return Err(match self.consumers[consumer].as_ref().expect("there").settings.queue.full {
-                Full::Block { limit } => {
-                    self.publishers[name].as_mut().expect("there").waits_for = Some(consumer);
-                    No::Wait(consumer, now + limit)
-                }
-                _ => No::Full(consumer),
-            });
-        }
-        let event = (self.events, *header, body.clone());
-        self.events += 1;
-        for consumer in self.there() {
-            let given = match self.consumers[consumer].as_mut().expect("there").show(&vec![], now, &event) {
-                Taken::Gives(pieces) => Some(pieces),
-                _ => None,
-            };
-            self.deliver(consumer, given, false);
-        }
-        Ok(event.0)
-    }
-
-    /// The consumer whose turn it is at a thread.
-    pub(crate) fn turn(&self, by: By) -> Option<usize> {
-        let served = self.there().into_iter().filter(|name| {
-            let consumer = self.consumers[*name].as_ref().expect("there");
-            let by_its = match consumer.settings.dispatch {
-                Dispatch::Publisher => By::Publisher,
-                Dispatch::Pool => By::Pool,
-                Dispatch::Lane(lane) => By::Lane(lane),
-                Dispatch::Own => By::Own(*name),
-                Dispatch::Deadline => By::Deadline,
-            };
-            by == by_its && consumer.can_be_taken(self.now)
-        });
-        served.min_by_key(|name| {
-            let next = self.consumers[*name].as_ref().and_then(Consumer::next).expect("not empty");
-            (if by == By::Deadline { deadline(next) } else { 0 }, next.number)
-        })
-    }
-
-    pub(crate) fn take(&mut self, by: By) -> Option<(usize, Vec<Vec<Piece>>)> {
-        let name = self.turn(by)?;
-        let now = self.now;
-        let consumer = self.consumer(name)?;
-        let mut taken = vec![];
-        for _ in 0..consumer.settings.gather.most {
-            let Some(number) = consumer.next().map(|next| next.number) else { break };
-            let index = consumer.waiting.iter().position(|waiting| waiting.number == number).expect("there");
-            taken.push(consumer.waiting.remove(index).pieces);
-            consumer.taken += 1;
-        }
-        consumer.busy += 1;
-        consumer.watch(now);
-        self.look_for_room();
-        Some((name, taken))
-    }
-
-    pub(crate) fn done(&mut self, name: usize) {
-        let now = self.now;
-        if let Some(consumer) = self.consumer(name) {
-            consumer.busy = consumer.busy.saturating_sub(1);
-            consumer.watch(now);
-        }
-    }
-
-    pub(crate) fn waiting(&self, name: usize) -> usize {
-        self.consumers[name].as_ref().map_or(0, |consumer| consumer.waiting.len())
-    }
-
-    /// Publishers that wait for who is gone, or has room, or lets publishers wait no more.
-    fn look_for_room(&mut self) {
-        for (name, publisher) in self.publishers.iter_mut().enumerate() {
-            let Some(publisher) = publisher else { continue };
-            let Some(waits_for) = publisher.waits_for else { continue };
-            let stands = self.consumers[waits_for].as_ref().is_some_and(|consumer| {
-                consumer.is_full() && matches!(consumer.settings.queue.full, Full::Block { .. })
-            });
-            if !stands {
-                publisher.waits_for = None;
-                self.room.push(name);
-            }
-        }
-    }
 }

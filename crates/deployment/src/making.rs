@@ -1,0 +1,359 @@
+//! How a process' part is made of a plan, and what of that nothing carries out.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use assembly::{
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, Plan, PortKind, Quality, Said,
+    SchedulingClass, ServiceKind,
+};
+
+use crate::launchable::{Trouble, deployment_name};
+use crate::part::{Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder};
+
+impl Part {
+    /// What a process has to do for a plan, and what of that nothing carries out. The types say which ports are timers, and of which types
+    /// events are.
+    pub fn of(plan: &Plan, process: &str, types: &Catalogue) -> (Self, Vec<Trouble>) {
+        let said = plan.processes.get(process).cloned().unwrap_or_default();
+        let part = Self {
+            deployment: deployment_name(plan),
+            process: process.into(),
+            cores: said.cores,
+            locks_memory: said.locks_memory,
+            ..Self::default()
+        };
+        let mut making = Making { plan, types, part, troubles: Vec::new() };
+        if said.cgroup.is_some() {
+            let remedy = "start the supervisor in it: its processes are in the same one";
+            making.wrong(
+                format!("process.{process}.cgroup"),
+                "processes are not moved into control groups",
+                remedy,
+            );
+        }
+        let is_here = |component: &Component| component.process == process;
+        let here: Vec<(&String, &Component)> = plan.components.iter().filter(|(_, it)| is_here(it)).collect();
+        if here.iter().any(|(_, component)| component.container.is_none()) {
+            making.part.containers.insert(String::new(), ContainerPart::default());
+        }
+        for (name, container) in plan.containers.iter().filter(|(_, it)| it.process == process) {
+            making.container(name, container);
+        }
+        for (name, component) in here {
+            making.component(name, component);
+        }
+        for explained in plan.explain(types, None) {
+            let ends = [&explained.from, &explained.to];
+            if ends.iter().any(|end| end.component().is_some_and(|name| making.is_here(name))) {
+                making.link(&explained);
+            }
+        }
+        (making.part, making.troubles)
+    }
+}
+
+/// A part in the making.
+struct Making<'p> {
+    plan: &'p Plan,
+    types: &'p Catalogue,
+    part: Part,
+    troubles: Vec<Trouble>,
+}
+
+impl Making<'_> {
+    fn wrong(&mut self, path: String, what: impl Into<String>, remedy: impl Into<String>) {
+        self.troubles.push(Trouble::wrong(path, what, remedy));
+    }
+
+    fn is_here(&self, component: &str) -> bool {
+        self.part.components.contains_key(component)
+    }
+
+    fn container(&mut self, name: &str, container: &Container) {
+        let mut lanes = Vec::new();
+        for (lane_name, lane) in &container.lanes {
+            let path = format!("container.{name}.lanes.{lane_name}");
+            if matches!(lane.class, SchedulingClass::RoundRobin | SchedulingClass::Deadline) {
+                let what = format!("lanes have no threads of the class {}", lane.class);
+                self.wrong(path.clone(), what, "write fifo with a priority, or normal");
+            }
+            if lanes.len() >= usize::from(u8::MAX) {
+                self.wrong(path, "a container has at most 255 lanes", "divide it");
+                break;
+            }
+            lanes.push(LanePart {
+                name: lane_name.clone(),
+                threads: lane.threads,
+                priority: lane.priority.filter(|_| lane.class == SchedulingClass::Fifo),
+                cores: lane.cores.clone(),
+            });
+        }
+        self.part.containers.insert(name.into(), ContainerPart { lanes });
+    }
+
+    fn component(&mut self, name: &str, component: &Component) {
+        let path = format!("component.{name}");
+        if component.artefact.is_some() {
+            let remedy = "link its type into the executable of its process";
+            self.wrong(format!("{path}.artefact"), "code is not loaded into processes that run", remedy);
+        }
+        if component.restart.is_some() {
+            let remedy =
+                "it stays in the error state, which the status tells; give its process a restart instead";
+            let warning =
+                Trouble::warning(format!("{path}.restart"), "components are not started again", remedy);
+            self.troubles.push(warning);
+        }
+        let container = component.container.clone().unwrap_or_default();
+        let ports = self.types.components.get(&component.component_type).map(|of_type| &of_type.ports);
+        let timers = ports.into_iter().flatten().filter(|(_, port)| port.kind == PortKind::Timer);
+        let mut halves = Vec::new();
+        for (port, _) in timers {
+            let period = component.ports.get(port).and_then(|port| port.period);
+            let Some(period) = period else {
+                let remedy = format!("add port.{port}.period = \"10 ms\", or what it is to be");
+                self.troubles.push(Trouble::wrong(
+                    path.clone(),
+                    format!("the timer \"{port}\" has no period"),
+                    remedy,
+                ));
+                continue;
+            };
+            halves.push(Half {
+                name: format!("timer {name}.{port}"),
+                from: None,
+                to: Some(format!("{name}.{port}")),
+                carrier: Carrier::Timer {
+                    period: nanoseconds(period),
+                    lane: self.lane(&End::port(name, port.as_str())),
+                },
+                filter: None,
+                parameters: Vec::new(),
+            });
+        }
+        self.part.components.insert(
+            name.into(),
+            ComponentPart {
+                component_type: component.component_type.clone(),
+                container,
+                settings: component.settings.clone(),
+                timers: halves,
+            },
+        );
+    }
+
+    /// The number of the lane that calls the handler of a port.
+    fn lane(&self, end: &End) -> Option<u8> {
+        let layout = self.plan.layout();
+        let name = layout.lane_of(end)?;
+        let container = layout.place_of(end.component()?)?.container?;
+        let index = self.plan.containers.get(container)?.lanes.keys().position(|lane| lane == name)?;
+        u8::try_from(index + 1).ok()
+    }
+
+    fn is_call(&self, end: &End) -> bool {
+        self.port(end).is_some_and(|port| port.kind.is_call())
+    }
+
+    fn port(&self, end: &End) -> Option<&assembly::PortType> {
+        let End::Port { component, port } = end else { return None };
+        let component = self.plan.components.get(component)?;
+        self.types.components.get(&component.component_type)?.ports.get(port)
+    }
+
+    /// The process' ends of a connection to one of its ends.
+    fn link(&mut self, link: &Explained) {
+        let Some(connection) = self.plan.connections.get(&link.connection) else { return };
+        let path = format!("connection.{}", link.connection);
+        let index = connection.to.iter().position(|to| *to == link.to).unwrap_or_default();
+        let here = |end: &End| end.component().filter(|name| self.is_here(name)).map(|_| end.to_string());
+        let (from, to) = (here(&link.from), here(&link.to));
+        let mut half = Half {
+            name: format!("{} {index}", link.connection),
+            from,
+            to,
+            carrier: Carrier::Direct,
+            filter: connection.filter.clone(),
+            parameters: connection.parameters.clone(),
+        };
+        let is_call = self.is_call(&link.from) || self.is_call(&link.to);
+        if is_call {
+            if half.from.is_none() || half.to.is_none() {
+                let remedy = "put both components into one process";
+                return self.wrong(path, "calls between processes are not carried out", remedy);
+            }
+            half.carrier = Carrier::Call;
+            return self.add(&link.connection, half);
+        }
+        if !connection.requires.is_empty() {
+            let what = "what a connection requires of its carrier is not looked at";
+            self.troubles.push(Trouble::warning(format!("{path}.requires"), what, "it changes nothing"));
+        }
+        if connection.latency.or(connection.separation).or(connection.jitter).is_some() {
+            self.troubles.push(times(path.clone()));
+        }
+        for holding in link.values.iter().filter(|holding| !holding.is_carried_out) {
+            let Some(path) = &holding.path else { continue };
+            let what = format!(
+                "{} is not carried out for {}, which is {}",
+                holding.quality, link.connection, link.kind
+            );
+            self.troubles.push(Trouble::warning(path.clone(), what, "it changes nothing"));
+        }
+        let kind = link.kind;
+        let delivery = match kind {
+            ServiceKind::Direct => None,
+            _ => Some(self.delivery(link)),
+        };
+        match (kind, delivery) {
+            (ServiceKind::Channel, Some(delivery)) => half.carrier = Carrier::Channel(delivery),
+            (ServiceKind::Dds, Some(delivery)) => return self.by_topic(link, half, delivery),
+            (ServiceKind::Federated, _) => {
+                let remedy = "write dds, which reaches other processes and hosts, too";
+                return self.wrong(
+                    format!("{path}.service"),
+                    "federated services are not carried out",
+                    remedy,
+                );
+            }
+            _ => {}
+        }
+        if let Some(name) = &link.service {
+            let what = "events go through the channel of each consumer's container, wherever the service is";
+            let path = format!("service.{name}");
+            self.troubles.push(Trouble::warning(path, what, "it changes nothing"));
+        }
+        self.add(&link.connection, half);
+    }
+
+    fn add(&mut self, connection: &str, half: Half) {
+        self.part.connections.entry(connection.into()).or_default().push(half);
+    }
+
+    fn by_topic(&mut self, link: &Explained, half: Half, delivery: Delivery) {
+        let path = format!("connection.{}", link.connection);
+        if delivery.full == FullPolicy::Block {
+            let what = "a topic's queue cannot block: the publisher is elsewhere";
+            return self.wrong(path, what, "let the oldest or the newest give way");
+        }
+        let topic_of = |end: &End| match end {
+            End::Topic(name) => self.plan.topics.get_key_value(name),
+            End::Port { .. } => None,
+        };
+        let said = topic_of(&link.from).or_else(|| topic_of(&link.to));
+        let own = || format!("{}/{}", self.part.deployment, link.connection);
+        let topic =
+            said.map_or_else(own, |(name, topic)| topic.topic.clone().unwrap_or_else(|| name.clone()));
+        let service = link.service.as_ref().and_then(|name| self.plan.services.get(name));
+        let domain =
+            said.and_then(|(_, topic)| topic.domain).or(service.and_then(|it| it.domain)).unwrap_or(0);
+        let event = [&link.from, &link.to].into_iter().find_map(|end| self.port(end)?.port_type.clone());
+        let event = event.or_else(|| said.map(|(_, topic)| topic.topic_type.clone()));
+        let Some(event) = event else {
+            let remedy =
+                "name the manifests of its components: punctual deploy describe ARTEFACT writes them";
+            return self.wrong(path, "the type of its events is not known", remedy);
+        };
+        let carrier = Carrier::Topic { domain, topic, event, delivery };
+        if half.from.is_some() {
+            // One writer serves all that are elsewhere.
+            let name = format!("{} out", link.connection);
+            let known = self.part.connections.get(&link.connection);
+            if !known.is_some_and(|halves| halves.iter().any(|half| half.name == name)) {
+                let from = half.from.clone();
+                let out = Half {
+                    name,
+                    from,
+                    to: None,
+                    carrier: carrier.clone(),
+                    filter: None,
+                    parameters: Vec::new(),
+                };
+                self.add(&link.connection, out);
+            }
+        }
+        if half.to.is_some() {
+            self.add(&link.connection, Half { from: None, carrier, ..half });
+        }
+    }
+
+    fn delivery(&mut self, link: &Explained) -> Delivery {
+        let said = |quality| link.values.iter().find(|holding: &&Holding| holding.quality == quality);
+        let number = |quality| match said(quality) {
+            Some(Holding { value: Said::Number(number), .. }) => *number,
+            _ => 0,
+        };
+        let time = |quality| match said(quality) {
+            Some(Holding { value: Said::Time(time), path: Some(_), .. }) => Some(nanoseconds(*time)),
+            _ => None,
+        };
+        let word = |quality| match said(quality) {
+            Some(Holding { value: Said::Word(word), .. }) => word.as_str(),
+            _ => "",
+        };
+        let rejects = matches!(said(Quality::RejectNewEvents), Some(Holding { value: Said::Flag(true), .. }));
+        let full = match word(Quality::DiscardPolicy) {
+            _ if rejects => FullPolicy::Reject,
+            "lifo" => FullPolicy::DropNewest,
+            "priority" => FullPolicy::DropLowestPriority,
+            "deadline" => FullPolicy::DropLatestDeadline,
+            other => FullPolicy::named(other).unwrap_or(FullPolicy::DropOldest),
+        };
+        let order = match word(Quality::OrderPolicy) {
+            "priority" => QueueOrder::Priority,
+            "deadline" => QueueOrder::Deadline,
+            _ => QueueOrder::Fifo,
+        };
+        let is_said = |quality| said(quality).is_some_and(|holding| holding.path.is_some());
+        let path = format!("connection.{}", link.connection);
+        let mut troubles = Vec::new();
+        let priority = is_said(Quality::Priority).then(|| {
+            let number = number(Quality::Priority);
+            u8::try_from(number).unwrap_or_else(|_| {
+                let what = format!("the priority {number} cannot be had");
+                troubles.push(Trouble::wrong(path.clone(), what, "queues know priorities from 0 to 255"));
+                0
+            })
+        });
+        let mut within = |quality| {
+            let number = number(quality);
+            // Nothing waits without a limit: 0, which says so, is the most that there can be.
+            let wanted = if number == 0 { i64::from(u16::MAX) } else { number };
+            u16::try_from(wanted).unwrap_or_else(|_| {
+                let what = format!("{quality} = {number} cannot be had");
+                troubles.push(Trouble::wrong(path.clone(), what, "queues have at most 65535 entries"));
+                u16::MAX
+            })
+        };
+        let (depth, batch) = (within(Quality::MaxEventsPerConsumer), within(Quality::MaximumBatchSize));
+        self.troubles.append(&mut troubles);
+        let End::Port { component, port } = &link.to else {
+            return Delivery { priority, ..Delivery::plain() };
+        };
+        let of_port = self.plan.components.get(component).and_then(|it| it.ports.get(port));
+        let queue = of_port.and_then(|port| port.queue.as_ref());
+        let queue = queue.or(self.plan.connections.get(&link.connection).and_then(|it| it.queue.as_ref()));
+        Delivery {
+            lane: self.lane(&link.to),
+            depth,
+            full,
+            wait: queue.and_then(|queue| queue.wait).map_or(0, nanoseconds),
+            order,
+            batch,
+            pacing: time(Quality::PacingInterval).unwrap_or_default(),
+            priority,
+            timeout: time(Quality::Timeout),
+        }
+    }
+}
+
+fn times(path: String) -> Trouble {
+    let remedy = "nothing is reserved or measured for it; a bound of its time is a matter of analysis";
+    Trouble::warning(path, "a launch does not look after times", remedy)
+}
+
+/// Nanoseconds of picoseconds, rounded up: what is to take some time takes some.
+const fn nanoseconds(picoseconds: u64) -> u64 {
+    picoseconds.div_ceil(1_000)
+}
