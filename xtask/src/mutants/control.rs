@@ -291,8 +291,20 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "every manager is the master of the first epoch",
         "session.rs",
-        "        self.generation = Some(generation);",
-        "        self.generation = Some(if generation > 0 { 1 } else { 0 });",
+        "        self.part = Part::Master(generation);\n        self\n",
+        "        self.part = Part::Master(if generation > 0 { 1 } else { 0 });\n        self\n",
+    ),
+    mutant(
+        "a manager that stood by leads as one of any epoch",
+        "session.rs",
+        "        self.part = Part::Master(generation);\n        if let Some(features)",
+        "        self.part = Part::Equal;\n        let _ = generation;\n        if let Some(features)",
+    ),
+    mutant(
+        "a manager that stands by hears what the master hears",
+        "session.rs",
+        "None if self.features.is_some() && !matches!(self.part, Part::Slave { .. }) =>",
+        "None if self.features.is_some() =>",
     ),
     mutant(
         "a flow in a VLAN may have any tag",
