@@ -104,7 +104,7 @@ fn sections(test: &str, play: impl FnOnce()) -> Option<Vec<usize>> {
     counts
 }
 
-/// Ends with whoever follows it.
+/// Ends if the test that follows it panics.
 struct Traced(Child);
 
 impl Drop for Traced {
