@@ -78,7 +78,7 @@ fn a_switch_that_is_away_for_too_long_loses_its_grants() {
 }
 
 #[test]
-fn a_broken_link_moves_a_flow_to_another_way_and_nobody_hears_of_a_revocation() {
+fn a_broken_link_moves_a_flow_to_another_way_and_no_revocation_is_told() {
     let mut world = World::up(two_ways());
     let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
     world.ask(asked.clone());

@@ -120,9 +120,9 @@ impl Scene {
 }
 
 /// One message of so many bytes on the wire in an hour, its frames within a minute.
-fn message(octets: u32) -> Contract {
+fn message(bytes: u32) -> Contract {
     let dscp = class::of_level(2).unwrap();
-    Contract { kind: Kind::Messages, octets, separation: HOUR, tolerance: 0, window: HOUR / 60, dscp }
+    Contract { kind: Kind::Messages, octets: bytes, separation: HOUR, tolerance: 0, window: HOUR / 60, dscp }
 }
 
 fn wire(frame: &[u8]) -> u32 {
