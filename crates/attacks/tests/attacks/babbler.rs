@@ -1,38 +1,15 @@
 //! A host that sends far more than its own admitted flow may, under that flow's addresses, ports and class: the flow of others keeps all its samples, and
 //! the manager names the flow that babbles.
-use std::os::fd::AsRawFd as _;
-
-use nix::sys::socket::{MsgFlags, recv};
-
 use crate::claims::flood;
-use crate::managed::{Managed, SIZE};
-use crate::place::INTERFACE;
-use crate::relay::open;
-
-/// Bytes before the RTPS message: headers of Ethernet, IPv4 and UDP.
-const HEADERS: usize = 14 + 20 + 8;
-
-/// A frame of the stranger with a sample of its flow, as it goes out.
-fn own_sample(managed: &Managed) -> Vec<u8> {
-    managed.host("stranger").on(|| {
-        let interface = open(INTERFACE);
-        let mut frame = vec![0; 2_048];
-        loop {
-            let length = recv(interface.as_raw_fd(), &mut frame, MsgFlags::empty()).unwrap();
-            if length > HEADERS + SIZE && frame[HEADERS..].starts_with(b"RTPS") {
-                return frame[..length].to_vec();
-            }
-        }
-    })
-}
+use crate::managed::Managed;
+use crate::wires::frame_of;
 
 #[test]
-fn who_sends_more_than_was_admitted_harms_no_other_flow_and_is_named() {
+fn a_host_that_sends_more_than_was_admitted_harms_no_other_flow_and_is_named() {
     let Some(_turn) = lab_turn::turn() else { return };
     let mut managed = Managed::secured();
-    let _pair = managed.pair("Babble", ["stranger", "display"]);
-    let frame = own_sample(&managed);
-    flood(&managed, &frame);
+    let [writer, _reader] = managed.pair("Babble", ["stranger", "display"]);
+    flood(&managed, &frame_of(&managed.host("stranger"), writer.guid()));
     let dropped = "frames dropped that were larger, or came earlier, than the contract says";
     managed.is_told("the babbler", &[dropped, "\"Babble\" from stranger to display"]);
     managed.assert_unharmed("beside a babbler");
