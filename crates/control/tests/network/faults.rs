@@ -6,6 +6,7 @@ use control::action::StoreChange;
 use wire::admission::{Contract, Request, State};
 
 use crate::cases::{MS, at_once, contract, one_switch, pair};
+use crate::doing::Next;
 use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::world::{World, packet_of, request};
 
@@ -211,6 +212,47 @@ fn a_store_that_fails_means_no() {
     assert!(world.gates[0].is_empty());
 }
 
+/// What could not be stored is tried again, and then stored before anything of it is in a switch or a gate.
+#[test]
+fn what_a_store_does_not_take_is_not_put_in_at_each_try() {
+    let mut world = World::up(one_switch());
+    world.store_fails = true;
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    let is_put = |(_, change): &(_, StoreChange)| matches!(change, StoreChange::Put(_));
+    for _ in 0..3 {
+        assert_eq!(world.state(pair(1)), Some(State::Refused));
+        // Until it is to be stored.
+        for _ in 0..1_000 {
+            world.settle_if(|next| !matches!(next, Next::Commit));
+            if world.to_store.iter().any(is_put) {
+                break;
+            }
+            world.settle();
+            world.now = world.now.max(world.manager.poll_timeout().unwrap());
+            world.manager.handle_timeout(world.now);
+            world.collect();
+        }
+        assert!(world.to_store.iter().any(is_put), "it is tried");
+        assert_eq!((entries(&world), world.gates[0].len()), (0, 0));
+        world.settle();
+    }
+    world.store_fails = false;
+    world.pass(3 * grace());
+    assert_eq!((world.state(pair(1)), world.store.len()), (Some(State::Admitted), 1));
+    assert_eq!((entries(&world), world.gates[0].len()), (1, 1));
+    // From then on what is stored is in force already.
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(8_004, 5 * MS), 8 * MS));
+    world.settle_if(|next| !matches!(next, Next::Commit));
+    assert!(world.to_store.iter().any(is_put));
+    assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
+}
+
+/// Entries of flows at the first switch.
+fn entries(world: &World) -> usize {
+    world.switches[0].flows.iter().filter(|flow| flow.priority == 60_000).count()
+}
+
 /// A switch is away when a flow that it has cannot be stored, for which another one may have moved: until it is back and has forgotten the
 /// flow, the gate holds that to its contract.
 fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
@@ -243,8 +285,6 @@ fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
     world.disconnect(0);
     world.pass(Duration::from_secs(1));
     assert_eq!(world.state(pair(2)), Some(State::Refused));
-    let entries =
-        |world: &World| world.switches[0].flows.iter().filter(|flow| flow.priority == 60_000).count();
     assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
     world.store_fails = false;
     world.connect(0);
