@@ -219,21 +219,9 @@ fn what_a_store_does_not_take_is_not_put_in_at_each_try() {
     world.store_fails = true;
     world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
     world.settle();
-    let is_put = |(_, change): &(_, StoreChange)| matches!(change, StoreChange::Put(_));
     for _ in 0..3 {
         assert_eq!(world.state(pair(1)), Some(State::Refused));
-        // Until it is to be stored.
-        for _ in 0..1_000 {
-            world.settle_if(|next| !matches!(next, Next::Commit));
-            if world.to_store.iter().any(is_put) {
-                break;
-            }
-            world.settle();
-            world.now = world.now.max(world.manager.poll_timeout().unwrap());
-            world.manager.handle_timeout(world.now);
-            world.collect();
-        }
-        assert!(world.to_store.iter().any(is_put), "it is tried");
+        until_it_is_to_be_stored(&mut world);
         assert_eq!((entries(&world), world.gates[0].len()), (0, 0));
         world.settle();
     }
@@ -243,9 +231,24 @@ fn what_a_store_does_not_take_is_not_put_in_at_each_try() {
     assert_eq!((entries(&world), world.gates[0].len()), (1, 1));
     // From then on what is stored is in force already.
     world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(8_004, 5 * MS), 8 * MS));
-    world.settle_if(|next| !matches!(next, Next::Commit));
-    assert!(world.to_store.iter().any(is_put));
+    until_it_is_to_be_stored(&mut world);
     assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
+}
+
+/// All goes on until a grant is on its way to the store.
+pub(crate) fn until_it_is_to_be_stored(world: &mut World) {
+    let is_put = |change: &StoreChange| matches!(change, StoreChange::Put(_) | StoreChange::PutAll(_));
+    for _ in 0..1_000 {
+        world.settle_if(|next| !matches!(next, Next::Commit));
+        if world.to_store.iter().any(|(_, change)| is_put(change)) {
+            return;
+        }
+        world.settle();
+        world.now = world.now.max(world.manager.poll_timeout().unwrap());
+        world.manager.handle_timeout(world.now);
+        world.collect();
+    }
+    panic!("nothing is to be stored");
 }
 
 /// Entries of flows at the first switch.
