@@ -11,7 +11,7 @@ use lab::tap::Tap;
 use lab::train::Heard;
 use lab_turn::Folder;
 
-use crate::vlan::{EACH, entry, send, told};
+use crate::vlan::{EACH, entry, send, until_named};
 use crate::ward::{Ward, patiently, with_gates, with_meters};
 use crate::{Flood, MILLISECOND};
 
@@ -182,15 +182,14 @@ fn tagged_flow_arrives(text: &str) {
 
     // Of a VLAN that the host is not in, and for the priority alone; and from a host that is in none.
     let counted = at_rest(&ward);
-    for tag in [[0x81, 0, 0xe0, 20], [0x81, 0, 0xe0, 0]] {
-        send(&ward, "camera", &before, &[tag]);
-    }
-    send(&ward, "camera", &before, &[]);
-    send(&ward, "stranger", &before, &[[0x81, 0, 0xe0, 10]]);
     // A gate does not know ids: what a wrong one takes of the contract is told by the switch, and what is above it the gate drops as the flow's.
-    patiently("the names of who tags", || {
-        (told(&ward, "camera") > EACH && told(&ward, "stranger") == EACH).then_some(())
+    until_named(&ward, "camera", EACH, || {
+        for tag in [[0x81, 0, 0xe0, 20], [0x81, 0, 0xe0, 0]] {
+            send(&ward, "camera", &before, &[tag]);
+        }
+        send(&ward, "camera", &before, &[]);
     });
+    until_named(&ward, "stranger", 0, || send(&ward, "stranger", &before, &[[0x81, 0, 0xe0, 10]]));
     assert_eq!(at_rest(&ward), counted, "a frame with another tag was counted as the flow's");
 
     // What the stranger has heard by now is nothing of the VLAN: neither announcements nor ARP, which go to all of it.
