@@ -51,7 +51,7 @@ fn stamped(frame: &[u8], at: u64) -> Vec<u8> {
 fn in_time<T>(
     limit: u32,
     contracts: &[(Key, Contract)],
-    frames: impl Fn(u64) -> Vec<Vec<u8>>,
+    frames: impl Fn(u64) -> Vec<Vec<u8>> + Sync,
     seen: impl Fn(&mut AtGate) -> Option<T>,
 ) -> (u64, T) {
     patiently("a time in which the machine does not stand still", || {
