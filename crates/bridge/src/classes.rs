@@ -20,15 +20,15 @@ const MOST_QUEUES: u8 = 8;
 const PRIORITIES: usize = 16;
 /// Frames that queues without promises hold.
 const UNPROMISED: u64 = 50;
-/// Octets of the shortest frame on the wire.
+/// Bytes of the shortest frame on the wire.
 const SHORTEST: u64 = 84;
-/// Octets of the longest frame without what is around it on the wire.
+/// Bytes of the longest frame without what is around it on the wire.
 const LONGEST: u64 = 1_514;
-/// Octets at once of what never waits, in labs: a frame, and a little.
+/// Bytes at once of what never waits, in labs: a frame, and a little.
 const AT_ONCE: u64 = 1_600;
 /// The most frames of a queue.
 const MOST_FRAMES: u64 = 20_000;
-/// Octets of memory that a queued frame takes of its sender's socket: the shortest, and the longest.
+/// Bytes of memory that a queued frame takes of its sender's socket: the shortest, and the longest.
 const MEMORY: (u64, u64) = (768, 2_304);
 
 /// What fills the queues of a port.
@@ -36,18 +36,18 @@ const MEMORY: (u64, u64) = (768, 2_304);
 pub enum Filled {
     /// A host, whose programs wait when the queue has so many frames.
     ByHost(u64),
-    /// A network in which gates or meters hold assured flows, so that queues of levels never have more octets than promised,
+    /// A network in which gates or meters hold assured flows, so that queues of levels never have more bytes than promised,
     /// in frames of any size.
     Guarded,
-    /// A network in which nothing holds anybody: the octets of a queue are those of full frames.
+    /// A network in which no gate or meter holds a host: the bytes of a queue are those of full frames.
     Open,
 }
 
-/// Who a queue is for.
+/// What a queue is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// What nobody admitted.
+    /// Frames without an admitted flow.
     BestEffort,
     /// A level of assured flows, counted from 0, the lowest.
     Level(u8),
@@ -59,7 +59,7 @@ pub enum Purpose {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Queue {
-    /// Who it is for.
+    /// What it is for.
     pub purpose: Purpose,
     /// The codepoint of its frames.
     pub dscp: u8,
@@ -93,11 +93,11 @@ impl Scheduler {
 pub struct Root {
     /// The major number of their classes.
     pub major: u16,
-    /// Who serves them.
+    /// What serves them.
     pub scheduler: Scheduler,
-    /// Octets of the longest frame without what is around it on the wire.
+    /// Bytes of the longest frame without what is around it on the wire.
     pub longest: u64,
-    /// Octets that a class sends at once: at least such a frame.
+    /// Bytes that a class sends at once: at least such a frame.
     pub at_once: u64,
     /// Whether frames in VLANs are told apart by their codepoints, too; else they all go to the lowest queue.
     pub vlans: bool,
@@ -154,11 +154,11 @@ impl Queues {
                 format!("a lab has {MOST_QUEUES} queues and {most} levels at most: take another model"),
             ));
         }
-        let (Buffer::PerQueue(octets) | Buffer::Shared(octets)) = port.buffer;
+        let (Buffer::PerQueue(bytes) | Buffer::Shared(bytes)) = port.buffer;
         let (promised, unpromised) = match filled {
             Filled::ByHost(frames) => (frames, frames),
-            Filled::Guarded => (octets.div_ceil(SHORTEST), UNPROMISED),
-            Filled::Open => (octets / u64::from(port.largest_frame.max(1)), UNPROMISED),
+            Filled::Guarded => (bytes.div_ceil(SHORTEST), UNPROMISED),
+            Filled::Open => (bytes / u64::from(port.largest_frame.max(1)), UNPROMISED),
         };
         let promised = promised.clamp(1, MOST_FRAMES);
         let queues = (1..).zip(purposes).map(|(class, purpose)| {
@@ -176,8 +176,8 @@ impl Queues {
         })
     }
 
-    /// Octets that full queues take of the buffer of the socket that sends, if the assured ones hold no more than `buffer`
-    /// octets of frames together, which is what they are promised.
+    /// Bytes that full queues take of the buffer of the socket that sends, if the assured ones hold no more than `buffer`
+    /// bytes of frames together, which is what they are promised.
     pub fn memory(&self, buffer: u64) -> u64 {
         let unpromised = self.queues.iter().filter(|queue| !matches!(queue.purpose, Purpose::Level(_)));
         let unpromised: u64 = unpromised.map(|queue| queue.frames * MEMORY.1).sum();
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn the_socket_has_room_for_what_is_promised_in_the_smallest_frames() {
         let queues = Queues::of(&PORT, "s:1", Filled::Guarded).unwrap();
-        // Two queues of 15,380 octets together, and twice 50 frames without promises.
+        // Two queues of 15,380 bytes together, and twice 50 frames without promises.
         assert_eq!(queues.memory(30_760), 2 * 50 * 2_304 + 367 * 768);
     }
 }

@@ -214,18 +214,9 @@ mod tests {
     use super::*;
 
     const NETWORK: &str = r#"
-[[host]]
-name = "a"
-[[host]]
-name = "b"
-[[switch]]
-name = "s1"
-model = "linux-bridge"
-[[link]]
-ends = ["a", "s1:1"]
-[[link]]
-ends = ["b", "s1:2"]
-rate = "50 Mb/s"
+host = [{ name = "a" }, { name = "b" }]
+switch = [{ name = "s1", model = "linux-bridge" }]
+link = [{ ends = ["a", "s1:1"] }, { ends = ["b", "s1:2"], rate = "50 Mb/s" }]
 "#;
 
     fn queues(text: &str, datapath: u64, ports: &[(u32, &str)]) -> Result<PortQueues, Error> {

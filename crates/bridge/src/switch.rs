@@ -2,36 +2,26 @@
 //!
 //! What really forwards is a [`DataPath`]. Changes are gathered until a controller has to know that they are done, and then done in one step; so no
 //! frame meets the half of what came in one piece.
+mod answers;
+mod ports;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openflow::Message;
-use openflow::action::Action;
 use openflow::error_code::{ErrorCode, ErrorMessage};
 use openflow::flow::FlowRemoved;
-use openflow::matching::Match;
-use openflow::multipart::{
-    AggregateStats, Description, GroupFeatures, MeterFeatures, MultipartReply, MultipartRequest, TableStats,
-    Traffic,
-};
-use openflow::oxm::Oxm;
-use openflow::packet::{PacketIn, PacketInReason, PacketOut};
-use openflow::port::{Port, PortReason, PortStatus};
+use openflow::port::Port;
 use openflow::switch::{
     AsyncConfig, Capabilities, ConfigFlags, ControllerRole, Features, Role, SwitchConfig,
 };
-use openflow::words::{BufferId, PortNo, TableId, Xid};
+use openflow::words::Xid;
 
 use crate::datapath::DataPath;
-use crate::tables::{MOST_GROUPS, TABLES, Tables};
+use crate::tables::{TABLES, Tables};
 
 /// A connection to a controller.
 pub type Connection = u64;
-
-/// Entries, groups or ports in one message of an answer.
-const EACH: usize = 50;
-/// The longest frame that a controller may send.
-const LONGEST: usize = 9_216;
 
 /// A message for a controller.
 pub type Said = (Connection, Xid, Message);
@@ -194,54 +184,6 @@ impl<D: DataPath> Switch<D> {
         }
     }
 
-    /// Ports that have come, gone or changed are told, and have their rules from then on.
-    pub fn look_at_ports(&mut self) {
-        let ports = self.path.ports();
-        if ports == self.ports {
-            return;
-        }
-        let old = std::mem::replace(&mut self.ports, ports);
-        let find = |list: &[Port], number: PortNo| list.iter().find(|port| port.number == number).cloned();
-        let mut news = Vec::new();
-        for port in &old {
-            if find(&self.ports, port.number).is_none() {
-                news.push(PortStatus { reason: PortReason::Delete, port: port.clone() });
-            }
-        }
-        for port in &self.ports {
-            match find(&old, port.number) {
-                None => news.push(PortStatus { reason: PortReason::Add, port: port.clone() }),
-                Some(was) if was != *port => {
-                    news.push(PortStatus { reason: PortReason::Modify, port: port.clone() })
-                }
-                Some(_) => {}
-            }
-        }
-        if news.iter().any(|news| news.reason != PortReason::Modify)
-            && let Err(error) = self.path.apply(&self.tables)
-        {
-            self.log.push(format!("ports have changed, and the rules have not: {error}"));
-        }
-        for status in news {
-            self.tell(&Message::PortStatus(status), true);
-        }
-    }
-
-    /// A copy of a frame for the controller came, from an entry of this number.
-    pub fn copied(&mut self, table: u8, entry: u64, in_port: u32, total: usize, data: &[u8]) {
-        let Some(cookie) = self.tables.entry(entry).map(|entry| entry.flow.cookie) else { return };
-        let packet = PacketIn {
-            buffer: BufferId::NONE,
-            total_len: u16::try_from(total).unwrap_or(u16::MAX),
-            reason: PacketInReason::Action,
-            table: TableId(table),
-            cookie,
-            matching: Match::of(&[Oxm::in_port(PortNo(in_port))]).unwrap_or_default(),
-            data: data.to_vec(),
-        };
-        self.tell(&Message::PacketIn(packet), false);
-    }
-
     fn features(&self) -> Features {
         Features {
             datapath_id: self.datapath,
@@ -314,157 +256,20 @@ impl<D: DataPath> Switch<D> {
         let generation = self.generation.unwrap_or(u64::MAX);
         self.say(connection, xid, Message::RoleReply(Role { role, generation }));
     }
-
-    fn send(&mut self, packet: &PacketOut) -> Result<(), ErrorCode> {
-        if packet.buffer != BufferId::NONE {
-            return Err(ErrorCode::RequestBufferUnknown);
-        }
-        if packet.data.len() < 14 || packet.data.len() > LONGEST {
-            return Err(ErrorCode::RequestBadPacket);
-        }
-        let mut out = Vec::new();
-        for action in &packet.actions {
-            match action {
-                Action::Output { port, .. } if [PortNo::ALL, PortNo::FLOOD].contains(port) => {
-                    out.extend(
-                        self.ports.iter().map(|port| port.number).filter(|port| *port != packet.in_port),
-                    );
-                }
-                Action::Output { port, .. } if self.ports.iter().any(|known| known.number == *port) => {
-                    out.push(*port)
-                }
-                Action::Output { .. } => return Err(ErrorCode::ActionBadOutPort),
-                _ => return Err(ErrorCode::ActionBadType),
-            }
-        }
-        for port in out {
-            if let Err(error) = self.path.send(port.0, &packet.data) {
-                self.log.push(format!("a frame of a controller was not sent: {error}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what the data path has. Entries and groups that it has lost are forgotten, so that controllers put them right.
-    fn look(&mut self) -> Option<BTreeMap<u64, Traffic>> {
-        let found = match self.path.read(&self.tables) {
-            Ok(found) => found,
-            Err(error) => {
-                self.log.push(format!("what forwards cannot be read: {error}"));
-                return None;
-            }
-        };
-        if found.altered {
-            self.log.push(format!(
-                "what forwards was changed by others: {} entries and {} groups are not what they were",
-                found.flows.len(),
-                found.groups.len()
-            ));
-            self.tables.forget(|id| found.flows.contains(&id), |number| found.groups.contains(&number));
-            // What no controller would tell again is put right here.
-            if found.flows.is_empty()
-                && found.groups.is_empty()
-                && let Err(error) = self.path.apply(&self.tables)
-            {
-                self.log.push(format!("it cannot be put right: {error}"));
-            }
-        }
-        Some(found.traffic)
-    }
-
-    fn answer(&mut self, connection: Connection, xid: Xid, request: &MultipartRequest, now: Duration) {
-        let mut counted = || {
-            if let Some(traffic) = self.look() {
-                self.tables.count(&traffic, now);
-            }
-        };
-        let replies = match request {
-            MultipartRequest::Description => whole(MultipartReply::Description(Description {
-                manufacturer: b"Punctual".to_vec(),
-                hardware: b"Linux bridge".to_vec(),
-                software: env!("CARGO_PKG_VERSION").into(),
-                serial: Vec::new(),
-                datapath: Vec::new(),
-            })),
-            MultipartRequest::Flow(filter) => {
-                counted();
-                parts(self.tables.stats(filter, now), MultipartReply::Flow)
-            }
-            MultipartRequest::Aggregate(filter) => {
-                counted();
-                let flows = self.tables.stats(filter, now);
-                let sum = |of: fn(&Traffic) -> u64| {
-                    flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(of(&flow.traffic)))
-                };
-                let traffic = Traffic { packets: sum(|one| one.packets), octets: sum(|one| one.octets) };
-                whole(MultipartReply::Aggregate(AggregateStats { traffic, flows: flows.len() as u32 }))
-            }
-            MultipartRequest::Table => {
-                let of = |table: u8| {
-                    let flows = self.tables.entries().filter(|((of, ..), _)| *of == table).count();
-                    TableStats {
-                        table: TableId(table),
-                        active: flows as u32,
-                        lookups: u64::MAX,
-                        matched: u64::MAX,
-                    }
-                };
-                whole(MultipartReply::Table((0..TABLES).map(of).collect()))
-            }
-            MultipartRequest::PortStats(port) => parts(self.path.counted(*port), MultipartReply::PortStats),
-            MultipartRequest::PortDescription => parts(self.ports.clone(), MultipartReply::PortDescription),
-            MultipartRequest::GroupDescription => {
-                counted();
-                parts(self.tables.descriptions(), MultipartReply::GroupDescription)
-            }
-            MultipartRequest::GroupFeatures => {
-                // OUTPUT and SET_FIELD, in groups of type all.
-                let (most, actions) = (MOST_GROUPS as u32, 1 | 1 << 25);
-                whole(MultipartReply::GroupFeatures(GroupFeatures {
-                    types: 1,
-                    capabilities: 0,
-                    max_groups: [most, 0, 0, 0],
-                    actions: [actions, 0, 0, 0],
-                }))
-            }
-            MultipartRequest::MeterFeatures => whole(MultipartReply::MeterFeatures(MeterFeatures {
-                max_meters: 0,
-                band_types: 0,
-                capabilities: 0,
-                max_bands: 0,
-                max_color: 0,
-            })),
-            MultipartRequest::MeterConfig(_) => whole(MultipartReply::MeterConfig(Vec::new())),
-            MultipartRequest::Meter(_) => whole(MultipartReply::Meter(Vec::new())),
-            _ => return self.refuse(connection, xid, ErrorCode::RequestBadMultipart),
-        };
-        for reply in replies {
-            self.say(connection, xid, reply);
-        }
-    }
-}
-
-fn whole(reply: MultipartReply) -> Vec<Message> {
-    vec![Message::MultipartReply { more: false, reply }]
-}
-
-/// An answer in as many messages as it takes.
-fn parts<T: Clone>(all: Vec<T>, reply: impl Fn(Vec<T>) -> MultipartReply) -> Vec<Message> {
-    let count = all.len().div_ceil(EACH).max(1);
-    let part = |index: usize| all.iter().skip(index.saturating_mul(EACH)).take(EACH).cloned().collect();
-    (0..count)
-        .map(|index| Message::MultipartReply { more: index + 1 < count, reply: reply(part(index)) })
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use openflow::action::Action;
     use openflow::flow::FlowMod;
     use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
     use openflow::instruction::Instruction;
-    use openflow::multipart::{FlowFilter, PortStats};
+    use openflow::matching::Match;
+    use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest, PortStats};
+    use openflow::oxm::Oxm;
+    use openflow::packet::PacketOut;
     use openflow::port::{PortConfig, PortFeatures, PortState};
-    use openflow::words::GroupId;
+    use openflow::words::{BufferId, GroupId, PortNo};
     use system::Error;
 
     use super::*;

@@ -1,16 +1,21 @@
 //! The flow tables and groups of a switch as its controllers have told them: what is taken, what is refused, what goes with time.
+mod checks;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openflow::action::Action;
 use openflow::error_code::ErrorCode;
 use openflow::flow::{FlowCommand, FlowFlags, FlowMod, FlowRemoved, FlowRemovedReason};
-use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
+use openflow::group::{Bucket, GroupCommand, GroupMod};
 use openflow::instruction::Instruction;
 use openflow::matching::{CanonicalMatch, Match};
 use openflow::multipart::{FlowFilter, FlowStats, GroupDescription, Traffic};
-use openflow::oxm::{AnyOxm, Oxm, OxmField};
+use openflow::oxm::{AnyOxm, OxmField};
 use openflow::words::{Age, GroupId, PortNo, TableId};
+
+use checks::check_group;
+pub(crate) use checks::is_tagged;
 
 /// Flow tables that a frame may pass, numbered from 0.
 pub const TABLES: u8 = 4;
@@ -20,10 +25,6 @@ pub const MOST_FLOWS: usize = 4_096;
 pub const MOST_GROUPS: usize = 256;
 /// The most buckets of a group, and the most actions of an entry or a bucket.
 pub const MOST_PARTS: usize = 64;
-
-const IPV4: u128 = 0x0800;
-const IPV6: u128 = 0x86dd;
-const UDP: u128 = 17;
 
 /// Where a flow entry stands: table, priority and what it matches.
 pub type Place = (u8, u16, CanonicalMatch);
@@ -208,74 +209,6 @@ impl Tables {
         };
         self.groups.values().map(described).collect()
     }
-
-    fn check_flow(&self, flow: &FlowMod) -> Result<(), ErrorCode> {
-        if flow.table.0 >= TABLES {
-            return Err(ErrorCode::FlowBadTable);
-        }
-        if flow.flags.contains(FlowFlags::CHECK_OVERLAP) {
-            return Err(ErrorCode::FlowBadFlags);
-        }
-        check_match(&flow.matching)?;
-        let onward = flow.instructions.iter().any(|one| matches!(one, Instruction::GotoTable(_)));
-        let (mut applied, mut gone) = (0, 0);
-        for instruction in &flow.instructions {
-            match instruction {
-                Instruction::GotoTable(next) if *next > flow.table && next.0 < TABLES => gone += 1,
-                Instruction::GotoTable(_) => return Err(ErrorCode::InstructionBadTable),
-                Instruction::ApplyActions(actions) => {
-                    applied += 1;
-                    self.check_actions(actions, &flow.matching, onward)?;
-                }
-                _ => return Err(ErrorCode::InstructionUnsupported),
-            }
-        }
-        if applied > 1 || gone > 1 { Err(ErrorCode::InstructionUnknown) } else { Ok(()) }
-    }
-
-    fn check_actions(&self, actions: &[Action], matching: &Match, onward: bool) -> Result<(), ErrorCode> {
-        if actions.len() > MOST_PARTS {
-            return Err(ErrorCode::ActionTooMany);
-        }
-        let has = |field, value: u128| {
-            matching.get(field).is_some_and(|oxm| oxm.mask().is_none() && oxm.value() == value)
-        };
-        let ipv4 = has(OxmField::EthType, IPV4);
-        let ipv6 = has(OxmField::EthType, IPV6);
-        for (index, action) in actions.iter().enumerate() {
-            match action {
-                Action::Group(group) => {
-                    let Some(group) = self.groups.get(&group.0) else {
-                        return Err(ErrorCode::ActionBadOutGroup);
-                    };
-                    // Its buckets change the frame itself, one after the other: nothing may come behind.
-                    if index + 1 < actions.len() || onward {
-                        return Err(ErrorCode::ActionUnsupportedOrder);
-                    }
-                    let rewrites = group.buckets.iter().any(|bucket| bucket.actions.iter().any(is_of_ip));
-                    if rewrites && !ipv4 && !ipv6 {
-                        return Err(ErrorCode::ActionMatchInconsistent);
-                    }
-                }
-                Action::SetField(value) => {
-                    let fits = match value.field() {
-                        OxmField::EthDst | OxmField::EthSrc => true,
-                        OxmField::IpDscp => ipv4 || ipv6,
-                        OxmField::Ipv4Src | OxmField::Ipv4Dst => ipv4,
-                        OxmField::Ipv6Src | OxmField::Ipv6Dst => ipv6,
-                        OxmField::UdpSrc | OxmField::UdpDst => (ipv4 || ipv6) && has(OxmField::IpProto, UDP),
-                        _ => return Err(ErrorCode::ActionBadSetType),
-                    };
-                    if !fits {
-                        return Err(ErrorCode::ActionMatchInconsistent);
-                    }
-                }
-                Action::Output { port, .. } => check_port(*port, true)?,
-                _ => return Err(ErrorCode::ActionBadType),
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Entry {
@@ -352,106 +285,6 @@ fn covers(wider: &Match, narrower: &Match) -> bool {
     })
 }
 
-fn check_match(matching: &Match) -> Result<(), ErrorCode> {
-    for field in matching.iter() {
-        let AnyOxm::Known(oxm) = field else { return Err(ErrorCode::MatchBadField) };
-        let masked = oxm.mask().is_some_and(|mask| mask != oxm.field().all_bits());
-        match oxm.field() {
-            OxmField::EthDst | OxmField::EthSrc => {}
-            OxmField::InPort
-            | OxmField::EthType
-            | OxmField::IpDscp
-            | OxmField::IpProto
-            | OxmField::UdpSrc
-            | OxmField::UdpDst
-            | OxmField::Icmpv6Type
-            | OxmField::Ipv6NdTarget
-                if masked =>
-            {
-                return Err(ErrorCode::MatchBadMask);
-            }
-            // With a tag or without one: what VLAN a frame is of is not looked at.
-            OxmField::VlanVid if is_tagged(&oxm).is_some() => {}
-            OxmField::VlanVid => return Err(ErrorCode::MatchBadTag),
-            OxmField::Ipv4Src | OxmField::Ipv4Dst if masked => return Err(ErrorCode::MatchBadNwMask),
-            OxmField::InPort
-            | OxmField::EthType
-            | OxmField::IpDscp
-            | OxmField::IpProto
-            | OxmField::Ipv4Src
-            | OxmField::Ipv4Dst
-            | OxmField::UdpSrc
-            | OxmField::UdpDst
-            | OxmField::Ipv6Src
-            | OxmField::Ipv6Dst
-            | OxmField::Icmpv6Type
-            | OxmField::Ipv6NdTarget => {}
-            _ => return Err(ErrorCode::MatchBadField),
-        }
-    }
-    Ok(())
-}
-
-/// Whether a field is for frames with a VLAN tag, or for those without one; none if it is another field or for some VLANs alone.
-pub(crate) fn is_tagged(oxm: &Oxm) -> Option<bool> {
-    let means = |other: Oxm| oxm.value() == other.value() && oxm.mask() == other.mask();
-    let is_tag = oxm.field() == OxmField::VlanVid;
-    match () {
-        () if is_tag && means(Oxm::untagged()) => Some(false),
-        () if is_tag && means(Oxm::tagged()) => Some(true),
-        () => None,
-    }
-}
-
-fn check_port(port: PortNo, controller: bool) -> Result<(), ErrorCode> {
-    let real = port.0 > 0 && port <= PortNo::MAX;
-    if real || controller && port == PortNo::CONTROLLER { Ok(()) } else { Err(ErrorCode::ActionBadOutPort) }
-}
-
-fn is_of_ip(action: &Action) -> bool {
-    matches!(action, Action::SetField(value) if !matches!(value.field(), OxmField::EthDst | OxmField::EthSrc))
-}
-
-/// A bucket with what it sets and where it sends: fields that are set first, then one port.
-fn check_group(group: &GroupMod) -> Result<(), ErrorCode> {
-    if group.group.0 == 0 || group.group > GroupId::MAX {
-        return Err(ErrorCode::GroupInvalid);
-    }
-    if group.kind != GroupType::All {
-        return Err(ErrorCode::GroupBadType);
-    }
-    if group.buckets.len() > MOST_PARTS {
-        return Err(ErrorCode::GroupOutOfBuckets);
-    }
-    for bucket in &group.buckets {
-        check_bucket(bucket)?;
-    }
-    // A frame is changed from bucket to bucket: each sets all that the ones before it have set.
-    let ordered = ordered(&group.buckets);
-    let covered = ordered.windows(2).all(|pair| {
-        let [one, next] = pair else { return true };
-        set_fields(one).all(|field| set_fields(next).any(|other| other == field))
-    });
-    if covered { Ok(()) } else { Err(ErrorCode::GroupBadBucket) }
-}
-
-fn check_bucket(bucket: &Bucket) -> Result<(), ErrorCode> {
-    if bucket.actions.len() > MOST_PARTS {
-        return Err(ErrorCode::GroupOutOfBuckets);
-    }
-    let Some((Action::Output { port, .. }, before)) = bucket.actions.split_last() else {
-        return if bucket.actions.is_empty() { Ok(()) } else { Err(ErrorCode::GroupBadBucket) };
-    };
-    check_port(*port, false)?;
-    let sets = |action: &Action| {
-        matches!(action, Action::SetField(value) if matches!(
-            value.field(),
-            OxmField::EthDst | OxmField::EthSrc | OxmField::IpDscp | OxmField::Ipv4Src | OxmField::Ipv4Dst | OxmField::Ipv6Src | OxmField::Ipv6Dst | OxmField::UdpSrc | OxmField::UdpDst
-        ))
-    };
-    if before.iter().all(sets) { Ok(()) } else { Err(ErrorCode::GroupBadBucket) }
-}
-
 /// Fields that a bucket sets.
 fn set_fields(bucket: &Bucket) -> impl Iterator<Item = OxmField> + '_ {
     bucket.actions.iter().filter_map(|action| match action {
@@ -469,62 +302,20 @@ pub fn ordered(buckets: &[Bucket]) -> Vec<&Bucket> {
 
 #[cfg(test)]
 mod tests {
-    use openflow::oxm::FieldValue;
+    use openflow::group::GroupType;
+    use openflow::oxm::Oxm;
 
     use super::*;
 
-    const NOW: Duration = Duration::from_secs(100);
+    pub(super) const NOW: Duration = Duration::from_secs(100);
 
-    fn flow(fields: &[Oxm], actions: Vec<Action>) -> FlowMod {
+    pub(super) fn flow(fields: &[Oxm], actions: Vec<Action>) -> FlowMod {
         FlowMod::add(7, Match::of(fields).unwrap(), vec![Instruction::ApplyActions(actions)])
     }
 
-    fn group(number: u32, buckets: Vec<Vec<Action>>) -> GroupMod {
+    pub(super) fn group(number: u32, buckets: Vec<Vec<Action>>) -> GroupMod {
         let buckets = buckets.into_iter().map(Bucket::of).collect();
         GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: GroupId(number), buckets }
-    }
-
-    #[test]
-    fn what_frames_could_not_be_done_to_is_refused() {
-        let mut tables = Tables::default();
-        let mut told = |flow: FlowMod| tables.change_flow(&flow, NOW).err();
-        let out = || Action::output(PortNo(1));
-        let dscp = || Action::SetField(FieldValue::ip_dscp(10));
-        assert_eq!(told(flow(&[Oxm::eth_type(0x0800)], vec![dscp(), out()])), None);
-        assert_eq!(told(flow(&[], vec![dscp(), out()])), Some(ErrorCode::ActionMatchInconsistent));
-        assert_eq!(told(flow(&[], vec![Action::Group(GroupId(4))])), Some(ErrorCode::ActionBadOutGroup));
-        assert_eq!(told(flow(&[], vec![Action::output(PortNo::FLOOD)])), Some(ErrorCode::ActionBadOutPort));
-        let masked = Oxm::masked(OxmField::Ipv4Dst, 0x0a00_0000, 0xff00_0000).unwrap();
-        let some = flow(&[Oxm::eth_type(0x0800), masked], Vec::new());
-        assert_eq!(told(some), Some(ErrorCode::MatchBadNwMask));
-        let vlan = |vid| flow(&[Oxm::exact(OxmField::VlanVid, vid).unwrap()], Vec::new());
-        assert_eq!((told(vlan(0)), told(flow(&[Oxm::tagged()], Vec::new()))), (None, None));
-        assert_eq!(told(vlan(0x1005)), Some(ErrorCode::MatchBadTag), "a VLAN of its own is not told apart");
-        let mut back = flow(&[], Vec::new());
-        (back.table, back.instructions) = (TableId(1), vec![Instruction::GotoTable(TableId(1))]);
-        assert_eq!(told(back), Some(ErrorCode::InstructionBadTable));
-    }
-
-    #[test]
-    fn buckets_that_would_see_what_others_set_are_refused() {
-        let mut tables = Tables::default();
-        let mut told = |group: GroupMod| tables.change_group(&group, NOW).err();
-        let out = |port| Action::output(PortNo(port));
-        let dscp = || Action::SetField(FieldValue::ip_dscp(10));
-        let to = || Action::SetField(FieldValue::eth_dst([2; 6]));
-        assert_eq!(
-            told(group(1, vec![vec![dscp(), to(), out(1)], vec![dscp(), out(2)], vec![out(3)]])),
-            None
-        );
-        assert_eq!(
-            told(group(2, vec![vec![to(), out(1)], vec![dscp(), out(2)]])),
-            Some(ErrorCode::GroupBadBucket)
-        );
-        assert_eq!(told(group(1, Vec::new())), Some(ErrorCode::GroupExists));
-        assert_eq!(
-            told(GroupMod { kind: GroupType::Select, ..group(3, Vec::new()) }),
-            Some(ErrorCode::GroupBadType)
-        );
     }
 
     #[test]

@@ -178,7 +178,8 @@ impl ResourceManager {
     }
 
     /// The grant goes into gates and switches and is stored. Where it takes the place of one between the same ends, the
-    /// switches change first, the last one first, since the gate is what holds the flow to its former contract until then.
+    /// switches change first, the last one first, since the gate is what holds the flow to its former contract until then. A new one is stored
+    /// first while the store takes none: nothing is put in, at each try, to be taken out again.
     fn entering(&self, number: u64, old: Option<&Granted>) -> Vec<Step> {
         let Some(grant) = self.reservations.get(number) else { return Vec::new() };
         let entries = self.fabric.network().flow_entries(grant);
@@ -246,11 +247,13 @@ impl ResourceManager {
             steps.push(all);
         }
         let put = StoreChange::Put(Box::new(self.to_store(grant)));
-        steps.push(Step {
+        let stored = Step {
             tasks: alloc::vec![Task::Store { change: put, sure: false }],
             undo: alloc::vec![Task::Store { change: StoreChange::Remove(number), sure: true }],
             ..Step::default()
-        });
+        };
+        let is_first = old.is_none() && self.operations.takes_no_grant();
+        steps.insert(if is_first { 0 } else { steps.len() }, stored);
         steps
     }
 

@@ -130,8 +130,8 @@ impl ResourceManager {
     /// The answer to what was asked for; one that no operation waits for is passed over.
     pub(crate) fn answered(&mut self, now: Duration, token: Token, done: Done) {
         let Some(Answer { number, task, purpose }) = self.operations.answer(token, &done) else { return };
-        if let Task::Store { .. } = task
-            && let Some(note) = self.operations.store_answered(now, &done)
+        if let Task::Store { change, .. } = &task
+            && let Some(note) = self.operations.store_answered(now, change, &done)
         {
             self.note(note);
         }

@@ -17,16 +17,16 @@ type KeyBytes = [u8; 40];
 type ContractBytes = [u8; 32];
 type StateBytes = [u8; STATE];
 type PortBytes = [u8; 32];
-type OthersOctets = [u8; 56];
+type OthersBytes = [u8; 56];
 
 /// Only what is not there yet is put in (BPF_NOEXIST).
 const IF_NONE: u64 = 1;
-/// Octets of the log of judgements, if there is one; else the least that there can be.
+/// Bytes of the log of judgements, if there is one; else the least that there can be.
 const LOG: u32 = 1 << 22;
 const NO_LOG: u32 = 4_096;
-/// Octets of the state of a contract.
+/// Bytes of the state of a contract.
 const STATE: usize = 112;
-/// Octets of one judgement.
+/// Bytes of one judgement.
 const JUDGEMENT: usize = 24;
 
 /// What the gate decided about a frame of a flow with a contract; in a log that tests switch on.
@@ -36,7 +36,7 @@ pub struct Judgement {
     pub time: u64,
     /// How many frames of the flow it had judged before.
     pub number: u64,
-    /// Octets of the frame on the wire.
+    /// Bytes of the frame on the wire.
     pub octets: u32,
     /// 0 opens a message or finds room in a bucket, 1 is more of a message; dropped are 2 early, 3 the rest, 4 cut; 5 is the excess
     /// of a bucket.
@@ -49,7 +49,7 @@ pub struct Program {
     contracts: HashMap<MapData, KeyBytes, ContractBytes>,
     states: HashMap<MapData, KeyBytes, StateBytes>,
     ports: HashMap<MapData, [u8; 4], PortBytes>,
-    counts: PerCpuHashMap<MapData, [u8; 4], OthersOctets>,
+    counts: PerCpuHashMap<MapData, [u8; 4], OthersBytes>,
     log: Option<RingBuf<MapData>>,
 }
 

@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(Key { destination: six("::"), ..flow }.check(), Ok(()));
         assert_eq!(Key { destination: ANY, ..flow }.check(), Err(ContractError::Version));
         assert!(Key::between(flow.source, flow.destination).is_between());
-        let anybody = Key { source: ANY, destination_port: 7_401, ..key };
-        assert_eq!(anybody.check(), Err(ContractError::Key));
+        let from_any = Key { source: ANY, destination_port: 7_401, ..key };
+        assert_eq!(from_any.check(), Err(ContractError::Key));
     }
 }

@@ -5,6 +5,7 @@
 //! files look like. [`FlowFile`] reads what is known of programs that do not ask. What becomes of the flows is not decided here.
 #![forbid(unsafe_code)]
 
+mod carried;
 mod change;
 mod check;
 mod description;

@@ -1,6 +1,5 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::Path;
 
 use diagnostics::{Problem, Source};
@@ -13,10 +12,9 @@ use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
-use crate::description::{Host, Link, Switch, SwitchKind, VLAN_TAG};
+use crate::description::{Host, Link, Switch, VLAN_TAG};
 use crate::document::{self, Document};
 use crate::file::LARGEST_FILE;
-use crate::hosts::vlan_id;
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::models::Models;
@@ -192,21 +190,6 @@ impl Network {
         network.guards = edge.guards_of_flows(edge.reserve(1).ok().as_ref());
         network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
-    }
-
-    /// Every switch on the way of tagged frames has to tell VLANs apart.
-    fn check_vlans(&self, source: Source<'_>, document: &Document) -> Result<(), Problem> {
-        let Some(vlan) = document.hosts.iter().find_map(|host| host.vlans.first()) else { return Ok(()) };
-        let Some(bridge) = self.switches.iter().find(|switch| switch.made == SwitchKind::Bridge) else {
-            return Ok(());
-        };
-        let what = format!(
-            "a host is in VLAN {}, and the switch \"{}\" is a bridge",
-            vlan.id.get_ref(),
-            bridge.name
-        );
-        let remedy = "the agent of bridges takes no tagged frames: leave the VLANs out, or take kind = \"open-vswitch\"";
-        Err(source.problem(vlan.id.span().start, what, remedy))
     }
 
     /// The number by which the next switch names itself.
@@ -446,67 +429,6 @@ impl Network {
         Ok(Asked { name, topic, publisher, subscribers, flow, vlan, through, members: Vec::new(), losses })
     }
 
-    /// The VLAN of a flow, in which all its hosts have to be.
-    fn vlan_of(
-        &self,
-        source: Source<'_>,
-        flow: &document::Flow,
-        publisher: usize,
-        subscribers: &[usize],
-    ) -> Result<Option<u16>, Problem> {
-        let Some(said) = &flow.vlan else { return Ok(None) };
-        vlan_id(source, said)?;
-        let id = *said.get_ref();
-        let hosts = core::iter::once(&publisher).chain(subscribers).filter_map(|node| self.hosts.get(*node));
-        match hosts.into_iter().find(|host| host.addresses_in(Some(id)).is_empty()) {
-            None => Ok(Some(id)),
-            Some(host) => {
-                let what = format!("the flow is sent in VLAN {id}, and \"{}\" is not in it", host.name);
-                let remedy = "write vlans = [{ id = ..., address = \"...\" }] for each host of the flow";
-                Err(source.problem(said.span().start, what, remedy))
-            }
-        }
-    }
-
-    /// The version of IP that carries a flow: what it says, else IPv6 if all its hosts have that and one of them has nothing else.
-    fn version(
-        &self,
-        source: Source<'_>,
-        flow: &document::Flow,
-        publisher: usize,
-        subscribers: &[usize],
-    ) -> Result<Ip, Problem> {
-        let hosts = core::iter::once(&publisher).chain(subscribers);
-        let hosts: Vec<&Host> = hosts.filter_map(|node| self.hosts.get(*node)).collect();
-        // A host without an address in the file may have any.
-        let vlan = flow.vlan.as_ref().map(|vlan| *vlan.get_ref());
-        let lacks = |host: &Host, ip: Ip| {
-            let addresses = host.addresses_in(vlan);
-            !addresses.is_empty() && !addresses.iter().any(|address| is_of(*address, ip))
-        };
-        let lacking = |ip: Ip| hosts.iter().find(|host| lacks(host, ip));
-        let place = flow.ip.as_ref().map_or(flow.publisher.span(), Spanned::span).start;
-        let ip = match flow.ip.as_ref().map(Spanned::get_ref) {
-            Some(4) => Ip::V4,
-            Some(6) => Ip::V6,
-            Some(other) => {
-                let what = format!("there is no version {other} of IP");
-                return Err(source.problem(place, what, "write ip = 4 or ip = 6"));
-            }
-            None if lacking(Ip::V4).is_some() => Ip::V6,
-            None => Ip::V4,
-        };
-        match lacking(ip) {
-            None => Ok(ip),
-            Some(host) => {
-                let version = if ip == Ip::V6 { "IPv6" } else { "IPv4" };
-                let what = format!("the flow goes over {version}, and \"{}\" has no such address", host.name);
-                let remedy = "give all hosts of a flow an address of one version, or write ip = 4 or ip = 6";
-                Err(source.problem(place, what, remedy))
-            }
-        }
-    }
-
     /// How the switch behind a host holds its flows to their contracts.
     pub fn first_switch(&self, host: usize) -> Policing {
         let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
@@ -524,13 +446,6 @@ impl Network {
         let (from, to) = self.links.get(port).copied().unwrap_or_default();
         let name = |node: usize| self.node_name(node).unwrap_or("?");
         format!("{} to {}", name(from), name(to))
-    }
-}
-
-fn is_of(address: IpAddr, ip: Ip) -> bool {
-    match ip {
-        Ip::V4 => address.is_ipv4(),
-        Ip::V6 => address.is_ipv6(),
     }
 }
 

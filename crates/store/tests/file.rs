@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use store::{Change, FileStore, Key, MemoryStore, Store};
+use testkit::patience::patiently;
 
 /// A file in a folder of its own, which goes with it.
 struct Folder(PathBuf);
@@ -104,7 +105,7 @@ fn a_store_of_the_formats_before_is_read_and_one_of_another_format_is_refused() 
     let grant: control::grant::Grant = serde_json::from_slice(&stored[0].1).unwrap();
     assert!(grant.ends.is_empty() && grant.hops.iter().all(|hop| hop.parent.is_none() && hop.group == 0));
     assert_eq!(format(4), Some(3), "programs of before do not read it any more");
-    let Err(error) = FileStore::open(&folder.file()) else { panic!("a format that nobody knows") };
+    let Err(error) = FileStore::open(&folder.file()) else { panic!("an unknown format was read") };
     assert!(error.to_string().contains("its format is 4"), "{error}");
 }
 
@@ -113,12 +114,8 @@ fn grants(store: &FileStore) -> Vec<u64> {
 }
 
 /// Changes until it works, which takes a moment after an error.
-fn patiently(store: &mut FileStore, change: &Change) {
-    let started = std::time::Instant::now();
-    while let Err(error) = store.change(std::slice::from_ref(change)) {
-        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{error}");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+fn changes_again(store: &mut FileStore, change: &Change) {
+    patiently("a change", || store.change(std::slice::from_ref(change)).ok());
 }
 
 /// Files beside the store that were damaged.
@@ -213,7 +210,7 @@ fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again()
     ];
     for (index, spoil) in (3..).zip(spoilt) {
         spoil(&folder.file());
-        patiently(&mut store, &put(index, "more"));
+        changes_again(&mut store, &put(index, "more"));
     }
     assert_eq!(grants(&store), [1, 2, 3, 4, 5, 6]);
     drop(store);
@@ -257,7 +254,7 @@ fn a_disk_that_was_full_once_does_no_harm() {
         assert_eq!(grants(&store), kept, "what was not stored is not there");
         drop(big);
         std::fs::remove_file(&filler).unwrap();
-        patiently(&mut store, &put(6_000, "later"));
+        changes_again(&mut store, &put(6_000, "later"));
         drop(store);
         let store = FileStore::open(&file).unwrap();
         assert_eq!(grants(&store), [kept, vec![6_000]].concat());
@@ -272,7 +269,7 @@ fn a_store_in_memory_has_larger_epochs_too() {
     let mut one = MemoryStore::default();
     one.change(&[put(7, "seven")]).unwrap();
     let first = one.next_epoch().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(2));
     assert_eq!(one.grants().unwrap(), [(7, b"seven".to_vec())]);
-    assert!(MemoryStore::default().next_epoch().unwrap() > first);
+    // An epoch is the time in milliseconds.
+    patiently("a larger epoch", || (MemoryStore::default().next_epoch().unwrap() > first).then_some(()));
 }

@@ -17,6 +17,9 @@ pub fn encoded(bytes: impl AsRef<[u8]>) -> String {
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
+/// How long etcd may take to answer a question of a test. It is waited for as long only where etcd hangs.
+const ANSWER: Duration = Duration::from_secs(60);
+
 /// A running etcd, or one that is stopped and may run again.
 #[derive(Debug)]
 pub struct Etcd {
@@ -99,9 +102,24 @@ impl Etcd {
 
     /// What it answers to a question by its JSON interface, which is asked in the calling thread's network namespace: head and body; `None` if it is gone.
     pub fn ask(&self, path: &str, body: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let head = "HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
-        write!(stream, "POST {path} {head} {}\r\n\r\n{body}", body.len()).ok()?;
+        self.say(&format!("POST {path} {head} {}\r\n\r\n{body}", body.len()))
+    }
+
+    /// How many renewals of leases it has taken since its start, asked in the same way.
+    pub fn renewals(&self) -> Option<u64> {
+        // An answer of HTTP/1.0 is not cut into chunks.
+        let answer = self.say("GET /metrics HTTP/1.0\r\n\r\n")?;
+        let lines = answer.lines();
+        lines
+            .filter_map(|line| line.strip_prefix("etcd_debugging_lease_renewed_total ")?.trim().parse().ok())
+            .next()
+    }
+
+    fn say(&self, question: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(ANSWER)).ok()?;
+        stream.write_all(question.as_bytes()).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         Some(answer).filter(|answer| !answer.is_empty())

@@ -1,6 +1,6 @@
 //! What tests of several crates share. Nothing of it ships.
 //!
-//! `random` are numbers from seeds, `conversation` is a program that is talked to in lines. With the feature `participants`, `virtual_domain` is a domain of participants of the public API on one
+//! `random` are numbers from seeds, `conversation` is a program that is talked to in lines, `patience` waits for events. With the feature `participants`, `virtual_domain` is a domain of participants of the public API on one
 //! thread: a virtual clock, and a network that loses, delays and is cut as a test says. With the feature `namespaces`, `namespace` gives a test a
 //! network of its own, and `background` is a program that runs meanwhile. With the feature `switches`, `openflow_switch` is a switch without a network. With the
 //! feature `etcd`, `etcd` is a member of etcd.
@@ -23,6 +23,7 @@ pub mod instructions;
 pub mod namespace;
 #[cfg(feature = "switches")]
 pub mod openflow_switch;
+pub mod patience;
 pub mod random;
 #[cfg(feature = "types")]
 pub mod types;

@@ -14,7 +14,7 @@ const FRAMES: usize = 20_000;
 type Mac = [u8; 6];
 
 /// The MAC address of a host's interface.
-pub(crate) fn mac_of(managed: &Managed, host: &str) -> Mac {
+fn mac_of(managed: &Managed, host: &str) -> Mac {
     let shown = managed.host(host).run("ip", &format!("-oneline link show dev {INTERFACE}"));
     let (_, rest) = shown.split_once("link/ether ").unwrap();
     let bytes: Vec<u8> = rest[..17].split(':').map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();

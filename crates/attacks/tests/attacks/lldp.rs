@@ -17,8 +17,8 @@ const NEAREST: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 const LLDP: [u8; 2] = [0x88, 0xcc];
 /// Bytes of the Ethernet header.
 const ETHERNET: usize = 14;
-/// How long a port may be silent before it is taken for one that tells nothing.
-const SILENCE: Duration = Duration::from_secs(15);
+/// How long a port may be silent before it is taken for one that tells nothing: it tells each few seconds.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// The types of TLVs: chassis ID, port ID, time to live, those of organizations (IEEE 802.1AB, 8.4).
 const CHASSIS: u8 = 1;

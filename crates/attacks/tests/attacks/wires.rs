@@ -1,5 +1,5 @@
-//! How long a flow's frames are on their way between the wires of two hosts, by the kernel's stamps; and when the machine stood still, by probes that know
-//! nothing of it.
+//! How long a writer's samples are on their way between the wires of two hosts, by the kernel's stamps; and when the machine stood still, by probes that
+//! know nothing of it.
 use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lab::probe::{Probes, both_clocks};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
 
 use crate::managed::{Managed, SIZE};
@@ -38,12 +38,12 @@ pub(crate) struct Wires {
 }
 
 impl Wires {
-    /// Those of two hosts, one of a writer and one of its reader.
+    /// Those of two hosts, one of the writer and one of its reader.
     pub(crate) fn between(managed: &Managed, from: &str, to: &str) -> Self {
-        let stop = Arc::<AtomicBool>::default();
+        let (stop, writer) = (Arc::<AtomicBool>::default(), managed.writer.guid());
         let threads = [from, to].map(|host| {
             let (wire, stop) = (stamped(&managed.host(host)), Arc::clone(&stop));
-            std::thread::spawn(move || listen(&wire, &stop))
+            std::thread::spawn(move || listen(&wire, &stop, writer))
         });
         Self { probes: Probes::start(STILL).unwrap(), stop, threads }
     }
@@ -87,7 +87,7 @@ fn stamped(place: &Place) -> OwnedFd {
     })
 }
 
-fn listen(wire: &OwnedFd, stop: &AtomicBool) -> Seen {
+fn listen(wire: &OwnedFd, stop: &AtomicBool, writer: [u8; 16]) -> Seen {
     let mut seen = Seen::new();
     let mut frame = vec![0; 2_048];
     while !stop.load(Ordering::Relaxed) {
@@ -106,13 +106,49 @@ fn listen(wire: &OwnedFd, stop: &AtomicBool) -> Seen {
             ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
             _ => None,
         });
-        let bytes = &frame[..length];
-        if length > HEADERS + SIZE && bytes[HEADERS..].starts_with(b"RTPS") {
+        // What is padded, or has an address changed on its way, has the same message.
+        if let Some(message) = message(&frame[..length]).filter(|message| has_sample(message, writer)) {
             let stamp = u64::try_from(stamp.unwrap().as_nanos()).unwrap();
-            // What is padded, or has an address changed on its way, has the same message.
-            let size = usize::from(u16::from_be_bytes([bytes[38], bytes[39]])) - 8;
-            seen.entry(bytes[HEADERS..HEADERS + size].to_vec()).or_insert(stamp);
+            seen.entry(message.to_vec()).or_insert(stamp);
         }
     }
     seen
+}
+
+/// The RTPS message of a frame that is long enough for a sample, if it has one.
+fn message(frame: &[u8]) -> Option<&[u8]> {
+    let length = usize::from(u16::from_be_bytes([*frame.get(HEADERS - 4)?, *frame.get(HEADERS - 3)?]));
+    let message = frame.get(HEADERS..)?.get(..length.checked_sub(8)?)?;
+    (message.len() > SIZE && message.starts_with(b"RTPS")).then_some(message)
+}
+
+/// Whether a message has a sample of this writer in it (RTPS 2.5, 9.4.5.4): discovery and what other writers say are not of the flow.
+fn has_sample(message: &[u8], writer: [u8; 16]) -> bool {
+    const DATA: u8 = 0x15;
+    let (prefix, entity) = writer.split_at(12);
+    let mut rest = message.get(20..).unwrap_or_default();
+    while let [id, flags, length @ ..] = rest {
+        let Some(length) = length.first_chunk::<2>() else { break };
+        let length = if flags & 1 == 1 { u16::from_le_bytes(*length) } else { u16::from_be_bytes(*length) };
+        if *id == DATA && rest.get(12..16) == Some(entity) {
+            return message.get(8..20) == Some(prefix);
+        }
+        // The last submessage may leave its length out.
+        rest = rest.get(4 + usize::from(length)..).filter(|_| length > 0).unwrap_or_default();
+    }
+    false
+}
+
+/// A frame with a sample of this writer at a host, as it goes out.
+pub(crate) fn frame_of(place: &Place, writer: [u8; 16]) -> Vec<u8> {
+    place.on(|| {
+        let wire = open(INTERFACE);
+        let mut frame = vec![0; 2_048];
+        loop {
+            let length = recv(wire.as_raw_fd(), &mut frame, MsgFlags::empty()).unwrap();
+            if message(&frame[..length]).is_some_and(|message| has_sample(message, writer)) {
+                return frame[..length].to_vec();
+            }
+        }
+    })
 }

@@ -1,4 +1,5 @@
-//! Queues of ports: made, kept by the next agent, refused where others have made some, and taken away; the level of a frame says in which it waits.
+//! Queues of ports: made, kept by the next agent, refused where another program has made some, and taken away; the level of a frame says in which it
+//! waits.
 use std::process::Command;
 
 use bridge::queues::PortQueues;
@@ -9,28 +10,17 @@ use serde_json::Value;
 use crate::frames::{Host, frame};
 use crate::scene::{beside_a_bridge, managed};
 
-const NETWORK: &str = r#"
-[[host]]
-name = "a"
-[[host]]
-name = "b"
-[[host]]
-name = "c"
-[[switch]]
-name = "s1"
-model = "linux-bridge"
-[[link]]
-ends = ["a", "s1:1"]
-[[link]]
-ends = ["b", "s1:2"]
-RATE
-[[link]]
-ends = ["c", "s1:3"]
-"#;
+/// A bridge with a host at each of its ports; the link of the second says this of itself.
+fn network(second: &str) -> String {
+    let at_port = |(number, says): (u32, &str)| {
+        format!("[[host]]\nname = \"h{number}\"\n[[link]]\nends = [\"h{number}\", \"s1:{number}\"]\n{says}\n")
+    };
+    let switch = "[[switch]]\nname = \"s1\"\nmodel = \"linux-bridge\"\n".to_owned();
+    (1..).zip(["", second, ""]).map(at_port).fold(switch, |text, host| text + &host)
+}
 
 fn wanted(rate: &str, ports: &Ports) -> PortQueues {
-    let text = NETWORK.replace("RATE", rate);
-    let network = Network::parse("net.toml", &text, |_| Err(String::new())).unwrap();
+    let network = Network::parse("net.toml", &network(rate), |_| Err(String::new())).unwrap();
     PortQueues::of(&network, 1, ports).unwrap()
 }
 
@@ -64,12 +54,12 @@ fn frames_wait_in_the_queue_of_their_level_and_what_was_there_comes_back() {
         queues.make().unwrap();
         assert!((1..=3).all(|port| sent(port).1.len() == 4), "best effort and three levels");
         kernel.apply(&managed(), &ports).unwrap();
-        let host = Host::new(1);
+        let [host, reader] = [1, 2].map(Host::new);
         // The entry of the flow gives it DSCP 10, the lowest level; everything else has 0.
         host.put(&frame([2, 0, 0, 0, 0, 2], [10, 1, 0, 2], 7001, 46));
         host.put(&frame([2, 0, 0, 0, 0, 2], [10, 1, 0, 2], 7002, 46));
         host.put(&frame([2, 0, 0, 0, 0, 2], [10, 1, 0, 2], 7002, 46));
-        assert_eq!(Host::new(2).take().len(), 0, "it is late to listen, and time enough to arrive");
+        assert_eq!(reader.take(3).len(), 3);
         assert_eq!(sent(2).1, [2, 1, 0, 0]);
         queues.remove().unwrap();
         assert_eq!(all(), before);

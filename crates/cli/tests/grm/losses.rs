@@ -5,12 +5,15 @@ use std::time::Duration;
 use dds::assurance::State;
 use dds::qos::RequestedAssurance;
 use gate::protocol::ContractState;
+use lab::probe::Probes;
 
 use crate::ward::{NETWORK, Ward, patiently, with_gates};
 use crate::{MILLISECOND, listed};
 
 const SEPARATION: i64 = 40 * MILLISECOND;
 const SAMPLES: usize = 90;
+/// What the writer keeps above its separation: a machine that stands still for longer breaks the contract.
+const STILL: Duration = Duration::from_millis(1);
 
 /// Loses frames that arrive at a host from this port, by their count: of each `of` the one with this number.
 fn lose(ward: &Ward, host: &str, port: u16, of: u32, which: u32) {
@@ -69,6 +72,7 @@ fn every_sample_comes_within_the_bound_although_frames_of_each_kind_are_lost() {
     // One sample in more than the stated time, and of what is beside the samples the first, the fourth and so on: no two in a row.
     lose(&ward, "display", samples.key.source_port, 32, 3);
     lose(&ward, "display", repairs.key.source_port, 3, 0);
+    let probes = Probes::start(STILL).unwrap();
     for _ in 0..SAMPLES {
         writer.write();
         std::thread::sleep(Duration::from_millis(41));
@@ -81,17 +85,21 @@ fn every_sample_comes_within_the_bound_although_frames_of_each_kind_are_lost() {
     assert_eq!(received, SAMPLES);
     let lost = lost(&ward, "display");
     assert!(lost.len() == 2 && lost[0] >= 2 && lost[1] >= 1, "{lost:?}");
-    let [samples, repairs, questions] = counted(&ward);
-    for beside in [repairs, questions] {
-        assert!(beside.counters.frames > 0 && beside.counters.dropped() == 0, "{beside:?}");
-    }
-    assert_eq!(samples.counters.dropped(), 0, "{samples:?}");
+    let stalls = probes.stop();
+    let kinds = counted(&ward);
+    assert!(kinds[1..].iter().all(|beside| beside.counters.frames > 0), "{kinds:?}");
     let status = patiently("what the reader has seen", || {
         let status = ward.status();
         status.contains(&format!("measured: {SAMPLES} samples")).then_some(status)
     });
-    // How late a sample may be on a machine that stops for a while is not asked.
     assert!(status.contains("with 2 frames lost within") && status.contains(" late, 0 lost"), "{status}");
+    // A machine that stands still brings frames too close together for a gate, and samples too late.
+    if stalls.is_empty() {
+        assert!(kinds.iter().all(|kind| kind.counters.dropped() == 0), "{kinds:?}");
+        assert!(status.contains("samples, 0 late, 0 lost"), "{status}");
+    } else {
+        println!("the machine stood still {} times: gates and lateness are not looked at", stalls.len());
+    }
     drop(reader);
     patiently("the end of all three", || {
         (ward.flow_entries() == 0 && listed(&ward).is_empty()).then_some(())

@@ -20,12 +20,16 @@ fn a_changed_file_comes_to_all_managers_of_a_store_and_no_sample_is_lost() {
     let etcd = etcd_of(&ward, &[]);
     let [mut first, mut second] = two(&ward, &etcd.url());
     let begun = |manager: &Manager| manager.says("stored grants, as epoch");
+    let finds = "another resource manager, ";
+    patiently("that the leader knows of the other one", || {
+        first.log().lines().any(|line| line.contains(finds) && line.ends_with(": it stands by")).then_some(())
+    });
     with_flow(&ward, |check| {
         std::fs::write(ward.file("ward.toml"), &full).unwrap();
         // As long as one stands by nothing is changed, and it is said what to do.
         let said = operator(&ward, PORTS[0], &["reload"]);
         assert!(said.contains("stands by with the former file: stop it"), "{said}");
-        assert_eq!(begun(&first), 1);
+        let before = begun(&first);
         second.signal(Signal::SIGINT);
         let reload = || {
             let said = operator(&ward, PORTS[0], &["reload"]);
@@ -33,14 +37,14 @@ fn a_changed_file_comes_to_all_managers_of_a_store_and_no_sample_is_lost() {
             said.contains("keeps all flows").then_some(())
         };
         patiently("the new file", reload);
-        patiently("the leader of the new file", || (begun(&first) == 2).then_some(()));
+        patiently("the leader of the new file", || (begun(&first) > before).then_some(()));
         check();
         second.kill();
         second = Manager::start(&ward, &etcd.url(), "log-2", PORTS[1]);
         patiently("one that stands by", || (second.says("stands by: ") > 0).then_some(()));
         stays(check);
         first.kill();
-        patiently("another leader", || (second.says(LEADS) == 1).then_some(()));
+        patiently("another leader", || (second.says(LEADS) > 0).then_some(()));
         stays(check);
         let _writer = ward.writer("camera", "Depth", 1_000, 20 * MILLISECOND);
         let reader = ward.reader("display", "Depth", 5 * MILLISECOND);

@@ -100,9 +100,9 @@ fn readers_on_several_hosts_share_a_flow_that_each_link_carries_once() {
     settled([1, 1], [0, 1]);
     patiently("the writer's matches", || (writer.matched() == 2).then_some(()));
 
-    let before = ward.octets_sent("camera");
+    let before = ward.bytes_sent("camera");
     write(&writer, || {});
-    let sent = ward.octets_sent("camera") - before;
+    let sent = ward.bytes_sent("camera") - before;
     all_arrive(&[&display, &recorder]);
     let once = u64::try_from(SAMPLES * OCTETS).unwrap();
     assert!(

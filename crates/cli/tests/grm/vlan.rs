@@ -63,10 +63,25 @@ pub(crate) fn send(ward: &Ward, host: &str, flow: &Entry, tags: &[[u8; 4]]) {
 }
 
 /// How many dropped frames of a host are told. How many at a time depends on when switch or gate are read.
-pub(crate) fn told(ward: &Ward, host: &str) -> u64 {
+fn told(ward: &Ward, host: &str) -> u64 {
     let (log, words) = (ward.log(), format!(" frames of {host} with a VLAN tag"));
     let lines = log.lines().filter_map(|line| line.split_once(&*words));
     lines.map(|(before, _)| before.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+/// Sends until more than so many frames of a host are told at once. A machine under load loses some before any switch or gate has seen them: then all are
+/// sent again, after more time than there is between two lines of the log about the same host.
+pub(crate) fn until_named(ward: &Ward, host: &str, frames: u64, send: impl Fn()) {
+    const LOOKS: usize = 750;
+    let (mut looks, mut before) = (0, 0);
+    patiently("the name of the host that tags", || {
+        if looks % LOOKS == 0 {
+            before = told(ward, host);
+            send();
+        }
+        looks += 1;
+        (told(ward, host) > before + frames).then_some(())
+    });
 }
 
 fn tags_gain_nothing(text: &str) {
@@ -77,11 +92,9 @@ fn tags_gain_nothing(text: &str) {
         reader.pairs().iter().any(|pair| pair.state == State::Admitted).then_some(())
     });
     let before = entry(&ward, 60_000);
-    TAGS.iter().for_each(|tags| send(&ward, "camera", &before, tags));
-    // A gate takes a frame with an id for one of the flow, and drops it as such where it is not on time. The first one is.
-    let all = EACH * TAGS.len() as u64;
-    patiently("the host that tags", || (told(&ward, "camera") > all - EACH).then_some(()));
-    assert!(told(&ward, "camera") <= all);
+    // More than all but one kind of them come to.
+    let most = EACH * (TAGS.len() as u64 - 1);
+    until_named(&ward, "camera", most, || TAGS.iter().for_each(|tags| send(&ward, "camera", &before, tags)));
     // The switch shows what it has counted within a second; the log has been written from what it has shown.
     assert_eq!(entry(&ward, 60_000).frames, before.frames, "a tagged frame was counted as the flow's");
     send(&ward, "camera", &before, &[]);

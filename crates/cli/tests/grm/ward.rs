@@ -4,7 +4,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use credentials::KeyFolder;
 use dds::assurance::PairAssurance;
@@ -18,6 +17,7 @@ use dds::{
 use lab::Lab;
 use lab_turn::Folder;
 use lab_turn::text::GATED;
+pub(crate) use testkit::patience::patiently;
 
 /// A writer, a reader and a manager at a switch with gates.
 pub(crate) const NETWORK: &str = r#"
@@ -55,19 +55,7 @@ pub(crate) fn with_meters(gated: &str) -> String {
 #[derive(DdsType, Clone, Debug, Default)]
 pub(crate) struct Picture {
     number: u32,
-    octets: Vec<u8>,
-}
-
-/// Asks until there is an answer; what it waited for is told if none comes in a minute.
-pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{what} did not come");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    bytes: Vec<u8>,
 }
 
 /// The lab with its manager.
@@ -305,8 +293,8 @@ impl Ward {
         text
     }
 
-    /// Octets that a host has sent.
-    pub(crate) fn octets_sent(&self, host: &str) -> u64 {
+    /// Bytes that a host has sent.
+    pub(crate) fn bytes_sent(&self, host: &str) -> u64 {
         let devices = self.lab.on(host, || std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap();
         let devices = devices.unwrap();
         let line = devices.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
@@ -363,20 +351,19 @@ impl Ward {
         factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap()
     }
 
-    /// A writer on a host, of samples of so many octets, at most one in `separation` nanoseconds.
-    pub(crate) fn writer(&self, host: &str, topic: &str, octets: usize, separation: i64) -> Writer {
+    /// A writer on a host, of samples of so many bytes, at most one in `separation` nanoseconds.
+    pub(crate) fn writer(&self, host: &str, topic: &str, bytes: usize, separation: i64) -> Writer {
         let (interface, credentials, family) = (self.interface, self.credentials(), self.family(host));
-        let make =
-            || Self::make_writer(Self::join(interface, credentials, family), topic, octets, separation);
+        let make = || Self::make_writer(Self::join(interface, credentials, family), topic, bytes, separation);
         self.lab.on(host, make).unwrap()
     }
 
-    fn make_writer(participant: DomainParticipant, topic: &str, octets: usize, separation: i64) -> Writer {
+    fn make_writer(participant: DomainParticipant, topic: &str, bytes: usize, separation: i64) -> Writer {
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
         let mut qos = DataWriterQos {
             assurance: Some(OfferedAssurance {
-                maximum_size: Some(u32::try_from(octets + 12).unwrap()),
+                maximum_size: Some(u32::try_from(bytes + 12).unwrap()),
                 ..OfferedAssurance::every(dds::Duration::from_nanos(separation))
             }),
             ..publisher.get_default_datawriter_qos()
@@ -385,7 +372,7 @@ impl Ward {
         qos.endpoint.history = History::KeepLast(64);
         let writer =
             publisher.create_datawriter(&kind.unwrap(), QosKind::Specific(qos), None, NO_STATUS).unwrap();
-        Writer { writer, octets, participant }
+        Writer { writer, bytes, participant }
     }
 
     /// A reader on a host that asks for a latency in nanoseconds, and takes nothing without it.
@@ -401,60 +388,42 @@ impl Ward {
         within: i64,
         credentials: Option<Given>,
     ) -> Reader {
-        let within = RequestedAssurance::within(dds::Duration::from_nanos(within));
-        let (interface, family) = (self.interface, self.family(host));
-        let make = || {
-            Self::make_reader(
-                Self::join(interface, credentials, family),
-                topic,
-                within,
-                Reliability::RELIABLE,
-            )
-        };
-        self.lab.on(host, make).unwrap()
+        self.reads(host, credentials, topic, latency(within), Reliability::RELIABLE)
     }
 
     /// The same for a latency that is to allow for losses.
     pub(crate) fn reader_with_losses(&self, host: &str, topic: &str, wanted: RequestedAssurance) -> Reader {
-        let credentials = self.credentials();
-        let (interface, family) = (self.interface, self.family(host));
-        let make = || {
-            Self::make_reader(
-                Self::join(interface, credentials, family),
-                topic,
-                wanted,
-                Reliability::RELIABLE,
-            )
-        };
-        self.lab.on(host, make).unwrap()
+        self.reads(host, self.credentials(), topic, wanted, Reliability::RELIABLE)
     }
 
     /// The same, and what is lost is not repeated.
     pub(crate) fn best_effort_reader(&self, host: &str, topic: &str, within: i64) -> Reader {
-        let credentials = self.credentials();
-        let within = RequestedAssurance::within(dds::Duration::from_nanos(within));
+        self.reads(host, self.credentials(), topic, latency(within), Reliability::BEST_EFFORT)
+    }
+
+    fn reads(
+        &self,
+        host: &str,
+        credentials: Option<Given>,
+        topic: &str,
+        wanted: RequestedAssurance,
+        reliability: Reliability,
+    ) -> Reader {
         let (interface, family) = (self.interface, self.family(host));
-        let make = || {
-            Self::make_reader(
-                Self::join(interface, credentials, family),
-                topic,
-                within,
-                Reliability::BEST_EFFORT,
-            )
-        };
-        self.lab.on(host, make).unwrap()
+        let join = || Self::join(interface, credentials, family);
+        self.lab.on(host, || Self::make_reader(join(), topic, wanted, reliability)).unwrap()
     }
 
     fn make_reader(
         participant: DomainParticipant,
         topic: &str,
-        within: RequestedAssurance,
+        wanted: RequestedAssurance,
         reliability: Reliability,
     ) -> Reader {
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
         let mut qos = DataReaderQos {
-            assurance: Some(RequestedAssurance { when_refused: WhenRefused::Fail, ..within }),
+            assurance: Some(RequestedAssurance { when_refused: WhenRefused::Fail, ..wanted }),
             ..subscriber.get_default_datareader_qos()
         };
         qos.endpoint.reliability = reliability;
@@ -463,6 +432,11 @@ impl Ward {
             subscriber.create_datareader(&kind.unwrap(), QosKind::Specific(qos), None, NO_STATUS).unwrap();
         Reader { reader, participant }
     }
+}
+
+/// A latency in nanoseconds.
+fn latency(within: i64) -> RequestedAssurance {
+    RequestedAssurance::within(dds::Duration::from_nanos(within))
 }
 
 impl Drop for Ward {
@@ -478,13 +452,13 @@ impl Drop for Ward {
 /// A writer and its participant, which ends with it.
 pub(crate) struct Writer {
     writer: DataWriter<Picture>,
-    octets: usize,
+    bytes: usize,
     participant: DomainParticipant,
 }
 
 impl Writer {
     pub(crate) fn write(&self) {
-        self.writer.write(&Picture { number: 1, octets: vec![7; self.octets] }).unwrap();
+        self.writer.write(&Picture { number: 1, bytes: vec![7; self.bytes] }).unwrap();
     }
 
     pub(crate) fn matched(&self) -> usize {

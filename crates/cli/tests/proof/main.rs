@@ -19,7 +19,7 @@ use stage::{Cut, Stage, interruptible};
 /// How soon the samples of a pair are to come again after a link on their way has gone, in nanoseconds.
 const BACK: i64 = 1_000_000_000;
 /// How often samples are judged again if the machine stood still too often to tell.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 8;
 
 /// Judges samples until the machine has let enough of them alone; none is lost, and none comes after its time.
 fn keeps_all_promises(stage: &mut Stage) {
@@ -77,13 +77,14 @@ fn three_switches_in_a_ring_keep_all_promises_and_find_another_way_when_a_link_i
     }
     let mut stage = in_a_flood(Shape::Ring, Vendor::FastDds);
     let cuts = stage.cut(&Shape::Ring.link());
-    for Cut { topic, outage, missing, reason } in &cuts {
+    for Cut { topic, outage, stood_still, missing, reason } in &cuts {
         println!(
             "  {topic:<10} {missing:>3} samples are missing, in {:>4} ms; {}",
             outage / 1_000_000,
             told(reason)
         );
-        assert!(*outage <= BACK || !reason.is_empty(), "{topic} is away for too long, and nothing says why");
+        let is_back = *outage <= BACK + stood_still;
+        assert!(is_back || !reason.is_empty(), "{topic} is away for too long, and nothing says why");
     }
     // What was promised anew on the way that is left is kept, too.
     keeps_all_promises(&mut stage);

@@ -29,6 +29,8 @@ const MANAGING: &str = "20";
 const STOOD_STILL: u64 = 3_000_000;
 /// Samples that are written behind those that are judged: what is under way arrives.
 const UNDER_WAY: usize = 25;
+/// A core that was late by more than this while a pair took another way stood still.
+const STILL: Duration = Duration::from_millis(10);
 /// How often the manager is asked.
 const ASKING: Duration = Duration::from_millis(500);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_punctual");
@@ -307,6 +309,7 @@ impl Stage {
     /// Takes a link away at both of its ends, such as port 8 of `s1` and port 1 of `s2`, and says what becomes of each pair.
     pub(crate) fn cut(&self, ends: &[(String, u32); 2]) -> Vec<Cut> {
         let before = self.verdicts();
+        let probes = Probes::start(STILL).unwrap();
         let at = realtime().cast_signed();
         for (switch, port) in ends {
             let namespace = &self.lab.switch(switch).unwrap().namespace;
@@ -314,7 +317,7 @@ impl Stage {
             command.args(["-n", namespace, "link", "set", &format!("p{port}"), "down"]);
             assert!(command.status().unwrap().success());
         }
-        // Who asks for a report is found by all others, and that takes its part of the class of discovery: nothing is asked before samples come.
+        // A command that asks for a report is found by all participants, and that takes its part of the class of discovery: nothing is asked before samples come.
         patiently("another way of all pairs", || {
             self.come(&before, realtime().cast_signed(), UNDER_WAY);
             let verdicts = self.verdicts();
@@ -322,6 +325,7 @@ impl Stage {
         });
         // By then contracts and entries are where they have to be, and nothing more is missing.
         self.come(&before, realtime().cast_signed(), UNDER_WAY);
+        let stood_still = probes.stop().iter().map(|stall| (stall.to - stall.from).cast_signed()).sum();
         let (log, after) = (self.log(), self.verdicts());
         let of = |verdict: &Verdict| {
             let now = after.iter().find(|now| now.topic == verdict.topic).unwrap();
@@ -330,7 +334,7 @@ impl Stage {
             let revoked = format!("revoked: \"{}\"", verdict.topic);
             let line = log.lines().rfind(|line| line.contains(&revoked)).unwrap_or_default();
             let reason = line.rsplit_once("): ").map(|(_, reason)| reason.to_owned()).unwrap_or_default();
-            Cut { topic: verdict.topic.clone(), outage, missing, reason }
+            Cut { topic: verdict.topic.clone(), outage, stood_still, missing, reason }
         };
         before.iter().map(of).collect()
     }
@@ -342,6 +346,8 @@ pub(crate) struct Cut {
     pub(crate) topic: String,
     /// From the last sample before what is missing to the first one after it, in nanoseconds by when they were written.
     pub(crate) outage: i64,
+    /// How long cores of the machine stood still while it took another way, in nanoseconds.
+    pub(crate) stood_still: i64,
     pub(crate) missing: u64,
     /// Why the manager has revoked it; empty if it has not.
     pub(crate) reason: String,

@@ -2,6 +2,8 @@
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
+use testkit::patience::patiently;
+
 use crate::namespace::{alone, bare, ip, switch_on};
 
 pub(crate) fn punctual(arguments: &[&str]) -> Command {
@@ -171,42 +173,46 @@ const AT_FD00_7: &str =
 /// The interface comes when the command listens already, and the participant is on another host behind it.
 #[test]
 fn domain_id_at_an_interface_that_comes_later() {
-    alone(|| {
-        let why = Background::start(&["why", "--duration", "8s"]);
-        let last = format!(":{:04X} ", rtps::ports::metatraffic_multicast(232).unwrap());
-        patiently("it listens", || {
-            std::fs::read_to_string("/proc/thread-self/net/udp").unwrap().contains(&last)
-        });
-        let host = "ip link set lo up; until ip -o link show dev eth8 | grep -q ' state UP '; do sleep 0.01; done; exec \"$@\"";
-        let mut far = Command::new("unshare");
-        far.args(["--net", "sh", "-c", host, "sh", env!("CARGO_BIN_EXE_punctual")]);
-        far.args(TALKER).args(["--domain", "3", "--ipv6", "--interface", "eth8"]);
-        far.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let talker = testkit::background::Background::start(&mut far);
-        let process = talker.process();
-        let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
-        patiently("another host", || {
-            std::fs::read_link(format!("/proc/{process}/ns/net")).is_ok_and(|its| its != own)
-        });
-        ip(&format!("link add eth7 type veth peer name eth8 netns {process}"));
-        for line in ["ip addr add fd00::7/64 dev eth8 nodad", "ip link set eth8 up"] {
-            let inside = format!("--net=/proc/{process}/ns/net {line}");
-            testkit::namespace::run("nsenter", &inside);
+    // On a busy machine interface and participant may come after the command has ended: then it listens for longer.
+    for duration in ["8s", "60s"] {
+        let mut told = None;
+        alone(|| told = Some(why_beside_a_late_interface(duration)));
+        // Without the right to make a namespace it is passed over.
+        let Some((code, said)) = told else { return };
+        if said.contains(AT_FD00_7) {
+            return assert_eq!(code, Some(1), "{said}");
         }
-        switch_on("eth7");
-        let (code, said) = why.end();
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains(AT_FD00_7), "{said}");
-        assert_eq!(talker.interrupt().status.code(), Some(0));
-    });
+        println!("not heard in {duration}: {said}");
+    }
+    panic!("the participant was not heard");
 }
 
-fn patiently(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < std::time::Duration::from_secs(60), "not yet: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
+/// What the command says that listens for so long; the interface comes, and a participant behind it, once it listens.
+fn why_beside_a_late_interface(duration: &str) -> (Option<i32>, String) {
+    let why = Background::start(&["why", "--duration", duration]);
+    let last = format!(":{:04X} ", rtps::ports::metatraffic_multicast(232).unwrap());
+    patiently("the socket of the last domain", || {
+        let sockets = std::fs::read_to_string("/proc/thread-self/net/udp").unwrap();
+        sockets.contains(&last).then_some(())
+    });
+    let host = "ip link set lo up; until ip -o link show dev eth8 | grep -q ' state UP '; do sleep 0.01; done; exec \"$@\"";
+    let mut far = Command::new("unshare");
+    far.args(["--net", "sh", "-c", host, "sh", env!("CARGO_BIN_EXE_punctual")]);
+    far.args(TALKER).args(["--domain", "3", "--ipv6", "--interface", "eth8"]);
+    far.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let talker = testkit::background::Background::start(&mut far);
+    let process = talker.process();
+    let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    patiently("another host", || {
+        std::fs::read_link(format!("/proc/{process}/ns/net")).ok().filter(|its| *its != own)
+    });
+    ip(&format!("link add eth7 type veth peer name eth8 netns {process}"));
+    for line in ["ip addr add fd00::7/64 dev eth8 nodad", "ip link set eth8 up"] {
+        let inside = format!("--net=/proc/{process}/ns/net {line}");
+        testkit::namespace::run("nsenter", &inside);
     }
+    switch_on("eth7");
+    why.end()
 }
 
 #[test]

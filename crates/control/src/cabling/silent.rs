@@ -28,6 +28,8 @@ const SOON: Duration = Duration::from_secs(300);
 const LONGEST_HOLD: Duration = Duration::from_secs(320);
 /// After so many rounds in which frames came, and none of the manager's, or in which none of the manager's came and none ever had, a link is undecided.
 const UNDECIDED: u32 = 30;
+/// What is less is not said of when a frame was sent.
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A round of one direction of a cable.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +131,7 @@ impl Silence {
         for (index, link) in network.leaving(node).filter(|(index, _)| network.is_trunk(*index)) {
             if let Some(round) = self.ways.get_mut(&index).and_then(|way| way.round.as_mut())
                 && round.carried.is_none()
-                && round.sent < asked
+                && round.sent.saturating_add(MILLISECOND) <= asked
             {
                 round.carried = Some(now);
             }

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_solicitation_is_one_by_its_octets() {
+    fn a_solicitation_is_known_by_its_bytes() {
         let frame = solicitation(None, "fd00::12:3456".parse().unwrap());
         assert_eq!(frame[..6], [0x33, 0x33, 0xff, 0x12, 0x34, 0x56]);
         assert_eq!(frame.len(), 14 + 40 + 24);

@@ -38,9 +38,8 @@ pub(super) fn check(request: &Request, losses: &Losses, facts: &Facts) -> Result
     if facts.contract.is_some() && facts.repairs != Some(said) {
         return Err("the request is not about the repairs that the writer has announced: ask again".into());
     }
-    let RequestedLosses { frames, within, source } =
-        RequestedLosses { frames: losses.frames, within: losses.within, source: losses.questions };
-    if facts.maximum_latency.is_some() && facts.losses != Some(RequestedLosses { frames, within, source }) {
+    let said = RequestedLosses { frames: losses.frames, within: losses.within, source: losses.questions };
+    if facts.maximum_latency.is_some() && facts.losses != Some(said) {
         return Err("the request is not about the losses that the reader has announced: ask again".into());
     }
     Ok(())

@@ -21,7 +21,7 @@ impl ResourceManager {
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
     }
 
-    /// First all gates, then all entries, then the store, which takes all three at once.
+    /// First all gates, then all entries, then the store, which takes all three at once; while it takes none it is asked first.
     fn entering_together(&self, number: u64) -> Vec<Step> {
         let network = self.fabric.network();
         let (mut gates, mut entries, mut stored) = (Step::default(), Step::default(), Step::default());
@@ -42,6 +42,9 @@ impl ResourceManager {
             stored.undo.push(Task::Store { change: remove, sure: true });
         }
         stored.tasks.push(Task::Store { change: StoreChange::PutAll(all), sure: false });
+        if self.operations.takes_no_grant() {
+            return Vec::from([stored, gates, entries]);
+        }
         Vec::from([gates, entries, stored])
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Unstored {
     changes: BTreeMap<About, StoreChange>,
     /// Whether the last change that was to be stored was not.
     fails: bool,
+    /// Whether the last grant that was to be stored was not: a store without room still takes out what it has.
+    takes_no_grant: bool,
 }
 
 /// What is stored under one name.
@@ -62,8 +64,16 @@ impl Operations {
         self.unstored.keep(change);
     }
 
-    /// The store has answered: what that says of it, once for each change of that.
-    pub(crate) fn store_answered(&mut self, now: Duration, done: &Done) -> Option<Note> {
+    /// The store has answered what was to be changed: what that says of it, once for each change of that.
+    pub(crate) fn store_answered(
+        &mut self,
+        now: Duration,
+        change: &StoreChange,
+        done: &Done,
+    ) -> Option<Note> {
+        if matches!(change, StoreChange::Put(_) | StoreChange::PutAll(_)) {
+            self.unstored.takes_no_grant = *done != Done::Confirmed;
+        }
         match done {
             Done::Failed(reason) | Done::Full(_, reason) if !self.unstored.fails => {
                 self.unstored.fails = true;
@@ -77,6 +87,11 @@ impl Operations {
             }
             Done::Failed(_) | Done::Full(..) | Done::Confirmed => None,
         }
+    }
+
+    /// Whether it is doubtful that the store takes a grant: it has not taken the last one.
+    pub(crate) const fn takes_no_grant(&self) -> bool {
+        self.unstored.takes_no_grant
     }
 
     /// A change is on its way to the store, or there: what was to be stored of the same before is out of date.

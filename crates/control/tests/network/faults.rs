@@ -6,6 +6,7 @@ use control::action::StoreChange;
 use wire::admission::{Contract, Request, State};
 
 use crate::cases::{MS, at_once, contract, one_switch, pair};
+use crate::doing::Next;
 use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::world::{World, packet_of, request};
 
@@ -78,7 +79,7 @@ fn a_switch_that_is_away_for_too_long_loses_its_grants() {
 }
 
 #[test]
-fn a_broken_link_moves_a_flow_to_another_way_and_nobody_hears_of_a_revocation() {
+fn a_broken_link_moves_a_flow_to_another_way_and_no_revocation_is_told() {
     let mut world = World::up(two_ways());
     let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
     world.ask(asked.clone());
@@ -211,6 +212,50 @@ fn a_store_that_fails_means_no() {
     assert!(world.gates[0].is_empty());
 }
 
+/// What could not be stored is tried again, and then stored before anything of it is in a switch or a gate.
+#[test]
+fn what_a_store_does_not_take_is_not_put_in_at_each_try() {
+    let mut world = World::up(one_switch());
+    world.store_fails = true;
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    for _ in 0..3 {
+        assert_eq!(world.state(pair(1)), Some(State::Refused));
+        until_it_is_to_be_stored(&mut world);
+        assert_eq!((entries(&world), world.gates[0].len()), (0, 0));
+        world.settle();
+    }
+    world.store_fails = false;
+    world.pass(3 * grace());
+    assert_eq!((world.state(pair(1)), world.store.len()), (Some(State::Admitted), 1));
+    assert_eq!((entries(&world), world.gates[0].len()), (1, 1));
+    // From then on what is stored is in force already.
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(8_004, 5 * MS), 8 * MS));
+    until_it_is_to_be_stored(&mut world);
+    assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
+}
+
+/// All goes on until a grant is on its way to the store.
+pub(crate) fn until_it_is_to_be_stored(world: &mut World) {
+    let is_put = |change: &StoreChange| matches!(change, StoreChange::Put(_) | StoreChange::PutAll(_));
+    for _ in 0..1_000 {
+        world.settle_if(|next| !matches!(next, Next::Commit));
+        if world.to_store.iter().any(|(_, change)| is_put(change)) {
+            return;
+        }
+        world.settle();
+        world.now = world.now.max(world.manager.poll_timeout().unwrap());
+        world.manager.handle_timeout(world.now);
+        world.collect();
+    }
+    panic!("nothing is to be stored");
+}
+
+/// Entries of flows at the first switch.
+fn entries(world: &World) -> usize {
+    world.switches[0].flows.iter().filter(|flow| flow.priority == 60_000).count()
+}
+
 /// A switch is away when a flow that it has cannot be stored, for which another one may have moved: until it is back and has forgotten the
 /// flow, the gate holds that to its contract.
 fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
@@ -243,8 +288,6 @@ fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
     world.disconnect(0);
     world.pass(Duration::from_secs(1));
     assert_eq!(world.state(pair(2)), Some(State::Refused));
-    let entries =
-        |world: &World| world.switches[0].flows.iter().filter(|flow| flow.priority == 60_000).count();
     assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
     world.store_fails = false;
     world.connect(0);

@@ -9,6 +9,7 @@ use latency::units::NANOSECOND;
 use wire::admission::{Losses, Request, Socket, State, Verdict};
 
 use crate::cases::{MS, at_once, pair};
+use crate::faults::until_it_is_to_be_stored;
 use crate::judge::{Case, judge};
 use crate::networks::{GATES, network, open_vswitch};
 use crate::seeds::Play;
@@ -232,11 +233,19 @@ fn what_fails_on_its_way_in_is_undone_as_a_whole() {
     world.switches[1].most_flows = None;
     world.pass(Duration::from_secs(25));
     assert_eq!((world.state(pair(1)), world.store.len()), (Some(State::Admitted), 3));
+    world.withdraw(pair(1));
+    world.pass(Duration::from_secs(2));
     world.store_fails = true;
     world.ask(asked(2, 1, 1));
     world.pass(Duration::from_secs(5));
-    assert_ne!(world.state(pair(2)), Some(State::Admitted));
-    assert_eq!(rules(&world), (before.0 + 2, before.1 + 1, before.2 + 9));
+    assert!(world.verdicts[&pair(2)].reason.contains("no space"), "{:?}", world.verdicts);
+    assert_eq!(rules(&world), before);
+    // When it is tried again it is stored first.
+    until_it_is_to_be_stored(&mut world);
+    assert_eq!(rules(&world), before);
+    world.store_fails = false;
+    world.pass(Duration::from_secs(25));
+    assert_eq!((world.state(pair(2)), world.store.len()), (Some(State::Admitted), 3));
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_tagged_frame_of_an_admitted_flow_goes_nowhere_and_its_host_is_named() {
     }
 }
 
-/// What leads to a level matches untagged frames by itself: it is no matter if somebody takes the entry away that drops others.
+/// What leads to a level matches untagged frames by itself: it is no matter if an operator takes the entry away that drops others.
 #[test]
 fn without_the_entry_that_drops_them_tagged_frames_have_no_level_either() {
     for guard in [GATES, METERS] {

@@ -56,7 +56,7 @@ pub(crate) struct World {
     pub(crate) speeds: BTreeMap<usize, u32>,
     /// Frames of the manager's that have come to hosts.
     pub(crate) heard_by_hosts: Vec<(usize, Vec<u8>)>,
-    /// A link whose latest frame of the manager's somebody keeps.
+    /// A link whose latest frame of the manager is kept by a host on the way.
     pub(crate) recorded: Option<(usize, Vec<u8>)>,
     /// The ends of a cable that the network does not have, as switches with their port numbers.
     pub(crate) extra: Option<[(usize, u32); 2]>,

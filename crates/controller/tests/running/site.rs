@@ -12,6 +12,7 @@ use dds::{
 };
 use nix::sched::{CloneFlags, unshare};
 use store::Store;
+pub(crate) use testkit::patience::patiently;
 use wire::admission::{
     Contract, REPORT_TOPIC, REPORT_TYPE, REQUEST_TOPIC, REQUEST_TYPE, Report, Request, Socket, State,
     VERDICT_TOPIC, VERDICT_TYPE, Verdict,
@@ -80,18 +81,6 @@ pub(crate) fn join() -> DomainParticipant {
     config.network.interfaces = Interfaces::Named(vec!["lo".to_owned()]);
     let factory = DomainParticipantFactory::get_instance();
     factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap()
-}
-
-/// Asks until there is an answer; what it waited for is told if none comes in a minute.
-pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 pub(crate) fn planned() -> network::Network {

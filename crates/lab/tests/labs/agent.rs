@@ -11,7 +11,7 @@ use lab::layout::GATE_PORT;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::three::{THREE, program, up};
+use crate::three::{program, three, up};
 use crate::traffic::{Counter, address, greet, send, socket};
 use lab_turn::turn;
 
@@ -42,7 +42,7 @@ fn is_refused(answer: Option<&Answer>, why: Refusal) -> bool {
 #[test]
 fn hostile_clients_do_no_harm() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     let mut stream = connect(&lab);
     for line in
         ["nonsense\n", "{\"request\":\"set\"}\n", "[[[[[[[[[[\n", "\u{0}\u{1}\n", "{\"request\":\"open\"}\n"]
@@ -85,7 +85,7 @@ fn hostile_clients_do_no_harm() {
 #[test]
 fn as_many_contracts_as_there_is_room_for_and_no_more() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     let mut client = lab.gate("s1").unwrap();
     let contract =
         Contract { kind: Kind::Messages, octets: 84, separation: 1_000, tolerance: 0, window: 0, dscp: 10 };
@@ -115,7 +115,7 @@ fn as_many_contracts_as_there_is_room_for_and_no_more() {
 #[test]
 fn gates_outlive_their_agent() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     let key = Key {
         source: lab.host_address("a").unwrap().into(),
@@ -171,7 +171,7 @@ fn gates_outlive_their_agent() {
 #[test]
 fn a_manager_of_a_lower_epoch_changes_nothing() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     let [mut old, mut new, mut tool] = [(); 3].map(|()| lab.gate("s1").unwrap());
     let limit = Request::Limit { port: 1, frames: 4_321 };
     let set = Answer::Limit { port: 1, frames: 4_321 };

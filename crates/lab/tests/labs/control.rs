@@ -7,14 +7,14 @@ use gate::protocol::{Answer, Request};
 use gate_agent::GateClient;
 use lab::layout::{GATE_PORT, OPENFLOW_PORT};
 
-use crate::three::{THREE, up};
+use crate::three::{three, up};
 use crate::traffic::{Counter, address, send, socket};
 use lab_turn::turn;
 
 #[test]
 fn switches_call_the_manager_and_forward_nothing_without_it() {
     let Some(_turn) = turn() else { return };
-    let text = THREE.replace("MODEL", "gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
+    let text = three("gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
     let lab = up(&text);
     let [manager, own] = lab.switch("s1").unwrap().control();
     let listener = lab.on("c", || TcpListener::bind((manager, OPENFLOW_PORT))).unwrap().unwrap();

@@ -6,7 +6,7 @@ use lab::layout::Carrying;
 use lab::{Lab, Options};
 
 use crate::links::trains;
-use crate::three::{THREE, program};
+use crate::three::{program, three};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
 use lab_turn::{name, network, turn};
 
@@ -18,7 +18,7 @@ fn up(text: &str) -> Lab {
 #[test]
 fn an_emulated_link_carries_frames_one_by_one_at_its_rate() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain").replace("\"s1:1\"]", "\"s1:1\"]\nrate = \"20 Mb/s\""));
+    let lab = up(&three("plain").replace("\"s1:1\"]", "\"s1:1\"]\nrate = \"20 Mb/s\""));
     let (took, least) = trains(&lab);
     assert!(took >= least * 95 / 100, "{took} ns for a train that needs {least}");
 }
@@ -26,7 +26,7 @@ fn an_emulated_link_carries_frames_one_by_one_at_its_rate() {
 #[test]
 fn an_emulated_port_serves_its_queues_by_priority_and_says_what_it_dropped() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain"));
+    let lab = up(&three("plain"));
     greet(&lab, "a", "c");
     greet(&lab, "b", "c");
     let counter = Counter::on(socket(&lab, "c", 5_000, 0));
@@ -56,7 +56,7 @@ fn an_emulated_port_serves_its_queues_by_priority_and_says_what_it_dropped() {
 #[test]
 fn an_emulated_lab_is_removed_with_its_links() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     let name = lab.record().name.clone();
     let folder = std::path::Path::new(lab::PLACE).join(&name);
     assert!(folder.join("links.sock").exists());

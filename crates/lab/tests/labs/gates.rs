@@ -1,22 +1,20 @@
-//! The gate holds who babbles, never touches who keeps the contract, and a forged class gains nothing.
+//! The gates of a lab hold a host that babbles, never touch one that keeps its contract, and a forged class gains nothing.
 use std::net::Ipv4Addr;
-use std::process::Command;
-use std::thread;
 use std::time::Duration;
 
 use gate::contract::wire_octets;
 use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
-use gate::{Contract, Gate, Key, Kind, class};
-use gate_agent::{Program, compile, mount_pins};
+use gate::{Contract, Key, Kind, class};
 use lab::Lab;
+use lab_turn::turn;
+use testkit::patience::patiently;
 
 use crate::queues::sent;
-use crate::three::{THREE, up};
+use crate::three::{three, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
-use lab_turn::{Folder, name, turn};
 
-/// A datagram of 64 octets on the wire.
-const SMALL: u32 = 64 + 66;
+/// Bytes of a datagram of 64 bytes on the wire.
+pub(crate) const SMALL: u32 = 64 + 66;
 
 fn ask(lab: &Lab, request: &Request) -> Answer {
     lab.gate("s1").unwrap().ask(request).unwrap()
@@ -38,8 +36,8 @@ fn key(lab: &Lab, from: &str, source_port: u16, to: &str, destination_port: u16)
     }
 }
 
-/// One datagram of 64 octets for each 2 ms.
-fn each_two() -> Contract {
+/// One datagram of 64 bytes for each 2 ms.
+pub(crate) fn each_two() -> Contract {
     Contract {
         kind: Kind::Messages,
         octets: SMALL,
@@ -53,7 +51,7 @@ fn each_two() -> Contract {
 #[test]
 fn a_babbler_is_held_and_who_keeps_the_contract_is_not_touched() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     greet(&lab, "b", "c");
     // The babbler has the larger part of the port: 10 datagrams of 1200 octets each 10 ms of 20 Mb/s.
@@ -85,7 +83,7 @@ fn a_babbler_is_held_and_who_keeps_the_contract_is_not_touched() {
 #[test]
 fn a_forged_class_gains_nothing() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     let highest = class::of_level(2).unwrap();
     let key = key(&lab, "a", 6_000, "c", 5_000);
@@ -107,7 +105,7 @@ fn a_forged_class_gains_nothing() {
     let (came, marked) = in_highest(&flow, 5_000);
     assert_eq!(came as u64, marked);
     assert!(marked > 0);
-    // The same flow at another port of the switch is another flow: its address does not help somebody else.
+    // The same flow at another port of the switch is another flow: its address does not help another host.
     let before = listed(&lab).1[0].counters;
     let spoofed = socket(&lab, "b", 6_000, highest);
     assert_eq!(in_highest(&spoofed, 5_000).1, 0);
@@ -120,31 +118,35 @@ fn a_forged_class_gains_nothing() {
     ask(&lab, &Request::Set { port: 1, key: wide, contract });
     let (came, marked) = in_highest(&socket(&lab, "a", 0, 0), 5_005);
     assert_eq!((came, marked), (50, 50));
-    // Without its contract it is as everybody.
+    // Without its contract it is best effort.
     let removed = ask(&lab, &Request::Remove { port: 1, key: wide });
     assert!(matches!(removed, Answer::Removed { counters: Some(counters), .. } if counters.frames == 50));
     assert_eq!(in_highest(&socket(&lab, "a", 0, 0), 5_005), (50, 0));
 }
 
 #[test]
-fn what_nobody_admitted_is_limited_at_its_port() {
+fn what_was_not_admitted_is_limited_at_its_port() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "b");
     assert!(listed(&lab).0.iter().all(|port| port.limit == gate::protocol::USUAL_LIMIT));
     assert_eq!(ask(&lab, &Request::Limit { port: 1, frames: 100 }), Answer::Limit { port: 1, frames: 100 });
     let before = listed(&lab).0[0].others;
     let counter = Counter::on(socket(&lab, "b", 5_000, 0));
-    // Far more than the limit and what may come at once, in no more than a moment.
-    let begun = std::time::Instant::now();
+    // Far more than the limit and what may come at once. How many pass in which time exactly is tested beside the program.
     send(&socket(&lab, "a", 0, 0), address(&lab, "b", 5_000), 64, 2_000, Duration::ZERO);
+    let [passed, limited] = patiently("the count of all frames", || {
+        let after = listed(&lab).0[0].others;
+        let [passed, limited] = [after.best_effort - before.best_effort, after.limited - before.limited];
+        (passed + limited >= 2_000).then_some([passed, limited])
+    });
     let came = counter.numbers().len() as u64;
-    let after = listed(&lab).0[0].others;
-    let most = 64 + 1 + 100 * (begun.elapsed().as_secs() + 1);
-    assert!((50..=most).contains(&came), "{came} came, at most {most}");
-    let counted = after.best_effort - before.best_effort + after.limited - before.limited;
-    // Somebody may ask who has an address meanwhile.
-    assert!((2_000..2_010).contains(&counted), "{counted} counted");
+    assert!(
+        (50..=passed).contains(&came) && limited > 1_000,
+        "{came} came, {passed} passed, {limited} did not"
+    );
+    // A host may ask for another one's address meanwhile.
+    assert!(passed + limited < 2_010, "{passed} passed, {limited} did not");
     assert!(matches!(
         ask(&lab, &Request::Limit { port: 9, frames: 100 }),
         Answer::Refused { reason: Refusal::Port, .. }
@@ -155,7 +157,7 @@ fn what_nobody_admitted_is_limited_at_its_port() {
 #[test]
 fn fragments_between_two_hosts_have_the_contract_of_all_their_udp() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     let single = key(&lab, "a", 6_000, "c", 5_000);
     let all = Key::between(single.source, single.destination);
@@ -198,7 +200,7 @@ fn fragments_between_two_hosts_have_the_contract_of_all_their_udp() {
 #[test]
 fn fragments_of_datagrams_arrive_as_best_effort() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "gated"));
+    let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     let highest = class::of_level(2).unwrap();
     let key = key(&lab, "a", 6_000, "c", 5_000);
@@ -219,7 +221,7 @@ fn fragments_of_datagrams_arrive_as_best_effort() {
 #[test]
 fn what_the_first_switch_marks_is_served_by_the_next_one() {
     let Some(_turn) = turn() else { return };
-    let text = THREE.replace("MODEL", "gated").replace("\"s1:3\"]", "\"s2:3\"]")
+    let text = three("gated").replace("\"s1:3\"]", "\"s2:3\"]")
         + "[[switch]]\nname = \"s2\"\nmodel = \"plain\"\n[[link]]\nends = [\"s1:8\", \"s2:8\"]\n";
     let lab = up(&text);
     greet(&lab, "a", "c");
@@ -246,7 +248,7 @@ fn what_the_first_switch_marks_is_served_by_the_next_one() {
 #[test]
 fn a_switch_between_switches_needs_no_agent() {
     let Some(_turn) = turn() else { return };
-    let text = THREE.replace("MODEL", "gated").replace("\"s1:3\"]", "\"s3:3\"]")
+    let text = three("gated").replace("\"s1:3\"]", "\"s3:3\"]")
         + "[[switch]]\nname = \"s2\"\nmodel = \"gated\"\n[[link]]\nends = [\"s1:8\", \"s2:7\"]\n"
         + "[[switch]]\nname = \"s3\"\nmodel = \"gated\"\n[[link]]\nends = [\"s2:8\", \"s3:8\"]\n";
     let lab = up(&text);
@@ -255,329 +257,4 @@ fn a_switch_between_switches_needs_no_agent() {
     assert!(
         matches!(lab.gate("s3").unwrap().ask(&Request::List), Ok(Answer::List { ports, .. }) if ports.len() == 1)
     );
-}
-
-/// A network namespace with one link, whose far end has the gate; removed when this is dropped.
-pub(crate) struct Pair {
-    name: String,
-    pub(crate) folder: Folder,
-}
-
-impl Pair {
-    pub(crate) fn new() -> Self {
-        let pair = Self { name: format!("{}-pair", name()), folder: Folder::new() };
-        let (near, far) = (pair.near(), pair.far());
-        for line in [
-            format!("netns add {near}"),
-            format!("netns add {far}"),
-            format!("link add p1 netns {far} type veth peer name eth0 netns {near}"),
-            format!("-n {near} link set eth0 up"),
-            format!("-n {far} link set p1 up"),
-            format!("-n {near} addr add 10.9.0.1/24 dev eth0"),
-            format!("-n {near} neigh add 10.9.0.2 lladdr 02:00:00:00:00:99 dev eth0"),
-        ] {
-            assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success(), "{line}");
-        }
-        let offloads = "-K eth0 tx off tso off gso off gro off".split(' ');
-        let mut ethtool = Command::new("ip");
-        ethtool.args(["netns", "exec", &near, "ethtool"]).args(offloads).stdout(std::process::Stdio::null());
-        assert!(ethtool.status().unwrap().success());
-        mount_pins(&pair.pins()).unwrap();
-        pair
-    }
-
-    pub(crate) fn near(&self) -> String {
-        format!("{}1", self.name)
-    }
-
-    pub(crate) fn far(&self) -> String {
-        format!("{}2", self.name)
-    }
-
-    pub(crate) fn pins(&self) -> std::path::PathBuf {
-        self.folder.0.join("pins")
-    }
-
-    pub(crate) fn inside<T: Send>(&self, namespace: &str, act: impl FnOnce() -> T + Send) -> T {
-        let file = std::fs::File::open(format!("/run/netns/{namespace}")).unwrap();
-        thread::scope(|scope| {
-            let acting = scope.spawn(|| {
-                nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
-                act()
-            });
-            acting.join().unwrap()
-        })
-    }
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        let _ = nix::mount::umount2(&self.pins(), nix::mount::MntFlags::MNT_DETACH);
-        for namespace in [self.near(), self.far()] {
-            let _ = Command::new("ip").args(["netns", "del", &namespace]).status();
-        }
-    }
-}
-
-/// Sends bursts and pauses of all kinds from 10.9.0.1:6000 to these places in turn, some frames larger than a whole message or bucket, and
-/// compares every judgement with the rule. How often each verdict occurred, and the program.
-fn replay(pair: &Pair, key: &Key, contract: Contract, places: &[&str]) -> ([u64; 6], Program) {
-    let object = pair.folder.0.join("gate.o");
-    compile(&object).unwrap();
-    let mut program = pair.inside(&pair.far(), || {
-        let mut program = Program::load(&object, &pair.pins(), true, false).unwrap();
-        let index = nix::net::if_::if_nametoindex("p1").unwrap();
-        program.attach(index, &pair.pins().join("port-1")).unwrap();
-        program.limit(index, 1_000).unwrap();
-        assert_eq!(program.set(index, key, &contract), Ok(contract));
-        program
-    });
-    let sender = pair.inside(&pair.near(), || std::net::UdpSocket::bind("10.9.0.1:6000").unwrap());
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut below = |end: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 11) % end
-    };
-    let (mut gate, mut judged, mut seen) = (Gate::new(contract), 0_u64, [0_u64; 6]);
-    let octets = [0; 1_472];
-    let mut passed: Vec<(u64, u32)> = Vec::new();
-    let mut places = places.iter().cycle();
-    for _ in 0..40 {
-        for _ in 0..50 {
-            for _ in 0..=below(6) {
-                let size = usize::try_from((below(700) + 800 * (below(40) / 39)).min(1_472)).unwrap();
-                sender.send_to(&octets[..size], places.next().unwrap()).unwrap();
-            }
-            thread::sleep(Duration::from_micros(below(900)));
-        }
-        while let Some(entry) = program.judgement() {
-            assert_eq!(entry.number, judged, "the log has a hole");
-            judged += 1;
-            let verdict = gate.judge(entry.time, entry.octets);
-            let rule = match verdict {
-                gate::Verdict::Pass { opens: true } => 0,
-                gate::Verdict::Pass { opens: false } => 1,
-                gate::Verdict::Drop(gate::machine::Cause::Early) => 2,
-                gate::Verdict::Drop(gate::machine::Cause::Rest) => 3,
-                gate::Verdict::Drop(gate::machine::Cause::Cut) => 4,
-                gate::Verdict::Excess => 5,
-            };
-            assert_eq!(entry.verdict, rule, "frame {judged}: {entry:?}");
-            seen[usize::try_from(rule).unwrap()] += 1;
-            if verdict.passes() {
-                passed.push((entry.time, entry.octets));
-            }
-        }
-    }
-    for first in 0..passed.len() {
-        let mut sum = 0;
-        for (time, octets) in &passed[first..] {
-            sum += u64::from(*octets);
-            let most = contract.most_in(time - passed[first].0);
-            assert!(sum <= most, "{sum} octets from {first}, at most {most}");
-        }
-    }
-    let (_, _, _, counters) = program.list()[0];
-    let frames = counters.frames - counters.messages;
-    assert_eq!(
-        [counters.messages, frames, counters.early, counters.rest, counters.cut, counters.excess],
-        seen
-    );
-    (seen, program)
-}
-
-/// A datagram of 64 octets from 10.9.0.1:6000 to 10.9.0.2:5000 as a whole frame; sums are not looked at.
-fn datagram() -> Vec<u8> {
-    let mut frame = vec![2; 12];
-    frame.extend([8, 0, 0x45, 0, 0, 92, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
-    frame.extend([6_000_u16, 5_000, 72, 0].iter().flat_map(|number| number.to_be_bytes()));
-    frame.resize(106, 7);
-    frame
-}
-
-/// Sends these as they are out of `eth0`.
-pub(crate) fn say_raw(frames: &[Vec<u8>]) {
-    use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
-    use std::os::fd::AsRawFd as _;
-    let own = nix::ifaddrs::getifaddrs().unwrap().find(|found| found.interface_name == "eth0").unwrap();
-    let own: LinkAddr = *own.address.unwrap().as_link_addr().unwrap();
-    let raw = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll).unwrap();
-    bind(raw.as_raw_fd(), &own).unwrap();
-    for frame in frames {
-        assert_eq!(nix::unistd::write(&raw, frame).unwrap(), frame.len());
-    }
-}
-
-#[test]
-fn what_an_emulated_link_hands_over_is_judged_by_when_it_came() {
-    let Some(_turn) = turn() else { return };
-    let pair = Pair::new();
-    let object = pair.folder.0.join("gate.o");
-    compile(&object).unwrap();
-    let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1).into(),
-        source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
-        destination_port: 5_000,
-    };
-    let (mut program, index, tap) = pair.inside(&pair.far(), || {
-        let mut program = Program::load(&object, &pair.pins(), true, true).unwrap();
-        let index = nix::net::if_::if_nametoindex("p1").unwrap();
-        program.attach(index, &pair.pins().join("port-1")).unwrap();
-        program.limit(index, 1_000).unwrap();
-        program.set(index, &key, &each_two()).unwrap();
-        (program, index, lab::tap::Tap::open("p1").unwrap())
-    });
-    let now = lab::probe::monotonic();
-    let began = now - 20_000_000;
-    // The last one says nothing that can be true, and counts as having come when it is heard of.
-    let came = [began, began + 2_000_000, began + 3_000_000, began + 6_000_000, now - 3_000_000_000];
-    let mut frames = vec![vec![1; 16]];
-    for at in came {
-        let stamp = u32::try_from(at & u64::from(u32::MAX)).unwrap().to_ne_bytes();
-        frames.push([datagram(), stamp.to_vec()].concat());
-    }
-    pair.inside(&pair.near(), || say_raw(&frames));
-    // They may come after the call that sent them. The stamp goes no further.
-    let (mut heard, mut frame, mut passed) = (lab::train::Heard::default(), Vec::new(), 0);
-    while passed < 4 && tap.next(&mut heard, Duration::from_secs(30)).unwrap().is_some() {
-        while heard.next(&mut frame) {
-            if frame.get(36..38) == Some(&5_000_u16.to_be_bytes()) {
-                assert_eq!(frame[42..], datagram()[42..]);
-                passed += 1;
-            }
-        }
-    }
-    assert_eq!(passed, 4);
-    let judged: Vec<_> = std::iter::from_fn(|| program.judgement()).collect();
-    let verdicts: Vec<u32> = judged.iter().map(|entry| entry.verdict).collect();
-    assert_eq!(verdicts, [0, 0, 2, 0, 0]);
-    let times: Vec<u64> = judged.iter().map(|entry| entry.time).collect();
-    assert_eq!(times[..4], came[..4]);
-    assert!(times[4] >= now);
-    assert!(judged.iter().all(|entry| entry.octets == SMALL));
-    assert_eq!(program.others(index).broken, 1);
-}
-
-/// The same frame with tags, to another port.
-fn tagged(tags: &[[u8; 4]], port: u16) -> Vec<u8> {
-    let mut frame = [&datagram()[..12], &tags.concat(), &datagram()[12..]].concat();
-    let at = 36 + 4 * tags.len();
-    frame[at..at + 2].copy_from_slice(&port.to_be_bytes());
-    frame
-}
-
-#[test]
-fn a_flow_in_a_vlan_has_its_contract_and_tags_of_none_are_dropped() {
-    let Some(_turn) = turn() else { return };
-    let pair = Pair::new();
-    let object = pair.folder.0.join("gate.o");
-    compile(&object).unwrap();
-    let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1).into(),
-        source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
-        destination_port: 5_000,
-    };
-    let any = Key { destination: Ipv4Addr::UNSPECIFIED.into(), destination_port: 5_002, ..key };
-    let contract = Contract { octets: SMALL + 4, separation: 3_600_000_000_000, ..each_two() };
-    let (mut program, index, tap) = pair.inside(&pair.far(), || {
-        let mut program = Program::load(&object, &pair.pins(), true, false).unwrap();
-        let index = nix::net::if_::if_nametoindex("p1").unwrap();
-        program.attach(index, &pair.pins().join("port-1")).unwrap();
-        program.limit(index, 1_000).unwrap();
-        program.set(index, &key, &contract).unwrap();
-        program.set(index, &any, &contract).unwrap();
-        program.set(index, &Key::metatraffic(0).unwrap(), &contract).unwrap();
-        (program, index, lab::tap::Tap::open("p1").unwrap())
-    });
-    let ten = [0x81, 0, 0xe0, 10];
-    let of_none: [&[[u8; 4]]; 5] = [
-        &[[0x81, 0, 0xe0, 0]],
-        &[[0x81, 0, 0xef, 0xff]],
-        &[[0x88, 0xa8, 0, 10]],
-        &[ten, ten],
-        &[ten, [0x88, 0xa8, 0, 1]],
-    ];
-    let mut frames: Vec<Vec<u8>> = of_none.iter().map(|tags| tagged(tags, 5_000)).collect();
-    frames.extend([tagged(&[ten], 5_000), tagged(&[ten], 5_000)]);
-    // Only the contract of the flow itself counts for what has a tag.
-    frames.extend([5_001, 5_002, 7_400].map(|port| tagged(&[ten], port)));
-    pair.inside(&pair.near(), || say_raw(&frames));
-    let (mut heard, mut frame, mut passed) = (lab::train::Heard::default(), Vec::new(), Vec::new());
-    while passed.len() < 4 && tap.next(&mut heard, Duration::from_secs(30)).unwrap().is_some() {
-        while heard.next(&mut frame) {
-            // What hears it does so when the tag is off.
-            if frame.len() == datagram().len() && frame[..12] == datagram()[..12] {
-                passed.push((u16::from_be_bytes([frame[36], frame[37]]), frame[15] >> 2));
-            }
-        }
-    }
-    assert_eq!(passed, [(5_000, contract.dscp), (5_001, 0), (5_002, 0), (7_400, 0)]);
-    let judged: Vec<_> =
-        std::iter::from_fn(|| program.judgement()).map(|entry| (entry.verdict, entry.octets)).collect();
-    assert_eq!(judged, [(0, SMALL + 4), (2, SMALL + 4)]);
-    let others = program.others(index);
-    assert_eq!((others.tagged, others.best_effort), (5, 3), "{others:?}");
-}
-
-#[test]
-fn the_program_decides_as_the_rule_does() {
-    let Some(_turn) = turn() else { return };
-    let pair = Pair::new();
-    let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1).into(),
-        source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2).into(),
-        destination_port: 5_000,
-    };
-    let contract = Contract {
-        kind: Kind::Messages,
-        octets: 1_500,
-        separation: 700_000,
-        tolerance: 100_000,
-        window: 200_000,
-        dscp: 46,
-    };
-    let (seen, _) = replay(&pair, &key, contract, &["10.9.0.2:5000"]);
-    assert!(seen[..5].iter().all(|count| *count > 20) && seen[5] == 0, "every verdict occurs: {seen:?}");
-}
-
-/// One bucket for all ports of discovery of a domain, and for no other port.
-#[test]
-fn the_program_fills_buckets_as_the_rule_does() {
-    let Some(_turn) = turn() else { return };
-    let pair = Pair::new();
-    let key = Key::metatraffic(0).unwrap();
-    let contract = Contract {
-        kind: Kind::Bucket,
-        octets: 1_400,
-        separation: 3_000_000,
-        tolerance: 0,
-        window: 0,
-        dscp: class::CONTROL,
-    };
-    let discovery = ["10.9.0.2:7400", "10.9.0.2:7410", "10.9.0.2:7648", "10.9.0.3:7400"];
-    let others = ["10.9.0.2:7401", "10.9.0.2:7411", "10.9.0.2:7650", "10.9.0.2:7390"];
-    let pairs = discovery.iter().zip(others).flat_map(|(one, other)| [*one, other]);
-    // Nobody else is at the link, so that everything is sent without being asked for.
-    let near = pair.near();
-    let line = format!("-n {near} neigh add 10.9.0.3 lladdr 02:00:00:00:00:98 dev eth0");
-    assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success());
-    let (seen, program) = replay(&pair, &key, contract, &pairs.collect::<Vec<_>>());
-    let [marked, .., excess] = seen;
-    assert!(marked > 20 && excess > 20 && seen[1..5] == [0; 4], "{seen:?}");
-    // The excess is limited as, and counted among, what has no contract: half of all frames, and ports that are not discovery's.
-    let index = pair.inside(&pair.far(), || nix::net::if_::if_nametoindex("p1").unwrap());
-    let others = program.others(index);
-    let without = others.best_effort + others.limited;
-    let judged = marked + excess;
-    assert!(
-        others.limited > 0 && without >= excess + judged - 1,
-        "{others:?} of {judged}, {excess} of them excess"
-    );
-    // The system says something of its own, by IPv6.
-    assert!(without <= excess + judged + 20, "{others:?} of {judged}, {excess} of them excess");
 }

@@ -1,5 +1,5 @@
-//! The gate's program and IPv6, frame by frame: who keeps a contract is marked, who does not is dropped, and what only looks like a flow is best effort. The frames are made
-//! by hand, and what comes out behind the gate is compared with them.
+//! The gate's program and IPv6, frame by frame: a flow that keeps its contract is marked, one that does not is dropped, and what only looks like a flow is
+//! best effort. The frames are made by hand, and what comes out behind the gate is compared with them.
 use std::net::{Ipv6Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use gate::contract::wire_octets;
 use gate::protocol::{Counters, Others};
 use gate::{Contract, Key, Kind, class};
-use gate_agent::{Program, compile};
+use lab::train::Heard;
 use lab_turn::turn;
 
-use crate::gates::{Pair, say_raw};
+use crate::pair::{AtGate, Mode, Pair, say_raw};
 
 const HOUR: u64 = 3_600_000_000_000;
-/// What frames claim that nobody has marked: DSCP 46, congestion experienced, and a flow label that is the sender's.
+/// What frames claim that no gate has marked: DSCP 46, congestion experienced, and a flow label that is the sender's.
 const FORGED: u8 = 46 << 2 | 3;
 const LABEL: u32 = 0xabcde;
 const UDP: u8 = 17;
@@ -76,34 +76,17 @@ fn best_effort(frame: &[u8]) -> Vec<u8> {
     marked(frame, 3)
 }
 
-/// A link with the program at its far end, over which nothing goes but what the test sends.
+/// A link with the program at its far end.
 struct Scene {
     pair: Pair,
-    program: Program,
-    index: u32,
-    tap: lab::tap::Tap,
+    gate: AtGate,
 }
 
 impl Scene {
     fn new(contracts: &[(Key, Contract)]) -> Self {
         let pair = Pair::new();
-        for namespace in [pair.near(), pair.far()] {
-            let line = format!("netns exec {namespace} sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
-            assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success(), "{line}");
-        }
-        let object = pair.folder.0.join("gate.o");
-        compile(&object).unwrap();
-        let (program, index, tap) = pair.inside(&pair.far(), || {
-            let mut program = Program::load(&object, &pair.pins(), false, false).unwrap();
-            let index = nix::net::if_::if_nametoindex("p1").unwrap();
-            program.attach(index, &pair.pins().join("port-1")).unwrap();
-            program.limit(index, 100_000).unwrap();
-            for (key, contract) in contracts {
-                assert_eq!(program.set(index, key, contract), Ok(*contract));
-            }
-            (program, index, lab::tap::Tap::open("p1").unwrap())
-        });
-        Self { pair, program, index, tap }
+        let gate = pair.gate(Mode::Quiet, 100_000, contracts);
+        Self { pair, gate }
     }
 
     /// What comes out behind the gate of these.
@@ -112,8 +95,8 @@ impl Scene {
         let end = [&MAC[..], &[2, 0, 0, 0, 0, 1], &[0x88, 0xb5], &[0; 60]].concat();
         let all: Vec<Vec<u8>> = frames.iter().chain([&end]).cloned().collect();
         self.pair.inside(&self.pair.near(), || say_raw(&all));
-        let (mut heard, mut frame, mut passed) = (lab::train::Heard::default(), Vec::new(), Vec::new());
-        while self.tap.next(&mut heard, Duration::from_secs(30)).unwrap().is_some() {
+        let (mut heard, mut frame, mut passed) = (Heard::default(), Vec::new(), Vec::new());
+        while self.gate.tap.next(&mut heard, Duration::from_secs(30)).unwrap().is_some() {
             while heard.next(&mut frame) {
                 if frame == end {
                     return passed;
@@ -127,19 +110,19 @@ impl Scene {
     }
 
     fn counters(&self, key: &Key) -> Counters {
-        let found = self.program.list().into_iter().find(|(_, of, ..)| of == key);
+        let found = self.gate.program.list().into_iter().find(|(_, of, ..)| of == key);
         found.unwrap().3
     }
 
     fn others(&self) -> Others {
-        self.program.others(self.index)
+        self.gate.program.others(self.gate.index)
     }
 }
 
 /// One message of so many bytes on the wire in an hour, its frames within a minute.
-fn message(octets: u32) -> Contract {
+fn message(bytes: u32) -> Contract {
     let dscp = class::of_level(2).unwrap();
-    Contract { kind: Kind::Messages, octets, separation: HOUR, tolerance: 0, window: HOUR / 60, dscp }
+    Contract { kind: Kind::Messages, octets: bytes, separation: HOUR, tolerance: 0, window: HOUR / 60, dscp }
 }
 
 fn wire(frame: &[u8]) -> u32 {
@@ -172,7 +155,7 @@ fn a_message_of_ipv6_that_is_larger_than_its_contract_does_not_pass() {
 }
 
 #[test]
-fn who_has_another_address_or_port_is_best_effort_and_uses_up_nothing() {
+fn a_frame_with_another_address_or_port_is_best_effort_and_uses_up_nothing() {
     let Some(_turn) = turn() else { return };
     let whole = frame(UDP, &udp(6_000, 5_000, 400));
     let mut one_bit = address(1).octets();
@@ -270,8 +253,8 @@ fn fragments_of_ipv6_have_the_contract_of_all_udp_between_two_hosts_or_none() {
     assert_eq!((scene.others().fragments, scene.others().best_effort), (3, 3));
 }
 
-/// Addresses of IPv4 that are mapped into IPv6 are on no wire. The gate keeps those of IPv4 in that form: who writes them into a frame of IPv6 takes of the contract of the
-/// flow, and gets no more than that.
+/// Addresses of IPv4 that are mapped into IPv6 are on no wire. The gate keeps those of IPv4 in that form: a host that writes them into a frame of IPv6 takes of
+/// the contract of the flow, and gets no more than that.
 #[test]
 fn mapped_addresses_in_frames_of_ipv6_get_no_more_than_the_contract() {
     let Some(_turn) = turn() else { return };

@@ -8,7 +8,7 @@ use lab::{Condition, Lab, Options, down, list};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::three::{THREE, program, up};
+use crate::three::{program, three, up};
 use crate::traffic::{Counter, address, greet, send, socket};
 use lab_turn::{Folder, name, network, turn};
 
@@ -49,7 +49,7 @@ fn condition(name: &str) -> Option<Condition> {
 fn hosts_hear_each_other_and_two_labs_do_not() {
     let Some(_turn) = turn() else { return };
     let before = settings();
-    let (one, other) = (up(&THREE.replace("MODEL", "gated")), up(&THREE.replace("MODEL", "plain")));
+    let (one, other) = (up(&three("gated")), up(&three("plain")));
     assert_eq!(settings(), before, "the machine's settings are as before");
     let names = [one.record().name.clone(), other.record().name.clone()];
     for lab in [&one, &other] {
@@ -80,7 +80,7 @@ fn hosts_hear_each_other_and_two_labs_do_not() {
     let shown = one.command("b", "ip").unwrap().args(["-br", "address", "show", "eth0"]).output().unwrap();
     assert!(String::from_utf8(shown.stdout).unwrap().contains("10.1.0.2/16"));
 
-    let again = Lab::up(&network(THREE.replace("MODEL", "plain").as_str()), &names[0]).unwrap_err();
+    let again = Lab::up(&network(three("plain").as_str()), &names[0]).unwrap_err();
     assert!(again.to_string().contains("punctual lab down"), "{again}");
     assert_eq!(condition(&names[0]), Some(Condition::Alive), "the refusal does no harm");
     drop(one);
@@ -115,7 +115,7 @@ impl Up {
 
 /// Everything that labs are made of: gates, a delay, a control channel.
 fn everything() -> String {
-    let text = THREE.replace("MODEL", "gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
+    let text = three("gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
     text.replace("rate = \"20 Mb/s\"", "rate = \"20 Mb/s\"\ndelay = \"1 ms\"")
 }
 
@@ -169,7 +169,7 @@ fn what_goes_wrong_while_building_is_undone() {
     let Some(_turn) = turn() else { return };
     let name = name();
     let options = Options { program: Some("/nowhere/punctual".into()), ..Options::default() };
-    let network = network(&THREE.replace("MODEL", "gated"));
+    let network = network(&three("gated"));
     let error = Lab::up_with(&network, &name, &options).unwrap_err().to_string();
     assert!(error.contains("does not start") && error.contains("/nowhere/punctual"), "{error}");
     assert_eq!(left(&name), Vec::<String>::new());
@@ -189,7 +189,7 @@ fn who_is_not_root_is_told() {
     let folder = Folder::new();
     let copy = folder.0.join("punctual-lab");
     std::fs::copy(program(), &copy).unwrap();
-    let file = folder.file("net.toml", &THREE.replace("MODEL", "plain"));
+    let file = folder.file("net.toml", &three("plain"));
     let mut command = Command::new("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -205,7 +205,7 @@ fn who_is_not_root_is_told() {
 #[test]
 fn a_lab_that_lost_a_process_is_left_over() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain"));
+    let lab = up(&three("plain"));
     let folder = Path::new(lab::PLACE).join(&lab.record().name);
     let id = std::fs::read_to_string(folder.join("switch-s1/vswitchd.pid")).unwrap();
     assert_eq!(lab.ended(), None);
@@ -223,7 +223,7 @@ fn a_lab_that_lost_a_process_is_left_over() {
 #[test]
 fn what_another_version_left_is_removed() {
     let Some(_turn) = turn() else { return };
-    let name = up(&THREE.replace("MODEL", "plain")).keep().name;
+    let name = up(&three("plain")).keep().name;
     let file = Path::new(lab::PLACE).join(&name).join("lab.json");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\"version\": 1,") && text.contains("\"begun\""), "{text}");

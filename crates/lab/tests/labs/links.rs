@@ -7,14 +7,14 @@ use lab::tap::Tap;
 use lab::train::Heard;
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::three::{THREE, up};
+use crate::three::{three, up};
 use crate::traffic::{Counter, address, greet, send, socket};
 use lab_turn::turn;
 
 #[test]
 fn a_link_with_a_delay_holds_every_frame_so_long() {
     let Some(_turn) = turn() else { return };
-    let text = THREE.replace("MODEL", "plain").replace("rate = \"20 Mb/s\"", "delay = \"10 ms\"");
+    let text = three("plain").replace("rate = \"20 Mb/s\"", "delay = \"10 ms\"");
     let lab = up(&text);
     greet(&lab, "a", "c");
     let (one, other) = (socket(&lab, "a", 5_000, 0), socket(&lab, "c", 5_000, 0));
@@ -36,7 +36,7 @@ fn a_link_with_a_delay_holds_every_frame_so_long() {
 #[test]
 fn a_link_with_a_loss_loses_about_so_many() {
     let Some(_turn) = turn() else { return };
-    let text = THREE.replace("MODEL", "plain").replace("rate = \"20 Mb/s\"", "loss = \"20 %\"");
+    let text = three("plain").replace("rate = \"20 Mb/s\"", "loss = \"20 %\"");
     let lab = up(&text);
     greet(&lab, "a", "c");
     let counter = Counter::on(socket(&lab, "c", 5_000, 0));
@@ -94,7 +94,7 @@ pub(crate) fn trains(lab: &Lab) -> (u64, u64) {
 #[test]
 fn a_train_of_datagrams_takes_the_time_of_its_frames() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain").replace("\"s1:1\"]", "\"s1:1\"]\nrate = \"20 Mb/s\""));
+    let lab = up(&three("plain").replace("\"s1:1\"]", "\"s1:1\"]\nrate = \"20 Mb/s\""));
     // The first frame may be heard late, but not that of each train.
     let (took, least) = trains(&lab);
     assert!(took >= least * 95 / 100, "{took} ns for a train that needs {least}");

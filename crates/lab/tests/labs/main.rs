@@ -5,11 +5,13 @@
 mod agent;
 mod control;
 mod emulated;
+mod gate_program;
 mod gates;
 mod gates_six;
 mod host;
 mod life;
 mod links;
+mod pair;
 mod queues;
 mod reserved;
 mod three;

@@ -4,7 +4,7 @@ use std::time::Duration;
 use gate::class;
 use lab::Lab;
 
-use crate::three::{THREE, up};
+use crate::three::{three, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
 use lab_turn::turn;
 
@@ -36,7 +36,7 @@ pub(crate) fn sent(lab: &Lab, port: u32) -> Vec<(u32, u64, u64)> {
 #[test]
 fn each_codepoint_has_its_queue() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain"));
+    let lab = up(&three("plain"));
     greet(&lab, "a", "c");
     let codepoints =
         [0, class::of_level(0).unwrap(), class::of_level(1).unwrap(), class::of_level(2).unwrap()];
@@ -65,7 +65,7 @@ fn each_codepoint_has_its_queue() {
 #[test]
 fn a_flood_takes_nothing_from_higher_queues() {
     let Some(_turn) = turn() else { return };
-    let lab = up(&THREE.replace("MODEL", "plain"));
+    let lab = up(&three("plain"));
     greet(&lab, "a", "c");
     greet(&lab, "b", "c");
     let counter = Counter::on(socket(&lab, "c", 5_000, 0));

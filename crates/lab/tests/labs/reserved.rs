@@ -6,13 +6,13 @@ use gate::{Contract, Key, Kind, class};
 use lab::Lab;
 
 use crate::queues::sent;
-use crate::three::{THREE, up};
+use crate::three::{three, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
 use lab_turn::turn;
 
 /// Four queues: best effort, two levels, control. The port to c has 20 Mb/s.
 fn network() -> String {
-    format!("control = {{ burst = 20_000, rate = \"4 Mb/s\" }}\n{}", THREE.replace("MODEL", "gated"))
+    format!("control = {{ burst = 20_000, rate = \"4 Mb/s\" }}\n{}", three("gated"))
 }
 
 /// 4,000 octets at once and 2 Mb/s.

@@ -2,48 +2,19 @@
 use std::path::PathBuf;
 
 use lab::Lab;
+use lab_turn::text::{GATED, Text};
 
-/// Models and three hosts at a switch. `MODEL` is replaced.
-pub(crate) const THREE: &str = r#"
-host-defaults = { queues = 8, ring = 0 }
-[[switch-model]]
-name = "gated"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-cell = 1
-energy-efficient = false
-pause = "off"
-gates = {}
-
-[[switch-model]]
-name = "plain"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-cell = 1
-energy-efficient = false
-pause = "off"
-
-[[host]]
-name = "a"
-[[host]]
-name = "b"
-[[host]]
-name = "c"
-[[switch]]
-name = "s1"
-model = "MODEL"
-[[link]]
-ends = ["a", "s1:1"]
-[[link]]
-ends = ["b", "s1:2"]
-[[link]]
-ends = ["c", "s1:3"]
-rate = "20 Mb/s"
-"#;
+/// Three hosts at a switch of a model, which is `gated` or `plain`: without gates. The link of the third is slower.
+pub(crate) fn three(model: &str) -> String {
+    let plain = GATED.replace("\"gated\"", "\"plain\"").replace("gates = {}\n", "");
+    Text::new("host-defaults = { queues = 8, ring = 0 }")
+        .host("a", "", "s1:1")
+        .host("b", "", "s1:2")
+        .node("c", "")
+        .link("c", "s1:3", "rate = \"20 Mb/s\"")
+        .switch("s1", model)
+        .with(&format!("{GATED}{plain}"))
+}
 
 pub(crate) fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_punctual-lab"))

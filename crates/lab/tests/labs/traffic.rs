@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -43,9 +43,14 @@ pub(crate) fn greet(lab: &Lab, from: &str, to: &str) {
     panic!("{from} and {to} do not hear each other in ten seconds");
 }
 
+/// Looks at which nothing new has come until it is taken for all, and the time between them: a machine that stands still is looked at once.
+const LOOKS: u32 = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+
 /// Counts what comes to a port of a host.
 pub(crate) struct Counter {
     stop: Arc<AtomicBool>,
+    came: Arc<AtomicU64>,
     thread: JoinHandle<BTreeSet<u64>>,
 }
 
@@ -53,6 +58,8 @@ impl Counter {
     pub(crate) fn on(socket: UdpSocket) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let came = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&came);
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let thread = thread::spawn(move || {
             let (mut numbers, mut octets) = (BTreeSet::new(), [0; 2_048]);
@@ -60,6 +67,7 @@ impl Counter {
                 match socket.recv(&mut octets) {
                     Ok(length) if length >= 8 => {
                         numbers.insert(u64::from_ne_bytes(octets[..8].try_into().unwrap()));
+                        counted.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(_) => {}
                     Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
@@ -67,12 +75,18 @@ impl Counter {
                 }
             }
         });
-        Self { stop, thread }
+        Self { stop, came, thread }
     }
 
-    /// The numbers that came, once nothing has come for a moment.
+    /// The numbers that came, once nothing new comes any more.
     pub(crate) fn numbers(self) -> BTreeSet<u64> {
-        thread::sleep(Duration::from_millis(200));
+        let (mut looks, mut known) = (0, 0);
+        while looks < LOOKS {
+            thread::sleep(BETWEEN_LOOKS);
+            let came = self.came.load(Ordering::Relaxed);
+            looks = if came == known { looks + 1 } else { 0 };
+            known = came;
+        }
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }

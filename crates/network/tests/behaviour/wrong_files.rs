@@ -8,6 +8,14 @@ fn wrong(text: &str) -> String {
     check_network("net.toml", text, |_| Err("not there".to_owned())).unwrap_err().to_string()
 }
 
+/// What is wrong with a text is told with its place, and in the second line what to do.
+fn is_told(text: &str, place: &str, what: &str, remedy: &str) {
+    let told = wrong(text);
+    assert!(told.starts_with(&format!("net.toml:{place}: ")), "{text}\n{told}");
+    assert!(told.contains(what), "{told}");
+    assert!(told.lines().nth(1).unwrap().contains(remedy), "{told}");
+}
+
 const HOSTS: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n";
 
 const METERS: &str = "[[switch-model]]\nname = \"m\"\nports = 2\nqueues = 8\nrate = \"1 Gb/s\"\n";
@@ -202,10 +210,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("[control]\nburst = 1".to_owned(), "1:1", "missing field `rate`", "docs"),
         ("a = ".to_owned(), "1:5", "", "docs"),
     ] {
-        let told = wrong(&text);
-        assert!(told.starts_with(&format!("net.toml:{place}: ")), "{text}\n{told}");
-        assert!(told.contains(what), "{told}");
-        assert!(told.lines().nth(1).unwrap().contains(remedy), "{told}");
+        is_told(&text, place, what, remedy);
     }
 }
 
@@ -256,43 +261,24 @@ fn vlans_are_read_and_frames_in_them_are_longer() {
 
 #[test]
 fn mistakes_with_vlans_have_a_place_and_a_remedy() {
+    let (first, both) = ("{ id = 10, address = [", "\"10.10.0.1\", \"fd10::1\"");
+    let flow = "vlan = 10\n";
     for (from, to, place, what, remedy) in [
-        ("{ id = 10, address = [", "{ id = 0, address = [", "5:17", "no VLAN 0", "1 to 4094"),
-        ("{ id = 10, address = [", "{ id = 4095, address = [", "5:17", "no VLAN 4095", "1 to 4094"),
-        (
-            "{ id = 10, address = [",
-            "{ id = 70_000, address = [",
-            "5:17",
-            "a whole number from 0 to 65535",
-            "docs",
-        ),
+        (first, "{ id = 0, address = [", "5:17", "no VLAN 0", "1 to 4094"),
+        (first, "{ id = 4095, address = [", "5:17", "no VLAN 4095", "1 to 4094"),
+        (first, "{ id = 70_000, address = [", "5:17", "a whole number from 0 to 65535", "docs"),
         ("id = 20", "id = 10", "9:53", "in VLAN 10 twice", "once"),
         ("10.20.0.2", "10.10.0.1", "9:67", "two hosts have the address 10.10.0.1", "of its own"),
         ("\"fd10::1\"] }", "\"10.10.0.9\"] }", "5:31", "two IPv4 addresses", "one of IPv6"),
-        (
-            "address = [\"10.10.0.1\", \"fd10::1\"] }",
-            "address = [] }",
-            "5:31",
-            "no address in VLAN 10",
-            "VLAN interface",
-        ),
+        (both, "", "5:31", "no address in VLAN 10", "VLAN interface"),
         ("mac = \"02:00:00:00:00:02\"\n", "", "8:17", "its MAC address is not said", "mac = "),
-        ("vlan = 10\n", "vlan = 20\n", "23:8", "in VLAN 20, and \"a\" is not in it", "vlans = ["),
-        ("vlan = 10\n", "vlan = 4_095\n", "23:8", "no VLAN 4095", "1 to 4094"),
-        (
-            "vlan = 10\n",
-            "vlan = 10\nip = 6\n",
-            "24:6",
-            "over IPv6, and \"b\" has no such address",
-            "one version",
-        ),
+        (flow, "vlan = 20\n", "23:8", "in VLAN 20, and \"a\" is not in it", "vlans = ["),
+        (flow, "vlan = 4_095\n", "23:8", "no VLAN 4095", "1 to 4094"),
+        (flow, "vlan = 10\nip = 6\n", "24:6", "over IPv6, and \"b\" has no such address", "one version"),
         ("gigabit-8-queues", "linux-bridge", "5:17", "the switch \"s\" is a bridge", "open-vswitch"),
         ("{ id = 20,", "{ id = 20, name = 1,", "9:57", "unknown field `name`", "docs/plan.md"),
     ] {
-        let told = wrong(&VLANS.replacen(from, to, 1));
-        assert!(told.starts_with(&format!("net.toml:{place}: ")), "{to}: {told}");
-        assert!(told.contains(what), "{to}: {told}");
-        assert!(told.contains(remedy), "{to}: {told}");
+        is_told(&VLANS.replacen(from, to, 1), place, what, remedy);
     }
 }
 

@@ -50,15 +50,15 @@ pub struct Packet {
 
 impl Packet {
     fn field(&self, field: OxmField, in_port: u32) -> Option<u128> {
-        let octets = |octets: &[u8]| octets.iter().fold(0_u128, |sum, octet| sum << 8 | u128::from(*octet));
+        let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
         let (ip4, ip6) = (self.kind == 0x0800, self.kind == 0x86dd);
         let udp = (ip4 || ip6) && self.protocol == 17;
         let icmp = ip6 && self.protocol == 58;
-        let four = |address: Address| octets(&address.bytes()[12..]);
+        let four = |address: Address| number(&address.bytes()[12..]);
         Some(match field {
             OxmField::InPort => in_port.into(),
-            OxmField::EthDst => octets(&self.to),
-            OxmField::EthSrc => octets(&self.from),
+            OxmField::EthDst => number(&self.to),
+            OxmField::EthSrc => number(&self.from),
             OxmField::EthType => self.kind.into(),
             OxmField::VlanVid => self.tag.map_or(0, |tag| 0x1000 | u128::from(tag.vid)),
             OxmField::VlanPcp => self.tag?.pcp.into(),
@@ -67,11 +67,11 @@ impl Packet {
             OxmField::Ipv4Src if ip4 => four(self.source),
             OxmField::ArpSpa if self.kind == 0x0806 => four(self.source),
             OxmField::Ipv4Dst if ip4 => four(self.destination),
-            OxmField::Ipv6Src if ip6 => octets(&self.source.bytes()),
-            OxmField::Ipv6Dst if ip6 => octets(&self.destination.bytes()),
+            OxmField::Ipv6Src if ip6 => number(&self.source.bytes()),
+            OxmField::Ipv6Dst if ip6 => number(&self.destination.bytes()),
             OxmField::Icmpv6Type if icmp => self.ports.0.into(),
             OxmField::Ipv6NdTarget if icmp && matches!(self.ports.0, 135 | 136) => {
-                octets(&self.destination.bytes())
+                number(&self.destination.bytes())
             }
             OxmField::UdpSrc if udp => self.ports.0.into(),
             OxmField::UdpDst if udp => self.ports.1.into(),
@@ -79,7 +79,7 @@ impl Packet {
         })
     }
 
-    /// The frame as far as somebody looks at it.
+    /// The frame as far as the manager looks at it.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = [self.to, self.from].concat();
         if let Some(Tag { vid, pcp }) = self.tag {
