@@ -48,7 +48,7 @@ fn under_churn(ward: &Ward, kill: &mut dyn FnMut(u64, &Reader)) {
     });
 }
 
-/// A reader of another topic, which goes when it is admitted, or nobody has answered for a while.
+/// A reader of another topic, which goes when it is admitted, or no manager has answered for a while.
 fn come_and_go(ward: &Ward, stop: &AtomicBool) {
     let reader = ward.best_effort_reader("display", "Chart", 20 * MILLISECOND);
     let until = Instant::now() + Duration::from_secs(4);
