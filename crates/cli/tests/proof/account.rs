@@ -66,10 +66,19 @@ impl Account {
         self.0.values().filter(|sample| sample.whole.is_some() && sample.written >= from).count()
     }
 
-    /// How many whole samples were written from `from` to `to`, both included.
-    pub(crate) fn whole(&self, from: i64, to: i64) -> usize {
-        let is = |sample: &&Sample| sample.whole.is_some() && (from..=to).contains(&sample.written);
-        self.0.values().filter(is).count()
+    /// The numbers of whole samples that were written from `from` to `to`, both included.
+    pub(crate) fn whole(&self, from: i64, to: i64) -> BTreeSet<u64> {
+        let is = |sample: &Sample| sample.whole.is_some() && (from..=to).contains(&sample.written);
+        self.0.iter().filter(|(_, sample)| is(sample)).map(|(number, _)| *number).collect()
+    }
+
+    /// How many numbers there are between the last sample that was written before `from` and the first one behind it: of samples of which nothing came,
+    /// if they were sent at all. A writer that has lost its reader sends nothing.
+    pub(crate) fn between(&self, from: i64) -> u64 {
+        let last = self.0.iter().filter(|(_, sample)| sample.written < from).map(|(number, _)| *number).max();
+        let first =
+            self.0.iter().filter(|(_, sample)| sample.written >= from).map(|(number, _)| *number).min();
+        last.zip(first).map_or(0, |(last, first)| first.saturating_sub(last + 1))
     }
 
     /// Judges what was written from `from` to `to`, both included, by a bound. A number between two others is of a sample that is lost: it was written
@@ -210,6 +219,8 @@ mod tests {
         assert_eq!(outcome.latencies, [20, 30, 31]);
         assert_eq!((outcome.permille(500), outcome.permille(1_000)), (30, 31));
         assert_eq!(account.judge(150, 250, 31, &calm).late, 0);
+        assert_eq!(account.whole(100, 600), BTreeSet::from([1, 2, 6]));
+        assert_eq!((account.between(150), account.between(400), account.between(700)), (0, 2, 0));
         assert_eq!((account.since(200), account.outage(250), account.outage(700)), (2, (400, 3), (0, 0)));
     }
 

@@ -109,15 +109,13 @@ impl Reader {
         self.matches.join(", ")
     }
 
-    /// How many samples the program has taken since, and how many are missing between them.
-    pub(crate) fn taken(&mut self) -> (usize, u64) {
+    /// The numbers of the samples that the program has taken since. A writer counts them from 1, as its middleware does.
+    pub(crate) fn taken(&mut self) -> &BTreeSet<u64> {
         let said = self.program.said();
         self.matches.extend(said.iter().filter(|line| line.starts_with("matched")).cloned());
         let samples = said.iter().filter_map(|line| line.strip_prefix("sample a "));
         self.numbers.extend(samples.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok()));
-        let (first, last) = (self.numbers.first(), self.numbers.last());
-        let span = first.zip(last).map_or(0, |(first, last)| last - first + 1);
-        (self.numbers.len(), span - self.numbers.len() as u64)
+        &self.numbers
     }
 }
 
