@@ -141,11 +141,6 @@ impl Place {
         });
         written.map_err(Error::system(path.display()))
     }
-
-    /// Removes the folder with everything in it.
-    pub(crate) fn remove(self) -> Result<(), Error> {
-        fs::remove_dir_all(&self.path).map_err(Error::system(self.path.display()))
-    }
 }
 
 /// The record of a lab; `None` if nothing was made yet.

@@ -5,6 +5,7 @@
 //! queues, and what is pinned vanishes with its file system. Whoever starts something meanwhile is found in the next round.
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
@@ -66,7 +67,18 @@ pub(crate) fn down_held(name: &str, place: Place) -> Result<(), Error> {
         }
     }
     memory::restore_if_left()?;
-    place.remove()
+    while let Err(error) = fs::remove_dir_all(place.path()) {
+        // What a killed builder was about to start shows as a process of the lab only when it runs, and may write into the folder meanwhile.
+        let passes = matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy);
+        if !passes || since.elapsed() > LIMIT {
+            return Err(Error::system(place.path().display())(error));
+        }
+        end_processes(name, &namespaces);
+        unmount(&place.path().join(PINS));
+    }
+    // Nothing else builds or removes it until here.
+    drop(place);
+    Ok(())
 }
 
 /// Ends all processes of a lab, first with a word and then without.
