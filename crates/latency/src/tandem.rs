@@ -370,3 +370,66 @@ impl Stage {
         Some(Self { rate, held, frame, link, delay, busy, varies, offers, links })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{Buffer, Imperfections, Port};
+    use crate::port::{Arrival, Ingress};
+    use crate::units::MILLISECOND;
+
+    const RATE: u64 = 100_000_000;
+
+    fn port() -> Port {
+        Port {
+            rate: RATE,
+            propagation: 0,
+            least_multiplexing: 0,
+            most_multiplexing: 0,
+            keeps_order: true,
+            queues: 2,
+            best_effort: 1_538,
+            control: None,
+            tag: 0,
+            largest_frame: 1_538,
+            buffer: Buffer::Shared(0),
+            imperfections: Imperfections::default(),
+        }
+    }
+
+    /// What another flow is counted as at each of three hops that it has in common with a flow, where the links bring its frames at these rates.
+    fn other(rates: [u64; 2]) -> Vec<Who> {
+        let ports = [port(); 3];
+        let contender = |hop: usize, rate: u64| Contender {
+            level: 1,
+            arrival: Arrival::Messages { bits: 8_000, separation: MILLISECOND, jitter: 0 },
+            smallest_frame: 8_000,
+            largest_frame: 8_000,
+            ingress: hop.checked_sub(1).map(|link| Ingress { link: link as u32, rate, variation: 0 }),
+        };
+        let station = |hop: usize| Station {
+            index: hop,
+            port: &ports[hop],
+            flows: alloc::vec![1, 2],
+            contenders: alloc::vec![
+                contender(hop, RATE),
+                contender(hop, hop.checked_sub(1).map_or(RATE, |link| rates[link])),
+            ],
+            own: 0,
+            delay: 0,
+        };
+        let stations: Vec<Station<'_>> = (0..3).map(station).collect();
+        names(1, &stations).unwrap().iter().map(|names| names[&1]).collect()
+    }
+
+    /// A frame with a tag is counted as one that comes faster than its link sends. A switch may pad it when the tag is taken off, and then it is another
+    /// frame behind.
+    #[test]
+    fn what_has_a_tag_is_another_flow_at_each_hop() {
+        let crossing = |first, last, link| Who::Crossing { first, last, link };
+        // Gates and meters are behind the first link.
+        let from_memory = crossing(0, 0, None);
+        assert_eq!(other([RATE; 2]), [from_memory, crossing(1, 2, Some(0)), crossing(1, 2, Some(0))]);
+        assert_eq!(other([RATE, RATE + 1]), [from_memory, crossing(1, 1, Some(0)), crossing(2, 2, Some(1))]);
+    }
+}
