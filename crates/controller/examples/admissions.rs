@@ -24,13 +24,14 @@ use dds::{
 use lab::{Lab, Options};
 use store::{EtcdStore, FileStore, Store};
 use testkit::etcd::Etcd;
+use wire::GuidPrefix;
 use wire::admission::{
     Contract, REQUEST_TOPIC, REQUEST_TYPE, Request, Socket, State, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Hosts at the first switch, which write, and at the last one, which read.
+/// Hosts at the first switch, which write. The one that asks reads, at the last switch: a manager believes no participant about other hosts.
 const HOSTS: usize = 4;
 /// The longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -68,18 +69,15 @@ fn network(switches: usize) -> String {
     }
     for host in 1..=HOSTS {
         // Nobody on them says anything from which the manager could learn their addresses.
-        let (write, read) = (host, host + HOSTS);
-        text += &format!("[[host]]\nname = \"w{host}\"\naddress = \"10.1.0.{write}\"\n");
-        text += &format!("[[link]]\nends = [\"w{host}\", \"s1:{write}\"]\n");
-        text += &format!("[[host]]\nname = \"r{host}\"\naddress = \"10.1.0.{read}\"\n");
-        text += &format!("[[link]]\nends = [\"r{host}\", \"s{switches}:{read}\"]\n");
+        text += &format!("[[host]]\nname = \"w{host}\"\naddress = \"10.1.0.{host}\"\n");
+        text += &format!("[[link]]\nends = [\"w{host}\", \"s1:{host}\"]\n");
     }
     // Every switch with gates has a host.
     for switch in 2..switches {
         text +=
             &format!("[[host]]\nname = \"m{switch}\"\n[[link]]\nends = [\"m{switch}\", \"s{switch}:1\"]\n");
     }
-    text += "[[host]]\nname = \"asker\"\n[[link]]\nends = [\"asker\", \"s1:13\"]\n";
+    text += &format!("[[host]]\nname = \"asker\"\n[[link]]\nends = [\"asker\", \"s{switches}:13\"]\n");
     text += "[[host]]\nname = \"manager\"\nmanager = true\n[[link]]\nends = [\"manager\", \"s1:14\"]\n";
     text
 }
@@ -179,6 +177,8 @@ struct Asker {
     _verdicts: DataReader<Verdict>,
     heard: mpsc::Receiver<(Instant, Verdict)>,
     hosts: Vec<(wire::admission::Address, wire::admission::Address)>,
+    /// Of all readers: a manager believes no participant about those of others.
+    prefix: GuidPrefix,
     serial: u64,
 }
 
@@ -214,10 +214,11 @@ fn ask(lab: &Lab, switches: usize, flows: &[usize]) -> Result<(), Failure> {
     let verdicts = subscriber.create_datareader(&topic, QosKind::Specific(qos), Some(listener), mask)?;
     let hosts = (1..=HOSTS).map(|host| {
         let address = |name: String| lab.host_address(&name).map(|address| address.octets().into());
-        Ok((address(format!("w{host}"))?, address(format!("r{host}"))?))
+        Ok((address(format!("w{host}"))?, address("asker".to_owned())?))
     });
     let hosts = hosts.collect::<Result<_, lab::Error>>()?;
-    let mut asker = Asker { requests, _verdicts: verdicts, heard, hosts, serial: 0 };
+    let mut asker =
+        Asker { requests, _verdicts: verdicts, heard, hosts, prefix: participant.prefix(), serial: 0 };
     // The first one waits for the manager, the switches and their gates.
     asker.in_turn(1)?;
     asker.withdraw(lab, switches, 1)?;
@@ -252,14 +253,17 @@ fn show(count: usize, how: &str, mut times: Vec<Duration>, total: Duration) {
 impl Asker {
     fn request(&self, number: usize) -> Result<Request, Failure> {
         let (writer, reader) = self.hosts.get(number % HOSTS).copied().ok_or("no such host")?;
-        let guid = |side: u8| {
+        let guid = |prefix: GuidPrefix, kind: u8| {
             let [high, low] = u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes();
-            [0xad, side, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, high, low, 0, if side == 1 { 2 } else { 7 }]
+            let mut guid = [0; 16];
+            guid[..12].copy_from_slice(&prefix.0);
+            guid[12..].copy_from_slice(&[high, low, 0, kind]);
+            guid
         };
         let port = 20_000 + u16::try_from(number)?;
         Ok(Request {
-            writer: guid(1),
-            reader: guid(2),
+            writer: guid(GuidPrefix([0xad; 12]), 2),
+            reader: guid(self.prefix, 7),
             serial: self.serial,
             topic: format!("topic {number}"),
             contract: Contract {
