@@ -228,8 +228,8 @@ impl Sender {
             option::set(socket.as_fd(), level, name, option::get(this.as_fd(), level, name)?)?;
         }
         let room = this.send_buffer_size()?;
-        if socket.send_buffer_size()? < room {
-            // As the other was granted.
+        // The system's default may be less or more than what the other was granted.
+        if socket.send_buffer_size()? != room {
             let asked = room / 2;
             setsockopt(&socket, sockopt::SndBufForce, &asked)
                 .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &asked))?;

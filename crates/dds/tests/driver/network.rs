@@ -124,17 +124,18 @@ fn a_full_socket_is_told_and_offered_again() {
     alone(|| {
         let mut config = Config::default();
         config.buffers.send = 20_000;
-        const OCTETS: [u8; 1_000] = [7; 1_000];
+        const BYTES: [u8; 1_000] = [7; 1_000];
         let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
         let offer_again = move |node: &Node| {
-            if node.send(Channel::User, to, &OCTETS) == Sent::Done {
+            if node.send(Channel::User, to, &BYTES) == Sent::Done {
                 node.tell("left");
             }
         };
         let node = Node::with(&config, None, Some(Box::new(offer_again)));
         // A second for each datagram: the send buffer fills.
         tc("qdisc add dev lo root tbf rate 8kbit burst 2000 limit 10000000");
-        assert!((0..1_000).any(|_| node.send(Channel::User, to, &OCTETS) == Sent::Full));
+        // Linux grants twice what is asked for. The socket that is connected to the peer has no more, whatever the system's default.
+        assert!((0..41).any(|_| node.send(Channel::User, to, &BYTES) == Sent::Full));
         let report = node.host.report().join("\n");
         assert!(report.contains("datagrams waited for room in the send buffer"), "{report}");
         // What waits is thrown away.
