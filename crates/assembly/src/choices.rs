@@ -81,7 +81,7 @@ choice! {
 }
 
 choice! {
-    /// Who has a service.
+    /// The scope of a service.
     #[derive(Default)]
     Placement {
         /// A component: the channel has ports of its own.

@@ -79,7 +79,7 @@ pub struct Host {
     pub cores: Option<u16>,
     /// What its processors and its clock take.
     pub costs: Option<Costs>,
-    /// What it has: whole numbers are used up by those who require them, anything else is compared.
+    /// Its resources. Components that require a whole number use it up; any other value is compared.
     pub resources: Named<Value>,
 }
 
@@ -139,7 +139,7 @@ pub struct Lane {
 pub struct Service {
     /// Of which kind.
     pub kind: ServiceKind,
-    /// Who has it: a component, a container, or all containers of a process.
+    /// Its scope: a component, a container, or all containers of a process.
     pub placement: Placement,
     /// The component, container or process that has it.
     pub at: Option<String>,

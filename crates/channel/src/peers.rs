@@ -29,7 +29,7 @@ pub struct ConsumerId {
     pub(crate) generation: u32,
 }
 
-/// Who works on the deliveries of a consumer.
+/// The threads that handle the deliveries of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dispatch {
     /// The thread that pushes, right after it has pushed. What a timer delivers waits for the next thread that takes for this worker.
@@ -47,7 +47,7 @@ pub enum Dispatch {
 /// A thread, or a pool of them, as the channel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Worker {
-    /// Who pushes.
+    /// The thread that pushes.
     Publisher,
     /// The pool.
     Pool,
@@ -71,7 +71,7 @@ pub struct Gather {
 /// How a consumer is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConsumerSettings {
-    /// Who works on its deliveries.
+    /// The threads that handle its deliveries.
     pub dispatch: Dispatch,
     /// What waits for it.
     pub queue: Queue,
@@ -126,7 +126,7 @@ pub enum Refused {
     /// The queue of this consumer is full, and it may want the event. The publisher may try again once [`Signal::Room`] comes, or give up
     /// at `until`.
     Wait {
-        /// Whose queue is full.
+        /// The consumer whose queue is full.
         consumer: ConsumerId,
         /// When waiting makes no sense any more.
         until: u64,

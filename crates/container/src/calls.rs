@@ -17,7 +17,7 @@ pub struct Receptacle<I: ?Sized> {
     provider: Option<(u32, Arc<dyn Provider<I>>)>,
 }
 
-/// Who is called.
+/// The component that a call reaches.
 pub trait Provider<I: ?Sized>: Send + Sync {
     /// Calls it once, on the calling thread, while no other thread is in the component.
     ///

@@ -38,7 +38,7 @@ pub trait Component: Lifecycle + Default + Send + Sized + 'static {
 /// The marker of a port that consumes; the derive macro makes one for each, named after the port: `airframe::Fix` for the port `fix` of
 /// `Airframe`.
 pub trait In: Send + Sync + 'static {
-    /// Whose port it is.
+    /// The component that has the port.
     type Component: Component;
     /// What it consumes.
     type Event: crate::Event;

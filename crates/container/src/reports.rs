@@ -12,7 +12,7 @@ const MOST: usize = 1_024;
 /// Something that went wrong.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// Whose it is: the name of an instance, a connection or a thread.
+    /// The subject: the name of an instance, a connection or a thread.
     pub of: String,
     /// What it is.
     pub fault: Fault,

@@ -52,7 +52,7 @@ impl StoredDrain {
         Self { format: FORMAT, switch, reason }
     }
 
-    /// What is wrong with one that was stored under the name of a switch, in words: the one who wrote it meant something else than what it says here.
+    /// What is wrong with one that was stored under the name of a switch, in words: its writer meant something else than it says here.
     ///
     /// # Errors
     /// It is of another format, or of another switch.

@@ -99,7 +99,7 @@ pub enum Note {
     Tagged {
         /// The port.
         place: String,
-        /// Who is at it.
+        /// The host at the port.
         from: String,
         /// How many since it was told last.
         frames: u64,

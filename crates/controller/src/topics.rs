@@ -111,7 +111,7 @@ impl Topics {
         Ok(is_all && measured.len() < AT_ONCE)
     }
 
-    /// How many requests were dropped since they are about readers of other participants than they came from, and who sent the last one.
+    /// How many requests were dropped since they are about readers of other participants than they came from, and the participant that sent the last one.
     pub(crate) fn forged(&self) -> Option<(u64, GuidPrefix)> {
         let dropped = self.requests.dropped(DropReason::Unauthorized);
         dropped.last.map(|(writer, _, _)| (dropped.count, writer.prefix))

@@ -1,4 +1,4 @@
-//! The control socket of a supervisor: where it is, who listens, and who asks.
+//! The control socket of a supervisor: its path, the supervisor that listens, and the commands that connect.
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

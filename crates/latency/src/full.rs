@@ -7,7 +7,7 @@
 //! less. The share at the end of a way is jitter nowhere and stays what it is, as a reserve for when others have to be split again.
 //!
 //! That is a phase like those of [`reshare`](crate::reshare), with the same states between. No promise rests on the declaration: once it
-//! is withdrawn, ports take what leaves all shares to those who have them.
+//! is withdrawn, ports take flows that leave all shares as they are.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

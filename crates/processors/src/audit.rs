@@ -111,7 +111,7 @@ impl<'a> Audit<'a> {
         what.core == core && what.is_awake && what.waits_for.is_none() && !what.is_throttled && !stopped
     }
 
-    /// Time passes: who runs on each core is who may (P1 to P4, P8, P10).
+    /// Time passes: each core runs a thread that may run there (P1 to P4, P8, P10).
     fn pass(&mut self, until: u64) {
         if until == self.now {
             return;

@@ -185,7 +185,7 @@ pub enum Step {
 pub struct Port {
     /// What it is called in explanations.
     pub name: String,
-    /// Whose it is.
+    /// The component that has it.
     pub component: usize,
     /// How deliveries come.
     pub entry: Entry,
@@ -200,7 +200,7 @@ pub struct Port {
 /// Where a component pushes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
-    /// Whose it is.
+    /// The component that has it.
     pub component: usize,
 }
 

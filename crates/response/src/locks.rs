@@ -1,4 +1,4 @@
-//! Locks with priority inheritance: who can wait for which, with which priority, and for how long (P11).
+//! Locks with priority inheritance: which lanes can wait for which lock, with which priority, and for how long (P11).
 //!
 //! A lock that threads of one core use costs no time by itself: while a thread waits for it, the core runs the one that holds it. What
 //! it does cost is in [`crate::cores`]. A wait for a lock that threads of several cores use counts as if the waiting thread ran.
@@ -21,7 +21,7 @@ const CHANGES_OF_SEVERAL: u64 = 6;
 const CHANGES_OF_LOCK: u64 = 6;
 
 impl Model<'_> {
-    /// Who uses which lock.
+    /// The users of each lock.
     pub(crate) fn find_locks(&self) -> Result<Vec<Lock>, Reason> {
         let mut locks = vec![Lock::default(); self.system.components.len()];
         let mut threads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); locks.len()];
@@ -42,7 +42,7 @@ impl Model<'_> {
             lock.contended = lanes().map(|lane| lane.threads.len()).sum::<usize>() > 1;
             lock.global = cores.len() > 1;
         }
-        // Who waits for a lock while it holds others has the priorities of those that wait for these.
+        // A thread that waits for a lock while it holds others has the priorities of the threads that wait for these.
         loop {
             let mut changed = false;
             for index in 0..locks.len() {
@@ -183,7 +183,7 @@ impl Model<'_> {
             let inherited =
                 held.iter().filter_map(|held| Some(self.locks.get(*held)?.ceiling)).max().unwrap_or(0);
             let effective = inherited.max(self.priority(of));
-            // Who holds it when the wait begins is among those that come before, if its priority is no less.
+            // The holder at the beginning of the wait is among those that come before, if its priority is no less.
             if effective > priority {
                 before.push((*port, hold));
             } else if effective == priority {

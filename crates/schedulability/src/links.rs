@@ -49,7 +49,7 @@ pub(crate) struct Links<'p> {
     pub(crate) origins: Vec<Origin<'p>>,
     /// Queues of handlers that events of connections wait for.
     pub(crate) rooms: BTreeMap<usize, Room>,
-    /// Handlers that run on the threads of those who push or call.
+    /// Handlers that run on the threads of their publishers or callers.
     pub(crate) direct: BTreeSet<usize>,
     /// The ways that begin at each component.
     from: BTreeMap<(usize, &'p str), Vec<usize>>,

@@ -25,8 +25,8 @@ pub const ROUNDS: usize = 3;
 pub struct Path {
     /// What it is.
     pub name: &'static str,
-    /// What was counted and a tenth more: another compiler or another C library may take up some of that. Who makes a path longer on purpose
-    /// raises its limit; who makes it shorter lowers it.
+    /// What was counted and a tenth more: another compiler or another C library may take up some of that. A change that makes a path longer on
+    /// purpose raises its limit; one that makes it shorter lowers it.
     pub limit: usize,
 }
 

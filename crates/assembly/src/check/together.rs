@@ -21,7 +21,7 @@ pub struct Placed<'p> {
     pub places: &'p Places,
 }
 
-/// What is used of a resource, and by whom.
+/// The demand for a resource, and the components that make it.
 #[derive(Default)]
 struct Use<'p> {
     amount: u128,

@@ -230,7 +230,7 @@ impl Import {
         }
     }
 
-    /// Whose events a consumer gets of all who publish to a service.
+    /// The publishers of a service whose events a consumer gets.
     fn wanted_by(
         &mut self,
         source: Source<'_>,

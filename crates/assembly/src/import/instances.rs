@@ -330,7 +330,7 @@ impl Import {
         known.1.processes.insert(known.0, process);
     }
 
-    /// Constraints say who shares a process, and are kept to be checked.
+    /// Keeps the constraints, which say which instances share a process, so that the plan can be checked against them.
     fn localities(&mut self, source: Source<'_>, constraints: &[Element<'_>], known: &Known) {
         for element in constraints {
             let kind = text_of(*element, "constraint").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What changes while a channel works: trees, settings, who is suspended.
+//! Changes while a channel works: subscription trees, settings, suspended peers.
 use alloc::vec::Vec;
 
 use filter::Fields;

@@ -227,7 +227,7 @@ impl<E: Clone + Fields> Channel<E> {
         Ok(())
     }
 
-    /// The next deliveries for a worker, and whose they are; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
+    /// The next deliveries for a worker, and their consumer; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
     pub fn take(&mut self, now: u64, worker: Worker, batch: &mut Batch<E>) -> Option<ConsumerId> {
         self.tick(now);
         let now = self.now;

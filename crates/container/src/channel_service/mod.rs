@@ -203,7 +203,7 @@ impl Service for ByChannel {
     }
 }
 
-/// A timer of a component: when its port is called, and by whom.
+/// A timer of a component: when its port is called, and by which worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Every {
     /// How often.

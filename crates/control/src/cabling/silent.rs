@@ -1,6 +1,6 @@
 //! Cables that lose what they carry although both of their ports are up.
 //!
-//! Ports between switches tell who they are in rounds. A round of a link begins when its frame is sent. The switch there has sent it once it has answered a question that
+//! Ports between switches send LLDP in rounds. A round of a link begins when its frame is sent. The switch there has sent it once it has answered a question that
 //! was asked later, since it does things in order; what comes is there once the switch at the other end has answered a question that was asked after that. If the frame has
 //! not come by then, and no other frame either, the round is missed: so a connection that is slow, a manager that was stopped, and a switch that is away miss nothing.
 //!

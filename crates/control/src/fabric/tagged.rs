@@ -1,4 +1,4 @@
-//! Frames with VLAN tags that switches and gates have dropped: who has sent them is told.
+//! Frames with VLAN tags that switches and gates have dropped: the log names the hosts that sent them.
 //!
 //! They are counted where they are dropped, and not copied to the manager: a flood of them takes nothing of what switches may send it.
 use alloc::collections::BTreeMap;

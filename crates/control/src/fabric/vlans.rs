@@ -12,7 +12,7 @@
 //! | 2 | 170 | with the tag to the MAC address of a member | out, along the tree |
 //! | 2 | 160 | with the tag to any other address | to all members of the VLAN and along the tree, but not back |
 //!
-//! Nothing of a VLAN is learned, and no frame of it is copied to the manager: the network file says who is where.
+//! Nothing of a VLAN is learned, and no frame of it is copied to the manager: the network file says which address is at which port.
 use alloc::vec::Vec;
 use core::net::IpAddr;
 

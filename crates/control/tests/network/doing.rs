@@ -206,7 +206,7 @@ impl World {
                 }
                 let mut sent = Vec::new();
                 for (xid, message) in told {
-                    // Who is not the master of a switch any more may look, and change nothing (OpenFlow 1.3.5, 6.3.6).
+                    // A manager that is no longer the master of a switch may read, and change nothing (OpenFlow 1.3.5, 6.3.6).
                     if is_change(&message) && line.master != self.switches[switch].generation {
                         let code = ErrorCode::RequestIsSlave;
                         line.say(xid, &Message::Error(ErrorMessage::Code { code, data: Vec::new() }));

@@ -162,7 +162,7 @@ impl Play {
         self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
         self.world.manager.participant_lost(self.world.now, gone);
         self.world.collect();
-        // Of who was turned away the manager knows nothing; its verdict stays until there is no room for it.
+        // The manager knows nothing of a request that was turned away; its verdict stays until there is no room for it.
         let is_gone = |pair: &Pair| pair.0.prefix == gone || pair.1.prefix == gone;
         self.world.verdicts.retain(|pair, verdict| !is_gone(pair) || !is_turned_away(verdict));
     }

@@ -64,7 +64,7 @@ impl<'d> Drawing<'d> {
         self.told.bottom + LINE
     }
 
-    /// What is said to those who do not see it.
+    /// The alternative text, for readers that do not see the picture.
     pub(super) fn alternative(&self) -> String {
         let Scene { title, nodes, chains, .. } = self.scene;
         let components = nodes.iter().filter(|node| node.kind == NodeKind::Component).count();
