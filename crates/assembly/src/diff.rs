@@ -43,7 +43,7 @@ choice! {
 /// A part of a plan that is different.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// What it is.
+    /// The kind of change.
     pub kind: Kind,
     /// Its name.
     pub name: String,

@@ -14,11 +14,11 @@ use crate::qos::{Qos, Quality, Said, Scope, Side};
 pub struct Explained {
     /// The name of the connection.
     pub connection: String,
-    /// Where it begins.
+    /// The port where it begins.
     pub from: End,
-    /// Where it ends.
+    /// The port where it ends.
     pub to: End,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
     /// The service of the plan that carries it, if it names one.
     pub service: Option<String>,
@@ -37,7 +37,7 @@ pub struct Explained {
 pub struct Holding {
     /// Its name.
     pub quality: Quality,
-    /// What holds.
+    /// The effective value.
     pub value: Said,
     /// The scope that says it.
     pub scope: Scope,

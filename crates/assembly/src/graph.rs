@@ -16,7 +16,7 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {
     /// A component.
@@ -32,7 +32,7 @@ pub enum NodeKind {
 pub struct GraphNode {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
     /// Its component type, or the type of its topic.
     pub data_type: Option<String>,
@@ -55,7 +55,7 @@ pub struct GraphEdge {
     pub to: (usize, Option<String>),
     /// The connection; none between services.
     pub connection: Option<String>,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
     /// The type of what goes along it.
     pub data_type: Option<String>,

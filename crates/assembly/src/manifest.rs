@@ -17,7 +17,7 @@ use crate::timing::{self, Execution};
 use crate::tree::{self, Node, Problems};
 use crate::value::Value;
 
-/// What a program has.
+/// The component types of a program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Manifest {
     /// Its build.
@@ -46,7 +46,7 @@ pub struct ComponentType {
 }
 
 choices! {
-    /// What a port does.
+    /// The kind of a port.
     PortKind {
         /// Offers calls.
         Facet = "facet",
@@ -104,7 +104,7 @@ choices! {
 /// A port of a component type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortType {
-    /// What it does.
+    /// The kind of port.
     pub kind: PortKind,
     /// The type of its events, or of the trait that is called.
     pub port_type: Option<String>,
@@ -121,7 +121,7 @@ pub struct PortType {
 /// A setting of a component type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
-    /// What values are.
+    /// The kind of its values.
     pub kind: SettingKind,
     /// The value if the plan says none; without one the plan has to.
     pub default: Option<Value>,

@@ -17,11 +17,11 @@ pub type Named<T> = BTreeMap<String, T>;
 /// A deployment plan.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// What people call it.
+    /// Its title, for people.
     pub name: Option<String>,
-    /// By what programs know it.
+    /// The identifier that programs know it by.
     pub id: Option<String>,
-    /// The component type that all of it together is.
+    /// The component type of the plan as a whole.
     pub realizes: Option<String>,
     /// Ids of plans that have to run before it.
     pub depends_on: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub start_mode: Option<String>,
     /// Where code comes from.
     pub artefacts: Named<Artefact>,
-    /// Where it runs.
+    /// The hosts that it runs on.
     pub hosts: Named<Host>,
     /// Processes: component servers.
     pub processes: Named<Process>,
@@ -47,7 +47,7 @@ pub struct Plan {
     pub components: Named<Component>,
     /// Topics of DDS whose other end is no component.
     pub topics: Named<Topic>,
-    /// What is connected.
+    /// The connections between ports.
     pub connections: Named<Connection>,
     /// QoS of events, by the name of their type.
     pub events: Named<Qos>,
@@ -86,9 +86,9 @@ pub struct Host {
 /// A process that has containers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Process {
-    /// Where it runs.
+    /// The host that it runs on.
     pub host: Option<String>,
-    /// What it executes.
+    /// The program that it executes.
     pub artefact: Option<String>,
     /// Arguments after those that a component server gets.
     pub arguments: Vec<String>,
@@ -126,7 +126,7 @@ pub struct Lane {
     pub priority: Option<u8>,
     /// Cores that they may use; those of the process if there are none.
     pub cores: Vec<u16>,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u16,
     /// For the class deadline: picoseconds of processor time in each period.
     pub runtime: Option<u64>,
@@ -137,7 +137,7 @@ pub struct Lane {
 /// A service that carries events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Service {
-    /// Of which kind.
+    /// The kind of service.
     pub kind: ServiceKind,
     /// Its scope: a component, a container, or all containers of a process.
     pub placement: Placement,
@@ -230,7 +230,7 @@ pub struct Connection {
     pub to: Vec<End>,
     /// A kind of service (`direct`, `channel`, `dds`, `federated`) or the name of one; by locality if not given.
     pub service: Option<String>,
-    /// Which events pass.
+    /// The filter that events have to pass; all pass without one.
     pub filter: Option<String>,
     /// Values of the parameters of the filter.
     pub parameters: Vec<String>,
@@ -280,7 +280,7 @@ pub struct Chain {
 /// What has to be together or apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Locality {
-    /// How.
+    /// Whether they run together or apart.
     pub kind: LocalityKind,
     /// Components and services.
     pub members: Vec<String>,

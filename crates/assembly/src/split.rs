@@ -58,7 +58,7 @@ pub struct Endpoint {
     pub connection: String,
     /// Which of its ends `to` it leads to.
     pub index: usize,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
 }
 

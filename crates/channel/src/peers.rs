@@ -73,7 +73,7 @@ pub struct Gather {
 pub struct ConsumerSettings {
     /// The threads that handle its deliveries.
     pub dispatch: Dispatch,
-    /// What waits for it.
+    /// The queue of its deliveries.
     pub queue: Queue,
     /// What is taken at once.
     pub gather: Gather,

@@ -20,7 +20,7 @@ pub struct Queue {
 pub enum Full {
     /// The publisher waits, for so many nanoseconds at most; no consumer gets the event meanwhile.
     Block {
-        /// How long.
+        /// The longest wait, in nanoseconds.
         limit: u64,
     },
     /// The publisher is refused, and no consumer gets the event.

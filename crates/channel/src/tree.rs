@@ -44,7 +44,7 @@ pub enum Tree {
     /// One delivery of all of these, once each has something. An event counts for the first part that it fits and that has nothing yet; if
     /// there is none, for the first that it fits.
     Join {
-        /// What is waited for.
+        /// The subscriptions that are joined.
         parts: Vec<Tree>,
         /// What a part keeps that gets more than one.
         keep: Keep,
@@ -53,23 +53,23 @@ pub enum Tree {
     },
     /// A timeout each so many nanoseconds, the first one that long after subscribing. Periods that passed unseen are not made up for.
     Every {
-        /// The period.
+        /// The period, in nanoseconds.
         period: u64,
         /// The priority of the timeout.
         priority: u8,
     },
     /// One timeout, that many nanoseconds after subscribing.
     After {
-        /// How long after.
+        /// The delay, in nanoseconds.
         delay: u64,
         /// The priority of the timeout.
         priority: u8,
     },
     /// What `of` gives, and a timeout when it has taken nothing for so many nanoseconds; no second one until it takes something again.
     Silence {
-        /// What is watched.
+        /// The subscription that is watched.
         of: Box<Tree>,
-        /// How long it may take nothing.
+        /// How long it may take nothing, in nanoseconds.
         after: u64,
         /// The priority of the timeout.
         priority: u8,
@@ -79,9 +79,9 @@ pub enum Tree {
 /// What a part of a join keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// What came first.
+    /// The first event.
     First,
-    /// What came last.
+    /// The last event.
     Last,
     /// All, up to so many; what comes then is not kept.
     All(u16),

@@ -61,7 +61,7 @@ pub trait AnyReceptacle {
     /// Connects a facet.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The facet is of another type, or the receptacle has one already.
     fn attach(&mut self, connection: u32, facet: AnyFacet) -> Result<(), AttachError>;
     /// Takes the facet of a connection off.
     fn detach(&mut self, connection: u32);

@@ -346,7 +346,7 @@ impl<C: Component<Body = Serialised<C>>> Cell<C> {
     }
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a text".to_owned())
@@ -372,7 +372,7 @@ impl<M: In> Sink<M::Event> for Inlet<M> {
 pub trait Target: Send + Sync {
     /// `instance.port`.
     fn name(&self) -> &str;
-    /// What it consumes.
+    /// The type of the events that it consumes.
     fn event(&self) -> &'static dyn EventType;
     /// A link that calls it on the thread that publishes.
     fn link(self: Arc<Self>) -> AnyLink;

@@ -16,7 +16,7 @@ use crate::settings::{SettingError, Value};
 pub trait Component: Lifecycle + Default + Send + Sized + 'static {
     /// How handlers get at the component: one after the other, or several at once.
     type Body: Body<Self>;
-    /// What it has.
+    /// Its ports and settings.
     fn manifest() -> Manifest;
     /// Gives a setting a value.
     ///
@@ -40,7 +40,7 @@ pub trait Component: Lifecycle + Default + Send + Sized + 'static {
 pub trait In: Send + Sync + 'static {
     /// The component that has the port.
     type Component: Component;
-    /// What it consumes.
+    /// The type of the events that it consumes.
     type Event: crate::Event;
     /// The name of the port.
     const NAME: &'static str;
@@ -269,13 +269,13 @@ pub struct Manifest {
 pub struct Port {
     /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// The kind of port.
     pub kind: PortKind,
     /// The type of its events, or its interface, as it is written.
     pub of: &'static str,
 }
 
-/// What a port is.
+/// The kind of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortKind {
     /// [`crate::Publisher`].
@@ -299,9 +299,9 @@ pub struct SettingInfo {
     pub name: &'static str,
     /// The type.
     pub kind: &'static str,
-    /// What it is if nothing is said.
+    /// The value without another one in the plan.
     pub default: Value,
-    /// Which values it may have, as it is written; `None` is all of its type.
+    /// The range of its values, as it is written; `None` is all values of its type.
     pub range: Option<&'static str>,
 }
 

@@ -30,25 +30,25 @@ pub trait Setting: Sized {
 pub enum SettingError {
     /// The component has no such setting.
     Unknown {
-        /// What was named.
+        /// The unknown name.
         name: String,
     },
     /// It is of another kind, or does not fit the type.
     Kind {
-        /// Which one.
+        /// The setting.
         name: &'static str,
-        /// What it takes.
+        /// The kind of value that it takes.
         kind: &'static str,
-        /// What it was given.
+        /// The refused value.
         value: Value,
     },
     /// It is out of its range.
     Range {
-        /// Which one.
+        /// The setting.
         name: &'static str,
         /// The range, as it is written.
         range: &'static str,
-        /// What it was given.
+        /// The refused value.
         value: Value,
     },
 }

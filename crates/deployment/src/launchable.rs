@@ -11,14 +11,14 @@ use crate::part::Part;
 /// The longest name of a deployment, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Something of a plan that nothing carries out.
+/// A part of a plan that a launch cannot carry out, or not as the plan says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// Where the plan says it.
     pub path: String,
-    /// What it is.
+    /// What cannot be launched, and why.
     pub what: String,
-    /// What to do.
+    /// What to change.
     pub remedy: String,
     /// Whether the plan can be launched all the same.
     pub is_warning: bool,

@@ -113,14 +113,14 @@ pub enum Answer {
     Prepared {
         /// The change.
         epoch: u64,
-        /// What of the plan is not carried out.
+        /// Parts of the plan that are not carried out as they say.
         warnings: Vec<String>,
     },
     /// It has done what it was told.
     Done {
         /// The change.
         epoch: u64,
-        /// Which part.
+        /// The number of the step within the change.
         number: u32,
     },
     /// The change holds.
@@ -147,16 +147,16 @@ pub enum Answer {
         /// What went wrong.
         what: String,
     },
-    /// What there is.
+    /// The state of the components.
     Status {
-        /// That of the question.
+        /// The number of the question.
         number: u64,
         /// Its components.
         components: Vec<ComponentStatus>,
     },
     /// Something went wrong by itself, such as a component that failed.
     Report {
-        /// What.
+        /// What went wrong.
         what: String,
     },
     /// All is ended; the process ends now.
@@ -188,11 +188,11 @@ pub struct ComponentStatus {
     pub millihertz: u64,
 }
 
-/// What a command asks the supervisor for.
+/// A request of a command to the supervisor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Control {
-    /// What there is.
+    /// Asks for the state of the plan.
     Status,
     /// Goes on to another plan.
     Apply {
@@ -207,11 +207,11 @@ pub enum Control {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlAnswer {
-    /// What there is.
+    /// The state of the plan.
     Status(PlanStatus),
     /// It was done.
     Done {
-        /// What is of interest beside, such as warnings.
+        /// Notes such as warnings.
         notes: Vec<String>,
     },
     /// It was not done; everything is as it was before.
@@ -221,7 +221,7 @@ pub enum ControlAnswer {
     },
 }
 
-/// What there is of a plan.
+/// The state of a plan on this host.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PlanStatus {
@@ -237,7 +237,7 @@ pub struct PlanStatus {
     pub processes: Vec<ProcessStatus>,
 }
 
-/// What there is of a process.
+/// The state of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProcessStatus {
@@ -249,13 +249,13 @@ pub struct ProcessStatus {
     pub pid: Option<u32>,
     /// How often it was started again.
     pub restarts: u32,
-    /// Why it ended last.
+    /// Why it ended the last time, if it did.
     pub last: Option<String>,
     /// Its components; none while it is not running, or does not answer.
     pub components: Vec<ComponentStatus>,
 }
 
-/// A line that means nothing.
+/// A line that is no message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProtocolError(String);
 
@@ -267,7 +267,7 @@ impl fmt::Display for ProtocolError {
 
 impl core::error::Error for ProtocolError {}
 
-/// What is told, as a line with its end.
+/// Writes a message as a line, with its line feed.
 ///
 /// # Errors
 /// Never, for the types of this crate.
@@ -276,10 +276,10 @@ pub fn line(told: &impl Serialize) -> Result<String, ProtocolError> {
     Ok(text + "\n")
 }
 
-/// What a line tells.
+/// Reads a message from a line.
 ///
 /// # Errors
-/// It is none of what may be told.
+/// The line is no message of this type.
 pub fn read<T: DeserializeOwned>(line: &str) -> Result<T, ProtocolError> {
     serde_json::from_str(line).map_err(|error| {
         let part: String = line.chars().take(80).flat_map(char::escape_default).collect();

@@ -48,7 +48,7 @@ pub enum Work {
     Activate(String),
 }
 
-/// What was done.
+/// The result of a piece of work.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Performed {
     /// It is done.
@@ -59,7 +59,7 @@ pub enum Performed {
     Was(Value),
 }
 
-/// Does the work.
+/// Carries out the work of a component server.
 pub trait Executor {
     /// The types that it can make.
     fn types(&self) -> &Catalogue;
@@ -87,7 +87,7 @@ pub trait Executor {
 #[derive(Debug)]
 pub struct ComponentServer<E> {
     executor: E,
-    /// What holds.
+    /// The part of the plan that is in force.
     part: Part,
     change: Option<Change>,
     /// The last change that ended, and how.
@@ -99,14 +99,14 @@ pub struct ComponentServer<E> {
 #[derive(Debug)]
 struct Change {
     epoch: u64,
-    /// What is to hold.
+    /// The part of the plan that the change leads to.
     part: Part,
     prepared: Answer,
     /// The number of the next instruction.
     next: u32,
     /// What takes back what was done, the last first to be done.
     undo: Vec<Work>,
-    /// What was taken out.
+    /// Components and containers that were taken out.
     taken: Vec<Work>,
     /// Components that were made with their settings.
     installed: BTreeSet<String>,
@@ -119,7 +119,7 @@ impl<E: Executor> ComponentServer<E> {
         Self { executor, part: Part::default(), change: None, last: None, is_stopped: false }
     }
 
-    /// What does the work.
+    /// The executor of the work.
     pub const fn executor(&self) -> &E {
         &self.executor
     }

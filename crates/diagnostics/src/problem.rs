@@ -11,7 +11,7 @@ pub struct Problem {
     pub file: String,
     /// Line and column, both from 1, if the mistake has a place.
     pub place: Option<(usize, usize)>,
-    /// What is wrong.
+    /// What is wrong, with the value.
     pub what: String,
     /// What is expected, or what to do.
     pub remedy: String,

@@ -19,7 +19,7 @@ pub struct CompileError {
     pub problem: CompileProblem,
 }
 
-/// What does not fit.
+/// An expression that does not fit the fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CompileProblem {

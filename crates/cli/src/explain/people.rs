@@ -104,7 +104,7 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
             "Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
         }
         Rejection::Malformed => {
-            "Somebody sends what is no announcement of RTPS 2: look with `tshark -Y rtps` who."
+            "A program sends what is no announcement of RTPS 2: `tshark -Y rtps` shows which."
         }
         Rejection::Version => "Somebody speaks another version of RTPS: 2 is spoken here.",
         Rejection::ForeignRecord => {

@@ -206,7 +206,7 @@ impl Service for ByChannel {
 /// A timer of a component: when its port is called, and by which worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Every {
-    /// How often.
+    /// The time from one call to the next.
     pub period: Duration,
     /// By which threads of its container; not by [`Dispatch::Publisher`], since no publisher pushes.
     pub dispatch: Dispatch,
