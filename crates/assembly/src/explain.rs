@@ -9,7 +9,7 @@ use crate::manifest::Catalogue;
 use crate::plan::{End, FullPolicy, Plan, Queue, ServiceKind};
 use crate::qos::{Qos, Quality, Said, Scope, Side};
 
-/// What holds for a connection to one of its ends.
+/// The effective service and QoS of a connection to one of its ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explained {
     /// The name of the connection.
@@ -43,7 +43,7 @@ pub struct Holding {
     pub scope: Scope,
     /// The path in the plan that says it; `None` for the default.
     pub path: Option<String>,
-    /// What scopes further out say, the innermost first.
+    /// The values of outer scopes that it overrides, the innermost first.
     pub overridden: Vec<(Scope, String, Said)>,
     /// Whether what carries the connection does what it says.
     pub is_carried_out: bool,

@@ -1,4 +1,4 @@
-//! What plans and manifests may say: every key with its shape and what it is for.
+//! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
     ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind,
 };

@@ -61,7 +61,7 @@ pub struct GraphEdge {
     pub data_type: Option<String>,
     /// Whether it is about calls, from the port that calls to the one that is called.
     pub is_call: bool,
-    /// What it asks for, in picoseconds.
+    /// The limit that it asks for, in picoseconds.
     pub limit: Option<u64>,
     /// How long an event is on its way, if the plan says so.
     pub transfer: Option<Transfer>,
@@ -160,7 +160,7 @@ impl Plan {
             match through {
                 None => graph.edges.push(edge),
                 Some(service) => {
-                    // What several ends share is drawn once.
+                    // A service that several ends share is drawn once.
                     if link.index == 0 {
                         let edge = edge.clone();
                         let to = (service, None);

@@ -160,7 +160,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// What the plan says of a port.
+    /// The port's entry in the plan, if there is one.
     pub(crate) fn port_of(&self, end: &End) -> Option<&'p Port> {
         let End::Port { component, port } = end else { return None };
         self.plan.components.get(component)?.ports.get(port)

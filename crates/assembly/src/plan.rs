@@ -53,11 +53,11 @@ pub struct Plan {
     pub events: Named<Qos>,
     /// Chains of ports with limits on their time.
     pub chains: Named<Chain>,
-    /// What has to be together, or apart.
+    /// Constraints: what has to be together, or apart.
     pub localities: Named<Locality>,
     /// Which components are active when.
     pub modes: Named<Mode>,
-    /// What others than Punctual read, as it was written.
+    /// Entries for programs other than Punctual, as they were written.
     pub extensions: Named<Value>,
 }
 
@@ -77,7 +77,7 @@ pub struct Artefact {
 pub struct Host {
     /// How many cores it has; they are numbered from 0.
     pub cores: Option<u16>,
-    /// What its processors and its clock take.
+    /// The costs of its processors and its clock.
     pub costs: Option<Costs>,
     /// Its resources. Components that require a whole number use it up; any other value is compared.
     pub resources: Named<Value>,
@@ -100,9 +100,9 @@ pub struct Process {
     pub locks_memory: bool,
     /// Its control group.
     pub cgroup: Option<String>,
-    /// What it requires of its host.
+    /// The resources that it requires of its host.
     pub requires: Named<Value>,
-    /// What is done when it ends.
+    /// When it is started again after its end.
     pub restart: Option<Restart>,
 }
 
@@ -176,22 +176,22 @@ pub struct Component {
     pub settings: Named<Value>,
     /// The lane of its ports, unless they say otherwise.
     pub lane: Option<String>,
-    /// What is said of ports.
+    /// The entries of ports, by name.
     pub ports: Named<Port>,
-    /// What it requires of its host.
+    /// The resources that it requires of its host.
     pub requires: Named<Value>,
-    /// What is done when it fails.
+    /// When it is started again after a failure.
     pub restart: Option<Restart>,
 }
 
-/// What a plan says of a port.
+/// The entry of a port in a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Port {
     /// The lane that calls its handler.
     pub lane: Option<String>,
     /// QoS in the scope of the port.
     pub qos: Qos,
-    /// What waits at it; the same as two names of QoS.
+    /// Its queue; the same as two names of QoS.
     pub queue: Option<Queue>,
     /// Of a timer: picoseconds between two instants.
     pub period: Option<u64>,
@@ -204,7 +204,7 @@ pub struct Port {
 pub struct Queue {
     /// Deliveries that wait at most.
     pub depth: u32,
-    /// What gives way when that many wait.
+    /// The delivery that gives way when that many wait.
     pub full: FullPolicy,
     /// For [`FullPolicy::Block`]: picoseconds that a publisher waits at most.
     pub wait: Option<u64>,
@@ -234,11 +234,11 @@ pub struct Connection {
     pub filter: Option<String>,
     /// Values of the parameters of the filter.
     pub parameters: Vec<String>,
-    /// What waits at each consumer.
+    /// The queue at each consumer.
     pub queue: Option<Queue>,
     /// QoS in the scope of the channel.
     pub qos: Qos,
-    /// What it requires of what carries it.
+    /// The properties that it requires of the service that carries it.
     pub requires: Named<Value>,
     /// Picoseconds from push to handler at most.
     pub latency: Option<u64>,
@@ -277,7 +277,7 @@ pub struct Chain {
     pub age: Option<u64>,
 }
 
-/// What has to be together or apart.
+/// A constraint: components and services that have to be together or apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Locality {
     /// Whether they run together or apart.
@@ -293,7 +293,7 @@ pub struct Mode {
     pub components: Vec<String>,
 }
 
-/// What is done when something ends that should not.
+/// How often, and when, something that has ended is started again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restart {
     /// When it is started again.

@@ -1,6 +1,6 @@
 //! Events, and what consumers get of them.
 
-/// What a channel knows of an event. Times are in nanoseconds since any start, the same for the whole channel.
+/// The header of an event. Times are in nanoseconds since any start, the same for the whole channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The type of the event.
@@ -22,7 +22,7 @@ pub enum Part<E> {
     Event {
         /// The number that [`crate::Channel::push`] gave it.
         number: u64,
-        /// What the channel knows of it.
+        /// The header.
         header: Header,
         /// The event itself.
         body: E,

@@ -75,7 +75,7 @@ pub struct ConsumerSettings {
     pub dispatch: Dispatch,
     /// The queue of its deliveries.
     pub queue: Queue,
-    /// What is taken at once.
+    /// How deliveries are gathered into batches.
     pub gather: Gather,
     /// Whether several workers may work on its deliveries at the same time. Without, the next one is taken when the last one is done.
     pub is_parallel: bool,
@@ -103,7 +103,7 @@ pub struct PublisherSettings {
     pub patience: Option<u64>,
 }
 
-/// What happened to the deliveries of a consumer since it subscribed.
+/// Counts of a consumer's deliveries since it subscribed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Put into its queue.
@@ -148,7 +148,7 @@ impl fmt::Display for Refused {
 
 impl core::error::Error for Refused {}
 
-/// What a channel has to say. Each waits until it is asked for, and the same is not said twice meanwhile.
+/// A signal of a channel. It waits until it is polled, and is not repeated meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// This worker has something to take that was not there before.

@@ -1,4 +1,4 @@
-//! What a consumer subscribes to: a tree of patterns, joins and timers.
+//! Subscriptions: trees of patterns, joins and timers.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +7,7 @@ use filter::{Fields, Program};
 
 use crate::event::Header;
 
-/// What a consumer wants. An event leads to one delivery of a subscription at most.
+/// A subscription. An event leads to one delivery of a subscription at most.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Tree {
     /// Any event.
@@ -39,14 +39,14 @@ pub enum Tree {
     Not(Box<Tree>),
     /// Events that fit all of these: without joins and timers inside.
     All(Vec<Tree>),
-    /// What any of these gives. An event is shown to one after the other until one delivers because of it.
+    /// The deliveries of any of these. An event is shown to one after the other until one delivers because of it.
     Any(Vec<Tree>),
     /// One delivery of all of these, once each has something. An event counts for the first part that it fits and that has nothing yet; if
     /// there is none, for the first that it fits.
     Join {
         /// The subscriptions that are joined.
         parts: Vec<Tree>,
-        /// What a part keeps that gets more than one.
+        /// The events that a part keeps if it gets more than one.
         keep: Keep,
         /// How long the first one is kept, in nanoseconds; then all that was kept is given up.
         within: Option<u64>,
@@ -65,7 +65,7 @@ pub enum Tree {
         /// The priority of the timeout.
         priority: u8,
     },
-    /// What `of` gives, and a timeout when it has taken nothing for so many nanoseconds; no second one until it takes something again.
+    /// The deliveries of `of`, and a timeout when it has taken nothing for so many nanoseconds; no second one until it takes something again.
     Silence {
         /// The subscription that is watched.
         of: Box<Tree>,
@@ -76,7 +76,7 @@ pub enum Tree {
     },
 }
 
-/// What a part of a join keeps.
+/// The events that a part of a join keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
     /// The first event.
@@ -87,7 +87,7 @@ pub enum Keep {
     All(u16),
 }
 
-/// What the trees of a channel may be.
+/// Limits of the trees of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// How deep they are; at most 64 in any case.

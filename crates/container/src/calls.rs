@@ -52,7 +52,7 @@ impl AnyFacet {
     }
 }
 
-/// What the container does with a receptacle.
+/// A receptacle as the container uses it.
 pub trait AnyReceptacle {
     /// The interface.
     fn interface(&self) -> (TypeId, &'static str);
@@ -102,7 +102,7 @@ impl<C: Component<Body = Serialised<C>>, I: ?Sized + 'static> Provider<I> for Pr
     }
 }
 
-/// What the derive macro makes of a facet.
+/// Code of the derive macro for a facet.
 #[doc(hidden)]
 pub fn provide<C: Component<Body = Serialised<C>>, I: ?Sized + 'static>(
     cell: &Arc<Cell<C>>,

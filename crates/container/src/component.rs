@@ -1,4 +1,4 @@
-//! What a component is: its ports and settings, its handlers, its life cycle.
+//! Components: their ports and settings, their handlers, their life cycle.
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::ports::Outlet;
 use crate::reports::Fault;
 use crate::settings::{SettingError, Value};
 
-/// What `#[derive(Component)]` writes: how the container reaches the ports and settings of a component.
+/// The implementation that `#[derive(Component)]` writes: how the container reaches the ports and settings of a component.
 pub trait Component: Lifecycle + Default + Send + Sized + 'static {
     /// How handlers get at the component: one after the other, or several at once.
     type Body: Body<Self>;
@@ -21,7 +21,7 @@ pub trait Component: Lifecycle + Default + Send + Sized + 'static {
     /// Gives a setting a value.
     ///
     /// # Errors
-    /// What is wrong with the name or the value; the setting is as before.
+    /// The name or the value is wrong; the setting is as before.
     fn set(&mut self, setting: &str, value: &Value) -> Result<(), SettingError>;
     /// Its settings with their values.
     fn settings(&self) -> Vec<(&'static str, Value)>;
@@ -70,7 +70,7 @@ pub trait Handle<M: In> {
     /// An event came. In what a join gives, the events come one by one; [`Context::follows`] says how many there are to come.
     ///
     /// # Errors
-    /// What went wrong, which is counted; after [`Context::broken`] the component is in the error state.
+    /// Any failure, which is counted; after [`Context::broken`] the component is in the error state.
     fn handle(&mut self, event: &M::Event, at: &Context) -> Outcome;
 
     /// A timeout of the subscription came.
@@ -251,7 +251,7 @@ pub(crate) const HOOKS: [Hook; 11] = [
     Hook::Thaw,
 ];
 
-/// What a component has: its type, ports and settings.
+/// The type, ports and settings of a component.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// The type's name.

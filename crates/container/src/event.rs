@@ -80,7 +80,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// What a service needs to know of a type of events.
+/// A type of events as services see it.
 pub trait EventType: Send + Sync {
     /// The Rust type.
     fn id(&self) -> TypeId;

@@ -34,7 +34,7 @@ pub struct Consumer<T>(PhantomData<fn(T)>);
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Timer(());
 
-/// What the handler of a [`Timer`] gets.
+/// The event of a [`Timer`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tick;
 
@@ -91,7 +91,7 @@ pub enum AttachError {
     Taken,
 }
 
-/// What the container does with a port that publishes.
+/// A port that publishes, as the container uses it.
 pub trait Outlet {
     /// The type of the events that it publishes.
     fn event(&self) -> &'static dyn EventType;

@@ -1,4 +1,4 @@
-//! What went wrong, for the program that looks after a server.
+//! Reports of faults, for the program that looks after a server.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -203,9 +203,9 @@ pub struct Facts {
     pub reader_addresses: Vec<Address>,
     /// The maximum latency that the reader has announced, in nanoseconds.
     pub maximum_latency: Option<u64>,
-    /// What the writer has announced of repairs.
+    /// The writer's announcement about repairs.
     pub repairs: Option<OfferedRepairs>,
-    /// What the reader has announced of losses.
+    /// The reader's announcement about losses.
     pub losses: Option<RequestedLosses>,
     /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
     pub aggregate: Option<Result<Aggregate, String>>,

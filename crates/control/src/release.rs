@@ -162,7 +162,7 @@ impl ResourceManager {
         })
     }
 
-    /// What a pair has had is gone, or is being taken from it: if it has no request, it was turned away, or nothing is left to say.
+    /// A pair's grant is gone, or is being taken from it. If it has no request, it was turned away, or nothing is left to say.
     pub(crate) fn say_last(&mut self, pair: Pair) {
         if self.requests.contains(pair) {
             return;

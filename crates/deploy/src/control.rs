@@ -114,7 +114,7 @@ pub(crate) fn listen(
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    // What a supervisor has left that was killed.
+    // The socket of a supervisor that was killed.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use assembly::{FullPolicy, Named};
 
-/// What a process has, and what it is connected to.
+/// The containers, components and connections of a process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Part {
     /// The deployment.
@@ -56,7 +56,7 @@ pub struct ComponentPart {
     pub timers: Vec<Half>,
 }
 
-/// What a process has of a connection to one of its ends.
+/// The half of a connection that is in a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Half {
     /// Its name, which no other one of the process has.
@@ -73,7 +73,7 @@ pub struct Half {
     pub parameters: Vec<String>,
 }
 
-/// What carries a connection.
+/// The service that carries a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Carrier {
     /// A facet is called.

@@ -1,4 +1,4 @@
-//! What is told: by the supervisor to component servers and back, and by commands to the supervisor. Each is a line of JSON.
+//! Messages between the supervisor and component servers, and between commands and the supervisor. Each is a line of JSON.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ pub const LONGEST_LINE: usize = 8 << 20;
 /// Bytes of the longest line of a command.
 pub const LONGEST_REQUEST: usize = 64 << 10;
 
-/// What a component server is to do. A server that gets the same again answers the same again, and does nothing.
+/// An instruction to a component server. A server that gets the same again answers the same again, and does nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Instruction {
@@ -33,7 +33,7 @@ pub enum Instruction {
         number: u32,
         /// Where in the change it is.
         phase: Phase,
-        /// What to do, in this order.
+        /// The steps, in this order.
         orders: Vec<Order>,
     },
     /// The change holds; what it has taken out ends for good.
@@ -62,9 +62,9 @@ pub enum Instruction {
 pub enum Phase {
     /// Processes are started, and look at the plan.
     PreparePlan,
-    /// What goes or changes gets no more events, is disconnected and taken out.
+    /// Components that leave or change get no more events, are disconnected and taken out.
     Passivate,
-    /// What is new is installed, and gets its settings.
+    /// New components are installed, and get their settings.
     StartLaunch,
     /// Ports are connected, and components are told.
     FinishLaunch,
@@ -98,7 +98,7 @@ pub enum Order {
     Activate(String),
 }
 
-/// What a component server answers, or tells by itself.
+/// An answer of a component server, or a report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
@@ -163,7 +163,7 @@ pub enum Answer {
     Stopped,
 }
 
-/// What a component is doing.
+/// The state of a component.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ComponentStatus {
@@ -203,7 +203,7 @@ pub enum Control {
     Stop,
 }
 
-/// What the supervisor answers to a command.
+/// An answer of the supervisor to a command.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlAnswer {
@@ -231,7 +231,7 @@ pub struct PlanStatus {
     pub plan: String,
     /// How many changes there were that hold; the launch is the first.
     pub changes: u64,
-    /// What is under way, if something is.
+    /// The change that is under way, if there is one.
     pub under_way: Option<String>,
     /// The processes of this host.
     pub processes: Vec<ProcessStatus>,

@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do.
+//! Problems of a file: what is wrong, where, and what to do.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;

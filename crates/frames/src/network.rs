@@ -148,7 +148,7 @@ impl Flow {
         Self { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
     }
 
-    /// What its policer sees of a frame: without its tag if it babbles, and at least as much as the smallest frame has.
+    /// The bytes of a frame that its policer counts: without the tag if it babbles, and at least those of the smallest frame.
     pub(crate) fn counted(&self, bytes: u64) -> u64 {
         if self.babbles {
             bytes.saturating_sub(self.tag).max(bytes.min(crate::wire::SMALLEST_FRAME))

@@ -121,7 +121,7 @@ impl Identity {
         self.role
     }
 
-    /// What says of the certificates that a client shows whether the authority has signed them: that of [`Self::server`].
+    /// The verifier that decides whether the authority has signed the certificates of a client: that of [`Self::server`].
     pub fn clients(&self) -> &Arc<dyn ClientCertVerifier> {
         &self.clients
     }

@@ -62,7 +62,7 @@ pub enum Framing {
     Udp {
         /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
-        /// What carries the datagrams.
+        /// The version of IP that carries the datagrams.
         ip: Ip,
     },
     /// Punctual's own RTPS messages: a sample that fits goes whole, others in DATA_FRAG submessages, one for each datagram.
@@ -70,7 +70,7 @@ pub enum Framing {
     Rtps {
         /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
-        /// What carries the datagrams.
+        /// The version of IP that carries the datagrams.
         ip: Ip,
     },
 }
@@ -91,7 +91,7 @@ pub struct Frames {
 }
 
 impl Framing {
-    /// What carries the datagrams.
+    /// The version of IP that carries the datagrams.
     pub const fn ip(self) -> Ip {
         match self {
             Self::Udp { ip, .. } | Self::Rtps { ip, .. } => ip,

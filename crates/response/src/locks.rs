@@ -65,7 +65,7 @@ impl Model<'_> {
         self.host_of(port).map_or(0, |host| host.switch)
     }
 
-    /// What a delivery costs, with what its thread waits for locks, if that has at least this priority.
+    /// The time of a delivery, with the waits of its thread for locks, if the thread has at least this priority.
     pub(crate) fn cost(&self, port: usize) -> Bound {
         let (Some(run), Some(host), Some((lane, it))) =
             (self.runs.get(port), self.host_of(port), self.lane_of(port))
@@ -77,7 +77,7 @@ impl Model<'_> {
         add(add(run.most, fixed)?, self.acquiring(&run.acquired, self.priority(lane), lane, port)?)
     }
 
-    /// What it costs on its core alone, without waiting.
+    /// Its processor time, without waiting.
     pub(crate) fn processor_time(&self, port: usize) -> Bound {
         let (Some(run), Some(host)) = (self.runs.get(port), self.host_of(port)) else { return Ok(0) };
         let locks: u64 = run.acquired.values().fold(0, |sum, count| sum.saturating_add(*count));
@@ -85,7 +85,7 @@ impl Model<'_> {
         add(run.most, add(host.dispatch, mul(changes, host.switch)?)?)
     }
 
-    /// What it costs to acquire these locks so often.
+    /// The time to acquire these locks so often.
     fn acquiring(&self, locks: &BTreeMap<usize, u64>, priority: u8, lane: usize, port: usize) -> Bound {
         let wake = self.host_of(port).map_or(0, |host| host.wake);
         let mut sum = 0;
@@ -100,7 +100,7 @@ impl Model<'_> {
         Ok(sum)
     }
 
-    /// What it costs to hold a lock, from when it was got to when it is released, with at least this priority.
+    /// The time for which a lock is held, from its acquisition to its release, with at least this priority.
     pub(crate) fn section_cost(&self, port: usize, section: &Section, priority: u8) -> Bound {
         let Some((lane, _)) = self.lane_of(port) else { return Ok(0) };
         let priority = priority.max(self.priority(lane));

@@ -418,7 +418,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl VirtualHost {
-    /// What its participant announces, with this address for its endpoints.
+    /// The addresses that its participant announces, with this one for its endpoints.
     fn addresses(&self, user: SocketAddr) -> Addresses {
         let interface = rtps::Interface {
             index: 1,

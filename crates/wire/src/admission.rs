@@ -111,7 +111,7 @@ impl Losses {
     }
 }
 
-/// What both sides of a pair keep that is admitted with losses; both keep the same. Times are by their own clocks.
+/// The waits that both sides of a pair keep that is admitted with losses; both keep the same. Times are by their own clocks.
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[dds(final, crate = "crate")]
 pub struct Repairs {
@@ -174,11 +174,11 @@ pub struct OfferedAssurance {
     pub contract: Contract,
     /// The socket that its first transmissions to admitted readers leave from; port 0 if it has none.
     pub source: Socket,
-    /// What it has for readers that want their latency kept although frames are lost.
+    /// Its repairs for readers whose latency has to hold although frames are lost.
     pub repairs: Option<OfferedRepairs>,
 }
 
-/// What a writer has whose participant keeps the conduct of a bound with losses.
+/// The repairs of a writer whose participant keeps the rules of a bound with losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OfferedRepairs {
     /// The socket that repairs and HEARTBEATs that go alone leave from.
@@ -312,7 +312,7 @@ pub struct Verdict {
     pub offered_latency: u64,
     /// A minimum separation with which it would be admitted; 0 if none is known.
     pub offered_separation: u64,
-    /// What both sides keep, if it is admitted with losses.
+    /// The waits that both sides keep, if it is admitted with losses.
     pub losses: Repairs,
 }
 

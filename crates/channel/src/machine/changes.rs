@@ -14,7 +14,7 @@ impl<E: Clone + Fields> Channel<E> {
     /// kept is shown to the new one, in the order in which it came. Timers begin anew. If the trees are equal, nothing changes.
     ///
     /// # Errors
-    /// What is wrong with the tree; the old one stays. Nothing happens if there is no such consumer.
+    /// The new tree is not valid; the old one stays. Nothing happens if there is no such consumer.
     pub fn change_tree(&mut self, now: u64, consumer: ConsumerId, tree: &Tree) -> Result<(), TreeError> {
         tree.check(&self.limits)?;
         self.tick(now);

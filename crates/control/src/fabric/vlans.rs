@@ -48,7 +48,7 @@ fn lowest() -> Vec<Instruction> {
     apply(alloc::vec![Action::SetField(FieldValue::ip_dscp(0))], DESTINATIONS)
 }
 
-/// What a switch has for frames of all VLANs besides admitted flows.
+/// The entries of a switch for frames of all VLANs, besides those of admitted flows.
 pub(super) fn entries(network: &Network, switch: usize, carried: &Carried<'_>) -> Vec<FlowMod> {
     let mut flows = Vec::new();
     for id in network.vlans() {
@@ -106,7 +106,7 @@ fn between_switches(
     }
 }
 
-/// What members at this switch may send.
+/// Entries for the frames that members at this switch may send.
 fn members(network: &Network, switch: usize, id: u16, flows: &mut Vec<FlowMod>) {
     let mut add = |priority, fields: &[Oxm], then| flows.push(entry(TableId(0), priority, fields, then));
     let advertised = |target: u128| {

@@ -53,7 +53,7 @@ impl Requests {
         self.turned_away.insert(request.pair(), verdict);
     }
 
-    /// What a pair is told that was turned away and is not known.
+    /// The refusal of a pair that was turned away and has no request.
     pub(crate) fn turned_away(&self, pair: Pair) -> Option<&Verdict> {
         self.turned_away.get(&pair)
     }

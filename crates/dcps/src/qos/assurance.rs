@@ -309,7 +309,7 @@ impl RequestedAssurance {
         Ok(())
     }
 
-    /// What is announced; questions leave from this socket.
+    /// The announcement; questions leave from this socket.
     pub fn announced(&self, questions: Socket) -> wire::admission::RequestedAssurance {
         wire::admission::RequestedAssurance {
             maximum_latency: nanos(self.maximum_latency),

@@ -29,7 +29,7 @@ pub(crate) struct ReaderEntity {
     /// QoS as asked for, without what the subscriber and the topic add; and the type until it is enabled.
     qos: Mutex<DataReaderQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
-    /// What it filters by.
+    /// Its content-filtered topic, if it has one.
     pub(super) filtered: Option<Arc<FilteredEntity>>,
     listening: Listening<dyn AnyDataReaderListener>,
     /// The first handle, as long as somebody has it.

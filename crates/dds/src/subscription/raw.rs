@@ -85,7 +85,7 @@ impl RawDataReader {
         Topic::new(Arc::clone(&self.0.entity.topic), self.0.subscriber.get_participant().clone())
     }
 
-    /// What it filters by, if it was made with a filter.
+    /// Its content-filtered topic, if it was made with one.
     pub fn get_contentfilteredtopic(&self) -> Option<ContentFilteredTopic> {
         let filtered = Arc::clone(self.0.entity.filtered.as_ref()?);
         Some(ContentFilteredTopic::of(filtered, self.get_topicdescription()))

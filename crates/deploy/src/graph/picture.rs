@@ -232,7 +232,7 @@ impl Told {
     }
 }
 
-/// What is told of a chain: its verdict, what is proved, and what to do where nothing is.
+/// The text of a chain: its verdict, its bounds, and advice where there are none.
 fn verdict(chain: &Chain<'_>) -> Vec<(&'static str, String)> {
     let class = match chain.verdict.state {
         State::Admitted => "good strong",

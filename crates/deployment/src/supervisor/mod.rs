@@ -91,7 +91,7 @@ pub enum Outcome {
     Status(PlanStatus),
 }
 
-/// What is known of a process of the plan that holds.
+/// The record of a process of the plan in force.
 #[derive(Clone, Debug, Default)]
 struct Record {
     incarnation: Option<Incarnation>,
@@ -103,7 +103,7 @@ struct Record {
     last: Option<String>,
 }
 
-/// What is known of a process that was started.
+/// The record of a process that was started.
 #[derive(Clone, Debug)]
 struct Child {
     process: String,
@@ -219,7 +219,7 @@ impl Supervisor {
         of_change.into_iter().chain(starts).chain(inquiries).min()
     }
 
-    /// What is to be done next.
+    /// The next action, if there is one.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }

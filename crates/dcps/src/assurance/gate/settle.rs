@@ -212,7 +212,7 @@ fn beside(ordinary: Path, source: Socket, class: u8, to: SocketAddr) -> Option<P
     Some(Path { destination: to, flow: Some(flow), link: None, ..ordinary })
 }
 
-/// What both sides keep, as their machines take it.
+/// The waits that both sides keep, as their machines take them.
 fn conduct_of(kept: &Repairs) -> Conduct {
     Conduct {
         heartbeat: duration(kept.heartbeat),
