@@ -171,7 +171,7 @@ struct Watched {
     neighbours: Neighbours,
     /// Who was a stranger when there was still time to answer.
     early: Vec<dds::GuidPrefix>,
-    /// What is asked of resource managers, once somebody asks.
+    /// What is asked of resource managers, once a reader asks.
     admission: Option<admission::Watch>,
 }
 

@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Sends messages that nobody waits for the effects of.
+    /// Sends messages whose effects are not awaited.
     pub fn send(&mut self, now: Duration, messages: &[Message], news: &mut Vec<News>) {
         for message in messages {
             if let Err(error) = self.channel.send(now, message) {

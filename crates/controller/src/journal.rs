@@ -1,6 +1,6 @@
 //! The log: what an operator should know, each line with a level; nothing twice in a row, and no flood of lines.
 //!
-//! Lines go to `tracing`; whoever runs the manager decides where they end up.
+//! Lines go to `tracing`; the program around the manager decides where they end up.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -81,7 +81,7 @@ impl BitAnd for StatusMask {
     }
 }
 
-/// The statuses of an entity that changed: as levels, until they are read, and as news, until somebody was told.
+/// The statuses of an entity that changed: as levels, until they are read, and as news, until a listener was told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Changes {
     set: StatusMask,

@@ -36,7 +36,7 @@ impl core::error::Error for KeyError {}
 
 /// Keys of a type that is otherwise unknown.
 ///
-/// A key has one canonical form, the same whoever sent the sample and in whatever encoding: big-endian XCDR version 2 as key
+/// A key has one canonical form, the same for every sender and every encoding: big-endian XCDR version 2 as key
 /// hashes are made of it (XTypes 1.3, 7.6.8). It is the identity of an instance; hashes are derived from it.
 pub trait TypeSupport {
     /// True if samples belong to instances.
@@ -185,7 +185,7 @@ impl<T: DdsType> TypeSupport for CdrTypeSupport<T> {
         }
         let read = self.read_payload(payload, is_key);
         let written = read.and_then(|_| canonical_key(&self.value, key));
-        // After an error nobody knows how much was read before it.
+        // After an error it is not known how much was read before it.
         if read.unwrap_or(payload.len()) > Self::REUSED {
             self.value = T::initial();
         }

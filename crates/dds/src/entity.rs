@@ -181,7 +181,7 @@ pub(crate) fn not_matched(operation: &'static str, other: &str, handle: Instance
     )
 }
 
-/// `PreconditionNotMet`: whoever makes entities has to be enabled before they are (DDS 1.4, 2.2.2.1.1.7).
+/// `PreconditionNotMet`: the factory of entities has to be enabled before they are (DDS 1.4, 2.2.2.1.1.7).
 pub(crate) fn factory_not_enabled(operation: &'static str) -> Error {
     Error::new(
         ReturnCode::PreconditionNotMet,

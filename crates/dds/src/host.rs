@@ -1,4 +1,4 @@
-//! What a participant needs from outside, and what it offers to whoever gives it that.
+//! What a participant needs from its surroundings, and what it offers to them.
 //!
 //! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
@@ -37,9 +37,9 @@ pub enum Sent {
 /// What has become of octets that were to be written into shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
-    /// They lie there, and whoever reads them looks.
+    /// They lie there, and their reader looks.
     Done,
-    /// They lie there, and whoever reads them sleeps, or is about to: [`Host::ring`] is to follow.
+    /// They lie there, and their reader sleeps, or is about to: [`Host::ring`] is to follow.
     Unheard,
     /// They have to go by [`Host::send`].
     No,
@@ -92,7 +92,7 @@ pub trait Host: Send + Sync + 'static {
         Copied::No
     }
 
-    /// Wakes whoever reads what [`Host::copy`] has written.
+    /// Wakes the reader of what [`Host::copy`] has written.
     fn ring(&self, link: NonZeroU32) {
         let _ = link;
     }
@@ -109,7 +109,7 @@ pub trait Host: Send + Sync + 'static {
     fn wake_at(&self, at: Instant);
 
     /// Lets the calling thread do the receiving itself until `done` says so or `until` has passed; `done` is asked after each datagram.
-    /// False, at once, if somebody else cannot or must not give the receiving up: the caller has to wait otherwise then.
+    /// False, at once, if another thread cannot or must not give the receiving up: the caller has to wait otherwise then.
     fn receive(&self, until: Instant, done: &dyn Fn() -> bool) -> bool;
 
     /// Ends a [`Host::receive`] in progress, so that its `done` is asked again.

@@ -11,7 +11,7 @@ use wire::cdr::{DdsType, ENCAPSULATION_SIZE, Representation};
 
 use crate::publication::{encoding, not_encoded};
 
-/// A sample, and its octets once somebody has asked for them.
+/// A sample, and its bytes once they were asked for.
 struct Shared<T> {
     sample: Arc<T>,
     clone: fn(&T) -> T,
@@ -52,7 +52,7 @@ impl<T: DdsType + Send + Sync + 'static> Value for Shared<T> {
     fn bytes(&self) -> &[u8] {
         self.octets.get_or_init(|| {
             let mut octets = Vec::with_capacity(self.size);
-            // Its bounds were kept when it was written, and nobody can have changed it since, unless by a lock inside of it: then what
+            // Its bounds were kept when it was written, and it cannot have changed since, unless by a lock inside of it: then what
             // is left out is zeros, for as many octets were announced.
             let _ = self.sample.encode_payload(encoding(self.representation), &mut octets);
             octets.resize(self.size, 0);

@@ -70,7 +70,7 @@ impl Port {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Imperfections {
     /// Bytes of frames, beside the one on the wire, that a card takes from the queues as soon as there is room: they leave in the order
-    /// in which they were taken. Frames that nobody admitted fill it while no admitted one waits.
+    /// in which they were taken. Frames that are not admitted fill it while no admitted one waits.
     pub ring: u64,
     /// Picoseconds that the link may need before it sends after it was idle.
     pub wake: u64,

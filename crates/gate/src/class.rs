@@ -1,6 +1,6 @@
 //! Which differentiated services codepoint (RFC 2474) stands for which level: the one place where that is said.
 
-/// Everything that nobody admitted.
+/// Everything that is not admitted.
 pub const BEST_EFFORT: u8 = 0;
 
 /// Control, above all levels (CS6).

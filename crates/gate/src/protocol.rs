@@ -16,7 +16,7 @@ pub const VERSION: u32 = 4;
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.
 pub const MOST_CONTRACTS: u32 = 1_024;
-/// Frames without a contract that a port lets through in a second, if nobody says otherwise.
+/// Frames without a contract that a port lets through in a second, by default.
 pub const USUAL_LIMIT: u32 = 20_000;
 /// The largest limit that can be set, in frames per second.
 pub const LARGEST_LIMIT: u32 = 10_000_000;

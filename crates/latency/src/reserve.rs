@@ -1,6 +1,6 @@
 //! What of the traffic of control each host may send, where gates hold it to that, and how many gates that takes.
 //!
-//! Each host behind a gate has a bucket in it. What hosts send in it goes to everybody, so that the buckets of all hosts come together at
+//! Each host behind a gate has a bucket in it. What hosts send in it goes to all hosts, so that the buckets of all hosts come together at
 //! every port. On their way there frames of control wait for each other and for the frame on the wire, so that a burst that left the gates
 //! apart may arrive together: the buckets are smaller than the burst of control by what that can add.
 use alloc::format;

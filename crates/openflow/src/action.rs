@@ -120,7 +120,7 @@ impl Action {
 
     fn read_set_field(action: &mut Reader<'_>) -> Result<Self> {
         let start = action.clone();
-        // A field of another class would have to be kept unread; nobody needs it, so it is refused.
+        // A field of another class would have to be kept unread; it is of no use, so it is refused.
         let oxm = match AnyOxm::read(action)? {
             AnyOxm::Known(oxm) if oxm.mask().is_none() => oxm,
             _ => return Err(start.error(Problem::Value("field of SET_FIELD"))),

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::message::{HEADER_LEN, Header};
 
-/// A length in a header that ends the connection: after it nobody knows where the next message begins.
+/// A length in a header that ends the connection: after it the begin of the next message is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadLength {
     /// The length in the header.

@@ -41,7 +41,7 @@ impl Network {
     ///
     /// Foreign kinds, port 0, unspecified, multicast and broadcast addresses are skipped. Addresses of our own host (127.0.0.1,
     /// but also the address of a bridge that every host of a kind has) are used only for a peer of the same host, that is one
-    /// whose packets come from such an address; otherwise they name somebody else or would reflect onto ourselves.
+    /// whose packets come from such an address; otherwise they name another host or would reflect onto ourselves.
     pub fn path(&self, locators: &[Locator], same_host: bool) -> Option<Path> {
         locators
             .iter()

@@ -1,4 +1,4 @@
-//! Pooled buffers of a writer's history: filled by one owner, shared when they leave, used again when nobody holds them.
+//! Pooled buffers of a writer's history: filled by one owner, shared when they leave, used again when no handle is left.
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ impl SlabPool {
         Self { free: [const { VecDeque::new() }; CLASSES], free_bytes: 0, limit }
     }
 
-    /// An empty slab of at least `len` octets that nobody else holds, after `begin` has written to it; `None` if a datagram cannot hold
+    /// An empty slab of at least `len` bytes without another handle, after `begin` has written to it; `None` if a datagram cannot hold
     /// `len` octets.
     pub(crate) fn take(&mut self, len: usize, begin: impl FnOnce(&mut Vec<u8>)) -> Option<Arc<Vec<u8>>> {
         let class = class(len)?;

@@ -26,7 +26,7 @@ pub struct Transmit<P> {
 /// A piece of a datagram, for hosts that can pass handles on.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a, P> {
-    /// Octets that belong to nobody else.
+    /// Bytes without another owner.
     Octets(&'a [u8]),
     /// These octets of a large sample.
     Payload(&'a P, &'a Range<usize>),

@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | 0 to 3 | magic word `PNCK` | once |
 //! | 4 to 7 | version, 1 | once |
-//! | 8 to 15 | nonce of whoever made it | once |
+//! | 8 to 15 | nonce of the process that made it | once |
 //! | 16 to 23 | how many pages of 4,096 octets there are | once |
 //! | 4096 and on | for each page the number of the chunk that begins there, 0 if none does: a word of 64 bits | by its owner |
 //! | from the next multiple of 4,096 on | the pages | by its owner |
 //!
-//! The words are in the byte order of the machine. A chunk is a run of pages that one message has to itself. It is written by whoever
-//! it was lent to, then published by its number, and nobody writes it as long as a [`Chunk`] of it is held. Its number is taken
-//! away before its pages are lent again, and no number comes twice: who copied it out and finds the number unchanged has the message.
+//! The words are in the byte order of the machine. A chunk is a run of pages that one message has to itself. It is written by the owner
+//! that it was lent to, then published by its number, and not written as long as a [`Chunk`] of it is held. Its number is taken
+//! away before its pages are lent again, and no number comes twice: a reader that copied it out and finds the number unchanged has the message.
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -196,7 +196,7 @@ impl ChunkMut {
         }
     }
 
-    /// It is written: nobody writes it any more.
+    /// It is written, and not changed any more.
     pub fn freeze(self) -> Chunk {
         self.chunk.chunks.set_number(self.chunk.place.page, self.chunk.place.number);
         self.chunk

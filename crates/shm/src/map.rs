@@ -38,7 +38,7 @@ impl Map {
     pub(crate) fn word(&self, at: usize) -> Option<&AtomicU64> {
         let inside = at.is_multiple_of(size_of::<u64>()) && self.holds(at, size_of::<u64>());
         // SAFETY: inside of the mapping, which begins at a page, and aligned; every bit pattern is a value of an atomic, and
-        // whoever else writes there does so atomically or is another process, whose writes are no race of this one.
+        // other writers do so atomically or are other processes, whose writes are no race of this one.
         inside.then(|| unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
@@ -88,7 +88,7 @@ impl Map {
     ///
     /// # Safety
     ///
-    /// Nobody in this process touches them as long as they are borrowed, and no other process can write them.
+    /// No thread of this process touches them as long as they are borrowed, and no other process can write them.
     #[expect(clippy::mut_from_ref, reason = "the mapping is shared, its parts have owners: see Safety")]
     pub(crate) unsafe fn slice(&self, at: usize, len: usize) -> Option<&mut [u8]> {
         let inside = self.writable && self.holds(at, len);
@@ -100,7 +100,7 @@ impl Map {
     ///
     /// # Safety
     ///
-    /// Nobody in this process writes them as long as they are borrowed, and no other process can write them.
+    /// No thread of this process writes them as long as they are borrowed, and no other process can write them.
     pub(crate) unsafe fn shared(&self, at: usize, len: usize) -> Option<&[u8]> {
         let inside = self.writable && self.holds(at, len);
         // SAFETY: inside of the mapping, initialised by the kernel, and unchanged by the contract of this function.

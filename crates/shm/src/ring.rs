@@ -7,7 +7,7 @@
 //! head of another kind sends the consumer to the beginning.
 //!
 //! A consumer that looks again and again has the line of the head in its cache, and each write to it has to fetch it from there. So a small
-//! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while nobody waits.
+//! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while no reader waits.
 //!
 //! The producer believes its own position, and of the consumer's word only what lies between what it said before and what was
 //! written; the consumer believes its own position, and a head only if its message lies within the ring.
@@ -78,7 +78,7 @@ pub struct Consumer {
 #[derive(Clone, Debug)]
 pub struct Look {
     other: Arc<Window>,
-    /// How far the consumer has read. Nobody else writes it.
+    /// How far the consumer has read. Only the consumer writes it.
     read: Arc<AtomicU64>,
 }
 
@@ -349,7 +349,7 @@ impl Consumer {
         self.look.is_ready()
     }
 
-    /// What somebody who has not the consumer sees.
+    /// The ring as seen without the consumer.
     pub fn look(&self) -> Look {
         self.look.clone()
     }

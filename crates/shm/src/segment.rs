@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | 0 to 3 | magic word `PNSM` | once |
 //! | 4 to 7 | version, 1 | once |
-//! | 8 to 15 | nonce of whoever made it | once |
+//! | 8 to 15 | nonce of the process that made it | once |
 //! | 16 to 23 | capacity of the ring, a power of two | once |
 //! | 64 to 71 | how far the ring of the other side was read, in octets since the beginning | by the consumer |
 //! | 4096 and on | the ring | by the producer |
@@ -80,7 +80,7 @@ pub enum SegmentError {
     Unsealed,
     /// It does not begin as a segment of this version does, or is not as long as it says.
     Form,
-    /// It does not hold the nonce that was announced: it belongs to somebody else.
+    /// It does not hold the nonce that was announced: it belongs to another process.
     Nonce,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn memory(name: &CStr, len: usize) -> Result<OwnedFd, SegmentError> {
     if file < 0 {
         return Err(system("memfd_create")(io::Error::last_os_error()));
     }
-    // SAFETY: the call gave a new descriptor, which nobody else has.
+    // SAFETY: the call gave a new descriptor, which has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     check_file_size(len as u64)?;
     let len = libc::off_t::try_from(len).map_err(|_| SegmentError::Capacity(len as u64))?;

@@ -48,7 +48,7 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            // SAFETY: as above, and nobody else has it.
+            // SAFETY: as above, and no other owner has it.
             Memory::Pages(Pages { base, len }) => unsafe { slice::from_raw_parts_mut(base.as_ptr(), *len) },
             Memory::Heap(octets) => octets,
         }

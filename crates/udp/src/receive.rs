@@ -47,9 +47,9 @@ pub enum Received {
     },
     /// Nothing came in time.
     TimedOut,
-    /// Somebody called [`crate::Waker::wake`].
+    /// A thread called [`crate::Waker::wake`].
     Woken,
-    /// Somebody called [`crate::Stopper::stop`]; every further call ends with this too.
+    /// A thread called [`crate::Stopper::stop`]; every further call ends with this too.
     Stopped,
 }
 

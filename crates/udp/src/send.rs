@@ -438,7 +438,7 @@ fn headers(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 28 } else { 48 }
 }
 
-/// Rounded up, so that nobody waits too short and turns in a circle.
+/// Rounded up, so that no thread waits too short and loops.
 pub(crate) fn milliseconds(time: Duration) -> PollTimeout {
     let whole = time.as_nanos().div_ceil(1_000_000);
     PollTimeout::from(u16::try_from(whole).unwrap_or(u16::MAX))

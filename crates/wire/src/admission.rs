@@ -275,7 +275,7 @@ pub enum State {
     Revoked,
 }
 
-/// The manager's answer for a pair. It is a lease: whoever does not hear it again within [`Verdict::lease`] has lost it.
+/// The manager's answer for a pair. It is a lease: a participant that does not hear it again within [`Verdict::lease`] has lost it.
 #[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
 #[dds(appendable, crate = "crate")]
 pub struct Verdict {
@@ -336,7 +336,7 @@ pub struct Measured {
     pub worst: u64,
     /// Median latency of the samples of the last second, at most 1/16 above the true one.
     pub median: u64,
-    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if nobody knows.
+    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if that is not known.
     pub clock_error: u64,
 }
 

@@ -1,12 +1,12 @@
 //! Globally unique ids of participants and endpoints (RTPS 2.5, 9.3.1).
 use core::fmt;
 
-/// Twelve octets that name a participant (RTPS 2.5, 9.3.1.1). Ours are random: whoever addresses our prefix has heard from us.
+/// Twelve octets that name a participant (RTPS 2.5, 9.3.1.1). Ours are random: a participant that addresses our prefix has heard from us.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct GuidPrefix(pub [u8; 12]);
 
 impl GuidPrefix {
-    /// The unknown prefix: in INFO_DST it means "whoever receives this".
+    /// The unknown prefix: in INFO_DST it means every receiver.
     pub const UNKNOWN: Self = Self([0; 12]);
 }
 

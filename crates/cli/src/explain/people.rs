@@ -25,13 +25,13 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// Nobody at all is heard.
+/// No other participant is heard.
 fn nobody(scene: &Scene) -> Option<Finding> {
     let heard = scene.people.iter().next().is_some()
         || !scene.strangers.is_empty()
         || !scene.neighbours.is_empty()
         || scene.rejections.iter().any(|(reason, _)| *reason == Rejection::OtherDomain);
-    // Whoever asks about a topic is told about that.
+    // A question about a topic is answered about that.
     (!heard && scene.topic.is_none()).then(|| {
         Finding::problem(About::Participants,
             format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, scene.time),

@@ -11,7 +11,7 @@ use super::check::immutable;
 use super::{DataReaderQos, DataWriterQos};
 use crate::error::Error;
 
-/// QoS of a Topic. But for TOPIC_DATA it binds nobody: it is there to be copied into the QoS of writers and readers, by
+/// QoS of a Topic. But for TOPIC_DATA it binds no entity: it is there to be copied into the QoS of writers and readers, by
 /// `copy_from_topic_qos`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -1,4 +1,4 @@
-//! Octets of received samples: shared handles, used again when nobody holds them.
+//! Bytes of received samples: shared buffers, used again when no handle is left.
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -70,7 +70,7 @@ impl Payload {
         }
     }
 
-    /// The buffer, if nobody else holds it; it is all of it from then on.
+    /// The buffer, if there is no other handle; it is all of it from then on.
     fn buffer(&mut self) -> Option<&mut Vec<u8>> {
         if let Kind::Part(buffer, ..) = &mut self.0 {
             self.0 = Kind::Whole(core::mem::take(buffer));
@@ -119,7 +119,7 @@ impl AsRef<[u8]> for Payload {
     }
 }
 
-/// Payloads that nobody holds any more.
+/// Payloads without a handle.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// In the order in which they came back.
@@ -183,7 +183,7 @@ impl Pool {
         self.give(kept);
     }
 
-    /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
+    /// Takes a payload back; one with another handle is left to that. Those that came back longest ago make room for it.
     #[inline]
     pub(super) fn give(&mut self, payload: Payload) {
         if !matches!(payload.0, Kind::Few(..)) {
@@ -206,7 +206,7 @@ impl Pool {
         }
     }
 
-    /// An empty payload for so many octets that nobody else holds.
+    /// An empty payload for so many bytes, without another handle.
     fn idle(&mut self, len: usize) -> Payload {
         let found = match self.free.pop_back_if(|last| fits(last.capacity(), len)) {
             Some(last) => Some(last),

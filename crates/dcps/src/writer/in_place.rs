@@ -55,7 +55,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// the history, at most `max_len` of them. That many have to find room, so the size of this sample is better than
     /// the greatest size of its type. A sample that may be too large for a slab is encoded aside and copied.
     ///
-    /// `encode` is called at most once, whether the writer then refuses or not, and not at all if nobody would get the sample.
+    /// `encode` is called at most once, whether the writer then refuses or not, and not at all if no reader would get the sample.
     /// Readers go by the key in the sample: one that is not of `instance` reaches them as one of another instance.
     ///
     /// # Errors

@@ -227,7 +227,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.changed.set()
     }
 
-    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    /// The statuses that changed since this was last asked, read meanwhile or not: for callers that tell others of them.
     pub const fn take_status_news(&mut self) -> StatusMask {
         self.changed.take_news()
     }

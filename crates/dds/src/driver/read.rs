@@ -285,7 +285,7 @@ impl Driver {
         match got {
             Some(Got::Copied(len)) => engine.on_datagram(BY_LINK, buffer.get(..len).unwrap_or_default()),
             Some(Got::Kept(buffer, len)) => engine.on_kept_datagram(BY_LINK, &buffer, len),
-            // Perhaps something: it is looked at again, after whoever waits was asked.
+            // Perhaps something: it is looked at again, after the waiting thread was asked.
             None => return Some(End::Woken),
         }
         None

@@ -1,7 +1,7 @@
 //! Buffers for large datagrams: what a reader keeps of them need not be copied again.
 use std::sync::Arc;
 
-/// Buffers that were filled. One that nobody holds any more is filled again.
+/// Buffers that were filled. One without a handle is filled again.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     lent: Vec<Arc<Vec<u8>>>,

@@ -34,13 +34,13 @@ pub trait Connections {
     /// One of them.
     type Connection: Connection;
 
-    /// Connects with whoever listens at this name.
+    /// Connects with the process that listens at this name.
     ///
     /// # Errors
-    /// The system's: perhaps nobody does.
+    /// The system's: perhaps none does.
     fn connect(&self, name: &[u8]) -> io::Result<Self::Connection>;
 
-    /// The next of whoever wants to connect; `None` if there is none.
+    /// The next process that connects; `None` if there is none.
     ///
     /// # Errors
     /// The system's, as for too many open files.

@@ -34,7 +34,7 @@ pub(super) struct Link {
     pub(super) prefix: GuidPrefix,
     outlet: Mutex<Outlet>,
     inlet: Mutex<Consumer>,
-    /// Whether something lies in the inlet: nobody who only waits for that takes its lock.
+    /// Whether something lies in the inlet: a thread that only waits for that takes no lock.
     look: Look,
     /// Where samples of the other side lie.
     chunks: ChunkWindow,
@@ -152,7 +152,7 @@ impl Link {
             return Way::Unfit;
         }
         let way = self.outlet().send(datagram, chunks, now);
-        // After the lock: whoever is woken may answer at once.
+        // After the lock: a thread that is woken may answer at once.
         self.bell.ring();
         way
     }

@@ -1,6 +1,6 @@
 //! Readers whose acknowledgements wait for a datagram to go with.
 //!
-//! They wait for no longer than the endpoints' socket is not read: whoever reads on lets them go first. So holding them back needs
+//! They wait for no longer than the endpoints' socket is not read: a thread that reads on sends them first. So holding them back needs
 //! no timer, and delays nothing that would not be delayed anyway: a question that came meanwhile would lie in the socket too.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -69,7 +69,7 @@ pub(crate) struct Node {
     held: Held,
     paths: Paths,
     discovery_alarm: Arc<Alarm>,
-    /// What discovery has found or lost, for whoever waits for it.
+    /// What discovery has found or lost, for threads that wait for it.
     pub(crate) found: Arc<Watch>,
     /// What it knew of endpoints when they were told last.
     endpoints_told: AtomicU64,
@@ -360,7 +360,7 @@ impl Node {
         self.host.close();
     }
 
-    /// A datagram of somebody else, which the kernel got at that time, if it says so.
+    /// A datagram of another participant, which the kernel got at that time, if it says so.
     fn take_in(
         &self,
         from: SocketAddr,

@@ -89,7 +89,7 @@ pub enum Event {
         /// The request that it was the answer to, which is over.
         request: Option<MessageType>,
     },
-    /// The channel has ended, and with it all requests and unconfirmed changes: nobody knows whether they were done.
+    /// The channel has ended, and with it all requests and unconfirmed changes: it is not known whether they were done.
     Down(DownReason),
 }
 
@@ -118,7 +118,7 @@ pub enum DownReason {
     EchoTimeout,
     /// The other side does not read what we send.
     OutputFull,
-    /// A length that is no length: nobody knows where the next message begins.
+    /// A length that is no length: it is not known where the next message begins.
     BadLength(BadLength),
 }
 

@@ -322,7 +322,7 @@ impl Channel {
         self.requests.sent(xid, message, now.saturating_add(self.config.reply_timeout));
     }
 
-    /// Remembers a barrier that nobody has asked for: it has an answer, and confirms nothing.
+    /// Remembers a barrier that was not asked for: it has an answer, and confirms nothing.
     fn note_own_barrier(&mut self, now: Duration, xid: Xid) {
         self.requests.sent(xid, &Message::BarrierRequest, now.saturating_add(self.config.reply_timeout));
     }

@@ -180,7 +180,7 @@ impl<P: Payload> Discovery<P> {
         self.announcer.direct(prefix);
     }
 
-    /// Drops what nobody can have sent, and everything while events are not taken. Addresses are made comparable.
+    /// Drops datagrams that no participant can have sent, and everything while events are not taken. Addresses are made comparable.
     fn admit(&mut self, context: &Context) -> Option<Context> {
         if self.phase != Phase::Running {
             return None;

@@ -1,5 +1,5 @@
 //! The built-in endpoints of the type lookup service (XTypes 1.3, 7.6.3.3): who is asked and who is answered has a writer of its own, so that
-//! nobody else gets that. What is asked is the concern of [`Types`](super::types::Types).
+//! no other participant gets that. What is asked is the concern of [`Types`](super::types::Types).
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

@@ -130,7 +130,7 @@ pub(super) struct Sedp<P> {
     /// What that amounts to, at these last changes.
     summary: Option<[EndpointsSummary; 2]>,
     readings: Readings,
-    /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
+    /// Goodbyes of endpoints, kept until all participants have them, and longer if one was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
     keep_goodbyes_until: Instant,
     scratch: Vec<u8>,
@@ -286,7 +286,7 @@ impl<P: Payload> Sedp<P> {
         Ok(())
     }
 
-    /// Tells everybody that a local endpoint is gone.
+    /// Tells all participants that a local endpoint is gone.
     pub(super) fn dispose(&mut self, now: Now, data: &EndpointData) {
         let id = data.guid.entity_id;
         let topic = Topic::of_endpoint(id);

@@ -12,7 +12,7 @@ use crate::transmit::Transmit;
 const MAX_NACK_FRAG_LEN: usize = 64;
 /// NACK_FRAGs in one datagram.
 const NACK_FRAGS: usize = 4;
-/// GUID prefixes of RTI Connext begin so; it wants base 0 where everybody else wants 1 in the ACKNACK that asks for a first HEARTBEAT.
+/// GUID prefixes of RTI Connext begin so; it wants base 0 where all other vendors want 1 in the ACKNACK that asks for a first HEARTBEAT.
 const RTI: [u8; 2] = [1, 1];
 
 impl Reader {

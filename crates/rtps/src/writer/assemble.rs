@@ -150,7 +150,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
         Added::Whole
     }
 
-    /// Adds a change whose payload is a placeholder: whoever it is for gets the handle.
+    /// Adds a change whose payload is a placeholder: its reader gets the handle.
     fn value(&mut self, payload: &P, inline_qos: &[u8], record: &Record) -> Added {
         let len = INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + inline_qos.len() + PLACEHOLDER;
         if self.len.saturating_add(len + HEARTBEAT_LEN) > self.limit && !self.empty {

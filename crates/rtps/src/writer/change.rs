@@ -24,7 +24,7 @@ pub enum Body<'a, P> {
     Copy(&'a [u8]),
     /// A handle to keep. Small ones are copied all the same.
     Shared(P),
-    /// A handle to keep, however small: it lies where whoever sends it wants it to lie. It shares its datagram with no other change.
+    /// A handle to keep, however small: it stays at the place that its sender chooses. It shares its datagram with no other change.
     Kept(P),
 }
 

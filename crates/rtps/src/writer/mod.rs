@@ -526,7 +526,7 @@ impl<P: Payload> Writer<P> {
         self.history.set_datagram(self.datagram as usize);
     }
 
-    /// Forgets what nobody can ask for any more.
+    /// Forgets changes that no reader can ask for any more.
     fn trim(&mut self) {
         if self.config.retain {
             return;

@@ -9,7 +9,7 @@ pub trait Sink: sealed::Sealed {
     /// Appends octets.
     fn extend(&mut self, octets: &[u8]) -> Result<(), Full>;
 
-    /// Appends `len` octets that `write` puts in place; it is not called if nobody keeps them.
+    /// Appends `len` octets that `write` puts in place; it is not called if they are not kept.
     fn fill(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), Full>;
 
     /// Overwrites octets that were written before.

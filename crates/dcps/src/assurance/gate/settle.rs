@@ -59,7 +59,7 @@ impl Gate {
             State::Pending if !is_last => {}
             State::Pending => {
                 pair.is_taken_up = true;
-                // Somebody is at it, and has as long as it says.
+                // A manager works on it, and has as long as it says.
                 let lease = verdict::lease_end(now, verdict);
                 pair.patience_at = lease.max(now.after(self.patience));
                 if pair.grant.is_none() && pair.runs == Runs::No {

@@ -1,7 +1,7 @@
 //! History of a writer: slabs of pre-formatted DATA submessages, and large samples by handle.
 //!
 //! A slab is one datagram in the making: message header, then INFO_TS and DATA submessages. It is filled by the
-//! writer alone, closed when it leaves or when somebody refers to it, and shared from then on.
+//! writer alone, closed when it leaves or gets another handle, and shared from then on.
 mod over;
 mod record;
 
@@ -150,7 +150,7 @@ impl<P: Payload> History<P> {
         Some((record, id, self.slabs.back()?.as_ref()?))
     }
 
-    /// Puts a HEARTBEAT behind the data of a slab, and says so, if nobody else holds the slab yet. Without one (`None`) it removes an older one.
+    /// Puts a HEARTBEAT behind the data of a slab, and says so, if the slab has no other handle yet. Without one (`None`) it removes an older one.
     pub(crate) fn finish(&mut self, id: u64, heartbeat: Option<&Heartbeat>) -> Option<(&Slab, bool)> {
         let slab = self.slabs.get_mut(index(id, self.first_slab)?)?.as_mut()?;
         let bytes = Arc::get_mut(&mut slab.bytes);

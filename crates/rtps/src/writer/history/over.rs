@@ -15,7 +15,7 @@ impl<P: Payload> History<P> {
     }
 
     /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that: there is only one
-    /// change, in a slab that nobody else holds.
+    /// change, in a slab without another handle.
     #[inline]
     pub(crate) fn capacity_over(&self, len: usize) -> Option<usize> {
         let entry = Entry { kind: PayloadKind::Data, inline_qos: None, timestamp: None };
