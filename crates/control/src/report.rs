@@ -47,7 +47,7 @@ pub struct ReservedStatus {
     pub hosts: usize,
     /// The domains whose discovery is in it.
     pub domains: Vec<u16>,
-    /// Octets on the wire that a host may send at once in each domain.
+    /// Bytes on the wire that a host may send at once in each domain.
     pub octets: u32,
     /// Bits per second, on the wire, of each host in each domain.
     pub rate: u64,

@@ -233,7 +233,7 @@ pub struct SampleLost {
 pub enum RejectedReason {
     /// The limit of instances.
     Instances,
-    /// The limit of samples or of octets.
+    /// The limit of samples or of bytes.
     Samples,
     /// The limit of samples of one instance.
     SamplesPerInstance,

@@ -30,7 +30,7 @@ impl Topic {
     /// A topic that no other participant is known to have.
     ///
     /// # Errors
-    /// `BadParameter` if a name is empty, longer than 256 octets or holds a NUL; what [`TopicQos::check`] says.
+    /// `BadParameter` if a name is empty, longer than 256 bytes or holds a NUL; what [`TopicQos::check`] says.
     pub fn new(name: impl Into<String>, type_name: impl Into<String>, qos: TopicQos) -> Result<Self, Error> {
         let (name, type_name) = (name.into(), type_name.into());
         check_name("topic name", &name)?;

@@ -100,7 +100,7 @@ macro_rules! forward {
 // So that machines for types that are known only at run time can share one type: `Box<dyn TypeSupport>`.
 forward!(Box<T>, &mut T);
 
-/// Samples that are octets and nothing more: any payload is a sample, and all are of one instance.
+/// Samples that are bytes and nothing more: any payload is a sample, and all are of one instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KeylessTypeSupport;
 
@@ -145,7 +145,7 @@ pub struct CdrTypeSupport<T> {
 }
 
 impl<T: DdsType> CdrTypeSupport<T> {
-    /// Octets that may be read of a sample so that its memory is used again. That of a larger one is given back, or the largest ever
+    /// Bytes that may be read of a sample so that its memory is used again. That of a larger one is given back, or the largest ever
     /// seen would stay.
     const REUSED: usize = 64 << 10;
 
@@ -154,7 +154,7 @@ impl<T: DdsType> CdrTypeSupport<T> {
         Self { value: T::initial(), scratch: Vec::new() }
     }
 
-    /// Reads what the key needs, and says how many octets that took.
+    /// Reads what the key needs, and says how many bytes that took.
     fn read_payload(&mut self, payload: &[u8], is_key: bool) -> Result<usize, KeyError> {
         if is_key {
             self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;

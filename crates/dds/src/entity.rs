@@ -45,9 +45,9 @@ impl<Q> QosKind<Q> {
 /// What a writer's history or a reader's cache holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    /// Octets, counted as `byte_limit` of the QoS counts them.
+    /// Bytes, counted as `byte_limit` of the QoS counts them.
     pub bytes: usize,
-    /// Of a reader: octets that the protocol keeps until what comes before them is there, fragments included; 0 of a writer.
+    /// Of a reader: bytes that the protocol keeps until what comes before them is there, fragments included; 0 of a writer.
     pub waiting: usize,
     /// Changes of a writer, samples with data of a reader.
     pub samples: usize,

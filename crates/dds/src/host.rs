@@ -34,7 +34,7 @@ pub enum Sent {
     Full,
 }
 
-/// What has become of octets that were to be written into shared memory.
+/// What has become of bytes that were to be written into shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
     /// They lie there, and their reader looks.
@@ -50,7 +50,7 @@ pub enum Copied {
 pub struct FlowSocket {
     /// Address and port that datagrams come from.
     pub address: SocketAddr,
-    /// Most octets of UDP payload that leave in one piece.
+    /// Most bytes of UDP payload that leave in one piece.
     pub max_datagram: u32,
     /// Several datagrams leave by one call.
     pub trains: bool,
@@ -97,7 +97,7 @@ pub trait Host: Send + Sync + 'static {
         let _ = link;
     }
 
-    /// Memory of `len` octets that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
+    /// Memory of `len` bytes that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
     /// lies in it is sent along any path all the same.
     fn lend(&self, len: usize) -> Option<shm::ChunkMut> {
         let _ = len;
@@ -163,7 +163,7 @@ pub trait Engine: Send + Sync + 'static {
         self.on_datagram(from, datagram);
     }
 
-    /// As [`Engine::on_datagram`], for the first `len` octets of a buffer, which may be kept instead of being copied: as long as somebody
+    /// As [`Engine::on_datagram`], for the first `len` bytes of a buffer, which may be kept instead of being copied: as long as somebody
     /// holds it nobody writes it.
     fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
         self.on_datagram(from, buffer.get(..len).unwrap_or_default());
@@ -201,7 +201,7 @@ pub struct Addresses {
     pub default_multicast: Vec<Locator>,
     /// Ports that datagrams leave from besides those of the locators, for IPv4 and for IPv6; 0 for none.
     pub sending_ports: [u16; 2],
-    /// Octets that the endpoints' socket can hold, as the kernel counts.
+    /// Bytes that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
     /// Where processes of this host can meet it.
     pub shared_memory: Option<SharedMemory>,

@@ -67,7 +67,7 @@ pub(crate) struct TopicEntity {
     participant: Weak<ParticipantEntity>,
     name: String,
     type_name: String,
-    /// The Rust type; `None` if samples are octets.
+    /// The Rust type; `None` if samples are bytes.
     type_id: Option<TypeId>,
     max_serialized_size: Option<u32>,
     announced: Arc<Announced>,

@@ -1,4 +1,4 @@
-//! The message gate: at most one message of so many octets per separation, for each flow, where it enters the network; and a
+//! The message gate: at most one message of so many bytes per separation, for each flow, where it enters the network; and a
 //! bucket for discovery, whose excess is not admitted.
 //!
 //! - [`contract`]: what a flow may send, and the most that then leaves a gate.

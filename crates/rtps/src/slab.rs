@@ -14,11 +14,11 @@ const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
 pub(crate) struct SlabPool {
     free: [VecDeque<Arc<Vec<u8>>>; CLASSES],
     free_bytes: usize,
-    /// Most octets that idle here; what comes back beyond that is released.
+    /// Most bytes that idle here; what comes back beyond that is released.
     limit: usize,
 }
 
-/// The capacity of the slab that `take(len)` gives, or `None` if a datagram cannot hold `len` octets.
+/// The capacity of the slab that `take(len)` gives, or `None` if a datagram cannot hold `len` bytes.
 pub(crate) fn capacity_for(len: usize) -> Option<usize> {
     class(len).map(|class| 1 << (class as u32 + SMALLEST))
 }
@@ -29,7 +29,7 @@ impl SlabPool {
     }
 
     /// An empty slab of at least `len` bytes without another handle, after `begin` has written to it; `None` if a datagram cannot hold
-    /// `len` octets.
+    /// `len` bytes.
     pub(crate) fn take(&mut self, len: usize, begin: impl FnOnce(&mut Vec<u8>)) -> Option<Arc<Vec<u8>>> {
         let class = class(len)?;
         let free = self.free.get_mut(class)?;

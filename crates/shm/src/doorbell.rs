@@ -11,7 +11,7 @@ use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use crate::sync::atomic::{AtomicBool, fence};
 
-/// Octets of the memory: a page.
+/// Bytes of the memory: a page.
 const LEN: usize = 4_096;
 /// Counts rings.
 const AT_RINGS: usize = 0;

@@ -19,7 +19,7 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `len` octets of a file, which has to be that long for as long as this lives: the callers check its seals.
+    /// Maps the first `len` bytes of a file, which has to be that long for as long as this lives: the callers check its seals.
     pub(crate) fn new(file: BorrowedFd<'_>, len: usize, writable: bool) -> io::Result<Self> {
         let protection = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
@@ -49,7 +49,7 @@ impl Map {
         inside.then(|| unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
-    /// Copies octets out, whatever the other process does to them meanwhile; false if they are not all inside.
+    /// Copies bytes out, whatever the other process does to them meanwhile; false if they are not all inside.
     pub(crate) fn copy_out(&self, at: usize, to: &mut [u8]) -> bool {
         if !self.holds(at, to.len()) {
             return false;
@@ -74,17 +74,17 @@ impl Map {
         let _ = at;
     }
 
-    /// Takes memory for the first `len` octets now, and not when they are touched for the first time, as far as the system can do that.
+    /// Takes memory for the first `len` bytes now, and not when they are touched for the first time, as far as the system can do that.
     pub(crate) fn take_memory(&self, len: usize) {
         if !self.holds(0, len) {
             return;
         }
         let advice = if self.writable { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
-        // SAFETY: inside of the mapping, of which no octet is changed. Whatever it says, the octets can be used as before.
+        // SAFETY: inside of the mapping, of which no byte is changed. Whatever it says, the bytes can be used as before.
         unsafe { libc::madvise(self.base.as_ptr().cast(), len, advice) };
     }
 
-    /// The octets of a writable mapping at `at`; `None` if they are not all inside, or may not be written.
+    /// The bytes of a writable mapping at `at`; `None` if they are not all inside, or may not be written.
     ///
     /// # Safety
     ///
@@ -96,7 +96,7 @@ impl Map {
         inside.then(|| unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(at), len) })
     }
 
-    /// The octets of a writable mapping at `at`, to be read in place; `None` as for [`Map::slice`].
+    /// The bytes of a writable mapping at `at`, to be read in place; `None` as for [`Map::slice`].
     ///
     /// # Safety
     ///

@@ -43,7 +43,7 @@ pub struct Peer {
 /// What was said.
 #[derive(Debug)]
 pub enum Said {
-    /// So many octets of the buffer, and these descriptors.
+    /// So many bytes of the buffer, and these descriptors.
     Words(usize, Vec<OwnedFd>),
     /// Nothing yet.
     Nothing,
@@ -55,7 +55,7 @@ pub enum Said {
 pub type Readiness = Vec<bool>;
 
 impl Meeting {
-    /// Listens at this name, at most 100 octets.
+    /// Listens at this name, at most 100 bytes.
     ///
     /// # Errors
     ///
@@ -260,7 +260,7 @@ pub fn ready(sockets: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<
     Ok(waited.iter().map(|waited| waited.revents != 0).collect())
 }
 
-/// Octets of control messages: room for more descriptors than are taken, so that too many are seen and closed.
+/// Bytes of control messages: room for more descriptors than are taken, so that too many are seen and closed.
 const CONTROL: usize = 64;
 
 /// Aligned as the kernel's headers are.

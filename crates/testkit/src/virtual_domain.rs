@@ -41,7 +41,7 @@ pub struct Left {
 /// What the network does.
 #[derive(Default)]
 struct Network {
-    /// Datagrams on their way, by time of arrival and number: from, to, octets.
+    /// Datagrams on their way, by time of arrival and number: from, to, bytes.
     flying: BTreeMap<(u64, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     count: u64,
     delay: u64,

@@ -15,9 +15,9 @@ use crate::{Dscp, Receiver, Sender, Stopper, Waker, option};
 /// How a socket is set up. The default is what most sockets of a participant want.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// Octets to ask for as receive buffer; `None` leaves the system's default. [`Socket::receive_buffer`] says what was granted.
+    /// Bytes to ask for as receive buffer; `None` leaves the system's default. [`Socket::receive_buffer`] says what was granted.
     pub receive_buffer: Option<usize>,
-    /// Octets to ask for as send buffer; `None` leaves the system's default. [`Socket::send_buffer`] says what was granted.
+    /// Bytes to ask for as send buffer; `None` leaves the system's default. [`Socket::send_buffer`] says what was granted.
     pub send_buffer: Option<usize>,
     /// Class of service of every datagram that names none.
     pub class: Dscp,
@@ -142,8 +142,8 @@ impl Socket {
         self.shared.local
     }
 
-    /// The receive buffer's size as the kernel counts: Linux grants twice the octets asked for, as room for its own records, and
-    /// counts each datagram with them: several hundred octets for the smallest.
+    /// The receive buffer's size as the kernel counts: Linux grants twice the bytes asked for, as room for its own records, and
+    /// counts each datagram with them: several hundred bytes for the smallest.
     ///
     /// # Errors
     ///

@@ -2,7 +2,7 @@
 //! measurements, and the manager's report. See `docs/decisions/0009-admission.md`.
 //!
 //! A *pair* is one assured writer and one assured reader; it is the key of every sample but the report. Times are in
-//! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
+//! nanoseconds, sizes in bytes. Numbers of 0 mean "none" where the field says so.
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -62,11 +62,11 @@ pub const REPORT_TYPE: &str = "punctual::admission::Report";
 /// Name of the type [`Identity`] in announcements.
 pub const IDENTITY_TYPE: &str = "punctual::admission::Identity";
 
-/// Most octets of a reason, and of a topic's name.
+/// Most bytes of a reason, and of a topic's name.
 pub const MOST_TEXT: usize = 1024;
 /// The most lost frames that a bound is stated for.
 pub const MOST_LOST: u8 = 4;
-/// Most octets of a report.
+/// Most bytes of a report.
 pub const MOST_REPORT: usize = 16 << 20;
 
 /// An address of IPv4 or IPv6 and a UDP port.
@@ -147,11 +147,11 @@ pub struct Repairs {
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[dds(final, crate = "crate")]
 pub struct Contract {
-    /// Octets of its largest sample, serialized, with the encapsulation header and inline QoS.
+    /// Bytes of its largest sample, serialized, with the encapsulation header and inline QoS.
     pub largest_message: u32,
-    /// Octets of its smallest sample, the same way; at most the largest.
+    /// Bytes of its smallest sample, the same way; at most the largest.
     pub smallest_message: u32,
-    /// Most octets of UDP payload in a datagram that it sends.
+    /// Most bytes of UDP payload in a datagram that it sends.
     pub datagram: u32,
     /// Least time between the beginnings of two messages; not 0.
     pub minimum_separation: u64,
@@ -301,7 +301,7 @@ pub struct Verdict {
     pub destination: Socket,
     /// DSCP that the writer's host gives the flow, 0 to 63.
     pub dscp: u8,
-    /// Octets on the wire that one message may have, counted as gates count: each frame at least 60, and 24 more.
+    /// Bytes on the wire that one message may have, counted as gates count: each frame at least 60, and 24 more.
     pub octets: u32,
     /// Least time from the return of a send call to the next one.
     pub separation: u64,

@@ -1,4 +1,4 @@
-//! Types of one name that are not the same. The type information is Cyclone DDS's own: octets that its `idlc` 0.10.2 wrote.
+//! Types of one name that are not the same. The type information is Cyclone DDS's own: bytes that its `idlc` 0.10.2 wrote.
 use std::sync::Arc;
 
 use cli::explain::Scene;
@@ -95,7 +95,7 @@ fn no_type_information_on_one_side() {
     assert!(said.starts_with(&format!("{NOTE}{expected}")), "{said}");
     let said = told_of(topic, None, Some(&single()), None);
     assert!(said.contains("since the writer announces no type information\n"), "{said}");
-    // Octets that are no type information, and type information without a hash.
+    // Bytes that are no type information, and type information without a hash.
     for broken in [&[0xff; 8][..], &[]] {
         let said = told_of(topic, Some(broken), Some(&single()), None);
         assert!(

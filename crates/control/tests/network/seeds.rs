@@ -346,7 +346,7 @@ impl Play {
                         self.restart();
                         break;
                     }
-                    // Of octets mostly all, so that something comes about; else whatever a connection may give at a time.
+                    // Of bytes mostly all, so that something comes about; else whatever a connection may give at a time.
                     let octets = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
                     self.world.happen(next, octets);
                     if let Next::Gates(switch) = next

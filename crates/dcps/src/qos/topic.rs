@@ -17,7 +17,7 @@ use crate::error::Error;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TopicQos {
-    /// TOPIC_DATA, announced with each writer and reader of the topic; at most 32,768 octets. Default none.
+    /// TOPIC_DATA, announced with each writer and reader of the topic; at most 32,768 bytes. Default none.
     pub topic_data: Vec<u8>,
     /// DURABILITY.
     pub durability: Durability,

@@ -214,7 +214,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// The instance of a serialized sample, or of a serialized key if `is_key`; `None` if this reader does not know it.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type.
+    /// `BadParameter` if the bytes are no sample of the type.
     pub fn lookup_instance(&mut self, payload: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
         self.key.clear();
         self.types.key(payload, is_key, &mut self.key).map_err(|error| {
@@ -268,7 +268,7 @@ impl<T: TypeSupport> DataReader<T> {
         }
     }
 
-    /// Octets of samples and instances.
+    /// Bytes of samples and instances.
     pub const fn held_bytes(&self) -> usize {
         self.cache.bytes
     }

@@ -7,7 +7,7 @@ use udp::Interface;
 
 use crate::config::{Interfaces, NetworkConfig, Peer};
 
-/// Octets of the headers of IPv4 and UDP.
+/// Bytes of the headers of IPv4 and UDP.
 const HEADERS: u32 = 28;
 
 /// The interfaces as a participant uses them.

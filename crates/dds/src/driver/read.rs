@@ -17,7 +17,7 @@ use crate::thread::this_thread;
 
 /// A callback may wait in a callback that waits, and so on; no deeper than that.
 pub(super) const MAX_DEPTH: usize = 8;
-/// Octets of a buffer: more than any datagram.
+/// Bytes of a buffer: more than any datagram.
 const BUFFER: usize = 65_536;
 /// How many datagrams are read by a wait whose time is over when it begins.
 const GLANCE: usize = 64;

@@ -13,7 +13,7 @@ impl Buffers {
     /// Lengths are multiples of this.
     const STEP: usize = 1 << 10;
 
-    /// Fills the first `len` octets of a buffer; `None` if `fill` says that it could not.
+    /// Fills the first `len` bytes of a buffer; `None` if `fill` says that it could not.
     pub(super) fn fill(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> Option<Arc<Vec<u8>>> {
         // In the same order each time, so that what was used last is used first.
         let free = self.lent.iter().position(|buffer| Arc::strong_count(buffer) == 1);

@@ -79,7 +79,7 @@ impl Connections for shm::Meeting {
 
 const MAGIC: [u8; 4] = *b"PNLK";
 const VERSION: u8 = 2;
-/// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
+/// Magic word, version, three bytes of zeros, nonce of the speaker, nonce of whom it is for.
 pub(super) const LEN: usize = 24;
 
 /// What one says to another, by their nonces.

@@ -35,7 +35,7 @@ impl Held {
         self.some.load(Ordering::Acquire)
     }
 
-    /// Lets a writer's datagram of at most `limit` octets take along what goes to the same place.
+    /// Lets a writer's datagram of at most `limit` bytes take along what goes to the same place.
     pub(super) fn carry(&self, limit: u32, datagram: &mut Transmit<Bytes>) {
         if !self.is_any() || datagram.is_message() || datagram.segment().is_some() {
             return;

@@ -136,7 +136,7 @@ impl ReaderState {
         rtps.on_single(now, single, &mut sink);
     }
 
-    /// A submessage for this reader, whose payload may stand for a sample that is no octets.
+    /// A submessage for this reader, whose payload may stand for a sample that is no bytes.
     pub(crate) fn receive(
         &mut self,
         arrival: &Arrival<'_>,

@@ -53,7 +53,7 @@ struct Outgoing {
 #[derive(Debug, Default)]
 pub(crate) struct OwnDatagram {
     pub(crate) octets: Vec<u8>,
-    /// Samples that are not octets, and where their placeholders begin.
+    /// Samples that are not bytes, and where their placeholders begin.
     pub(crate) values: Vec<(usize, Bytes)>,
 }
 

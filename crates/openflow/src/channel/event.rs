@@ -156,7 +156,7 @@ pub enum SendError {
     TooManyOutstanding,
     /// Too many changes wait for a barrier: send one, and wait for its answer.
     TooManyUnconfirmed,
-    /// Too many octets wait to be sent: send some.
+    /// Too many bytes wait to be sent: send some.
     OutputFull,
     /// HELLO and requests in parts are not for the owner; [`commit`](crate::Channel::commit) is for changes only.
     Reserved(MessageType),

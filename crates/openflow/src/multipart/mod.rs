@@ -130,7 +130,7 @@ pub enum MultipartRequest {
     MeterConfig(MeterId),
     /// What meters can be.
     MeterFeatures,
-    /// What tables can be: a body of octets; empty asks and changes nothing.
+    /// What tables can be: a body of bytes; empty asks and changes nothing.
     TableFeatures(Vec<u8>),
     /// What ports are.
     PortDescription,

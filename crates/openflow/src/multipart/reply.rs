@@ -37,7 +37,7 @@ pub enum MultipartReply {
     MeterConfig(Vec<MeterConfig>),
     /// What meters can be.
     MeterFeatures(MeterFeatures),
-    /// What tables can be, as octets.
+    /// What tables can be, as bytes.
     TableFeatures(Vec<u8>),
     /// What ports are.
     PortDescription(Vec<Port>),

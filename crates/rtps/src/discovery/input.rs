@@ -206,7 +206,7 @@ impl<P: Payload> Discovery<P> {
     fn spdp(&mut self, now: Now, context: &Context, data: &Data<'_>) {
         match spdp::read(context.source.prefix, data) {
             Ok(Announcement::Here(record)) => {
-                // The header of DATA and its payload: no octet is counted twice, whatever a datagram holds.
+                // The header of DATA and its payload: no byte is counted twice, whatever a datagram holds.
                 let payload = data.payload.map_or(0, |payload| payload.bytes.len());
                 let octets = DATA_HEADER_LEN.saturating_add(payload) as u64;
                 self.announced(now, context, *record, octets);

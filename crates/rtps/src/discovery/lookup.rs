@@ -18,9 +18,9 @@ use crate::transmit::Transmit;
 use crate::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
 use wire::sorted::{SortedMap, SortedSet};
 
-/// Octets of requests or replies that wait for one participant; what does not fit is not sent.
+/// Bytes of requests or replies that wait for one participant; what does not fit is not sent.
 const MOST_WAITING: usize = 256 << 10;
-/// Octets of a request or reply, and of all that are put together from fragments.
+/// Bytes of a request or reply, and of all that are put together from fragments.
 const MOST_SAMPLE: u32 = 256 << 10;
 const MOST_HELD: usize = 1 << 20;
 

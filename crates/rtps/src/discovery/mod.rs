@@ -428,7 +428,7 @@ impl<P: Payload> Discovery<P> {
         self.rejections.count(reason)
     }
 
-    /// Octets that the built-in writers and readers hold.
+    /// Bytes that the built-in writers and readers hold.
     pub fn held_bytes(&self) -> usize {
         self.sedp.held_bytes() + self.lookup.held_bytes()
     }

@@ -31,7 +31,7 @@ pub enum Rejection {
     SourceAddress,
     /// There are as many participants as the limit allows.
     ParticipantLimit,
-    /// The participant has as many endpoints, or octets of endpoint data, as the limit allows.
+    /// The participant has as many endpoints, or bytes of endpoint data, as the limit allows.
     EndpointLimit,
     /// All participants together have as many endpoints, or bytes of endpoint data, as the limit allows.
     MemoryLimit,

@@ -100,7 +100,7 @@ pub(super) fn builtin_endpoints() -> BuiltinEndpointSet {
 /// What the built-in readers delivered.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// An endpoint, and the octets of its record.
+    /// An endpoint, and the bytes of its record.
     Endpoint(Box<EndpointData>, usize),
     /// An endpoint is gone.
     Gone(Guid),

@@ -8,7 +8,7 @@ use super::{Reader, Store};
 use crate::Payload;
 use crate::transmit::Transmit;
 
-/// Octets of a NACK_FRAG with 256 positions.
+/// Bytes of a NACK_FRAG with 256 positions.
 const MAX_NACK_FRAG_LEN: usize = 64;
 /// NACK_FRAGs in one datagram.
 const NACK_FRAGS: usize = 4;

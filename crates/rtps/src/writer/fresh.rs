@@ -48,7 +48,7 @@ impl<P: Payload> Writer<P> {
             }
             _ => None,
         };
-        // A sample that is more than octets goes to others and to readers of the same process apart: those lag behind the others.
+        // A sample that is more than bytes goes to others and to readers of the same process apart: those lag behind the others.
         let is_value = slab.is_none() && self.is_value(record);
         let others = |proxy: &ReaderProxy| !proxy.is_local() && self.is_in_step(proxy);
         let mut local = is_value && !self.readers.iter().any(others);
@@ -92,7 +92,7 @@ impl<P: Payload> Writer<P> {
             self.send_gap(now, number, out);
             return Some(true);
         }
-        // The window counts a sample that is more than octets as if it were octets.
+        // The window counts a sample that is more than bytes as if it were bytes.
         let octets = if local { whole } else { len };
         self.unasked = self.unasked.saturating_add(octets as u64 + DATAGRAM_COST);
         if is_message {
@@ -121,7 +121,7 @@ impl<P: Payload> Writer<P> {
         self.has_flows && self.readers.iter().any(|proxy| proxy.is_flow && self.is_in_step(proxy))
     }
 
-    /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
+    /// Chooses the readers in step whose paths and windows have room for a datagram of `len` bytes, and adds their paths;
     /// false if there is none. With `local` those of the same process only, or only the others.
     #[inline(never)]
     fn choose_recipients(
@@ -347,7 +347,7 @@ impl<P: Payload> Writer<P> {
     }
 }
 
-/// True if a datagram of `len` octets of fresh changes fits every path of a reader.
+/// True if a datagram of `len` bytes of fresh changes fits every path of a reader.
 pub(super) fn fits(proxy: &ReaderProxy, len: usize) -> bool {
     len <= proxy.fresh_datagram() as usize
 }
