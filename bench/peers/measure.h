@@ -45,7 +45,7 @@ struct task {
 #define SILENCE (300 * MILLISECOND)
 #define LAST 5
 
-/* What every byte of a sample is behind the first eight, which are its number where that has no place of its own. */
+/* What every octet of a sample is behind the first eight, which are its number where that has no place of its own. */
 #define FILLING 0x5a
 #define NUMBER 8
 
