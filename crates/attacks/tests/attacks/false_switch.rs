@@ -1,5 +1,5 @@
 //! What says that it is the switch, with and without certificates: the switch stays connected, the samples of others all come in time, and the
-//! manager names the peer that was turned away, with the reason. TLS is another maker's program; what it says as a switch is made here.
+//! manager says who was turned away and why. TLS is another maker's program; what it says as a switch is made here.
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

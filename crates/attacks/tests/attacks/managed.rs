@@ -12,7 +12,7 @@ use crate::expected::{expected, faults};
 use crate::place::Place;
 use crate::program::{Got, PATIENCE, Program};
 
-/// The hosts of the lab.
+/// Who is in the lab.
 const HOSTS: [&str; 4] = ["camera", "display", "manager", "stranger"];
 
 /// How long a verdict holds that nobody repeats (docs/wire.md), and a little.
@@ -39,7 +39,7 @@ impl Managed {
         Self::of(&lab_turn::text::star(&HOSTS), None)
     }
 
-    /// The same with a network file that says which host has which address, and with keys for all: manager, switch, gates, and the user alice, whose participants ask.
+    /// The same with a network file that says which host has which address, and with keys for all: manager, switch, gates, and alice, who asks.
     pub(crate) fn secured() -> Self {
         Self::secured_in(&lab_turn::text::star_with_addresses(&HOSTS))
     }

@@ -51,7 +51,7 @@ pub(crate) struct Own {
     pub(crate) limit: u64,
 }
 
-/// A pair of another maker, which the flow file asks for.
+/// A pair of another vendor, which the flow file asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Foreign {
     pub(crate) topic: String,

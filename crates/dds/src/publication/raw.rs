@@ -251,7 +251,7 @@ impl RawDataWriter {
     }
 
     /// True if the participants of all matched readers have acknowledged that this writer is there. A best-effort reader may miss what is
-    /// written before. Participants of some makers never acknowledge it.
+    /// written before. Participants of some vendors never acknowledge it.
     pub fn is_announced(&self) -> bool {
         let Some(cell) = self.entity.enabled() else { return false };
         let readers: Vec<InstanceHandle> = cell.lock().machine.subscriptions().collect();

@@ -18,7 +18,7 @@ use crate::write::Put;
 choice! {
     /// What is asked for.
     MultipartType(u16) {
-        /// Makers and versions.
+        /// Manufacturers and versions.
         Description = 0,
         /// Flows.
         Flow = 1,
@@ -106,7 +106,7 @@ impl FlowFilter {
 /// A question.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MultipartRequest {
-    /// Makers and versions.
+    /// Manufacturers and versions.
     Description,
     /// Flows.
     Flow(FlowFilter),

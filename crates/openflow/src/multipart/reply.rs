@@ -13,7 +13,7 @@ use crate::write::Put;
 /// An answer, or a part of one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MultipartReply {
-    /// Makers and versions.
+    /// Manufacturers and versions.
     Description(Description),
     /// Flows.
     Flow(Vec<FlowStats>),

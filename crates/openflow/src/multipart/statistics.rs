@@ -11,7 +11,7 @@ use crate::read::{Problem, Reader, Result};
 use crate::words::{Age, GroupId, MeterId, PortNo, QueueId, TableId};
 use crate::write::Put;
 
-/// Makers and versions; texts are not checked to be UTF-8.
+/// Manufacturers and versions; texts are not checked to be UTF-8.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Description {
     /// Who made the switch; at most 255 bytes.

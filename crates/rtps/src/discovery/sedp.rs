@@ -224,7 +224,7 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    /// A participant that is known announces itself, and what its endpoints amount to unless it is of another maker.
+    /// A participant that is known announces itself, and what its endpoints amount to unless it is of another vendor.
     pub(super) fn announced(&mut self, now: Now, prefix: GuidPrefix, summary: Option<[EndpointsSummary; 2]>) {
         for (index, pair) in self.pairs.iter_mut().enumerate() {
             let writer = Guid::new(prefix, pair.topic.writer_id());
