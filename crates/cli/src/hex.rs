@@ -7,9 +7,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
     let pairs = digits.chunks(2).map(|pair| match pair {
         [high, low] => match (high.to_digit(16), low.to_digit(16)) {
             (Some(high), Some(low)) => Ok(u8::try_from(high * 16 + low).unwrap_or(0)),
-            _ => Err(format!("{high}{low} is no octet; give hexadecimal digits, as 00010000efbeadde")),
+            _ => Err(format!("{high}{low} is no byte; give hexadecimal digits, as 00010000efbeadde")),
         },
-        _ => Err("the last octet has one digit; give two for each".to_owned()),
+        _ => Err("the last byte has one digit; give two for each".to_owned()),
     });
     pairs.collect()
 }
@@ -31,7 +31,7 @@ mod tests {
     fn octets_go_there_and_back() {
         assert_eq!(parse("00 01:00 00ef\n"), Ok(vec![0, 1, 0, 0, 0xef]));
         assert_eq!(show(&[0, 0xab, 0xff]), "00abff");
-        assert!(parse("0g").unwrap_err().starts_with("0g is no octet"));
+        assert!(parse("0g").unwrap_err().starts_with("0g is no byte"));
         assert!(parse("012").unwrap_err().contains("one digit"));
     }
 }

@@ -60,7 +60,7 @@ impl fmt::Display for ReservedStatus {
             let kilo = rate / 1_000;
             write!(
                 f,
-                "Discovery of {hosts} hosts goes before all flows: {octets} octets at once and {kilo} kb/s of each; more is best effort"
+                "Discovery of {hosts} hosts goes before all flows: {octets} bytes at once and {kilo} kb/s of each; more is best effort"
             )
         } else {
             write!(f, "Discovery is best effort: {reason}")

@@ -125,7 +125,7 @@ fn check_name(place: &'static str, name: &str) -> Result<(), Error> {
     Err(Error::new(
         ReturnCode::BadParameter,
         place,
-        format!("{:?}, {} octets", name.chars().take(64).collect::<String>(), name.len()),
-        "use 1 to 256 octets without a NUL: longer names cannot be announced",
+        format!("{:?}, {} bytes", name.chars().take(64).collect::<String>(), name.len()),
+        "use 1 to 256 bytes without a NUL: longer names cannot be announced",
     ))
 }

@@ -183,5 +183,5 @@ fn instances_that_were_full_one_after_the_other_do_not_keep_the_room_for_all() {
     };
     (0..3).for_each(|id| fill(&mut link, id, &mut out));
     let ((), usage) = alloc_meter::measure(|| (3..40).for_each(|id| fill(&mut link, id, &mut out)));
-    assert!(usage.kept < 200_000, "{} octets are kept for 37 instances without samples", usage.kept);
+    assert!(usage.kept < 200_000, "{} bytes are kept for 37 instances without samples", usage.kept);
 }

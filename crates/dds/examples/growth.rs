@@ -116,7 +116,7 @@ fn instances(count: usize) -> Outcome {
     let grown = Memory::now()?.since(&before);
     let known = round(1)?;
     println!(
-        "instances {count}: a sample of a new one in {:.2} us, of a known one in {:.2} us, {:.0} octets each at writer and reader together",
+        "instances {count}: a sample of a new one in {:.2} us, of a known one in {:.2} us, {:.0} bytes each at writer and reader together",
         per(new, count),
         per(known, count),
         grown.kib(count) * 1_024.0,

@@ -40,11 +40,11 @@ impl fmt::Display for Cause {
             Self::Panic(message) => f.write_str(message),
             Self::Memory { usage, allowed } => write!(
                 f,
-                "held {} octets of the heap, {} of them in one allocation; {allowed} are allowed",
+                "held {} bytes of the heap, {} of them in one allocation; {allowed} are allowed",
                 usage.peak, usage.largest
             ),
             Self::Growth { kept, allowed } => {
-                write!(f, "keeps {kept} octets of the heap of the inputs so far; {allowed} are allowed")
+                write!(f, "keeps {kept} bytes of the heap of the inputs so far; {allowed} are allowed")
             }
             Self::Hang(limit) => write!(f, "did not end within {} s", limit.as_secs_f64()),
         }
@@ -76,10 +76,10 @@ impl fmt::Display for Failure {
         let command = format!("cargo run --package punctual-fuzz -- {target}");
         match shrunk_from {
             Some(full) => {
-                writeln!(f, "input, {} octets (shrunk from {full}): {hex}", input.len())?;
+                writeln!(f, "input, {} bytes (shrunk from {full}): {hex}", input.len())?;
                 writeln!(f, "repeat this input: {command} --input {hex}")?;
             }
-            None => writeln!(f, "input, {} octets, in the place of its case: {hex}", input.len())?,
+            None => writeln!(f, "input, {} bytes, in the place of its case: {hex}", input.len())?,
         }
         write!(f, "repeat the case: {command} --seed {seed} --case {case}")
     }

@@ -19,7 +19,7 @@ Throws mutated bytes at code that reads bytes from the network.
   punctual-fuzz TARGET --file PATH                           runs the contents of a file
   punctual-fuzz TARGET --write-seeds FOLDER                  writes the seeds as files, for other fuzzers
 
-It fails if the code panics, does not end, holds more than 16 KiB + 8 octets per octet of input on the heap,
+It fails if the code panics, does not end, holds more than 16 KiB + 8 bytes per byte of input on the heap,
 or takes more than 1 MiB at once.
 
 Targets:";
@@ -82,8 +82,8 @@ fn command(arguments: &[String]) -> Result<String, String> {
     let Report { executions, octets, peak, peak_percent } = result.map_err(|failure| failure.to_string())?;
     let rate = executions as f64 / start.elapsed().as_secs_f64();
     Ok(format!(
-        "{name}: {executions} executions of {octets} octets without failure, {rate:.0} per second; \
-         at most {peak} octets of the heap, {peak_percent} % of the budget"
+        "{name}: {executions} executions of {octets} bytes without failure, {rate:.0} per second; \
+         at most {peak} bytes of the heap, {peak_percent} % of the budget"
     ))
 }
 
@@ -93,7 +93,7 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn one_input(target: &Target, input: &[u8]) -> Result<String, String> {
     let usage = runner::run_input(target, input).map_err(|cause| format!("{}: {cause}", target.name))?;
-    Ok(format!("{}: no failure; {} octets of the heap", target.name, usage.peak))
+    Ok(format!("{}: no failure; {} bytes of the heap", target.name, usage.peak))
 }
 
 fn write_seeds(target: &Target, folder: &Path) -> Result<String, String> {

@@ -213,7 +213,7 @@ impl fmt::Display for Key {
 impl fmt::Display for ContractError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Octets => "a contract for less than the 84 octets of the shortest frame on the wire",
+            Self::Octets => "a contract for less than the 84 bytes of the shortest frame on the wire",
             Self::Separation => "a separation of 0 or above an hour",
             Self::Tolerance => "a tolerance above an hour",
             Self::Window => "a window above an hour",

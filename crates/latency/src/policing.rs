@@ -285,10 +285,10 @@ mod tests {
         for tag in [0, 4, 18, 19, 255] {
             for octets in LEAST_COUNTED..2_000 {
                 let wire = frame_bits(octets) + u64::from(tag) * 8;
-                assert!(Counts::Frame.on_wire(octets * 8, tag) >= Some(wire), "{octets} octets, tag {tag}");
+                assert!(Counts::Frame.on_wire(octets * 8, tag) >= Some(wire), "{octets} bytes, tag {tag}");
                 assert!(
                     Counts::Wire.on_wire(frame_bits(octets), tag) >= Some(wire),
-                    "{octets} octets, tag {tag}"
+                    "{octets} bytes, tag {tag}"
                 );
             }
         }

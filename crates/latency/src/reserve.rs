@@ -88,7 +88,7 @@ impl NoReserve {
                 "no host is at a switch with gates, and nothing else keeps discovery within bounds".into()
             }
             Self::Burst { burst, added, left, hosts, domains } => format!(
-                "of the burst of control, {burst} octets, {left} are left for each of {hosts} hosts in {domains} domains, since up to \
+                "of the burst of control, {burst} bytes, {left} are left for each of {hosts} hosts in {domains} domains, since up to \
                  {added} come together on the way, and a frame takes {LEAST}: give `control` a larger burst"
             ),
             Self::Rate => {

@@ -21,7 +21,7 @@ pub fn reason(reason: &Reason, port: impl Fn(usize) -> String, flow: impl Fn(Flo
         Reason::Queues { port: at, needed } => format!("{} would need {needed} queues", port(at)),
         Reason::Buffer { port: at, level, needed, reserved } => {
             let needed = needed.map_or("an unknown number of".into(), |needed| format!("{needed}"));
-            format!("{} (level {level}) would need {needed} octets of buffer and has {reserved}", port(at))
+            format!("{} (level {level}) would need {needed} bytes of buffer and has {reserved}", port(at))
         }
         Reason::Order { port: at } => {
             format!("at {} others would have to change levels, and no order of that is safe", port(at))

@@ -41,17 +41,17 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = self.offset;
         match self.problem {
-            Problem::Short => write!(f, "the message ends at octet {offset}, in the middle of a field"),
-            Problem::Length => write!(f, "octet {offset}: a length that cannot be"),
-            Problem::Trailing => write!(f, "octet {offset}: more octets than the message has fields"),
+            Problem::Short => write!(f, "the message ends at byte {offset}, in the middle of a field"),
+            Problem::Length => write!(f, "byte {offset}: a length that cannot be"),
+            Problem::Trailing => write!(f, "byte {offset}: more bytes than the message has fields"),
             Problem::Version(version) => write!(f, "version {version:#04x} instead of 0x04"),
-            Problem::UnknownType(what, number) => write!(f, "octet {offset}: unknown {what} type {number}"),
-            Problem::Value(what) => write!(f, "octet {offset}: forbidden value of {what}"),
+            Problem::UnknownType(what, number) => write!(f, "byte {offset}: unknown {what} type {number}"),
+            Problem::Value(what) => write!(f, "byte {offset}: forbidden value of {what}"),
             Problem::Prerequisite(field) => {
-                write!(f, "octet {offset}: {field:?} without the field that it needs before it")
+                write!(f, "byte {offset}: {field:?} without the field that it needs before it")
             }
-            Problem::Duplicate(field) => write!(f, "octet {offset}: {field:?} occurs twice"),
-            Problem::Bits(field) => write!(f, "octet {offset}: {field:?} has bits that it may not have"),
+            Problem::Duplicate(field) => write!(f, "byte {offset}: {field:?} occurs twice"),
+            Problem::Bits(field) => write!(f, "byte {offset}: {field:?} has bits that it may not have"),
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct BadLength {
 
 impl fmt::Display for BadLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a message of {} octets, allowed are {HEADER_LEN} to {}", self.len, self.limit)
+        write!(f, "a message of {} bytes, allowed are {HEADER_LEN} to {}", self.len, self.limit)
     }
 }
 

@@ -11,7 +11,7 @@ pub struct TooLong {
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a message of {} octets, and OpenFlow ends at 65535: split it", self.len)
+        write!(f, "a message of {} bytes, and OpenFlow ends at 65535: split it", self.len)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 fn main() {
     let most: usize = std::env::args().nth(1).map_or(2_500, |text| text.parse().unwrap());
-    println!("| shape | octets | steps | time | octets | steps | time |");
+    println!("| shape | bytes | steps | time | bytes | steps | time |");
     println!("|---|---|---|---|---|---|---|");
     for (name, shape, small) in shapes::LINEAR.into_iter().chain(shapes::OTHERS) {
         let size = small * most / 400;

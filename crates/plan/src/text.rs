@@ -121,7 +121,7 @@ pub(crate) fn enforced(enforcement: &EnforcementReport) -> String {
     match enforcement {
         EnforcementReport::Trusted => "nothing holds it to its contract: the publisher is trusted".to_owned(),
         EnforcementReport::Gate { octets, separation_ps, tolerance_ps, window_ps } => format!(
-            "gate: {octets} octets every {}, early by {} at most, within {}",
+            "gate: {octets} bytes every {}, early by {} at most, within {}",
             microseconds(*separation_ps),
             microseconds(*tolerance_ps),
             microseconds(*window_ps)
@@ -147,9 +147,9 @@ impl FlowReport {
 fn port(out: &mut String, port: &PortReport) {
     let backlog = port.backlog_octets.map_or("no bound".to_owned(), |octets| octets.to_string());
     let buffer = match port.buffer_octets {
-        None => "octets of memory".to_owned(),
-        Some(octets) if port.buffer_per_queue => format!("of {octets} octets for each queue"),
-        Some(octets) => format!("of {octets} octets"),
+        None => "bytes of memory".to_owned(),
+        Some(octets) if port.buffer_per_queue => format!("of {octets} bytes for each queue"),
+        Some(octets) => format!("of {octets} bytes"),
     };
     let levels = port.levels.len();
     let few = port.fewest_levels.filter(|fewest| *fewest < levels);

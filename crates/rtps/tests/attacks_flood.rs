@@ -35,7 +35,7 @@ fn a15_a_flood_of_participants_evicts_strangers_only() {
             }
         }
     });
-    assert!(usage.peak < 8 << 20, "{} octets", usage.peak);
+    assert!(usage.peak < 8 << 20, "{} bytes", usage.peak);
     let (validated, strangers) = world.nodes[1].participant.discovery().participant_counts();
     assert!(validated == 1 && strangers <= 1_024, "{validated} {strangers}");
     assert!(rejected(&world, 1, Rejection::Evicted) > 90_000);
@@ -66,7 +66,7 @@ fn a15_large_announcements_of_strangers_are_bounded_together() {
             node.participant.handle_datagram(now, meta(50), &bytes, &mut node.sink).unwrap();
         }
     });
-    assert!(usage.peak < 4 << 20, "{} octets", usage.peak);
+    assert!(usage.peak < 4 << 20, "{} bytes", usage.peak);
     let (_, strangers) = world.nodes[0].participant.discovery().participant_counts();
     assert!((20..40).contains(&strangers), "{strangers}");
 }
@@ -202,7 +202,7 @@ fn a20_garbage_makes_nothing_be_sent_or_kept() {
             let _ = node.participant.handle_datagram(now, meta(99), &bytes, &mut node.sink);
         }
     });
-    assert!(usage.peak < 4 << 20, "{} octets", usage.peak);
+    assert!(usage.peak < 4 << 20, "{} bytes", usage.peak);
     assert_eq!(world.nodes[1].participant.held_bytes(), held);
     world.write(0, writer, "through");
     world.run_ms(100);

@@ -61,23 +61,23 @@ fn main() -> Result<(), Failure> {
     for _ in 0..PASSES {
         for octets in [64, 1_024, LARGE] {
             let udp = round_trips("udp", 0, octets)?;
-            table.add(format!("{octets:6} octets, one core, udp, blocking"), udp, udp);
+            table.add(format!("{octets:6} bytes, one core, udp, blocking"), udp, udp);
             let sleeping = round_trips("sleep", 0, octets)?;
-            table.add(format!("{octets:6} octets, one core, ring, futex"), sleeping, udp);
+            table.add(format!("{octets:6} bytes, one core, ring, futex"), sleeping, udp);
         }
         if cores > 1 {
             for octets in [64, 1_024, LARGE] {
                 let udp = round_trips("udp", 1, octets)?;
-                table.add(format!("{octets:6} octets, two cores, udp, blocking"), udp, udp);
+                table.add(format!("{octets:6} bytes, two cores, udp, blocking"), udp, udp);
                 for (variant, name) in [("sleep", "futex"), ("spin", "spinning")] {
                     let time = round_trips(variant, 1, octets)?;
-                    table.add(format!("{octets:6} octets, two cores, ring, {name}"), time, udp);
+                    table.add(format!("{octets:6} bytes, two cores, ring, {name}"), time, udp);
                 }
             }
             for (variant, name) in [("loan", "written whole and copied out"), ("touch", "first line touched")]
             {
                 let rate = throughput(variant)?;
-                table.rate(format!("{LARGE:6} octets, two cores, loans, {name}"), rate);
+                table.rate(format!("{LARGE:6} bytes, two cores, loans, {name}"), rate);
             }
         }
     }

@@ -453,7 +453,7 @@ impl fmt::Display for Nonsense {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Consumed(position) => {
-                write!(f, "the other side says that it has read up to octet {position}, which cannot be")
+                write!(f, "the other side says that it has read up to byte {position}, which cannot be")
             }
             Self::Head(head) => write!(f, "the other side wrote {head:#018x} where a message begins"),
         }

@@ -234,7 +234,7 @@ impl fmt::Display for SegmentError {
         match self {
             Self::Capacity(octets) => write!(
                 f,
-                "a ring of {octets} octets: give a power of two from {MIN_CAPACITY} to {MAX_CAPACITY}"
+                "a ring of {octets} bytes: give a power of two from {MIN_CAPACITY} to {MAX_CAPACITY}"
             ),
             Self::System { step, error } => write!(f, "shared memory, {step}: {error}"),
             Self::FileSize { len, limit } => write!(

@@ -127,7 +127,7 @@ fn no_place_that_another_names_leads_outside() {
                 let fits = page == 0 && number == kept.place().number && len <= 16_384;
                 let wanted = (len as usize).min(out.len());
                 let read = window.copy_out(Place { page, len, number }, 0, &mut out[..wanted]);
-                assert_eq!(read, fits, "page {page}, {len} octets, number {number}");
+                assert_eq!(read, fits, "page {page}, {len} bytes, number {number}");
             }
         }
     }

@@ -106,7 +106,7 @@ fn what_is_fetched_for_the_next_message_is_not_taken_from_those_that_lie_there()
                 sent += 1;
             }
             while let Some(got) = consumer.receive(&mut buffer).unwrap() {
-                assert_eq!(buffer[..got], octets(read, len), "message {read} of {len} octets");
+                assert_eq!(buffer[..got], octets(read, len), "message {read} of {len} bytes");
                 read += 1;
                 if read % 3 == 0 && sent < read + 40 {
                     break;
@@ -116,7 +116,7 @@ fn what_is_fetched_for_the_next_message_is_not_taken_from_those_that_lie_there()
         while consumer.receive(&mut buffer).unwrap().is_some() {
             read += 1;
         }
-        assert_eq!(read, sent, "{len} octets");
+        assert_eq!(read, sent, "{len} bytes");
     }
 }
 

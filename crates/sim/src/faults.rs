@@ -300,7 +300,7 @@ impl fmt::Display for Mix {
         writeln!(f, "faults: {:?}", self.kinds)?;
         writeln!(f, "network: {}", self.profile)?;
         let service = self.service_time.as_nanos() / 1_000;
-        writeln!(f, "processes: receive buffer {} octets, {service} us per datagram", self.receive_buffer)?;
+        writeln!(f, "processes: receive buffer {} bytes, {service} us per datagram", self.receive_buffer)?;
         for (at, fault) in &self.timeline {
             writeln!(f, "  {:>6} ms {fault:?}", at.as_nanos() / 1_000_000)?;
         }

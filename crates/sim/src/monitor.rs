@@ -124,9 +124,9 @@ impl Monitor {
     pub fn describe(&self, bytes: &[u8]) -> String {
         let message = match Message::parse(bytes) {
             Ok(message) => message,
-            Err(error) => return format!("{} octets: {error:?}", bytes.len()),
+            Err(error) => return format!("{} bytes: {error:?}", bytes.len()),
         };
-        let mut text = format!("{} octets of {}:", bytes.len(), self.called(message.header().prefix));
+        let mut text = format!("{} bytes of {}:", bytes.len(), self.called(message.header().prefix));
         for submessage in message.submessages() {
             // Writing to a string cannot fail.
             let _ = match submessage {

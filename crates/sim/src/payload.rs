@@ -31,7 +31,7 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
         .map(|bytes| u32::from_le_bytes(*bytes) as usize)
         .filter(|len| *len >= MIN_LEN && *len <= payload.len())
         .ok_or_else(|| {
-            format!("{number:?} of {writer}: {} octets without a credible length", payload.len())
+            format!("{number:?} of {writer}: {} bytes without a credible length", payload.len())
         })?;
     let mut expected = make(writer, number, len);
     if let (Some(found), Some(made)) = (payload.get(3), expected.get_mut(3))
@@ -40,10 +40,10 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
         *made = *found;
     }
     if let Some(position) = payload.iter().zip(&expected).position(|(found, made)| found != made) {
-        return Err(format!("{number:?} of {writer}: octet {position} of {len} differs"));
+        return Err(format!("{number:?} of {writer}: byte {position} of {len} differs"));
     }
     if payload.len() - len > 3 {
-        return Err(format!("{number:?} of {writer}: {} octets, {len} were written", payload.len()));
+        return Err(format!("{number:?} of {writer}: {} bytes, {len} were written", payload.len()));
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ rules! {
     WithinLimits, "within-limits", "Caches and datagrams stay within their limits.";
     NoLivelock, "no-livelock", "Polling ends, and timers lie in the future.";
     Quiet, "quiet", "When nothing happens, little is sent.";
-    NoAmplification, "no-amplification", "An address that was not validated gets no more octets than came from it.";
+    NoAmplification, "no-amplification", "An address that was not validated gets no more bytes than came from it.";
     Generations, "generations", "Data after the end of an instance begin a new generation, and its last state is the last that was written.";
     Ownership, "ownership", "Of an exclusive instance only the strongest live writer gets through.";
     Lifespan, "lifespan", "Nothing is given to the application after its LIFESPAN.";

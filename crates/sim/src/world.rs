@@ -397,7 +397,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
                 self.trace.line(self.now, format_args!("n{} -> {} {text}", id.0, path.destination));
             }
             if bytes.len() > path.max_datagram as usize {
-                let what = format!("n{}: datagram of {} octets on {path:?}", id.0, bytes.len());
+                let what = format!("n{}: datagram of {} bytes on {path:?}", id.0, bytes.len());
                 self.fail(Invariant::WithinLimits, what);
             }
             self.monitor.addressed(path.destination, bytes.len());

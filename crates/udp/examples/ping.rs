@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (passes, count, octets) = (number(0, 15)?.max(1), number(1, 5_000)?.max(1), number(2, 64)?);
     if octets == 0 || octets > udp::MAX_DATAGRAM {
-        return Err(format!("give 1 to {} octets, not {octets}", udp::MAX_DATAGRAM).into());
+        return Err(format!("give 1 to {} bytes, not {octets}", udp::MAX_DATAGRAM).into());
     }
     let mut times = [const { Vec::new() }; VARIANTS.len()];
     let mut ratios = [const { Vec::new() }; VARIANTS.len()];
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ratios.push(time / reference);
         }
     }
-    println!("{octets} octets, median of {passes} passes of {count} round trips, core {first:?}");
+    println!("{octets} bytes, median of {passes} passes of {count} round trips, core {first:?}");
     for ((variant, mut times), mut ratios) in VARIANTS.iter().zip(times).zip(ratios) {
         println!("{variant:12} {:8.2} us  ratio {:.3}", median(&mut times), median(&mut ratios));
     }
@@ -75,7 +75,7 @@ fn pass(variant: &str, count: usize, octets: usize) -> Result<f64, Box<dyn Error
             times.push(start.elapsed().as_secs_f64() * 1e6);
         }
         if received != octets {
-            return Err(format!("{received} octets came back, not {octets}").into());
+            return Err(format!("{received} bytes came back, not {octets}").into());
         }
     }
     Ok(median(&mut times))

@@ -399,7 +399,7 @@ impl Sender {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { failure, destination, octets } = self;
-        write!(f, "{octets} octets to {}", destination.address)?;
+        write!(f, "{octets} bytes to {}", destination.address)?;
         if destination.interface != 0 {
             write!(f, " by interface {}", destination.interface)?;
         }
@@ -414,7 +414,7 @@ impl fmt::Display for SendFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WouldBlock => f.write_str("the socket's send buffer is full"),
-            Self::TooLarge { path_mtu: Some(mtu) } => write!(f, "too large; the path's MTU is {mtu} octets"),
+            Self::TooLarge { path_mtu: Some(mtu) } => write!(f, "too large; the path's MTU is {mtu} bytes"),
             Self::TooLarge { path_mtu: None } => f.write_str("too large"),
             Self::Unreachable(error) => write!(f, "unreachable: {error}"),
             Self::NoBuffer => f.write_str("the system has no room for it"),

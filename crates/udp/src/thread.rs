@@ -152,7 +152,7 @@ pub fn cores() -> Result<Vec<usize>, ThreadError> {
 impl fmt::Display for ThreadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name => f.write_str("a thread's name may not hold a zero octet"),
+            Self::Name => f.write_str("a thread's name may not hold a zero byte"),
             Self::Priority(priority) => {
                 write!(f, "real-time priority {priority}: give one from 1 to 99")
             }

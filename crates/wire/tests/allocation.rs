@@ -36,7 +36,7 @@ fn within_budget(bytes: &[u8]) {
     let budget = 16 * 1024 + 8 * bytes.len();
     for role in [EndpointRole::Writer, EndpointRole::Reader] {
         let spent = measure(|| EndpointData::decode(bytes, role)).1;
-        assert!(spent.total <= budget, "{} octets for {}", spent.total, bytes.len());
+        assert!(spent.total <= budget, "{} bytes for {}", spent.total, bytes.len());
         assert!(spent.largest <= 1 << 20);
     }
     let participant = measure(|| ParticipantData::decode(bytes)).1;

@@ -33,7 +33,7 @@ struct Whole {
 
 fn whole() -> Whole {
     Whole {
-        id: "an identity of more than sixteen octets".into(),
+        id: "an identity of more than sixteen bytes".into(),
         blob: vec![1; 3000],
         parts: (0..10)
             .map(|n| Part { name: "part".repeat(n), values: vec![0.5; n], extra: Some(1) })
@@ -82,7 +82,7 @@ const fn budget(len: usize) -> usize {
 #[track_caller]
 fn within_budget<T: DdsType>(payload: &[u8]) -> Result<(), DecodeFault> {
     let (result, usage) = measure(|| black_box(T::decode_payload(payload)).map(drop));
-    assert!(usage.peak <= budget(payload.len()), "{} octets for {}", usage.peak, payload.len());
+    assert!(usage.peak <= budget(payload.len()), "{} bytes for {}", usage.peak, payload.len());
     result.map_err(|error| error.fault)
 }
 

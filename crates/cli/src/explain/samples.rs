@@ -122,7 +122,7 @@ const fn advice(reason: DropReason) -> (bool, &'static str) {
         DropReason::UnknownInstance => {
             (false, "An instance was disposed that no sample came of: nothing to do.")
         }
-        DropReason::KeyCollision => (true, "Two keys have one MD5: use a key of at most 16 octets."),
+        DropReason::KeyCollision => (true, "Two keys have one MD5: use a key of at most 16 bytes."),
         DropReason::NotMatched => {
             (false, "A writer sends to a reader that it is not matched with: it has yet to hear of a change.")
         }

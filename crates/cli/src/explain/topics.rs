@@ -28,7 +28,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
                     first(&topic.writers),
                     first(&counterpart.readers),
                 ),
-                "Use one name for both; names are compared octet by octet.",
+                "Use one name for both; names are compared byte by byte.",
             ));
         }
     }

@@ -107,7 +107,7 @@ fn readers_on_several_hosts_share_a_flow_that_each_link_carries_once() {
     let once = u64::try_from(SAMPLES * OCTETS).unwrap();
     assert!(
         (once..once + once / 2).contains(&sent),
-        "{sent} octets left the writer's host for {once} of samples"
+        "{sent} bytes left the writer's host for {once} of samples"
     );
 
     let status = ward.status();

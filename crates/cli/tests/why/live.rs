@@ -314,7 +314,7 @@ fn no_multicast() {
             run(&["why", "--duration", "1s", "--interface", "eth7"]),
             (
                 Some(1),
-                "! this host: multicast: no interface that is used has multicast, and there are no static peers; interface lo: not used: --interface or --loopback names others; interface eth8: not used: --interface or --loopback names others; interface eth7: 10.9.0.1/24, datagrams of 1472 octets, no multicast\n  Name hosts with --peer, or use an interface with multicast (ip link set NAME multicast on), or --no-multicast.\n".to_owned()
+                "! this host: multicast: no interface that is used has multicast, and there are no static peers; interface lo: not used: --interface or --loopback names others; interface eth8: not used: --interface or --loopback names others; interface eth7: 10.9.0.1/24, datagrams of 1472 bytes, no multicast\n  Name hosts with --peer, or use an interface with multicast (ip link set NAME multicast on), or --no-multicast.\n".to_owned()
             )
         );
     });

@@ -229,7 +229,7 @@ fn topic_name_nearly_the_same() {
     };
     let told = |written: &str, read: &str, how: &str| {
         format!(
-            "! topic \"{written}\" of the writer of \"talker\" (Punctual at 10.0.0.1) is only written, topic \"{read}\" of the reader of \"listener\" (Punctual at 10.0.0.2) is only read: the names differ {how}\n  Use one name for both; names are compared octet by octet."
+            "! topic \"{written}\" of the writer of \"talker\" (Punctual at 10.0.0.1) is only written, topic \"{read}\" of the reader of \"listener\" (Punctual at 10.0.0.2) is only read: the names differ {how}\n  Use one name for both; names are compared byte by byte."
         )
     };
     assert_eq!(topics("Readings", "readings", None), told("Readings", "readings", "by case"));

@@ -41,7 +41,7 @@ fn resource_limits() {
     }
     assert_eq!(
         stage.told_of(&reader, 0),
-        "! topic \"Readings\": 2 samples did not get through to a reader here: RESOURCE_LIMITS: too many samples or octets\n  Raise RESOURCE_LIMITS max_samples of the reader, or take samples more often."
+        "! topic \"Readings\": 2 samples did not get through to a reader here: RESOURCE_LIMITS: too many samples or bytes\n  Raise RESOURCE_LIMITS max_samples of the reader, or take samples more often."
     );
 }
 

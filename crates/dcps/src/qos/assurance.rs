@@ -162,7 +162,7 @@ impl OfferedAssurance {
         if let (Some(least), Some(most)) = (self.minimum_size, self.maximum_size)
             && least > most
         {
-            let what = format!("minimum_size of {least} octets with maximum_size of {most}");
+            let what = format!("minimum_size of {least} bytes with maximum_size of {most}");
             return Err(Error::new(
                 ReturnCode::InconsistentPolicy,
                 PLACE,
@@ -210,7 +210,7 @@ impl OfferedAssurance {
     pub fn samples(&self, type_bound: Option<u32>) -> Result<RangeInclusive<u32>, Error> {
         let (least, most) = (self.minimum_size.unwrap_or(0), self.largest_sample(type_bound)?);
         if least > most {
-            let what = format!("minimum_size of {least} octets, and the type has {most} at most");
+            let what = format!("minimum_size of {least} bytes, and the type has {most} at most");
             return Err(Error::new(
                 ReturnCode::InconsistentPolicy,
                 PLACE,
@@ -369,8 +369,8 @@ fn wrong(what: String, advice: &'static str) -> Error {
 
 fn too_large(size: u32) -> Error {
     wrong(
-        format!("a largest sample of {size} octets"),
-        "use 1 to 1048576 octets: all of a sample leaves at once; divide larger ones",
+        format!("a largest sample of {size} bytes"),
+        "use 1 to 1048576 bytes: all of a sample leaves at once; divide larger ones",
     )
 }
 

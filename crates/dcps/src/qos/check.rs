@@ -152,7 +152,7 @@ pub(super) fn data_octets(place: &'static str, octets: usize) -> Result<(), Erro
     Err(Error::new(
         ReturnCode::BadParameter,
         place,
-        format!("{octets} octets of USER_DATA, TOPIC_DATA and GROUP_DATA together"),
+        format!("{octets} bytes of USER_DATA, TOPIC_DATA and GROUP_DATA together"),
         "use at most 32768: they travel in every announcement; publish larger data as a topic",
     ))
 }
@@ -175,12 +175,12 @@ pub(super) fn partition(names: &[String]) -> Result<(), Error> {
         return wrong(format!("{} names", names.len()), "use at most 256 names; a name may be a pattern");
     }
     if let Some(name) = names.iter().find(|name| name.len() > MAX_NAME || name.contains('\0')) {
-        return wrong(format!("name {name:?}"), "use names of at most 256 octets without a NUL");
+        return wrong(format!("name {name:?}"), "use names of at most 256 bytes without a NUL");
     }
     let octets = names.iter().fold(0, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(8));
     if octets > MAX_PARTITION_OCTETS {
         return wrong(
-            format!("{octets} octets of names"),
+            format!("{octets} bytes of names"),
             "use at most 16384, each name counted with eight more: they travel in every announcement",
         );
     }

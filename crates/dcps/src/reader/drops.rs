@@ -93,7 +93,7 @@ impl fmt::Display for DropReason {
         f.write_str(match self {
             Self::Lost => "lost: it never came, and the writer has it no more",
             Self::Instances => "RESOURCE_LIMITS: too many instances",
-            Self::Samples => "RESOURCE_LIMITS: too many samples or octets",
+            Self::Samples => "RESOURCE_LIMITS: too many samples or bytes",
             Self::SamplesPerInstance => "RESOURCE_LIMITS: too many samples of one instance",
             Self::Replaced => "HISTORY: replaced by newer samples before it was read",
             Self::Filtered => "TIME_BASED_FILTER: too soon after the sample before",

@@ -38,7 +38,7 @@ impl<E: fmt::Display> fmt::Display for WriteWithError<E> {
             Self::Overrun { max_len } => {
                 write!(
                     f,
-                    "the encoder wrote more than the {max_len} octets that it had said: correct its bound"
+                    "the encoder wrote more than the {max_len} bytes that it had said: correct its bound"
                 )
             }
         }

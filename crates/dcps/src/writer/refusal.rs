@@ -32,7 +32,7 @@ impl From<Blocked> for Error {
         let what = match blocked.limit {
             Limit::Samples => "max_samples are held and not acknowledged",
             Limit::SamplesPerInstance => "max_samples_per_instance are held and not acknowledged",
-            Limit::Octets => "the history is full of octets that are not acknowledged",
+            Limit::Octets => "the history is full of bytes that are not acknowledged",
         };
         let advice = "wait longer (RELIABILITY max_blocking_time), write less, raise the limit, or use HISTORY KEEP_LAST";
         Self::new(ReturnCode::Timeout, "write", what, advice)
@@ -71,7 +71,7 @@ pub(super) fn exhausted(limit: Limit) -> WriteError {
     let what = match limit {
         Limit::Samples => "max_samples are held for late readers",
         Limit::SamplesPerInstance => "max_samples_per_instance are held for late readers",
-        Limit::Octets => "the octets of the history are held for late readers",
+        Limit::Octets => "the bytes of the history are held for late readers",
     };
     let advice = "raise the limit, use HISTORY KEEP_LAST, a finite LIFESPAN, or DURABILITY Volatile";
     WriteError::Refused(Error::new(ReturnCode::OutOfResources, "write", what, advice))
@@ -82,7 +82,7 @@ pub(super) fn above_contract(len: usize, limit: usize) -> Error {
     Error::new(
         ReturnCode::BadParameter,
         "write",
-        alloc::format!("a sample of {len} octets is larger than the {limit} that ASSURANCE declares"),
+        alloc::format!("a sample of {len} bytes is larger than the {limit} that ASSURANCE declares"),
         "write smaller samples, or declare a larger maximum_size",
     )
 }
@@ -92,7 +92,7 @@ pub(super) fn below_contract(len: usize, limit: u32) -> Error {
     Error::new(
         ReturnCode::BadParameter,
         "write",
-        alloc::format!("a sample of {len} octets is smaller than the {limit} that ASSURANCE declares"),
+        alloc::format!("a sample of {len} bytes is smaller than the {limit} that ASSURANCE declares"),
         "write larger samples, or declare a smaller minimum_size",
     )
 }

@@ -195,7 +195,7 @@ fn both_representations_of_a_key_are_one_instance() {
 #[test]
 fn long_keys_are_found_by_their_digest() {
     let mut reader = reader_of::<Named>();
-    let named = Named { name: "a name of more than sixteen octets".to_owned(), value: 1 };
+    let named = Named { name: "a name of more than sixteen bytes".to_owned(), value: 1 };
     deliver(&mut reader, 1, InlineQos::default(), Some((&named, Encoding::XCDR1)));
     let digest = key_hash(&named, Representation::Xcdr1);
     let by_hash = dispose(InlineQos { key_hash: Some(digest.0), ..InlineQos::default() });

@@ -161,7 +161,7 @@ fn what_was_promised_and_not_used_is_given_back() {
         let key = InstanceOf::CanonicalKey(&[0, 0, 0, 1]);
         link.writer.write_with(link.now, key, 1_000, encode, &WriteOptions::default()).unwrap();
     }
-    assert!(link.writer.rtps().held_bytes() < 50_000, "a thousand octets each would be twice that");
+    assert!(link.writer.rtps().held_bytes() < 50_000, "a thousand bytes each would be twice that");
     link.wait(ms(100));
     assert_eq!(link.values(), (0..100).map(Some).collect::<Vec<_>>());
 }

@@ -168,7 +168,7 @@ fn keep_last_makes_room_by_its_own_older_samples() {
             Err(other) => panic!("{other}"),
         }
     }
-    panic!("eight samples of 300 octets do not fit into 2,048");
+    panic!("eight samples of 300 bytes do not fit into 2,048");
 }
 
 #[test]

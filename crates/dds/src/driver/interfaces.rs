@@ -61,7 +61,7 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
         let listed: Vec<String> = addresses.iter().map(|(ip, length)| format!("{ip}/{length}")).collect();
         let max_datagram = datagram(interface, config);
         choice.lines.push(format!(
-            "interface {}: {}, datagrams of {max_datagram} octets, {}",
+            "interface {}: {}, datagrams of {max_datagram} bytes, {}",
             interface.name,
             listed.join(" "),
             if multicast { "multicast" } else { "no multicast" }
@@ -140,7 +140,7 @@ fn usable(interface: &Interface, config: &NetworkConfig) -> Result<Vec<(IpAddr, 
     }
     let smallest = Path::MIN_DATAGRAM + HEADERS;
     if interface.mtu < smallest {
-        return Err(format!("its MTU of {} octets is below {smallest}", interface.mtu));
+        return Err(format!("its MTU of {} bytes is below {smallest}", interface.mtu));
     }
     let listed = |ip: &IpAddr| match &config.interfaces {
         Interfaces::WithAddress(wanted) => wanted.contains(ip),

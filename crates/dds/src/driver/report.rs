@@ -63,7 +63,7 @@ pub(super) fn opened(domain_id: u32, config: &Config, sockets: &Sockets) -> Vec<
     }
     for (name, socket) in sockets.all() {
         lines.push(format!(
-            "{name} {}: receive buffer {} octets as the kernel counts ({} asked for, it counts twice), send buffer {} ({})",
+            "{name} {}: receive buffer {} bytes as the kernel counts ({} asked for, it counts twice), send buffer {} ({})",
             socket.local(),
             granted(socket.receive_buffer()),
             config.buffers.receive,

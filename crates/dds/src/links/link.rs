@@ -134,7 +134,7 @@ impl Link {
         if datagrams == 0 {
             return String::new();
         }
-        format!(", {datagrams} datagrams, {copied} octets copied, {named} octets left where they were")
+        format!(", {datagrams} datagrams, {copied} bytes copied, {named} bytes left where they were")
     }
 
     /// `chunks` are those of this process. The time is asked for where the ring is full.

@@ -136,7 +136,7 @@ impl Node {
             return Err(Error::new(
                 ReturnCode::OutOfResources,
                 "loan",
-                format!("a sample of {len} octets can never be held: the limit is {limit}"),
+                format!("a sample of {len} bytes can never be held: the limit is {limit}"),
                 "ask for less, or raise byte_limit of the writer",
             ));
         }

@@ -105,7 +105,7 @@ fn a_sample_larger_than_declared_is_a_write_error_that_names_both_sizes() {
     writer.write(&frame(1, 4_000)).unwrap();
     let error = writer.write(&frame(1, 4_001)).unwrap_err();
     assert_eq!((error.code, error.place), (ReturnCode::BadParameter, "write"));
-    assert!(error.what.contains("4016 octets") && error.what.contains("4012"), "{error}");
+    assert!(error.what.contains("4016 bytes") && error.what.contains("4012"), "{error}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_sample_smaller_than_declared_is_a_write_error_and_the_least_size_is_announc
     writer.write(&frame(1, 1_000)).unwrap();
     let error = writer.write(&frame(1, 996)).unwrap_err();
     assert_eq!((error.code, error.place), (ReturnCode::BadParameter, "write"));
-    assert!(error.what.contains("1008 octets") && error.what.contains("1012"), "{error}");
+    assert!(error.what.contains("1008 bytes") && error.what.contains("1012"), "{error}");
     let promise = dds::qos::OfferedAssurance { minimum_size: Some(5_000), ..offered() };
     let qos = dds::qos::DataWriterQos { assurance: Some(promise), ..dds::qos::DataWriterQos::default() };
     assert_eq!(qos.check().unwrap_err().code, ReturnCode::InconsistentPolicy);

@@ -42,7 +42,7 @@ fn a_pair_is_held_until_its_verdict_and_then_runs_along_its_flow() {
     assert_eq!(numbers(&reader), [1]);
     let left = scene.desk.recorded();
     let flow: Vec<_> = left.iter().filter(|left| left.from.port() == 50_000).collect();
-    assert_eq!(flow.len(), 3, "4,012 octets in fragments of 1,356");
+    assert_eq!(flow.len(), 3, "4,012 bytes in fragments of 1,356");
     for datagram in flow {
         assert_eq!((datagram.to, datagram.class, datagram.train), ("10.0.0.2:7411".parse().unwrap(), 46, 3));
     }

@@ -284,7 +284,7 @@ fn late_readers_get_the_history_whether_they_are_near_or_far() {
     let mut got = numbers(&far);
     got.sort_unstable();
     assert_eq!(got, (0..10).collect::<Vec<_>>());
-    assert!(coded() >= 10, "it came without octets");
+    assert!(coded() >= 10, "it came without bytes");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn interfaces_that_come_and_go_are_told_and_used() {
         assert_eq!(node.networks().last(), Some(&node.host.addresses()));
         let report = node.host.report().join("\n");
         assert!(
-            report.contains("interface left: 10.9.0.1/24, datagrams of 1472 octets, multicast"),
+            report.contains("interface left: 10.9.0.1/24, datagrams of 1472 bytes, multicast"),
             "{report}"
         );
         // The group was joined there, so that its own announcements come back.

@@ -85,7 +85,7 @@ fn the_report_says_what_was_granted() {
         let core = config.threads.cores[0];
         for line in [
             "participant 0 of domain 0",
-            "interface lo: 127.0.0.1/8, datagrams of 65507 octets, multicast",
+            "interface lo: 127.0.0.1/8, datagrams of 65507 bytes, multicast",
             "discovery 0.0.0.0:7410: receive buffer",
             "data 0.0.0.0:7411: receive buffer",
             "(2097152 asked for, it counts twice)",

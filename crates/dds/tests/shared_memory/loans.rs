@@ -36,7 +36,7 @@ fn sent(player: &Player) -> (u64, u64) {
         let before = line.split(what).next().unwrap().trim_end();
         before.rsplit(' ').next().unwrap().parse().unwrap()
     };
-    (number("octets copied"), number("octets left"))
+    (number("bytes copied"), number("bytes left"))
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_loan_is_copied_once_by_whom_it_is_for() {
         let took_the_ring = || {
             numbers.push(throw_loan(&one, 1, 16_384).0);
             take(&other.reader, &mut got);
-            one.participant.report().iter().any(|line| line.contains("octets left")).then_some(())
+            one.participant.report().iter().any(|line| line.contains("bytes left")).then_some(())
         };
         patiently(|| "no sample took the ring".to_owned(), took_the_ring);
         other.reader.recycle(got.drain(..));
@@ -67,7 +67,7 @@ fn a_loan_is_copied_once_by_whom_it_is_for() {
         let (copied, left) = (sent(&one).0 - copied, sent(&one).1 - left);
         // Only heads and places went into the ring.
         assert_eq!(left, 100 * (AROUND as u64 + 16_384));
-        assert!(copied < 100 * 400, "{copied} octets were copied for 100 samples");
+        assert!(copied < 100 * 400, "{copied} bytes were copied for 100 samples");
         one.leave();
         other.leave();
     });

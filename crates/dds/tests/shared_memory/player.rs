@@ -138,7 +138,7 @@ impl Player {
             self.catch(&waits, &mut active, &mut caught);
             assert!(
                 caught == ball(number, len),
-                "number {} of {} octets in place of {number}: {:?}, {:?}, {:?}",
+                "number {} of {} bytes in place of {number}: {:?}, {:?}, {:?}",
                 caught.number,
                 caught.octets.len(),
                 self.reader.counters(),

@@ -37,7 +37,7 @@ fn samples_take_the_rings() {
             });
             let sent = datagrams() - before;
             // Announcements, and what wakes readers of sockets.
-            assert!(sent < 100, "{sent} datagrams for 300 samples of {len} octets");
+            assert!(sent < 100, "{sent} datagrams for 300 samples of {len} bytes");
         }
         one.expect_transport(Transport::SharedMemory);
         other.expect_transport(Transport::SharedMemory);

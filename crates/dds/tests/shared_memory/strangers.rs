@@ -267,7 +267,7 @@ fn what_was_lent_lies_where_it_was_written_until_it_was_copied_out() {
         let mut buffer = vec![0; 65_536];
         let message = other.consumer.peek().unwrap().unwrap();
         // The sample is not in the ring, only its place.
-        assert!(message.len() < 200, "{} octets", message.len());
+        assert!(message.len() < 200, "{} bytes", message.len());
         assert!(message.copy_to(0, &mut buffer[..40]) && buffer.starts_with(b"PNPL\x01\0\0\0"));
         let word = |at: usize| u32::from_ne_bytes(buffer[at..at + 4].try_into().unwrap());
         let (at, len) = (word(8) as usize, word(12) as usize);

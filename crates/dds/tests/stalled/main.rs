@@ -108,10 +108,10 @@ impl Ends {
         let (full, now) = (full.unwrap(), resident());
         assert!(
             now < full + ON_TOP,
-            "{full} octets of memory have become {now}, with {} samples",
+            "{full} bytes of memory have become {now}, with {} samples",
             sample.number
         );
-        println!("{} written, {refused} refused, memory from {full} to {now} octets", sample.number);
+        println!("{} written, {refused} refused, memory from {full} to {now} bytes", sample.number);
         (sample.number, refused)
     }
 

@@ -219,14 +219,14 @@ fn mistakes_in_values_are_told_with_their_place() {
 fn octets_that_do_not_fit_are_told_with_their_member() {
     let (schema, index) = last("struct In { boolean b; }; struct Out { long x; sequence<In> ins; };");
     let unreadable = |payload: &[u8]| Sample::decode(&schema, index, payload, false).unwrap_err().to_string();
-    assert_eq!(unreadable(&[0, 1]), "the bytes end too early, at octet 0");
+    assert_eq!(unreadable(&[0, 1]), "the bytes end too early, at byte 0");
     assert_eq!(
         unreadable(&[0, 1, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 7, 0, 0]),
-        "member ins.b: 7 is no boolean, at octet 9"
+        "member ins.b: 7 is no boolean, at byte 9"
     );
     assert_eq!(
         unreadable(&[0, 7, 0, 0, 1, 0, 0, 0]),
-        "encapsulation identifier 0x0007 does not fit the type's extensibility, at octet 0; it was written as final, or XCDR version 1: put @final before the struct"
+        "encapsulation identifier 0x0007 does not fit the type's extensibility, at byte 0; it was written as final, or XCDR version 1: put @final before the struct"
     );
 }
 

@@ -337,7 +337,7 @@ fn drive(contract: gate::Contract) {
         let more = gate.judge(last, contract.octets).passes();
         passed += if more { u64::from(contract.octets) } else { 0 };
     }
-    assert!(passed <= contract.most_in(last - first), "{contract:?}: {passed} octets in {} ns", last - first);
+    assert!(passed <= contract.most_in(last - first), "{contract:?}: {passed} bytes in {} ns", last - first);
 }
 
 #[cfg(test)]

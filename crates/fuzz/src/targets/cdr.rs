@@ -211,7 +211,7 @@ fn check<T: DdsType>(value: &T, encoding: Encoding) {
     let padded = size.map(|size| ENCAPSULATION_SIZE + size.next_multiple_of(4));
     assert_eq!(padded, Ok(first.len()), "the size that was told is the size that was written");
     if let (Some(most), Ok(size)) = (T::max_serialized_size(encoding.representation), size) {
-        assert!(size <= most, "{size} octets of a type that takes {most} at most");
+        assert!(size <= most, "{size} bytes of a type that takes {most} at most");
     }
     let again = T::decode_payload(&first).map(|value| encoded(&value, encoding));
     assert_eq!(again, Ok(Some(first)), "what is written is read as the same");

@@ -12,7 +12,7 @@ pub fn discovery_data(payload: &[u8]) {
     let bytes = payload.get(4..).unwrap_or(&[]);
     for endianness in [Endianness::Little, Endianness::Big] {
         if let Ok((list, consumed)) = ParameterList::parse(bytes, endianness) {
-            assert!(consumed <= bytes.len(), "{consumed} octets read of {}", bytes.len());
+            assert!(consumed <= bytes.len(), "{consumed} bytes read of {}", bytes.len());
             check_list(&list, bytes);
         }
     }

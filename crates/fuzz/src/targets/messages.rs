@@ -21,7 +21,7 @@ pub fn rtps_message(bytes: &[u8]) {
                 break;
             }
         }
-        assert!(octets <= bytes.len(), "more submessages than fit into the octets");
+        assert!(octets <= bytes.len(), "more submessages than fit into the bytes");
     }
 }
 
@@ -84,7 +84,7 @@ fn check_submessage(submessage: &Submessage<'_>, bytes: &[u8]) {
         Submessage::InfoReply(reply) => {
             for locators in [Some(reply.unicast), reply.multicast].into_iter().flatten() {
                 assert_eq!(locators.iter().count(), locators.len());
-                assert!(locators.len() * 24 <= bytes.len(), "more locators than octets");
+                assert!(locators.len() * 24 <= bytes.len(), "more locators than bytes");
             }
         }
         Submessage::Pad => {}
@@ -106,14 +106,14 @@ pub(super) fn check_list(list: &ParameterList<'_>, bytes: &[u8]) {
     let mut octets = 0;
     for Parameter { value, .. } in list {
         octets += 4 + value.len();
-        assert!(value.len() % 4 == 0, "a value of {} octets", value.len());
+        assert!(value.len() % 4 == 0, "a value of {} bytes", value.len());
         assert_within(value, bytes);
     }
-    assert!(octets <= bytes.len(), "more parameters than fit into the octets");
+    assert!(octets <= bytes.len(), "more parameters than fit into the bytes");
     if let Ok(qos) = InlineQos::read(list) {
         let mut out = Vec::with_capacity(InlineQos::MAX_ENCODED_LEN);
         qos.encode(&mut out);
-        assert!(out.len() <= InlineQos::MAX_ENCODED_LEN, "{} octets of inline QoS", out.len());
+        assert!(out.len() <= InlineQos::MAX_ENCODED_LEN, "{} bytes of inline QoS", out.len());
         let again = ParameterList::parse(&out, Endianness::Little).map(|(list, _)| InlineQos::read(&list));
         assert_eq!(again, Ok(Ok(qos)), "inline QoS that is written is read as the same");
     }

@@ -217,7 +217,7 @@ fn make_room(reader: &mut DataReader<Types>, now: Now, sample: &mut Received<'_>
 
 fn check(reader: &DataReader<Types>) {
     let held = (reader.held_bytes(), reader.instances(), reader.samples());
-    assert!(held.0 <= BYTE_LIMIT, "{} octets", held.0);
+    assert!(held.0 <= BYTE_LIMIT, "{} bytes", held.0);
     assert!(held.1 <= MAX_INSTANCES as usize, "{} instances", held.1);
     let limits = reader.qos().endpoint.resource_limits;
     assert!(limits.max_samples.is_none_or(|limit| held.2 <= limit as usize), "{} samples", held.2);

@@ -156,7 +156,7 @@ pub fn openflow_message(bytes: &[u8]) {
     let mut again = Vec::with_capacity(bytes.len());
     let written = message.encode(xid, &mut again);
     // What was left out of the input, such as the padding of HELLO, may be added.
-    assert!(written.is_ok() && again.len() <= bytes.len() + HEADER_LEN, "{} octets", again.len());
+    assert!(written.is_ok() && again.len() <= bytes.len() + HEADER_LEN, "{} bytes", again.len());
     assert_eq!(Message::decode(&again), Ok((xid, message)), "what is written is read as the same");
 }
 
@@ -190,7 +190,7 @@ pub fn openflow_stream(bytes: &[u8]) {
         let now = Duration::from_secs(now);
         channel.handle_input(now, piece);
         channel.handle_timeout(now);
-        assert!(channel.output().len() <= LIMIT, "{} octets wait", channel.output().len());
+        assert!(channel.output().len() <= LIMIT, "{} bytes wait", channel.output().len());
         let mut ended = 0;
         while let Some(event) = channel.poll_event() {
             match event {

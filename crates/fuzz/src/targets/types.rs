@@ -63,7 +63,7 @@ fn look_up(own: &Described, bytes: &[u8]) {
     let now = Instant::START;
     // What is asked of us.
     if let Some(answer) = directory.on_request(now, OURS, THEIRS, bytes) {
-        assert!(answer.len() <= 192 << 10, "{} octets of an answer", answer.len());
+        assert!(answer.len() <= 192 << 10, "{} bytes of an answer", answer.len());
         assert!(Reply::decode_payload(&answer).is_ok(), "an answer that cannot be read");
     }
     // What is announced to us: the first type object of the answer, if the bytes are one, or the bytes themselves.

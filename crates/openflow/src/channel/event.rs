@@ -169,7 +169,7 @@ impl fmt::Display for SendError {
             Self::TooLong(error) => error.fmt(f),
             Self::TooManyOutstanding => f.write_str("too many requests wait for answers: wait for some"),
             Self::TooManyUnconfirmed => f.write_str("too many changes without a barrier: send one and wait"),
-            Self::OutputFull => f.write_str("too many octets wait to be sent: send some first"),
+            Self::OutputFull => f.write_str("too many bytes wait to be sent: send some first"),
             Self::Reserved(kind) => write!(f, "{kind:?} cannot be sent in this way"),
         }
     }

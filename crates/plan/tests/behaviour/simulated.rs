@@ -137,14 +137,14 @@ fn small_frames_take_whole_cells() {
     };
     let (code, report) = plan("cells.toml", &small);
     let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
-    assert!(code == REFUSED && reason.contains("octets of buffer and has 13104"), "{reason}");
+    assert!(code == REFUSED && reason.contains("bytes of buffer and has 13104"), "{reason}");
     let octets = small.replace("buffer = 40_000\n", "buffer = 40_000\ncell = 1\n");
     let (code, report) = plan("octets.toml", &octets);
     assert_eq!((code, &report["simulation"]["violations"]), (ADMITTED, &0.into()), "{report}");
     let shared = octets.replace("buffer = 40_000\n", "shared-buffer = 50_000\n");
     let (code, report) = plan("shared.toml", &shared);
     let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
-    assert!(code == REFUSED && reason.contains("octets of buffer and has 16666"), "{reason}");
+    assert!(code == REFUSED && reason.contains("bytes of buffer and has 16666"), "{reason}");
 }
 
 /// Nothing is promised along a link that PAUSE frames may stop; if one end does not take part, they stop nothing.

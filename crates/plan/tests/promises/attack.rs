@@ -472,7 +472,7 @@ impl<'a> Attacker<'a> {
             if *held > backlog || room.is_some_and(|room| *in_room > room) {
                 let name = &network.ports[port];
                 wrong.push(format!(
-                    "{} to {}: {held} octets, {of_level} of a level, at most {backlog}, room for {room:?}",
+                    "{} to {}: {held} bytes, {of_level} of a level, at most {backlog}, room for {room:?}",
                     self.drawn.node_name(name.from),
                     self.drawn.node_name(name.to)
                 ));

@@ -183,10 +183,10 @@ impl fmt::Display for ConfigError {
             Self::Prefix => f.write_str("the GUID prefix is the unknown one: draw a random one"),
             Self::DomainId(id) => write!(f, "domain {id} has no ports: use 0 to 232"),
             Self::Text(text) => {
-                write!(f, "{text:?} is longer than 255 octets or contains a NUL: shorten it")
+                write!(f, "{text:?} is longer than 255 bytes or contains a NUL: shorten it")
             }
             Self::UserData(len) => {
-                write!(f, "{len} octets of user data do not fit an announcement: use at most 32768")
+                write!(f, "{len} bytes of user data do not fit an announcement: use at most 32768")
             }
             Self::Durations => f.write_str(
                 "announcement periods have to be positive, and the lease longer than the announcement period",

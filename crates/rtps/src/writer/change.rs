@@ -79,15 +79,15 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { held, needed, limit } => {
-                write!(f, "history is full: {held} octets held, {needed} more needed, the limit is {limit}")
+                write!(f, "history is full: {held} bytes held, {needed} more needed, the limit is {limit}")
             }
             Self::TooLarge { len, limit } => {
-                write!(f, "a sample of {len} octets is larger than the limit of {limit}")
+                write!(f, "a sample of {len} bytes is larger than the limit of {limit}")
             }
             Self::AboveContract { len, limit } => {
                 write!(
                     f,
-                    "a message of {len} octets is larger than the {limit} that the writer's contract allows"
+                    "a message of {len} bytes is larger than the {limit} that the writer's contract allows"
                 )
             }
         }

@@ -272,7 +272,7 @@ fn a08_a_storm_of_requests_is_repeated_within_a_budget() {
     }
     // One window in ten milliseconds, and a heartbeat for each question.
     let budget = 101 * (u64::from(config.window) + 65_507) + 10_000 * 100;
-    assert!(octets <= budget, "{octets} octets, the budget is {budget}");
+    assert!(octets <= budget, "{octets} bytes, the budget is {budget}");
     assert!(octets > 200_000, "the storm did not reach the writer");
 }
 

@@ -73,7 +73,7 @@ fn a14_no_address_gets_more_octets_than_came_from_it() {
         }
         for (ip, octets) in to_address {
             let came = from_address.get(&ip).copied().unwrap_or(0);
-            assert!(octets <= came, "seed {seed}: {octets} octets to {ip}, {came} from it");
+            assert!(octets <= came, "seed {seed}: {octets} bytes to {ip}, {came} from it");
             answered += 1;
         }
     }

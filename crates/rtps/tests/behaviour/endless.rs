@@ -102,7 +102,7 @@ fn a_slab_that_was_filled_for_larger_datagrams_stays_off_a_small_path() {
     pair.writer.on_acknack(now, reader_guid(1).prefix, &heard);
     while pair.writer.poll_transmit(now, &mut transmit) {
         for path in transmit.paths() {
-            assert!(transmit.len() <= path.max_datagram as usize, "{} octets on {path:?}", transmit.len());
+            assert!(transmit.len() <= path.max_datagram as usize, "{} bytes on {path:?}", transmit.len());
             small_datagrams += u32::from(path.max_datagram == 600);
         }
     }

@@ -232,7 +232,7 @@ fn samples_larger_than_the_window_arrive_and_never_flood_the_reader() {
         if seed % 2 == 0 {
             assert!(
                 pair.most_under_way <= 200_000,
-                "{} octets under way, seed {seed} {:?}",
+                "{} bytes under way, seed {seed} {:?}",
                 pair.most_under_way,
                 pair.writer.counters()
             );

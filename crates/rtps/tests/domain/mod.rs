@@ -259,7 +259,7 @@ impl World {
                 let mut bytes = Vec::new();
                 self.transmit.copy_to(&mut bytes);
                 for path in self.transmit.paths().to_vec() {
-                    assert!(bytes.len() <= path.max_datagram as usize, "{} octets: {path:?}", bytes.len());
+                    assert!(bytes.len() <= path.max_datagram as usize, "{} bytes: {path:?}", bytes.len());
                     self.leave(index, path.destination, bytes.clone());
                 }
             }

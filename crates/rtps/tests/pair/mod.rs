@@ -206,7 +206,7 @@ impl Pair {
         self.transmit.copy_to(&mut bytes);
         self.datagrams += 1;
         for path in self.transmit.paths().to_vec() {
-            assert!(bytes.len() <= path.max_datagram as usize, "{} octets for {path:?}", bytes.len());
+            assert!(bytes.len() <= path.max_datagram as usize, "{} bytes for {path:?}", bytes.len());
             let SocketAddr::V4(to) = path.destination else { panic!("unexpected {path:?}") };
             let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
             for _ in 0..copies {

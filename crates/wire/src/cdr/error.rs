@@ -168,7 +168,7 @@ impl core::error::Error for DecodeError {}
 
 fn place(f: &mut fmt::Formatter<'_>, at: usize, member: Option<&'static str>) -> fmt::Result {
     match member {
-        Some(member) => write!(f, ", member {member:?} at octet {at}"),
-        None => write!(f, ", at octet {at}"),
+        Some(member) => write!(f, ", member {member:?} at byte {at}"),
+        None => write!(f, ", at byte {at}"),
     }
 }

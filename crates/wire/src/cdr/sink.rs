@@ -145,7 +145,7 @@ impl Sink for CountSink {
 
 fn overwrite(space: Option<&mut [u8]>, at: usize, octets: &[u8]) {
     let target = space.and_then(|space| space.get_mut(at..)).and_then(|rest| rest.get_mut(..octets.len()));
-    debug_assert!(target.is_some(), "only octets that were written can be overwritten");
+    debug_assert!(target.is_some(), "only bytes that were written can be overwritten");
     if let Some(target) = target {
         target.copy_from_slice(octets);
     }

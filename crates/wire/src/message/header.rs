@@ -65,7 +65,7 @@ pub enum MessageError {
 impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooShort { len } => write!(f, "{len} octets are too few for an RTPS header"),
+            Self::TooShort { len } => write!(f, "{len} bytes are too few for an RTPS header"),
             Self::NotRtps => write!(f, "not an RTPS message"),
             Self::Version(version) => {
                 write!(f, "RTPS version {}.{} is unknown", version.major, version.minor)

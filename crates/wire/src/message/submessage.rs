@@ -288,7 +288,7 @@ pub enum SubmessageReason {
 
 impl fmt::Display for SubmessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "submessage {:#04x} at octet {}: ", self.kind, self.offset)?;
+        write!(f, "submessage {:#04x} at byte {}: ", self.kind, self.offset)?;
         f.write_str(match self.reason {
             SubmessageReason::Truncated => "ends before its last field",
             SubmessageReason::LengthPastEnd => "length runs past the message",

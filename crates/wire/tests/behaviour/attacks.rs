@@ -349,6 +349,6 @@ fn random_bytes_are_refused_or_read() {
         let steps = Message::parse(&headed).unwrap().submessages().count();
         assert!(steps <= bytes.len() / 4 + 1);
         headed.splice(..0, [0, 3, 0, 0]);
-        assert!(ParticipantData::decode(&headed).is_err(), "random octets name no participant");
+        assert!(ParticipantData::decode(&headed).is_err(), "random bytes name no participant");
     }
 }

@@ -203,7 +203,7 @@ fn cut_and_changed_octets_do_no_harm() {
                     }
                     // The end of an appendable type may be missing; every other byte counts.
                     if T::EXTENSIBILITY != Extensibility::Appendable && len < octets {
-                        assert!(T::decode_payload(&cut).is_err(), "{len} of {octets} octets");
+                        assert!(T::decode_payload(&cut).is_err(), "{len} of {octets} bytes");
                     }
                     decode_hostile::<T>(&cut);
                     let _ = T::decode_key_payload(&cut);

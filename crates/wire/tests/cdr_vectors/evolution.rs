@@ -137,11 +137,7 @@ fn headers_are_those_of_the_standard() {
     for (encoding, extensibility, id) in expected {
         assert_eq!(encoding.header(extensibility, 3), [0, id, 0, 3]);
         let payload = [0, id, 0x12, 0xf2, 1, 2, 3];
-        assert_eq!(
-            Encoding::open(&payload, extensibility),
-            Ok((encoding, &[1][..])),
-            "two octets of padding"
-        );
+        assert_eq!(Encoding::open(&payload, extensibility), Ok((encoding, &[1][..])), "two bytes of padding");
     }
     assert_eq!(fault::<Plain>(&[0, 3, 0, 0]), DecodeFault::WrongEncapsulation(3));
     assert_eq!(fault::<Plain>(&[0, 4, 0, 0]), DecodeFault::UnknownEncapsulation(4));

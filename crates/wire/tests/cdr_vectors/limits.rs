@@ -52,7 +52,7 @@ fn values_outside_of_a_type_are_refused() {
     assert_eq!((error.fault, error.member), (EncodeFault::UnknownBits, Some("bits")));
     assert_eq!(
         error.to_string(),
-        "bits outside of the bitmask's bit bound are set, member \"bits\" at octet 8"
+        "bits outside of the bitmask's bit bound are set, member \"bits\" at byte 8"
     );
 }
 

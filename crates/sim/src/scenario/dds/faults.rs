@@ -218,7 +218,7 @@ impl Run<'_> {
     pub(super) fn check_victim(&mut self) {
         let sent = self.world.monitor.octets_to(self.victim.ip());
         if sent > self.forged {
-            let what = format!("{sent} octets went to an address from which {} came", self.forged);
+            let what = format!("{sent} bytes went to an address from which {} came", self.forged);
             self.world.fail(Invariant::NoAmplification, what);
         }
     }

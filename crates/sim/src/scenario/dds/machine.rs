@@ -85,7 +85,7 @@ impl fmt::Display for Machine {
         let Self { ring, slowest, cuts, hangs, lies, .. } = self;
         write!(
             f,
-            "rings of {ring} octets, looked at within {slowest}, {hangs} hangs, {cuts} cuts, {lies} lies"
+            "rings of {ring} bytes, looked at within {slowest}, {hangs} hangs, {cuts} cuts, {lies} lies"
         )
     }
 }

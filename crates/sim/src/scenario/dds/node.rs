@@ -147,7 +147,7 @@ impl DdsNode {
     fn excess_of_endpoints(&self) -> Option<String> {
         let writers = self.application.writers().into_iter().filter_map(|writer| {
             let (held, limit) = (writer.raw.held().ok()?.bytes, writer.plan.byte_limit);
-            (held > limit).then(|| format!("{}: {held} octets held, the limit is {limit}", writer.guid))
+            (held > limit).then(|| format!("{}: {held} bytes held, the limit is {limit}", writer.guid))
         });
         let readers = self.application.readers().into_iter().filter_map(|reader| {
             let (held, plan) = (reader.raw.held().ok()?, &reader.plan);
@@ -155,7 +155,7 @@ impl DdsNode {
             let (limit, samples) = (plan.byte_limit + NOTICES, held.samples);
             let is_over = held.bytes > limit || samples > most || held.waiting > 32 << 20;
             is_over
-                .then(|| format!("{}: {held:?}, the limits are {limit} octets, {most} samples", reader.guid))
+                .then(|| format!("{}: {held:?}, the limits are {limit} bytes, {most} samples", reader.guid))
         });
         writers.chain(readers).next()
     }

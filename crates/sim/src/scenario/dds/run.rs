@@ -338,7 +338,7 @@ impl<'t> Run<'t> {
                     Seen::Taken(taken) => {
                         let len = taken.octets.as_ref().map(Vec::len);
                         format!("{:?}", Seen::Taken(super::seen::Taken { octets: None, ..taken.clone() }))
-                            + &format!(" with {len:?} octets")
+                            + &format!(" with {len:?} bytes")
                     }
                     other => format!("{other:?}"),
                 };

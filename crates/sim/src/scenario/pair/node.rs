@@ -211,6 +211,6 @@ impl Node for PairNode {
             Self::Writer(node) => (node.writer.held_bytes(), node.writer.config().byte_limit),
             Self::Reader(node) => (node.reader.held_bytes(), node.reader.config().byte_limit),
         };
-        (held > limit).then(|| format!("{held} octets held, the limit is {limit}"))
+        (held > limit).then(|| format!("{held} bytes held, the limit is {limit}"))
     }
 }

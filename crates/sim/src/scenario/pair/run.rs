@@ -224,7 +224,7 @@ impl<'t> Run<'t> {
             if self.world.trace.is_verbose() {
                 let text = match &observation {
                     Observation::Delivered { writer, number, payload, .. } => {
-                        format!("delivered {number:?} of {writer}, {} octets", payload.len())
+                        format!("delivered {number:?} of {writer}, {} bytes", payload.len())
                     }
                     other => format!("{other:?}"),
                 };
