@@ -20,13 +20,13 @@ use std::cell::Cell;
 pub struct Usage {
     /// Allocations, and reallocations.
     pub count: u64,
-    /// The most octets held at one time, above what was held before; memory freed that was taken before counts against it.
+    /// The most bytes held at one time, above what was held before; memory freed that was taken before counts against it.
     pub peak: usize,
-    /// Octets asked for in all, freed or not.
+    /// Bytes asked for in all, freed or not.
     pub total: usize,
-    /// Octets held at the end above what was held before; below zero if more was freed than taken.
+    /// Bytes held at the end above what was held before; below zero if more was freed than taken.
     pub kept: isize,
-    /// The octets of the largest single allocation.
+    /// The bytes of the largest single allocation.
     pub largest: usize,
 }
 

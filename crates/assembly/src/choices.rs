@@ -1,4 +1,4 @@
-//! What is one of a few: enumerations whose values have names in files.
+//! Enumerations whose values have names in files.
 
 /// An enumeration whose values have names in files.
 macro_rules! choice {
@@ -81,7 +81,7 @@ choice! {
 }
 
 choice! {
-    /// Who has a service.
+    /// The scope of a service.
     #[derive(Default)]
     Placement {
         /// A component: the channel has ports of its own.
@@ -95,7 +95,7 @@ choice! {
 }
 
 choice! {
-    /// What gives way when a queue is full.
+    /// The delivery that gives way when a queue is full.
     FullPolicy {
         /// The publisher waits.
         Block = "block",
@@ -115,7 +115,7 @@ choice! {
 }
 
 choice! {
-    /// What has to be together or apart.
+    /// How components or services have to be together or apart.
     LocalityKind {
         /// In one process.
         SameProcess = "same-process",

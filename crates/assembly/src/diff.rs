@@ -1,4 +1,4 @@
-//! What is different between two plans, and the steps from one to the other.
+//! The differences between two plans, and the steps from one to the other.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::qos::Qos;
 use crate::value::Value;
 
 choice! {
-    /// What a part of a plan is.
+    /// The kind of a part of a plan.
     Kind {
         /// Code.
         Artefact = "artefact",
@@ -43,7 +43,7 @@ choice! {
 /// A part of a plan that is different.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
-    /// What it is.
+    /// The kind of change.
     pub kind: Kind,
     /// Its name.
     pub name: String,
@@ -126,7 +126,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What a plan was or is to be, with the types that it is made of.
+/// A version of a plan, old or new, with its component types.
 #[derive(Clone, Copy, Debug)]
 pub struct Version<'v> {
     /// The plan.
@@ -135,7 +135,7 @@ pub struct Version<'v> {
     pub types: &'v Catalogue,
 }
 
-/// What is different, by kind and name.
+/// The differences, by kind and name.
 pub fn difference(old: Version<'_>, new: Version<'_>) -> Vec<Difference> {
     let (was, is) = (old.plan, new.plan);
     let mut all = Vec::new();
@@ -181,7 +181,7 @@ fn components(old: Version<'_>, new: Version<'_>, all: &mut Vec<Difference>) {
     }
 }
 
-/// What is different of a component that is where it was.
+/// The changes of a component that stays where it was.
 fn changed(old: Version<'_>, was: &Component, new: Version<'_>, is: &Component) -> Option<Change> {
     let code = |version: Version<'_>, component: &Component| {
         let of_process =
@@ -224,7 +224,7 @@ pub fn steps(old: Version<'_>, new: Version<'_>) -> Vec<Step> {
     work.steps(old, new, &differences)
 }
 
-/// What has to be done to what is named.
+/// The work on each named part of a plan.
 #[derive(Default)]
 struct Work {
     /// Processes that end, and that begin; one that is changed is in both.
@@ -292,7 +292,7 @@ impl Work {
         work
     }
 
-    /// What is in something that goes, goes with it; what is connected to that is connected again.
+    /// Parts inside a part that is removed are removed too; their connections are made again.
     fn spread(&mut self, old: Version<'_>, new: Version<'_>) {
         let (was, is) = (carried(old), carried(new));
         let (old, new) = (old.plan, new.plan);
@@ -353,7 +353,7 @@ impl Work {
         let each = |names: &BTreeSet<String>, step: fn(String) -> Step| {
             names.iter().cloned().map(step).collect::<Vec<_>>()
         };
-        // What publishes and calls comes to rest first.
+        // Components that publish and call come to rest first.
         let resting: Vec<&str> = was
             .iter()
             .rev()
@@ -408,7 +408,7 @@ impl Work {
         }
         steps.extend(each(&self.connect, Step::Connect));
         steps.extend(fresh.iter().map(|name| Step::Configured(name.to_string())));
-        // What is called and consumes begins first.
+        // Components that are called and consume begin first.
         let active = new.plan.start_mode.as_ref().and_then(|mode| new.plan.modes.get(mode));
         let begins = |name: &&&str| {
             let is_wanted =
@@ -420,12 +420,12 @@ impl Work {
     }
 }
 
-/// What a process executes.
+/// The artefact that a process executes.
 fn executed<'p>(plan: &'p Plan, process: &str) -> Option<&'p Artefact> {
     plan.artefacts.get(plan.processes.get(process)?.artefact.as_ref()?)
 }
 
-/// What carries a connection to one of its ends.
+/// The service that carries a connection to one of its ends.
 type Carried<'v> = (ServiceKind, Option<&'v str>, [Option<&'v Topic>; 2], Option<&'v Qos>);
 
 /// What carries each connection to each of its ends, with the topics there, and the quality of its events: these may be others although the

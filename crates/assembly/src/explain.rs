@@ -9,16 +9,16 @@ use crate::manifest::Catalogue;
 use crate::plan::{End, FullPolicy, Plan, Queue, ServiceKind};
 use crate::qos::{Qos, Quality, Said, Scope, Side};
 
-/// What holds for a connection to one of its ends.
+/// The effective service and QoS of a connection to one of its ends.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Explained {
     /// The name of the connection.
     pub connection: String,
-    /// Where it begins.
+    /// The port where it begins.
     pub from: End,
-    /// Where it ends.
+    /// The port where it ends.
     pub to: End,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
     /// The service of the plan that carries it, if it names one.
     pub service: Option<String>,
@@ -37,13 +37,13 @@ pub struct Explained {
 pub struct Holding {
     /// Its name.
     pub quality: Quality,
-    /// What holds.
+    /// The effective value.
     pub value: Said,
     /// The scope that says it.
     pub scope: Scope,
     /// The path in the plan that says it; `None` for the default.
     pub path: Option<String>,
-    /// What scopes further out say, the innermost first.
+    /// The values of outer scopes that it overrides, the innermost first.
     pub overridden: Vec<(Scope, String, Said)>,
     /// Whether what carries the connection does what it says.
     pub is_carried_out: bool,

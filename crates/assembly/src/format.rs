@@ -1,4 +1,4 @@
-//! What plans and manifests may say: every key with its shape and what it is for.
+//! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
     ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind,
 };
@@ -11,9 +11,9 @@ use crate::shape::{Key, Shape, may, must};
 const CORES: Shape = List(&Integer(0, 1_023));
 
 pub(crate) const PLAN: &[Key] = &[
-    may("name", Text, "what people call the plan"),
-    may("id", Text, "by what programs know it; without one it is the name"),
-    may("realizes", Text, "the component type that all of it together is"),
+    may("name", Text, "the title of the plan"),
+    may("id", Text, "the identifier for programs; the name if not given"),
+    may("realizes", Text, "the component type of the plan as a whole"),
     may("depends-on", List(&Text), "ids of plans that have to run before it"),
     may("network", Text, "the network file that its hosts are in"),
     may("manifests", List(&Text), "files with manifests of its component types"),
@@ -23,15 +23,15 @@ pub(crate) const PLAN: &[Key] = &[
     may("host", Names(&Table(HOST)), "where code runs"),
     may("process", Names(&Table(PROCESS)), "component servers"),
     may("container", Names(&Table(CONTAINER)), "components of a process under the same policies"),
-    may("service", Names(&Table(SERVICE)), "what carries events"),
+    may("service", Names(&Table(SERVICE)), "services that carry events"),
     may("component", Names(&Table(COMPONENT)), "instances of component types"),
     may("topic", Names(&Table(TOPIC)), "topics of DDS whose other end is no component"),
-    may("connection", Names(&Table(CONNECTION)), "what is connected"),
+    may("connection", Names(&Table(CONNECTION)), "connections between ports"),
     may("event", Texts(&Table(EVENT)), "QoS of events by the name of their type"),
     may("chain", Names(&Table(CHAIN)), "ports in the order of what happens, with limits of time"),
-    may("locality", Names(&Table(LOCALITY)), "what has to be together or apart"),
+    may("locality", Names(&Table(LOCALITY)), "components and services that have to be together or apart"),
     may("mode", Names(&Table(MODE)), "which components are active when"),
-    may("extensions", Texts(&Any), "what others than Punctual read; it is kept as it is"),
+    may("extensions", Texts(&Any), "entries for programs other than Punctual; they are kept as they are"),
 ];
 
 const ARTEFACT: &[Key] = &[
@@ -42,8 +42,8 @@ const ARTEFACT: &[Key] = &[
 
 const HOST: &[Key] = &[
     may("cores", Integer(1, 1_024), "how many cores it has; they are numbered from 0"),
-    may("costs", Table(COSTS), "what its processors and its clock take: bounds of chains rest on it"),
-    may("resources", Texts(&Any), "what it has: whole numbers are used up, anything else is compared"),
+    may("costs", Table(COSTS), "costs of its processors and its clock: bounds of chains rest on them"),
+    may("resources", Texts(&Any), "its resources: whole numbers are used up, any other value is compared"),
 ];
 
 const COSTS: &[Key] = &[
@@ -57,7 +57,7 @@ const COSTS: &[Key] = &[
         "how wrong the rate of the clock may be, in parts of 10^9; 200000 if not given",
     ),
     may("clock-error", Time, "how wrong a reading of the clock may be against other hosts; 0 if not given"),
-    may("stalls", List(&Table(STALL)), "what keeps each core at times; nothing if not given"),
+    may("stalls", List(&Table(STALL)), "times for which each core does other work; none if not given"),
     may(
         "throttling",
         Table(THROTTLING),
@@ -67,8 +67,8 @@ const COSTS: &[Key] = &[
 ];
 
 const STALL: &[Key] = &[
-    must("length", Time, "at most so long"),
-    must("distance", Time, "at least so long from one begin to the next"),
+    must("length", Time, "the greatest length"),
+    must("distance", Time, "the least time from one begin to the next"),
 ];
 
 const THROTTLING: &[Key] = &[
@@ -78,14 +78,14 @@ const THROTTLING: &[Key] = &[
 
 const PROCESS: &[Key] = &[
     may("host", Name, "where it runs; its components may say it instead"),
-    may("artefact", Name, "what it executes"),
+    may("artefact", Name, "the program that it executes"),
     may("arguments", List(&Text), "arguments after those that a component server gets"),
     may("environment", Texts(&Text), "environment variables besides those of its parent"),
     may("cores", CORES, "cores that its threads may use, unless a lane says otherwise"),
     may("lock-memory", Boolean, "whether its memory is locked; false if not given"),
     may("cgroup", Text, "its control group"),
-    may("requires", Texts(&Any), "what it requires of its host"),
-    may("restart", Table(RESTART), "what is done when it ends"),
+    may("requires", Texts(&Any), "resources that it requires of its host"),
+    may("restart", Table(RESTART), "when it is started again after its end"),
 ];
 
 const RESTART: &[Key] = &[
@@ -111,8 +111,8 @@ const LANE: &[Key] = &[
 ];
 
 const SERVICE: &[Key] = &[
-    must("kind", Choice(ServiceKind::NAMES), "of which kind it is"),
-    may("placement", Choice(Placement::NAMES), "who has it: server, which is a process, if not given"),
+    must("kind", Choice(ServiceKind::NAMES), "the kind of service"),
+    may("placement", Choice(Placement::NAMES), "the scope; server, which is a process, if not given"),
     may("at", Name, "the component, container or process that has it"),
     may("qos", Table(QOS), "QoS in the scope of the channel"),
     may("peers", List(&Name), "services that subscribe at this one, by gateways"),
@@ -131,26 +131,26 @@ const COMPONENT: &[Key] = &[
     may("artefact", Name, "code that is loaded for it, if not that of its process"),
     may("settings", Texts(&Any), "values of settings"),
     may("lane", Name, "the lane of its ports, unless they say otherwise"),
-    may("port", Names(&Table(PORT)), "what is said of ports"),
-    may("requires", Texts(&Any), "what it requires of its host"),
-    may("restart", Table(RESTART), "what is done when it fails"),
+    may("port", Names(&Table(PORT)), "entries of ports"),
+    may("requires", Texts(&Any), "resources that it requires of its host"),
+    may("restart", Table(RESTART), "when it is started again after a failure"),
 ];
 
 const PORT: &[Key] = &[
     may("lane", Name, "the lane that calls its handler"),
     may("qos", Table(QOS), "QoS in the scope of the port"),
-    may("queue", Table(QUEUE), "what waits at it"),
+    may("queue", Table(QUEUE), "its queue"),
     may("period", Time, "of a timer: time between two instants"),
-    may(
-        "execution",
-        Table(EXECUTION),
-        "how long its handler takes here, if that is not what the manifest says",
-    ),
+    may("execution", Table(EXECUTION), "how long its handler takes here, in place of what the manifest says"),
 ];
 
 const QUEUE: &[Key] = &[
     must("depth", Integer(1, 1_000_000), "deliveries that wait at most"),
-    may("full", Choice(FullPolicy::NAMES), "what gives way when that many wait; drop-oldest if not given"),
+    may(
+        "full",
+        Choice(FullPolicy::NAMES),
+        "which delivery gives way when that many wait; drop-oldest if not given",
+    ),
     may("wait", Time, "for block: how long a publisher waits at most"),
 ];
 
@@ -168,16 +168,16 @@ const CONNECTION: &[Key] = &[
         Text,
         "direct, channel, dds, federated, or the name of a service; by locality if not given",
     ),
-    may("filter", Text, "which events pass: an expression over their fields"),
+    may("filter", Text, "the filter that events have to pass: an expression over their fields"),
     may("parameters", List(&Text), "values of %0, %1 and so on in the filter"),
-    may("queue", Table(QUEUE), "what waits at each consumer"),
+    may("queue", Table(QUEUE), "the queue at each consumer"),
     may("qos", Table(QOS), "QoS in the scope of the channel"),
-    may("requires", Texts(&Any), "what it requires of what carries it"),
+    may("requires", Texts(&Any), "properties that it requires of the service that carries it"),
     may("latency", Time, "time from push to handler at most"),
     may("separation", Time, "time between two events at least"),
     may("jitter", Time, "time by which an event may be late"),
     may("size", Integer(0, 4_294_967_295), "bytes of the largest event"),
-    may("transfer", Table(TRANSFER), "between processes or hosts: how long an event is on its way"),
+    may("transfer", Table(TRANSFER), "between processes or hosts: the transfer time of an event"),
 ];
 
 const TRANSFER: &[Key] = &[
@@ -191,7 +191,7 @@ const EVENT: &[Key] = &[must("qos", Table(QOS), "QoS in the scope of the event")
 const CHAIN: &[Key] = &[
     must("path", List(&Text), "ports in the order of what happens"),
     may("reaction", Time, "time from the first to the last at most, when something happens at the first"),
-    may("age", Time, "age at most of what the last works with"),
+    may("age", Time, "greatest age of the data that the last handler works with"),
 ];
 
 const LOCALITY: &[Key] = &[
@@ -202,7 +202,7 @@ const LOCALITY: &[Key] = &[
 const MODE: &[Key] = &[must("components", List(&Name), "the components that are active in it")];
 
 pub(crate) const QOS: &[Key] = &[
-    may("event-reliability", Choice(RELIABILITIES), "whether an event outlives what carries it"),
+    may("event-reliability", Choice(RELIABILITIES), "whether an event outlives the service that carries it"),
     may(
         "connection-reliability",
         Choice(RELIABILITIES),
@@ -211,11 +211,11 @@ pub(crate) const QOS: &[Key] = &[
     may("priority", Integer(-32_767, 32_767), "the priority of an event"),
     may("start-time", Time, "time after its stamp before which an event is not delivered"),
     may("stop-time", Time, "time after its stamp from which on an event is not delivered"),
-    may("timeout", Time, "time after which an event is worth nothing: its deadline"),
+    may("timeout", Time, "time after which an event has no value: its deadline"),
     may("order-policy", Choice(ORDERS), "in which order deliveries leave a queue"),
     may("discard-policy", Choice(DISCARDS), "which delivery gives way in a full queue"),
     may("maximum-batch-size", Integer(1, 1_000_000), "deliveries that a handler gets at once"),
-    may("pacing-interval", Time, "time that a batch waits for more"),
+    may("pacing-interval", Time, "time for which a batch waits for further deliveries"),
     may(
         "max-events-per-consumer",
         Integer(0, 1_000_000),
@@ -224,7 +224,7 @@ pub(crate) const QOS: &[Key] = &[
     may("max-queue-length", Integer(0, 1_000_000), "deliveries that wait in a channel; 0 is no limit"),
     may("max-consumers", Integer(0, 1_000_000), "consumers of a channel; 0 is no limit"),
     may("max-suppliers", Integer(0, 1_000_000), "publishers of a channel; 0 is no limit"),
-    may("reject-new-events", Boolean, "whether a full queue refuses what is new"),
+    may("reject-new-events", Boolean, "whether a full queue refuses new events"),
 ];
 
 pub(crate) const MANIFEST: &[Key] = &[
@@ -242,7 +242,7 @@ const COMPONENT_TYPE: &[Key] = &[
 ];
 
 const PORT_TYPE: &[Key] = &[
-    must("kind", Choice(crate::manifest::PortKind::NAMES), "what it does"),
+    must("kind", Choice(crate::manifest::PortKind::NAMES), "the kind of port"),
     may("type", Text, "the type of its events, or of the trait that is called; timers have none"),
     may("required", Boolean, "whether it has to be connected; true of receptacles and emitters if not given"),
     may("most", Integer(1, 1_000_000), "how many a multiplex receptacle takes at most"),
@@ -256,13 +256,13 @@ const EXECUTION: &[Key] = &[
     may(
         "steps",
         List(&Step),
-        "what it does, in order: times (\"30 us\", \"10 us to 30 us\") and ports that it pushes to or calls (\"position\", \"alarm?\" if it may not); what is left of the worst time follows",
+        "its steps, in order: times (\"30 us\", \"10 us to 30 us\") and ports that it pushes to or calls (\"position\", \"alarm?\" if it may not); the rest of the worst time follows",
     ),
     may("measured", Boolean, "whether these were measured; if not, they are declared"),
 ];
 
 const SETTING: &[Key] = &[
-    must("type", Choice(crate::manifest::SettingKind::NAMES), "what values are"),
+    must("type", Choice(crate::manifest::SettingKind::NAMES), "the kind of values"),
     may("default", Any, "the value if the plan says none; without one the plan has to"),
     may("range", List(&Number), "the least and the greatest value of a number"),
     may("values", List(&Text), "the texts that are possible"),

@@ -16,7 +16,7 @@ pub struct Graph {
     pub edges: Vec<GraphEdge>,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeKind {
     /// A component.
@@ -32,7 +32,7 @@ pub enum NodeKind {
 pub struct GraphNode {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: NodeKind,
     /// Its component type, or the type of its topic.
     pub data_type: Option<String>,
@@ -55,13 +55,13 @@ pub struct GraphEdge {
     pub to: (usize, Option<String>),
     /// The connection; none between services.
     pub connection: Option<String>,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
     /// The type of what goes along it.
     pub data_type: Option<String>,
     /// Whether it is about calls, from the port that calls to the one that is called.
     pub is_call: bool,
-    /// What it asks for, in picoseconds.
+    /// The limit that it asks for, in picoseconds.
     pub limit: Option<u64>,
     /// How long an event is on its way, if the plan says so.
     pub transfer: Option<Transfer>,
@@ -160,7 +160,7 @@ impl Plan {
             match through {
                 None => graph.edges.push(edge),
                 Some(service) => {
-                    // What several ends share is drawn once.
+                    // A service that several ends share is drawn once.
                     if link.index == 0 {
                         let edge = edge.clone();
                         let to = (service, None);

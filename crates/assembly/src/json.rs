@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::value::Value;
 
-    /// What an independent reader makes of it.
+    /// The value as an independent reader reads it.
     fn other(value: &serde_json::Value) -> Option<Value> {
         Some(match value {
             serde_json::Value::Null => return None,

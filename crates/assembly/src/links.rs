@@ -54,15 +54,15 @@ pub struct Link<'p> {
     pub connection: &'p Connection,
     /// Which of its ends, from 0.
     pub index: usize,
-    /// Where it begins.
+    /// The port where it begins.
     pub from: &'p End,
-    /// Where it ends.
+    /// The port where it ends.
     pub to: &'p End,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
     /// The service of the plan that carries it, if the connection names one.
     pub service: Option<&'p str>,
-    /// Why.
+    /// Why that service carries it.
     pub reason: Reason,
 }
 
@@ -75,7 +75,7 @@ pub struct Layout<'p> {
 }
 
 impl Plan {
-    /// Where everything is.
+    /// The host, process and container of everything.
     pub fn layout(&self) -> Layout<'_> {
         let mut processes: BTreeMap<&str, Option<&str>> = BTreeMap::new();
         for (name, process) in &self.processes {
@@ -160,7 +160,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// What the plan says of a port.
+    /// The port's entry in the plan, if there is one.
     pub(crate) fn port_of(&self, end: &End) -> Option<&'p Port> {
         let End::Port { component, port } = end else { return None };
         self.plan.components.get(component)?.ports.get(port)

@@ -17,7 +17,7 @@ use crate::timing::{self, Execution};
 use crate::tree::{self, Node, Problems};
 use crate::value::Value;
 
-/// What a program has.
+/// The component types of a program.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Manifest {
     /// Its build.
@@ -46,7 +46,7 @@ pub struct ComponentType {
 }
 
 choices! {
-    /// What a port does.
+    /// The kind of a port.
     PortKind {
         /// Offers calls.
         Facet = "facet",
@@ -66,7 +66,7 @@ choices! {
 }
 
 choices! {
-    /// What values of a setting are.
+    /// The kind of the values of a setting.
     SettingKind {
         /// True or false.
         Boolean = "boolean",
@@ -84,7 +84,7 @@ choices! {
 }
 
 choices! {
-    /// What a field of an event is, for filters.
+    /// The kind of a field of an event, for filters.
     FieldKind {
         /// True or false.
         Boolean = "boolean",
@@ -104,7 +104,7 @@ choices! {
 /// A port of a component type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortType {
-    /// What it does.
+    /// The kind of port.
     pub kind: PortKind,
     /// The type of its events, or of the trait that is called.
     pub port_type: Option<String>,
@@ -121,7 +121,7 @@ pub struct PortType {
 /// A setting of a component type.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setting {
-    /// What values are.
+    /// The kind of its values.
     pub kind: SettingKind,
     /// The value if the plan says none; without one the plan has to.
     pub default: Option<Value>,
@@ -195,7 +195,7 @@ impl Manifest {
         })
     }
 
-    /// What manifests look like, as JSON schema (draft 2020-12).
+    /// The format of manifests as a JSON schema (draft 2020-12).
     pub fn schema() -> String {
         let mut schema = shape::schema(Shape::Table(MANIFEST));
         schema.insert("$schema".into(), Value::Text("https://json-schema.org/draft/2020-12/schema".into()));
@@ -288,7 +288,7 @@ fn event(node: &Node) -> EventType {
     EventType { fields: fields.collect(), labels: named(node, "labels", labels) }
 }
 
-/// What the shape does not say.
+/// Checks of a manifest that shapes do not express.
 fn sense(root: &Node, problems: &mut Problems<'_>) {
     for component in root.get("component").map(Node::entries).unwrap_or_default() {
         let ports = component.node.get("port").map(Node::entries).unwrap_or_default();
@@ -341,7 +341,7 @@ impl Setting {
     /// Whether a plan may give it this value.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The reason why the value does not fit, in words.
     pub fn takes(&self, value: &Value) -> Result<(), String> {
         let is_of_kind = match (self.kind, value) {
             (SettingKind::Any, _)

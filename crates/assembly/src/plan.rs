@@ -17,11 +17,11 @@ pub type Named<T> = BTreeMap<String, T>;
 /// A deployment plan.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// What people call it.
+    /// Its title, for people.
     pub name: Option<String>,
-    /// By what programs know it.
+    /// The identifier that programs know it by.
     pub id: Option<String>,
-    /// The component type that all of it together is.
+    /// The component type of the plan as a whole.
     pub realizes: Option<String>,
     /// Ids of plans that have to run before it.
     pub depends_on: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub start_mode: Option<String>,
     /// Where code comes from.
     pub artefacts: Named<Artefact>,
-    /// Where it runs.
+    /// The hosts that it runs on.
     pub hosts: Named<Host>,
     /// Processes: component servers.
     pub processes: Named<Process>,
@@ -47,17 +47,17 @@ pub struct Plan {
     pub components: Named<Component>,
     /// Topics of DDS whose other end is no component.
     pub topics: Named<Topic>,
-    /// What is connected.
+    /// The connections between ports.
     pub connections: Named<Connection>,
     /// QoS of events, by the name of their type.
     pub events: Named<Qos>,
     /// Chains of ports with limits on their time.
     pub chains: Named<Chain>,
-    /// What has to be together, or apart.
+    /// Constraints: what has to be together, or apart.
     pub localities: Named<Locality>,
     /// Which components are active when.
     pub modes: Named<Mode>,
-    /// What others than Punctual read, as it was written.
+    /// Entries for programs other than Punctual, as they were written.
     pub extensions: Named<Value>,
 }
 
@@ -77,18 +77,18 @@ pub struct Artefact {
 pub struct Host {
     /// How many cores it has; they are numbered from 0.
     pub cores: Option<u16>,
-    /// What its processors and its clock take.
+    /// The costs of its processors and its clock.
     pub costs: Option<Costs>,
-    /// What it has: whole numbers are used up by those who require them, anything else is compared.
+    /// Its resources. Components that require a whole number use it up; any other value is compared.
     pub resources: Named<Value>,
 }
 
 /// A process that has containers.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Process {
-    /// Where it runs.
+    /// The host that it runs on.
     pub host: Option<String>,
-    /// What it executes.
+    /// The program that it executes.
     pub artefact: Option<String>,
     /// Arguments after those that a component server gets.
     pub arguments: Vec<String>,
@@ -100,9 +100,9 @@ pub struct Process {
     pub locks_memory: bool,
     /// Its control group.
     pub cgroup: Option<String>,
-    /// What it requires of its host.
+    /// The resources that it requires of its host.
     pub requires: Named<Value>,
-    /// What is done when it ends.
+    /// When it is started again after its end.
     pub restart: Option<Restart>,
 }
 
@@ -126,7 +126,7 @@ pub struct Lane {
     pub priority: Option<u8>,
     /// Cores that they may use; those of the process if there are none.
     pub cores: Vec<u16>,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u16,
     /// For the class deadline: picoseconds of processor time in each period.
     pub runtime: Option<u64>,
@@ -137,9 +137,9 @@ pub struct Lane {
 /// A service that carries events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Service {
-    /// Of which kind.
+    /// The kind of service.
     pub kind: ServiceKind,
-    /// Who has it: a component, a container, or all containers of a process.
+    /// Its scope: a component, a container, or all containers of a process.
     pub placement: Placement,
     /// The component, container or process that has it.
     pub at: Option<String>,
@@ -176,22 +176,22 @@ pub struct Component {
     pub settings: Named<Value>,
     /// The lane of its ports, unless they say otherwise.
     pub lane: Option<String>,
-    /// What is said of ports.
+    /// The entries of ports, by name.
     pub ports: Named<Port>,
-    /// What it requires of its host.
+    /// The resources that it requires of its host.
     pub requires: Named<Value>,
-    /// What is done when it fails.
+    /// When it is started again after a failure.
     pub restart: Option<Restart>,
 }
 
-/// What a plan says of a port.
+/// The entry of a port in a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Port {
     /// The lane that calls its handler.
     pub lane: Option<String>,
     /// QoS in the scope of the port.
     pub qos: Qos,
-    /// What waits at it; the same as two names of QoS.
+    /// Its queue; the same as two names of QoS.
     pub queue: Option<Queue>,
     /// Of a timer: picoseconds between two instants.
     pub period: Option<u64>,
@@ -204,7 +204,7 @@ pub struct Port {
 pub struct Queue {
     /// Deliveries that wait at most.
     pub depth: u32,
-    /// What gives way when that many wait.
+    /// The delivery that gives way when that many wait.
     pub full: FullPolicy,
     /// For [`FullPolicy::Block`]: picoseconds that a publisher waits at most.
     pub wait: Option<u64>,
@@ -230,15 +230,15 @@ pub struct Connection {
     pub to: Vec<End>,
     /// A kind of service (`direct`, `channel`, `dds`, `federated`) or the name of one; by locality if not given.
     pub service: Option<String>,
-    /// Which events pass.
+    /// The filter that events have to pass; all pass without one.
     pub filter: Option<String>,
     /// Values of the parameters of the filter.
     pub parameters: Vec<String>,
-    /// What waits at each consumer.
+    /// The queue at each consumer.
     pub queue: Option<Queue>,
     /// QoS in the scope of the channel.
     pub qos: Qos,
-    /// What it requires of what carries it.
+    /// The properties that it requires of the service that carries it.
     pub requires: Named<Value>,
     /// Picoseconds from push to handler at most.
     pub latency: Option<u64>,
@@ -277,10 +277,10 @@ pub struct Chain {
     pub age: Option<u64>,
 }
 
-/// What has to be together or apart.
+/// A constraint: components and services that have to be together or apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Locality {
-    /// How.
+    /// Whether they run together or apart.
     pub kind: LocalityKind,
     /// Components and services.
     pub members: Vec<String>,
@@ -293,7 +293,7 @@ pub struct Mode {
     pub components: Vec<String>,
 }
 
-/// What is done when something ends that should not.
+/// How often, and when, something that has ended is started again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restart {
     /// When it is started again.

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::choices::choice;
 use crate::value::Value;
 
-/// What is said of quality in one scope.
+/// The QoS of one scope.
 pub type Qos = BTreeMap<Quality, Said>;
 
 choice! {
@@ -144,7 +144,7 @@ impl Quality {
         )
     }
 
-    /// What holds where nothing is said.
+    /// The default value.
     pub fn default(self) -> Said {
         match self {
             Self::EventReliability | Self::ConnectionReliability => Said::Word("best-effort".into()),

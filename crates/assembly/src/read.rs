@@ -33,7 +33,7 @@ impl Plan {
         if problems.are_none() { Ok((plan, places)) } else { Err(problems.into_list()) }
     }
 
-    /// What plans look like, as JSON schema (draft 2020-12).
+    /// The format of plans as a JSON schema (draft 2020-12).
     pub fn schema() -> alloc::string::String {
         let mut schema = shape::schema(Shape::Table(PLAN));
         schema.insert(

@@ -32,7 +32,7 @@ pub fn reference() -> String {
     out.trim_end().to_string() + "\n"
 }
 
-/// What a value is, in words; a table that was not met yet is noted.
+/// The kind of a value, in words; notes a table that was not met yet.
 fn words(shape: Shape, path: &str, name: &str, written: &mut Vec<Open>) -> String {
     match shape {
         Shape::Text => "text".to_string(),

@@ -1,4 +1,4 @@
-//! What files may say, as data: the same tables check a file, name what was meant, and give the JSON schema.
+//! Formats of files as data: the same tables check a file, propose near names, and give the JSON schema.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -10,7 +10,7 @@ use crate::timing::ExecutionStep;
 use crate::tree::{Data, Node, Problems};
 use crate::value::Value;
 
-/// What a value may be.
+/// The shape of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Text,
@@ -144,7 +144,7 @@ pub(crate) fn check(node: &Node, shape: Shape, path: &str, problems: &mut Proble
     }
 }
 
-/// What is to be done about an unknown name.
+/// The advice about an unknown name.
 pub(crate) fn meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>, otherwise: String) -> String {
     nearest(name, known).map_or(otherwise, |nearest| format!("did you mean \"{nearest}\"?"))
 }

@@ -7,7 +7,7 @@ use crate::links::{Layout, Link, Place};
 use crate::manifest::{Catalogue, PortKind};
 use crate::plan::{Artefact, Container, End, Placement, Plan, Process, ServiceKind};
 
-/// What a host has to do.
+/// The part of a host in a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostPart {
     /// Its name; `None` for what no host is said for.
@@ -16,12 +16,12 @@ pub struct HostPart {
     pub processes: Vec<ProcessPart>,
 }
 
-/// What a process has to do.
+/// The part of a process in a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProcessPart {
     /// Its name.
     pub name: String,
-    /// What the plan says of it.
+    /// Its entry in the plan.
     pub process: Process,
     /// Code that it executes or loads, by name.
     pub artefacts: BTreeMap<String, Artefact>,
@@ -35,12 +35,12 @@ pub struct ProcessPart {
     pub needs: Vec<Endpoint>,
 }
 
-/// What a container has to do.
+/// The part of a container in a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ContainerPart {
     /// Its name; `None` for that of all components without one.
     pub name: Option<String>,
-    /// What the plan says of it.
+    /// Its entry in the plan.
     pub container: Option<Container>,
     /// Services that it has.
     pub services: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Endpoint {
     pub connection: String,
     /// Which of its ends `to` it leads to.
     pub index: usize,
-    /// What carries it.
+    /// The service that carries it.
     pub kind: ServiceKind,
 }
 
@@ -110,7 +110,7 @@ impl Plan {
             let of_type = types.components.get(&self.components.get(component)?.component_type)?;
             of_type.ports.get(port).map(|port| port.kind)
         };
-        // What has to be there before a component, and how much of that is not yet.
+        // For each component those that have to be installed before it.
         let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut missing: BTreeMap<&str, usize> =
             self.components.keys().map(|name| (name.as_str(), 0)).collect();
@@ -181,7 +181,7 @@ impl Plan {
             .collect()
     }
 
-    /// What each process provides to others, and what it needs of them.
+    /// The ends that each process provides to others, and those that it needs of them.
     fn endpoints<'p>(
         &'p self,
         layout: &Layout<'p>,
@@ -199,7 +199,7 @@ impl Plan {
             }
             if let Some(to) = to {
                 endpoints.entry(to).or_default().0.insert(endpoint(&link, link.to));
-                // What comes from a topic is needed, too.
+                // An event from a topic is needed, too.
                 if link.from.component().is_none() {
                     endpoints.entry(to).or_default().1.insert(endpoint(&link, link.from));
                 }

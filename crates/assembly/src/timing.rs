@@ -1,4 +1,4 @@
-//! What takes how long: handlers, hosts, transfers. Bounds of chains rest on it. All times are picoseconds.
+//! Times of handlers, hosts and transfers, on which bounds of chains rest. All times are picoseconds.
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,7 +14,7 @@ pub struct Execution {
     pub worst: u64,
     /// Mostly.
     pub typical: Option<u64>,
-    /// What it does, in order. What is left of the worst time comes after the last step.
+    /// Its steps, in order. The rest of the worst time follows the last step.
     pub steps: Vec<ExecutionStep>,
     /// Whether this was measured; if not, it is declared.
     pub is_measured: bool,
@@ -39,7 +39,7 @@ pub enum ExecutionStep {
     },
 }
 
-/// What processors and the clock of a host take.
+/// The costs of a host's processors and its clock.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Costs {
     /// Most time until a thread that is given work can run.
@@ -54,7 +54,7 @@ pub struct Costs {
     pub drift: Option<u32>,
     /// How wrong a reading of its clock may be against other hosts.
     pub clock_error: u64,
-    /// What keeps each of its cores at times.
+    /// Times for which each of its cores does other work.
     pub stalls: Vec<Stall>,
     /// How long threads of the class fifo may run in each period; 950 ms in each second if not given.
     pub throttling: Option<Throttling>,

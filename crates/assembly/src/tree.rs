@@ -37,7 +37,7 @@ pub(crate) enum Data {
     Table(Vec<Entry>),
 }
 
-/// What a table says of a key.
+/// A key of a table, with its value and place.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// What is wrong with a file. So many problems are kept, and those after them counted.
+/// The problems of a file. The first ones are kept, up to a number; further ones are only counted.
 pub(crate) struct Problems<'s> {
     pub(crate) source: Source<'s>,
     told: Vec<Problem>,
@@ -131,7 +131,7 @@ impl Node {
         }
     }
 
-    /// What it is, in words.
+    /// The kind of the value, in words.
     pub(crate) const fn kind(&self) -> &'static str {
         match self.data {
             Data::Boolean(_) => "true or false",

@@ -22,7 +22,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is, in words.
+    /// The kind of the value, in words.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Boolean(_) => "a boolean",
@@ -88,7 +88,7 @@ impl Value {
     }
 }
 
-/// What TOML and JSON differ in.
+/// The differences between TOML and JSON.
 struct Form {
     text: fn(&str) -> String,
     key: fn(&str) -> String,

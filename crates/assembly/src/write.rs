@@ -185,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// What is there.
+    /// Writes components, topics and connections.
     fn parts(&self, lines: &mut Lines) {
         for (name, component) in &self.components {
             write_component(lines, name, component);
@@ -201,7 +201,7 @@ impl Plan {
         }
     }
 
-    /// What has to hold.
+    /// Writes QoS of events, chains, localities and modes.
     fn conditions(&self, lines: &mut Lines) {
         for (name, said) in &self.events {
             lines.table(&["event", name]);

@@ -43,7 +43,7 @@ pub enum Filled {
     Open,
 }
 
-/// What a queue is for.
+/// The purpose of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -59,7 +59,7 @@ pub enum Purpose {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Queue {
-    /// What it is for.
+    /// The purpose.
     pub purpose: Purpose,
     /// The codepoint of its frames.
     pub dscp: u8,
@@ -93,7 +93,7 @@ impl Scheduler {
 pub struct Root {
     /// The major number of their classes.
     pub major: u16,
-    /// What serves them.
+    /// The scheduler of the queues.
     pub scheduler: Scheduler,
     /// Bytes of the longest frame without what is around it on the wire.
     pub longest: u64,

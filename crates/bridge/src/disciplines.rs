@@ -1,9 +1,9 @@
-//! What `tc -j` says of the queues of an interface.
+//! The queues of an interface as `tc -j` reports them.
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use system::Error;
 
-/// What is at the root of an interface, or in one of its classes: of `tc -j qdisc show`.
+/// A queueing discipline at the root of an interface, or in one of its classes, as `tc -j qdisc show` reports it.
 #[derive(Deserialize, Debug)]
 pub struct Discipline {
     /// Its kind, as `htb`.
@@ -16,12 +16,12 @@ pub struct Discipline {
     /// The class that it is in, as `d000:1`.
     #[serde(default)]
     pub parent: Option<String>,
-    /// What it was made with.
+    /// Its parameters.
     #[serde(default)]
     pub options: Made,
 }
 
-/// What a discipline was made with.
+/// The parameters of a discipline.
 #[derive(Deserialize, Default, Debug)]
 pub struct Made {
     /// Frames that a queue holds at most.
@@ -35,12 +35,12 @@ pub struct Made {
 /// A filter: of `tc -j filter show`.
 #[derive(Deserialize, Debug)]
 pub struct Filter {
-    /// What it looks at, and where that goes.
+    /// Its matches and its target class.
     #[serde(default)]
     pub options: Match,
 }
 
-/// What a filter looks at, and where that goes.
+/// The matches of a filter, and its target class.
 #[derive(Deserialize, Default, Debug)]
 pub struct Match {
     /// The class.
@@ -54,7 +54,7 @@ pub struct Match {
 /// A word of a header that a filter compares, in hexadecimal.
 #[derive(Deserialize, Debug)]
 pub struct Word {
-    /// What it is to be.
+    /// The value to match.
     pub value: String,
     /// The bits that matter.
     pub mask: String,

@@ -26,12 +26,12 @@ struct Wanted {
     have: Have,
 }
 
-/// What of queues is at an interface.
+/// The disciplines that an interface has.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Have {
-    /// What is at the root: its kind and its handle.
+    /// Kind and handle of the root discipline.
     root: (String, String),
-    /// What is in each class, with the most frames in it.
+    /// The discipline of each class, with the most frames in it.
     leaves: BTreeMap<String, (String, Option<u64>)>,
     /// The classes to which filters lead.
     filters: Vec<String>,
@@ -93,7 +93,7 @@ impl PortQueues {
             made.push(interface);
             let done = if is_other { remove(interface) } else { Ok(()) };
             if let Err(error) = done.and_then(|()| wanted.make(interface)) {
-                // What is wrong is told; that something could not be taken away as well is not.
+                // The first error is reported; an error of the removal after it is not.
                 made.into_iter().for_each(|interface| drop(remove_ours(interface)));
                 return Err(error);
             }
@@ -104,7 +104,7 @@ impl PortQueues {
     /// Takes them away, where they are.
     ///
     /// # Errors
-    /// What `tc` says. All others are taken away all the same.
+    /// An error of `tc`. All others are removed all the same.
     pub fn remove(&self) -> Result<(), Error> {
         let results: Vec<Result<(), Error>> = self.0.keys().map(|interface| remove_ours(interface)).collect();
         results.into_iter().collect()
@@ -193,7 +193,7 @@ fn remove(interface: &str) -> Result<(), Error> {
     finish(program("tc").args(["qdisc", "del", "dev", interface, "root"]), None).map(drop)
 }
 
-/// What `tc` has said, with what the kernel lacks if it is that.
+/// The error of `tc`, with the missing feature of the kernel if that is the cause.
 fn refused(interface: &str, error: Error) -> Error {
     let lacks = |module: &str, option: &str| {
         let what =

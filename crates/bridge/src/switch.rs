@@ -62,7 +62,7 @@ impl<D: DataPath> Switch<D> {
         }
     }
 
-    /// What controllers have told it.
+    /// The tables that controllers have set.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }

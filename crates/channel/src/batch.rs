@@ -1,4 +1,4 @@
-//! What a worker has taken: one or several deliveries of one consumer.
+//! The deliveries that a worker has taken: one or several, of one consumer.
 use alloc::vec::Vec;
 
 use crate::event::Part;

@@ -1,17 +1,17 @@
 //! Events, and what consumers get of them.
 
-/// What a channel knows of an event. Times are in nanoseconds since any start, the same for the whole channel.
+/// The header of an event. Times are in nanoseconds since any start, the same for the whole channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// The type of the event.
     pub kind: u32,
-    /// Where it comes from.
+    /// The source of the event.
     pub source: u32,
-    /// When it was made.
+    /// When the event was made.
     pub created: u64,
-    /// How important it is; larger is more.
+    /// The importance; a larger number is more important.
     pub priority: u8,
-    /// When it should have been handled; `None` if it does not matter.
+    /// When a handler should have ended; `None` if that does not matter.
     pub deadline: Option<u64>,
 }
 
@@ -22,16 +22,16 @@ pub enum Part<E> {
     Event {
         /// The number that [`crate::Channel::push`] gave it.
         number: u64,
-        /// What the channel knows of it.
+        /// The header.
         header: Header,
-        /// What it is.
+        /// The event itself.
         body: E,
     },
     /// A timer of the subscription.
     Timeout {
         /// Which one: its place among the timers of the tree, from 0, as they are written.
         timer: u16,
-        /// When it was due.
+        /// When it was due, in the time of [`Header`].
         at: u64,
         /// The priority that the tree gives it.
         priority: u8,

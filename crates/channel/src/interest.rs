@@ -1,4 +1,4 @@
-//! What all subscriptions together ask for: what a carrier has to bring from elsewhere.
+//! The interest of all subscriptions together: the events that a carrier has to bring from elsewhere.
 use alloc::vec::Vec;
 
 use crate::tree::Tree;
@@ -53,7 +53,7 @@ pub(crate) fn add(tree: &Tree, to: &mut Vec<Interest>) {
         Tree::Bits { kind, source } => to.push(Interest::Bits { kind: *kind, source: *source }),
         Tree::Masked { kind, source } => to.push(Interest::Masked { kind: *kind, source: *source }),
         Tree::All(parts) => {
-            // What fits all of them fits each of them: the first that says something will do.
+            // An event that fits all of them fits each of them, so the first part that narrows the interest is enough.
             let of_parts = parts.iter().map(|part| {
                 let mut of_part = Vec::new();
                 add(part, &mut of_part);

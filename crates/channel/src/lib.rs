@@ -1,4 +1,4 @@
-//! An event channel as a state machine: what consumers subscribe to, what waits for them, and who works on what next.
+//! An event channel as a state machine: subscriptions of consumers, their queues, and which delivery a worker takes next.
 //!
 //! A [`Channel`] is told what happens, with the time: a publisher pushes, a worker takes deliveries and is done with them, time passes. It
 //! has no threads, locks or clock. Which threads there are is decided outside; for each of them it is a [`Worker`], and the channel says

@@ -51,7 +51,7 @@ struct Waiting<E> {
     times: u16,
 }
 
-/// What a node did with an event or a timer.
+/// The result of an event or a timer at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// Nothing.

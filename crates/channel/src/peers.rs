@@ -29,7 +29,7 @@ pub struct ConsumerId {
     pub(crate) generation: u32,
 }
 
-/// Who works on the deliveries of a consumer.
+/// The threads that handle the deliveries of a consumer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dispatch {
     /// The thread that pushes, right after it has pushed. What a timer delivers waits for the next thread that takes for this worker.
@@ -47,7 +47,7 @@ pub enum Dispatch {
 /// A thread, or a pool of them, as the channel knows it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Worker {
-    /// Who pushes.
+    /// The thread that pushes.
     Publisher,
     /// The pool.
     Pool,
@@ -71,11 +71,11 @@ pub struct Gather {
 /// How a consumer is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConsumerSettings {
-    /// Who works on its deliveries.
+    /// The threads that handle its deliveries.
     pub dispatch: Dispatch,
-    /// What waits for it.
+    /// The queue of its deliveries.
     pub queue: Queue,
-    /// What is taken at once.
+    /// How deliveries are gathered into batches.
     pub gather: Gather,
     /// Whether several workers may work on its deliveries at the same time. Without, the next one is taken when the last one is done.
     pub is_parallel: bool,
@@ -103,7 +103,7 @@ pub struct PublisherSettings {
     pub patience: Option<u64>,
 }
 
-/// What happened to the deliveries of a consumer since it subscribed.
+/// Counts of a consumer's deliveries since it subscribed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Put into its queue.
@@ -126,7 +126,7 @@ pub enum Refused {
     /// The queue of this consumer is full, and it may want the event. The publisher may try again once [`Signal::Room`] comes, or give up
     /// at `until`.
     Wait {
-        /// Whose queue is full.
+        /// The consumer whose queue is full.
         consumer: ConsumerId,
         /// When waiting makes no sense any more.
         until: u64,
@@ -148,7 +148,7 @@ impl fmt::Display for Refused {
 
 impl core::error::Error for Refused {}
 
-/// What a channel has to say. Each waits until it is asked for, and the same is not said twice meanwhile.
+/// A signal of a channel. It waits until it is polled, and is not repeated meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// This worker has something to take that was not there before.

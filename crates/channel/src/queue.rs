@@ -9,18 +9,18 @@ use crate::event::Part;
 pub struct Queue {
     /// How many deliveries wait at most; 1 or more.
     pub depth: u16,
-    /// What happens to a delivery too many.
+    /// The policy when the queue is full.
     pub full: Full,
     /// Which delivery is next.
     pub order: Order,
 }
 
-/// What happens when a queue is full. A timeout, for which no publisher can wait or be refused, gives way itself there.
+/// The policy when a queue is full. A timeout has no publisher that could wait or be refused, so where these would, the timeout itself gives way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
     /// The publisher waits, for so many nanoseconds at most; no consumer gets the event meanwhile.
     Block {
-        /// How long.
+        /// The longest wait, in nanoseconds.
         limit: u64,
     },
     /// The publisher is refused, and no consumer gets the event.

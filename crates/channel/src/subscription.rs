@@ -1,4 +1,4 @@
-//! A consumer inside a channel: its tree at work, its queue, and whose turn it is.
+//! A consumer inside a channel: the state of its subscription tree, its queue, and its place in the order of service.
 use crate::matching::Node;
 use crate::peers::{ConsumerId, ConsumerSettings, Counts, Dispatch, Worker};
 use crate::queue::Waiting;

@@ -1,4 +1,4 @@
-//! What a consumer subscribes to: a tree of patterns, joins and timers.
+//! Subscriptions: trees of patterns, joins and timers.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,7 +7,7 @@ use filter::{Fields, Program};
 
 use crate::event::Header;
 
-/// What a consumer wants. An event leads to one delivery of a subscription at most.
+/// A subscription. An event leads to one delivery of a subscription at most.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Tree {
     /// Any event.
@@ -39,55 +39,55 @@ pub enum Tree {
     Not(Box<Tree>),
     /// Events that fit all of these: without joins and timers inside.
     All(Vec<Tree>),
-    /// What any of these gives. An event is shown to one after the other until one delivers because of it.
+    /// The deliveries of any of these. An event is shown to one after the other until one delivers because of it.
     Any(Vec<Tree>),
     /// One delivery of all of these, once each has something. An event counts for the first part that it fits and that has nothing yet; if
     /// there is none, for the first that it fits.
     Join {
-        /// What is waited for.
+        /// The subscriptions that are joined.
         parts: Vec<Tree>,
-        /// What a part keeps that gets more than one.
+        /// The events that a part keeps if it gets more than one.
         keep: Keep,
         /// How long the first one is kept, in nanoseconds; then all that was kept is given up.
         within: Option<u64>,
     },
     /// A timeout each so many nanoseconds, the first one that long after subscribing. Periods that passed unseen are not made up for.
     Every {
-        /// The period.
+        /// The period, in nanoseconds.
         period: u64,
         /// The priority of the timeout.
         priority: u8,
     },
     /// One timeout, that many nanoseconds after subscribing.
     After {
-        /// How long after.
+        /// The delay, in nanoseconds.
         delay: u64,
         /// The priority of the timeout.
         priority: u8,
     },
-    /// What `of` gives, and a timeout when it has taken nothing for so many nanoseconds; no second one until it takes something again.
+    /// The deliveries of `of`, and a timeout when it has taken nothing for so many nanoseconds; no second one until it takes something again.
     Silence {
-        /// What is watched.
+        /// The subscription that is watched.
         of: Box<Tree>,
-        /// How long it may take nothing.
+        /// How long it may take nothing, in nanoseconds.
         after: u64,
         /// The priority of the timeout.
         priority: u8,
     },
 }
 
-/// What a part of a join keeps.
+/// The events that a part of a join keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// What came first.
+    /// The first event.
     First,
-    /// What came last.
+    /// The last event.
     Last,
     /// All, up to so many; what comes then is not kept.
     All(u16),
 }
 
-/// What the trees of a channel may be.
+/// Limits of the trees of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// How deep they are; at most 64 in any case.

@@ -127,7 +127,7 @@ pub(crate) fn decided(state: State, bound: Option<Duration>, reason: &str) -> St
     }
 }
 
-/// What would be admitted, in words, with a separator before it; empty if nobody knows.
+/// What would be admitted, in words, with a separator before it; empty if that is not known.
 pub(crate) fn offer(latency: Option<Duration>, separation: Option<Duration>) -> String {
     let mut offers = Vec::new();
     offers.extend(latency.map(|latency| format!("within {latency}")));

@@ -18,7 +18,7 @@ pub struct Person {
     pub prefix: GuidPrefix,
     /// The name that it announces.
     pub name: Option<String>,
-    /// Its maker.
+    /// Its vendor.
     pub vendor: VendorId,
     /// Where it listens first.
     pub address: Option<IpAddr>,
@@ -88,7 +88,7 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// The maker of an implementation.
+/// The vendor of an implementation.
 pub(crate) fn vendor(id: VendorId) -> String {
     let known = match id {
         VendorId::PUNCTUAL => "Punctual",

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// http://HOST:PORT[,HOST:PORT...][/NAME] or https://... with --keys: several managers may share it, and one of them leads.
     #[arg(long, value_name = "FILE|URL")]
     store: Option<PathBuf>,
-    /// The folder with authority.pem, manager.pem and manager.key: switches, agents of gates and operators connect by TLS 1.3, and show who they are.
+    /// The folder with authority.pem, manager.pem and manager.key: switches, agents of gates and operators connect by TLS 1.3 and show certificates.
     #[arg(long, value_name = "FOLDER")]
     keys: Option<PathBuf>,
     /// What is known of programs that do not ask for a latency, such as those of other vendors: `docs/grm.md` tells how to write such a file.
@@ -116,10 +116,10 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Page for operators")]
 struct WebOptions {
     /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. With --keys by TLS 1.3,
-    /// for who shows a certificate of an operator. Without, an address that others can reach needs the three options below.
+    /// for clients with a certificate of an operator. Without, an address that others can reach needs the three options below.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
     web: Option<SocketAddr>,
-    /// A file with the token that is asked for, with --keys of who shows no certificate: 32 characters or more, readable by its owner alone.
+    /// A file with the token that clients have to give, with --keys only those without a certificate: 32 characters or more, readable by its owner alone.
     #[arg(long, value_name = "FILE", requires = "web")]
     web_token: Option<PathBuf>,
     /// The certificate for TLS, with those that it rests on, in PEM. With --keys it is for browsers; commands see that of the manager.

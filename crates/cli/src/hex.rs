@@ -1,7 +1,7 @@
-//! Octets as hexadecimal text.
+//! Bytes as hexadecimal text.
 use std::fmt::Write as _;
 
-/// The octets of a text of hexadecimal digits; spaces and colons between them are passed over.
+/// The bytes of a text of hexadecimal digits; spaces and colons between them are passed over.
 pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
     let pairs = digits.chunks(2).map(|pair| match pair {
@@ -14,7 +14,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
     pairs.collect()
 }
 
-/// Octets as digits, two for each.
+/// Bytes as digits, two for each.
 pub(crate) fn show(octets: &[u8]) -> String {
     octets.iter().fold(String::with_capacity(octets.len() * 2), |mut text, octet| {
         // A string takes everything.

@@ -107,7 +107,7 @@ enum InDomain {
     Replay(replay::Arguments),
     /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
     Grm(Box<grm::Arguments>),
-    /// Measures round trips to whoever runs `pong`.
+    /// Measures round trips to participants that run `pong`.
     Ping(measure::ping::Arguments),
     /// Answers every `ping`.
     Pong(measure::pong::Arguments),

@@ -5,7 +5,7 @@ use tracing_subscriber::fmt;
 /// reads the log ends nothing.
 pub(crate) fn to_stdout(least: tracing::Level) {
     let log = fmt().with_max_level(least).with_ansi(false).with_target(false).log_internal_errors(false);
-    // Whoever embeds the command has a log already.
+    // A program that embeds the command has a log already.
     let _ = log.with_writer(std::io::stdout).try_init();
 }
 

@@ -22,7 +22,7 @@ use crate::stop::Stop;
     punctual ls                        domain 0, everything\n  \
     punctual ls Square                 one topic\n  \
     punctual ls --json | jq '.topics'  for programs\n  \
-    punctual ls --duration 35s         programs of other makers may announce themselves every 30 s only\n\n\
+    punctual ls --duration 35s         programs of other vendors may announce themselves every 30 s only\n\n\
     Of QoS, RELIABILITY and DURABILITY are shown, and what is not the standard's default.")]
 pub(crate) struct Arguments {
     /// Shows this topic alone.

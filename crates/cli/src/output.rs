@@ -2,7 +2,7 @@
 use std::fmt::Arguments;
 use std::io::{IsTerminal as _, Write as _};
 
-/// Prints a line of results. If nobody reads them any more, as in `punctual echo T | head -1`, the process ends quietly: there is
+/// Prints a line of results. If they are not read any more, as in `punctual echo T | head -1`, the process ends quietly: there is
 /// nothing left that it could do for anybody.
 pub fn print(line: Arguments<'_>) {
     if writeln!(std::io::stdout(), "{line}").is_err() {

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "hex")]
     dispose: bool,
     /// ASSURANCE: how often and how large it writes, so that readers can be assured of their latency, as
-    /// separation=5ms,size=48060,importance=3; also most=TIME, jitter=TIME, emission=TIME, slack=TIME. Size counts the four octets of the
+    /// separation=5ms,size=48060,importance=3; also most=TIME, jitter=TIME, emission=TIME, slack=TIME. Size counts the four bytes of the
     /// encapsulation header.
     #[arg(long, value_name = "PROMISE", value_parser = assure::parse, help_heading = "QoS")]
     assure: Option<OfferedAssurance>,

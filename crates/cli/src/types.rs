@@ -28,7 +28,7 @@ pub struct TypeOptions {
     /// Name of the type in the domain, if it is another one than in the IDL, as std_msgs::msg::dds_::String_.
     #[arg(long, value_name = "NAME")]
     pub type_name: Option<String>,
-    /// Samples are octets in hexadecimal, with the four of the encapsulation header before the data.
+    /// Samples are bytes in hexadecimal, with the four of the encapsulation header before the data.
     #[arg(long, conflicts_with_all = ["described", "idl"])]
     pub hex: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) const KNOWN: &str = "
 pub(crate) enum Form {
     /// By its description.
     Described(Arc<Schema>, TypeIndex),
-    /// As octets.
+    /// As bytes.
     Octets {
         /// They belong to a topic with a key. Which instance a sample is of is not known: all count as one.
         keyed: bool,

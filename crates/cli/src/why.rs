@@ -32,7 +32,7 @@ use crate::types::TypeOptions;
     punctual why Square                why does nobody get anything of this topic?\n  \
     punctual why Square --reliability reliable --max-samples 10      what would a reader get that asks for this?\n  \
     punctual why --json | jq '.findings[] | select(.problem)'        for programs\n  \
-    punctual why --duration 35s        programs of other makers may announce themselves every 30 s only\n\n\
+    punctual why --duration 35s        programs of other vendors may announce themselves every 30 s only\n\n\
     A line that begins with ! keeps data from somebody (exit code 1), one with - is worth knowing; the line below says what to do.\n\
     With a topic it reads that topic too, and says what did not get through: lost, rejected, expired, filtered.")]
 pub(crate) struct Arguments {
@@ -171,7 +171,7 @@ struct Watched {
     neighbours: Neighbours,
     /// Who was a stranger when there was still time to answer.
     early: Vec<dds::GuidPrefix>,
-    /// What is asked of resource managers, once somebody asks.
+    /// What is asked of resource managers, once a reader asks.
     admission: Option<admission::Watch>,
 }
 

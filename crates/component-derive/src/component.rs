@@ -155,7 +155,7 @@ fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, is_parallel: b
             ports.extend(
                 quote!(::container::Port { name: #name, kind: ::container::PortKind::#kind, of: #of },),
             );
-            // What the container uses is used, also where the component itself does not.
+            // Marks fields as used that only the container uses.
             used.extend(quote!(let _ = &self.#field;));
         }
         match &part.role {

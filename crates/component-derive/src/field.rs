@@ -1,4 +1,4 @@
-//! What a field of a component is.
+//! The role of a field of a component.
 use proc_macro2::{TokenStream as Tokens, TokenTree};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -103,7 +103,7 @@ impl Parse for Said {
     }
 }
 
-/// What `#[setting]` says.
+/// Reads `#[setting]`.
 fn setting(field: &Field) -> Result<Option<Role<'static>>, Error> {
     let mut found = None;
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("setting")) {

@@ -1,4 +1,4 @@
-//! What is refused, and what is said about it.
+//! Refused components, and the errors about them.
 use syn::DeriveInput;
 
 use crate::component::expand;

@@ -1,4 +1,4 @@
-//! What types of components are like, as manifests of plans say it.
+//! The manifest of component types, as plans read it.
 use assembly::{ComponentType, Manifest, PortKind, PortType, Setting, SettingKind, Value};
 
 /// The manifest of a program.

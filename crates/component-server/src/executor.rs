@@ -50,7 +50,7 @@ impl Runner {
         }
     }
 
-    /// What went wrong by itself since the last time.
+    /// The next fault that was not caused by an instruction.
     pub(crate) fn next_report(&self) -> Option<Report> {
         self.server.as_ref()?.next_report(Duration::ZERO)
     }

@@ -16,9 +16,9 @@ use tracing::error;
 use crate::Stream;
 use crate::trouble::of_arrival;
 
-/// How long both ends may take to show who they are.
+/// How long both ends may take to authenticate.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Connections that do so at a time; who comes then waits.
+/// Connections that authenticate at a time; further ones wait.
 const HANDSHAKES: usize = 64;
 /// The wait after a connection could not be accepted.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ pub struct Arrival {
     pub shown: Option<Vec<CertificateDer<'static>>>,
 }
 
-/// What becomes of who connects.
+/// What becomes of a peer that connects.
 pub enum Accepted {
     /// It may go on.
     Arrived(Arrival),

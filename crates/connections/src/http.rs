@@ -21,7 +21,7 @@ pub struct Question {
     pub path: String,
     /// Name and value of each header, `Host` among them.
     pub headers: Vec<(&'static str, String)>,
-    /// What is sent; its length is said.
+    /// The body, which is sent with its length.
     pub body: Vec<u8>,
 }
 

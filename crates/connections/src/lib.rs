@@ -16,7 +16,7 @@ pub use trouble::{speaks_tls, why};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What is read from and written to: a socket, or TLS over it.
+/// A stream in both directions: a socket, or TLS over it.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}

@@ -1,4 +1,4 @@
-//! What was wrong with a connection, in words.
+//! Errors of connections, in words.
 use std::error::Error;
 use std::io;
 
@@ -43,7 +43,7 @@ pub fn why(error: &(dyn Error + 'static), role: Role) -> Option<String> {
     Some(text)
 }
 
-/// What was wrong with an end that has connected, for what is logged of it.
+/// The error of a peer that has connected, for the log.
 pub(crate) fn of_arrival(error: &(dyn Error + 'static)) -> String {
     let text = match tls_error(error) {
         Some(TlsError::InvalidMessage(_)) => "it does not speak TLS",

@@ -17,7 +17,7 @@ pub struct Receptacle<I: ?Sized> {
     provider: Option<(u32, Arc<dyn Provider<I>>)>,
 }
 
-/// Who is called.
+/// The component that a call reaches.
 pub trait Provider<I: ?Sized>: Send + Sync {
     /// Calls it once, on the calling thread, while no other thread is in the component.
     ///
@@ -52,7 +52,7 @@ impl AnyFacet {
     }
 }
 
-/// What the container does with a receptacle.
+/// A receptacle as the container uses it.
 pub trait AnyReceptacle {
     /// The interface.
     fn interface(&self) -> (TypeId, &'static str);
@@ -61,7 +61,7 @@ pub trait AnyReceptacle {
     /// Connects a facet.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The facet is of another type, or the receptacle has one already.
     fn attach(&mut self, connection: u32, facet: AnyFacet) -> Result<(), AttachError>;
     /// Takes the facet of a connection off.
     fn detach(&mut self, connection: u32);
@@ -102,7 +102,7 @@ impl<C: Component<Body = Serialised<C>>, I: ?Sized + 'static> Provider<I> for Pr
     }
 }
 
-/// What the derive macro makes of a facet.
+/// Code of the derive macro for a facet.
 #[doc(hidden)]
 pub fn provide<C: Component<Body = Serialised<C>>, I: ?Sized + 'static>(
     cell: &Arc<Cell<C>>,

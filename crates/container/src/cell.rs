@@ -152,7 +152,7 @@ impl<C> Serialised<C> {
             Ok(held) => held,
             Err(refused) => self.wait(gate, refused)?,
         };
-        // What changes the state waits for the lock afterwards, so this stays so as long as it is held.
+        // A change of the state waits for the lock, so the gate stays open for as long as the lock is held.
         if !gate.is_open() {
             return Err(Shut::Inactive);
         }
@@ -231,7 +231,7 @@ impl<C> Parallel<C> {
     }
 }
 
-/// What is known of a component beside itself.
+/// The container's record of a component.
 pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) gate: Gate,
@@ -313,7 +313,7 @@ impl<C: Component> Cell<C> {
     /// Leads to the error state, and tells the component of it.
     pub(crate) fn fail(&self, fault: Fault) {
         if self.about.fail(fault.clone()) {
-            // What the hook does about it is its own matter; it ends nothing else.
+            // A panic of this hook ends nothing else.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 let limit = self.limits.get(Hook::Error as usize).copied().unwrap_or(LOOK);
                 let begun = Instant::now();
@@ -346,7 +346,7 @@ impl<C: Component<Body = Serialised<C>>> Cell<C> {
     }
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a text".to_owned())
@@ -372,7 +372,7 @@ impl<M: In> Sink<M::Event> for Inlet<M> {
 pub trait Target: Send + Sync {
     /// `instance.port`.
     fn name(&self) -> &str;
-    /// What it consumes.
+    /// The type of the events that it consumes.
     fn event(&self) -> &'static dyn EventType;
     /// A link that calls it on the thread that publishes.
     fn link(self: Arc<Self>) -> AnyLink;
@@ -445,7 +445,7 @@ impl fmt::Debug for AnyInlet {
     }
 }
 
-/// What the derive macro makes of a port that consumes.
+/// Code of the derive macro for a port that consumes.
 #[doc(hidden)]
 pub fn inlet<M: In>(cell: &Arc<Cell<M::Component>>) -> AnyInlet {
     let name = format!("{}.{}", cell.about.name, M::NAME);

@@ -105,7 +105,7 @@ impl Server {
         Ok(())
     }
 
-    /// What came of the deliveries of a component, summed over its queues since they were connected. Direct connections have no queue.
+    /// Counts of a component's deliveries, summed over its queues since they were connected. Direct connections have no queue.
     pub fn deliveries(&self, name: &str) -> channel::Counts {
         let ends = self.connections.iter().filter_map(|connection| connection.end.as_ref());
         ends.map(|end| end.counts(name)).fold(channel::Counts::default(), |sum, one| channel::Counts {

@@ -1,4 +1,4 @@
-//! What a component is: its ports and settings, its handlers, its life cycle.
+//! Components: their ports and settings, their handlers, their life cycle.
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::ports::Outlet;
 use crate::reports::Fault;
 use crate::settings::{SettingError, Value};
 
-/// What `#[derive(Component)]` writes: how the container reaches the ports and settings of a component.
+/// The implementation that `#[derive(Component)]` writes: how the container reaches the ports and settings of a component.
 pub trait Component: Lifecycle + Default + Send + Sized + 'static {
     /// How handlers get at the component: one after the other, or several at once.
     type Body: Body<Self>;
-    /// What it has.
+    /// Its ports and settings.
     fn manifest() -> Manifest;
     /// Gives a setting a value.
     ///
     /// # Errors
-    /// What is wrong with the name or the value; the setting is as before.
+    /// The name or the value is wrong; the setting is as before.
     fn set(&mut self, setting: &str, value: &Value) -> Result<(), SettingError>;
     /// Its settings with their values.
     fn settings(&self) -> Vec<(&'static str, Value)>;
@@ -38,9 +38,9 @@ pub trait Component: Lifecycle + Default + Send + Sized + 'static {
 /// The marker of a port that consumes; the derive macro makes one for each, named after the port: `airframe::Fix` for the port `fix` of
 /// `Airframe`.
 pub trait In: Send + Sync + 'static {
-    /// Whose port it is.
+    /// The component that has the port.
     type Component: Component;
-    /// What it consumes.
+    /// The type of the events that it consumes.
     type Event: crate::Event;
     /// The name of the port.
     const NAME: &'static str;
@@ -70,7 +70,7 @@ pub trait Handle<M: In> {
     /// An event came. In what a join gives, the events come one by one; [`Context::follows`] says how many there are to come.
     ///
     /// # Errors
-    /// What went wrong, which is counted; after [`Context::broken`] the component is in the error state.
+    /// Any failure, which is counted; after [`Context::broken`] the component is in the error state.
     fn handle(&mut self, event: &M::Event, at: &Context) -> Outcome;
 
     /// A timeout of the subscription came.
@@ -251,7 +251,7 @@ pub(crate) const HOOKS: [Hook; 11] = [
     Hook::Thaw,
 ];
 
-/// What a component has: its type, ports and settings.
+/// The type, ports and settings of a component.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// The type's name.
@@ -269,13 +269,13 @@ pub struct Manifest {
 pub struct Port {
     /// The name.
     pub name: &'static str,
-    /// What it is.
+    /// The kind of port.
     pub kind: PortKind,
     /// The type of its events, or its interface, as it is written.
     pub of: &'static str,
 }
 
-/// What a port is.
+/// The kind of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortKind {
     /// [`crate::Publisher`].
@@ -299,9 +299,9 @@ pub struct SettingInfo {
     pub name: &'static str,
     /// The type.
     pub kind: &'static str,
-    /// What it is if nothing is said.
+    /// The value without another one in the plan.
     pub default: Value,
-    /// Which values it may have, as it is written; `None` is all of its type.
+    /// The range of its values, as it is written; `None` is all values of its type.
     pub range: Option<&'static str>,
 }
 

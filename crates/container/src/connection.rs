@@ -33,7 +33,7 @@ fn instance_of(port: &str) -> &str {
     port.split('.').next().unwrap_or_default()
 }
 
-/// What a port that publishes is.
+/// A port that publishes, with its component.
 struct Publishes {
     event: &'static dyn EventType,
     is_single: bool,
@@ -45,7 +45,7 @@ impl Server {
     /// both sides.
     ///
     /// # Errors
-    /// What is wrong with names, types, number of consumers, or the service; then nothing is connected.
+    /// Names, types, the number of consumers, or the service are wrong; then nothing is connected.
     pub fn connect(
         &mut self,
         name: &str,
@@ -104,7 +104,7 @@ impl Server {
     /// Connects a receptacle with a facet.
     ///
     /// # Errors
-    /// What is wrong with names or types, or [`ServerError::Circle`]; then nothing is connected.
+    /// Names or types are wrong, or [`ServerError::Circle`]; then nothing is connected.
     pub fn call(&mut self, name: &str, receptacle: &str, facet: &str) -> Result<(), ServerError> {
         self.check_name(name)?;
         let unknown = |port: &str| ServerError::Unknown(port.to_owned());

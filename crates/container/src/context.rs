@@ -1,4 +1,4 @@
-//! What a handler knows of the circumstances: the time, and what its event says of itself.
+//! The context of a handler: the time, and the header of its event.
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Context {
         Self { priority: self.priority, ..Self::new(&self.clock) }
     }
 
-    /// What a handler returns if its component cannot go on: it goes to the error state, for this reason.
+    /// The error of a handler whose component cannot go on: the component goes to the error state, for this reason.
     pub fn broken(&self, reason: &'static str) -> Failure {
         self.reason.set(Some(reason));
         Failure::Broken

@@ -60,7 +60,7 @@ impl<T: DdsType + Event> Sink<T> for Writing<T> {
     }
 }
 
-/// What a connection has of DDS, and of channels behind it.
+/// The DDS entities of a connection, and the channels behind them.
 struct Ends<T: Event + DdsType> {
     writers: Vec<DataWriter<T>>,
     reader: Option<DataReader<T>>,

@@ -18,16 +18,16 @@ pub enum ServerError {
     Name(String),
     /// A setting is refused.
     Setting {
-        /// Whose.
+        /// The instance.
         instance: String,
-        /// Why.
+        /// The reason.
         error: SettingError,
     },
     /// A hook failed. The component is in the error state.
     Hook {
-        /// Whose.
+        /// The instance.
         instance: String,
-        /// How.
+        /// The fault.
         fault: Fault,
     },
     /// A port needs exactly one connection, and has none.
@@ -36,9 +36,9 @@ pub enum ServerError {
     Single(String),
     /// Two ends of a connection are of different types.
     Types {
-        /// One end, and what it is of.
+        /// One end, and its type.
         one: (String, &'static str),
-        /// The other.
+        /// The other end, and its type.
         other: (String, &'static str),
     },
     /// Calls would go in a circle over these instances.
@@ -49,26 +49,26 @@ pub enum ServerError {
     Service {
         /// The connection.
         connection: String,
-        /// Why.
+        /// The reason.
         error: ServiceError,
     },
     /// A component is in the wrong state for that.
     State {
-        /// Whose.
+        /// The instance.
         name: String,
-        /// In which it is.
+        /// The present state.
         state: State,
     },
     /// A component that is to be removed is connected.
     Connected {
-        /// Which one.
+        /// The instance.
         name: String,
-        /// By this connection.
+        /// A connection of it.
         connection: String,
     },
     /// A container that is to be taken out has components.
     Occupied {
-        /// Which one.
+        /// The container.
         container: String,
         /// One of them.
         component: String,
@@ -77,7 +77,7 @@ pub enum ServerError {
     Busy {
         /// The port.
         port: String,
-        /// Why.
+        /// Why the lock was not had.
         refused: threads::Refused,
     },
 }

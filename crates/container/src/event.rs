@@ -80,9 +80,9 @@ impl fmt::Debug for Body {
     }
 }
 
-/// What a service needs to know of a type of events.
+/// A type of events as services see it.
 pub trait EventType: Send + Sync {
-    /// Which type it is.
+    /// The Rust type.
     fn id(&self) -> TypeId;
     /// Its name in Rust.
     fn name(&self) -> &'static str;

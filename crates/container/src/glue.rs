@@ -1,4 +1,4 @@
-//! What `#[derive(Component)]` uses. Nothing here is for programs.
+//! Items that `#[derive(Component)]` uses. Nothing here is for programs.
 use crate::component::{Handle, HandleParallel, In};
 use crate::context::Context;
 use crate::outcome::Outcome;
@@ -12,7 +12,7 @@ pub use crate::event::{Body, Carried};
 pub use crate::ports::Outlet;
 pub use crate::settings::{Setting, assign};
 
-/// What a port is given.
+/// The input of a port: an event or a timeout.
 #[derive(Clone, Copy, Debug)]
 pub enum Given<'a, E> {
     /// An event.

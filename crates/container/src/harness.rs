@@ -28,7 +28,7 @@ const NAME: &str = "component";
 pub struct Harness<C: Component> {
     server: Server,
     cell: Arc<Cell<C>>,
-    /// What was published, by port: each is an `Arc<Mutex<Vec<T>>>`.
+    /// Published events, by port: each is an `Arc<Mutex<Vec<T>>>`.
     published: HashMap<&'static str, Box<dyn Any + Send>>,
 }
 
@@ -158,7 +158,7 @@ impl<C: Component> Harness<C> {
         self.server.advance(time);
     }
 
-    /// What was published by a port since this was asked last. It is empty for a port that there is not, or of another type.
+    /// The events that a port has published since the last call. Empty for an unknown port, or one of another type.
     pub fn published<T: crate::Event>(&mut self, port: &str) -> Vec<T> {
         let log = self.published.get(port).and_then(|log| log.downcast_ref::<Arc<Mutex<Vec<T>>>>());
         log.map(|log| std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner)))
@@ -191,7 +191,7 @@ impl<C: Component> Harness<C> {
         self.cell.about.gate.state()
     }
 
-    /// What went wrong, the oldest first.
+    /// The next report of a fault, the oldest first.
     pub fn next_report(&mut self) -> Option<Report> {
         self.server.next_report(Duration::ZERO)
     }
@@ -202,7 +202,7 @@ impl<C: Component> Harness<C> {
     }
 }
 
-/// What stands for another component.
+/// The stand-in for another component.
 struct StandIn<S, I: ?Sized> {
     who: Mutex<S>,
     view: fn(&mut S) -> &mut I,

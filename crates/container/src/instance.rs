@@ -162,7 +162,7 @@ impl ComponentType {
         Self { manifest: C::manifest, make: make::<C> }
     }
 
-    /// What components of the type have.
+    /// The ports and settings of the type.
     pub fn manifest(&self) -> Manifest {
         (self.manifest)()
     }
@@ -212,7 +212,7 @@ struct Aside {
     progress: Receiver<Progress>,
 }
 
-/// What the thread tells of a hook.
+/// Progress of a hook, as its thread reports it.
 enum Progress {
     /// The hook begins. Its limit counts from here, so that a thread that the system starts late does not lead to the error state.
     Begun,

@@ -22,7 +22,7 @@ pub enum Failure {
     Circle,
     /// A service refuses: a writer of DDS, for example.
     Service,
-    /// What stands behind the port panicked while it was called.
+    /// The component behind the port panicked during the call.
     Panic,
     /// A lock cannot be had: the reports say why.
     Lock,

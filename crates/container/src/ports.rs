@@ -34,7 +34,7 @@ pub struct Consumer<T>(PhantomData<fn(T)>);
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Timer(());
 
-/// What the handler of a [`Timer`] gets.
+/// The event of a [`Timer`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tick;
 
@@ -91,9 +91,9 @@ pub enum AttachError {
     Taken,
 }
 
-/// What the container does with a port that publishes.
+/// A port that publishes, as the container uses it.
 pub trait Outlet {
-    /// What it publishes.
+    /// The type of the events that it publishes.
     fn event(&self) -> &'static dyn EventType;
     /// Whether it leads to exactly one consumer.
     fn is_single(&self) -> bool;
@@ -102,7 +102,7 @@ pub trait Outlet {
     /// Attaches a link of a connection.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The link is for another type, or the port has the one link that it may have.
     fn attach(&mut self, connection: u32, link: AnyLink) -> Result<(), AttachError>;
     /// Takes all links of a connection off.
     fn detach(&mut self, connection: u32);

@@ -1,4 +1,4 @@
-//! What went wrong, for the program that looks after a server.
+//! Reports of faults, for the program that looks after a server.
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,13 @@ const MOST: usize = 1_024;
 /// Something that went wrong.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
-    /// Whose it is: the name of an instance, a connection or a thread.
+    /// The subject: the name of an instance, a connection or a thread.
     pub of: String,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What can go wrong.
+/// A fault of a component, a thread or a service.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Fault {
@@ -28,14 +28,14 @@ pub enum Fault {
     Broken(String),
     /// A hook returned an error. The component is in the error state.
     Hook {
-        /// Which one.
+        /// The hook.
         hook: Hook,
-        /// With what.
+        /// The text of the error.
         reason: String,
     },
     /// A hook did not end within its limit. The component is in the error state; the thread goes on until the hook ends.
     Overdue {
-        /// Which one.
+        /// The hook.
         hook: Hook,
         /// How long it may take.
         limit: Duration,

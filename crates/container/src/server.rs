@@ -46,7 +46,7 @@ pub(crate) struct Placed {
     pub(crate) container: Arc<Container>,
 }
 
-/// What a component came to.
+/// Counts of a component's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Events that came by a direct connection, or were taken for it, while it was not active, or that could not reach it.
@@ -95,7 +95,7 @@ impl Server {
     /// Makes a component of the type `C` in a container, and gives it its settings.
     ///
     /// # Errors
-    /// What is wrong with the names or the settings, or [`ServerError::Hook`].
+    /// Names or settings are wrong, or [`ServerError::Hook`].
     pub fn install<C: Component>(
         &mut self,
         container: &str,
@@ -278,14 +278,14 @@ impl Server {
         Some(self.find(name).ok()?.about().gate.state())
     }
 
-    /// What a component came to; `None` if there is none of this name.
+    /// Counts of a component's events; `None` if there is none of this name.
     pub fn counts(&self, name: &str) -> Option<Counts> {
         let instance = self.find(name).ok()?;
         let about = instance.about();
         Some(Counts { missed: about.missed.load(Relaxed), failed: about.failed.load(Relaxed) })
     }
 
-    /// What a component has; `None` if there is none of this name.
+    /// The ports and settings of a component; `None` if there is none of this name.
     pub fn manifest(&self, name: &str) -> Option<crate::Manifest> {
         Some(self.find(name).ok()?.manifest())
     }

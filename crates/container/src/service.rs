@@ -25,7 +25,7 @@ pub trait Service: Send + Sync + fmt::Debug {
     }
 }
 
-/// What is to be connected.
+/// The ends that are to be connected.
 pub struct Route<'a> {
     /// The name of the connection.
     pub connection: &'a str,
@@ -43,7 +43,7 @@ pub struct Route<'a> {
 pub struct Joined {
     /// For each source, in the order of the route, what it pushes into.
     pub links: Vec<Vec<AnyLink>>,
-    /// What ends the connection by being dropped.
+    /// The guard that ends the connection when it is dropped.
     pub end: Box<dyn End>,
 }
 
@@ -51,7 +51,7 @@ pub struct Joined {
 pub trait End: Send + Sync {
     /// A component that consumes is suspended, or goes on. What comes meanwhile waits if the service has queues.
     fn suspend(&self, instance: &str, is_suspended: bool);
-    /// What came of the deliveries of a component that consumes, summed over its queues.
+    /// Counts of a consuming component's deliveries, summed over its queues.
     fn counts(&self, instance: &str) -> channel::Counts {
         let _ = instance;
         channel::Counts::default()
@@ -71,7 +71,7 @@ pub enum ServiceError {
     Filter(String),
     /// The events have no fields that a filter could ask for.
     NoFields(&'static str),
-    /// What joins and timers there are is refused by the channel.
+    /// The channel refuses the tree.
     Tree(channel::TreeError),
     /// The container of a consumer has no such lane.
     Lane {

@@ -15,9 +15,9 @@ pub enum Value {
     Text(String),
 }
 
-/// What a setting can be of.
+/// A type that a setting can have.
 pub trait Setting: Sized {
-    /// What values are called in a manifest.
+    /// The name of the type in a manifest.
     const KIND: &'static str;
     /// The setting that a value means; `None` if it is of another kind, or too large.
     fn of(value: &Value) -> Option<Self>;
@@ -30,25 +30,25 @@ pub trait Setting: Sized {
 pub enum SettingError {
     /// The component has no such setting.
     Unknown {
-        /// What was named.
+        /// The unknown name.
         name: String,
     },
     /// It is of another kind, or does not fit the type.
     Kind {
-        /// Which one.
+        /// The setting.
         name: &'static str,
-        /// What it takes.
+        /// The kind of value that it takes.
         kind: &'static str,
-        /// What it was given.
+        /// The refused value.
         value: Value,
     },
     /// It is out of its range.
     Range {
-        /// Which one.
+        /// The setting.
         name: &'static str,
         /// The range, as it is written.
         range: &'static str,
-        /// What it was given.
+        /// The refused value.
         value: Value,
     },
 }
@@ -137,7 +137,7 @@ macro_rules! integers {
 
 integers!(i8, i16, i32, i64, u8, u16, u32);
 
-/// What the derive macro does with a value for a setting.
+/// Code of the derive macro: assigns a value to a setting.
 #[doc(hidden)]
 pub fn assign<S: Setting + PartialOrd>(
     name: &'static str,

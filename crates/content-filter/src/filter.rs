@@ -10,7 +10,7 @@ use crate::error::FilterError;
 use crate::paths::{Fields, Node, SampleType};
 use crate::walk::{Found, Values, locate};
 
-/// What a filter may take: to be made, and for each sample.
+/// Limits of a filter: for compiling it, and for each sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Of the expression.
@@ -43,7 +43,7 @@ impl Limits {
     };
 }
 
-/// What a filter says of a sample.
+/// The decision of a filter about a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The expression is true.
@@ -62,7 +62,7 @@ pub struct ContentFilter {
     compiled: Compiled,
 }
 
-/// What depends on the parameters.
+/// The part of a filter that depends on the parameters.
 struct Compiled {
     program: Program,
     root: Node,
@@ -76,7 +76,7 @@ impl ContentFilter {
     /// A filter for samples of a type.
     ///
     /// # Errors
-    /// What is wrong with the expression or the parameters, and where.
+    /// The expression or the parameters are wrong; the error has the place.
     pub fn new(
         ty: SampleType,
         expression: &str,
@@ -103,7 +103,7 @@ impl ContentFilter {
         self.expression.parameters()
     }
 
-    /// What it says of a payload, encapsulation header included.
+    /// The decision about a payload, encapsulation header included.
     pub fn judge(&mut self, payload: &[u8]) -> Outcome {
         let Compiled { program, root, found, wide } = &mut self.compiled;
         let Some(body) = locate(&self.ty, root, payload, found, wide) else { return Outcome::Unknown };

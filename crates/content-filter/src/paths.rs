@@ -8,7 +8,7 @@ use core::fmt::Write;
 use filter::{Field, Kind, Path, Step};
 use wire::schema::{Definition, Primitive, Schema, Type, TypeIndex, length};
 
-/// What samples look like.
+/// The description of the type of samples.
 #[derive(Clone, Debug)]
 pub struct SampleType {
     pub(crate) schema: Arc<Schema>,
@@ -30,7 +30,7 @@ pub(crate) const DISCRIMINATOR: u32 = u32::MAX;
 const DISCRIMINATOR_NAME: &str = "_d";
 
 impl Node {
-    /// What is wanted of a part.
+    /// The wanted fields of a part.
     pub(crate) fn child(&self, key: u32) -> Option<&Self> {
         let at = self.children.binary_search_by_key(&key, |(known, _)| *known).ok()?;
         self.children.get(at).map(|(_, node)| node)
@@ -83,7 +83,7 @@ pub(crate) struct Fields<'a> {
     found: RefCell<Found>,
 }
 
-/// What was named so far.
+/// The part that the path has named so far.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) root: Node,

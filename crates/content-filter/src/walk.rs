@@ -26,7 +26,7 @@ pub(crate) enum Found {
     Wide(u32, u32),
 }
 
-/// What was found in a payload.
+/// The values that were found in a payload.
 pub(crate) struct Values<'a> {
     pub(crate) body: &'a [u8],
     pub(crate) found: &'a [Option<Found>],
@@ -65,7 +65,7 @@ pub(crate) struct Out<'w> {
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'w> {
     pub(crate) ty: &'w Type,
-    /// What is wanted of it.
+    /// The wanted fields in it.
     pub(crate) node: Option<&'w Node>,
     /// Nothing is wanted of what follows it.
     pub(crate) is_last: bool,
@@ -76,7 +76,7 @@ impl<'w> Part<'w> {
         Self { ty, node: None, is_last: false }
     }
 
-    /// What is wanted of a part of it, and whether nothing is wanted behind that.
+    /// The wanted fields of a part of it, and whether none is wanted behind that part.
     pub(crate) fn inside(&self, ty: &'w Type, key: u32) -> Self {
         let node = self.node.and_then(|node| node.child(key));
         Self { ty, node, is_last: self.is_last && self.is_done_after(key) }
@@ -388,7 +388,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// What has begun says where it ends.
+/// Whether the value says where it ends.
 fn is_delimited(decoder: &Decoder<'_>, is_flat: bool) -> bool {
     !is_flat && decoder.representation() == Representation::Xcdr2
 }

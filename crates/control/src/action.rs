@@ -39,7 +39,7 @@ pub enum Action {
         /// Deletions of flows stand before additions.
         messages: Vec<Message>,
     },
-    /// These messages to a switch, in this order; nobody waits for an answer.
+    /// These messages to a switch, in this order; no answer is awaited.
     Send {
         /// The switch, by its datapath id.
         switch: u64,
@@ -71,7 +71,7 @@ pub enum Action {
         /// What to change.
         change: GateChange,
     },
-    /// The connection to this switch and to its gate agent is to be closed: nobody knows what it has. It is read and put
+    /// The connection to this switch and to its gate agent is to be closed: what it has is not known. It is read and put
     /// right when it is back.
     Disconnect {
         /// The switch, by its datapath id.
@@ -92,7 +92,7 @@ pub enum Action {
         /// The verdict.
         verdict: Box<Verdict>,
     },
-    /// The verdict of this pair is to be disposed of: nobody asks for it any more.
+    /// The verdict of this pair is to be disposed of: no reader asks for it any more.
     Dispose(Pair),
 }
 
@@ -173,7 +173,7 @@ pub struct GatesContent {
 pub enum Done {
     /// It is as it was asked for, and was seen to be so.
     Confirmed,
-    /// It is not, or nobody knows; the reason in words.
+    /// It is not, or that is not known; the reason in words.
     Failed(String),
     /// It is not, because there was no room of this kind for it; the reason in words.
     Full(Room, String),
@@ -203,9 +203,9 @@ pub struct Facts {
     pub reader_addresses: Vec<Address>,
     /// The maximum latency that the reader has announced, in nanoseconds.
     pub maximum_latency: Option<u64>,
-    /// What the writer has announced of repairs.
+    /// The writer's announcement about repairs.
     pub repairs: Option<OfferedRepairs>,
-    /// What the reader has announced of losses.
+    /// The reader's announcement about losses.
     pub losses: Option<RequestedLosses>,
     /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
     pub aggregate: Option<Result<Aggregate, String>>,

@@ -17,7 +17,7 @@ use crate::requests::{Asked, Obstacle, Progress, Wish};
 use crate::reservations::{Granted, covers, suits};
 use crate::resource_manager::ResourceManager;
 
-/// Why nobody goes for a request at the moment.
+/// Why no flow is displaced for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
 
 impl ResourceManager {

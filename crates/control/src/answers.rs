@@ -55,7 +55,7 @@ impl ResourceManager {
         }
     }
 
-    /// The request is refused; if nobody asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
+    /// The request is refused; if no reader asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
     pub(crate) fn refuse(&mut self, now: Duration, pair: Pair, reason: &str, offer: Offer, retry: bool) {
         if let Some(until) = self.requests.displaced_in_vain(now, pair, self.config.grace) {
             self.operations.wake(until, Timer::Retry(pair));

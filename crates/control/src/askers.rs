@@ -68,7 +68,7 @@ pub struct Askers {
     floor: u64,
     held: VecDeque<(Duration, GuidPrefix, Vec<u8>)>,
     counters: AskersCounters,
-    /// Of whom something was not believed last.
+    /// The participant of the last statement that was not believed.
     disbelieved: Option<GuidPrefix>,
 }
 
@@ -97,7 +97,7 @@ impl Askers {
         }
     }
 
-    /// The participant of whom something was not believed last.
+    /// The participant of the last statement that was not believed.
     pub const fn disbelieved(&self) -> Option<GuidPrefix> {
         self.disbelieved
     }

@@ -27,7 +27,7 @@ impl ResourceManager {
         }
     }
 
-    /// Ports between switches tell who they are, now and then all others too; and what has not been heard for long is over.
+    /// Ports between switches send LLDP, now and then all others too. What has not been heard for long expires.
     pub(crate) fn tell_cables(&mut self, now: Duration) {
         let all = self.cabling.tells_all(now);
         for switch in 0..self.fabric.network().switches.len() {

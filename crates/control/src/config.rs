@@ -42,7 +42,7 @@ pub struct Config {
     /// How often what a switch or its gates have is read back and compared with what they are to have. Large tables are read less often: at
     /// most a tenth of the time is spent with it.
     pub inspection: Duration,
-    /// How often ports between switches tell who they are, 100 ms to 5 s. A cable over which three such frames in a row do not come, and nothing else does, carries no
+    /// How often ports between switches send LLDP, 100 ms to 5 s. A cable over which three such frames in a row do not come, and nothing else does, carries no
     /// flows until they come again. Zero if cables are not judged by that; nor are they without [`Self::inspection`].
     pub rounds: Duration,
     /// Refused requests that are looked at again at a time when something has become free or come back; the others follow.

@@ -31,7 +31,7 @@ use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
     /// Some places had no room for a grant. At each of them the least important one that has some of it goes, if that is less important. False if one
-    /// of them has none: then nobody goes.
+    /// of them has none: then none goes.
     pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
         let Some(grant) = self.reservations.get(number) else { return false };
         // Who has what it asks for takes nothing from others, and waits for nothing.

@@ -33,10 +33,10 @@ pub struct Drained {
     pub stored: bool,
 }
 
-/// What the fields of [`StoredDrain`] mean; another number is not understood.
+/// The format of [`StoredDrain`]; another number is not understood.
 const FORMAT: u32 = 1;
 
-/// What is stored of a switch that is drained.
+/// The stored record of a switch that is drained.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StoredDrain {
     format: u32,
@@ -52,7 +52,7 @@ impl StoredDrain {
         Self { format: FORMAT, switch, reason }
     }
 
-    /// What is wrong with one that was stored under the name of a switch, in words: the one who wrote it meant something else than what it says here.
+    /// Why the record that was stored under the name of a switch is not understood, in words.
     ///
     /// # Errors
     /// It is of another format, or of another switch.

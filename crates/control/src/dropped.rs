@@ -4,7 +4,7 @@ use core::time::Duration;
 /// The least time between two notes about frames that are dropped at the same place, or are missing there.
 pub(crate) const PAUSE: Duration = Duration::from_secs(10);
 
-/// What a counter of dropped frames has shown.
+/// The readings of a counter of dropped frames.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Dropped {
     counted: u64,

@@ -25,7 +25,7 @@ pub struct Grant {
     /// What goes from host to host, if it is all of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
-    /// What it is of a flow with losses, if it is something of one.
+    /// Its role in a flow with losses, if it belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<StoredRole>,
     /// Its maximum latency, in nanoseconds.

@@ -229,7 +229,7 @@ impl ResourceManager {
         if let Some(old) = old
             && self.way_is_cut(old).is_some()
         {
-            // What has come by the former gate is gone, or lost on the former way, before anything takes the new one.
+            // Frames that passed the former gate are gone, or lost on the former path, before any frame takes the new one.
             steps.extend(gate);
             steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(old.longest()))]));
             steps.extend(installs);

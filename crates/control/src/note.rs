@@ -39,7 +39,7 @@ pub enum Note {
     Refused(Box<Ends>, String),
     /// A pair was admitted and is no longer; why.
     Revoked(Box<Ends>, String),
-    /// Nobody asks for a pair any more.
+    /// No reader asks for a pair any more.
     Withdrawn(Box<Ends>),
     /// A switch, or the gates of one, have what they are to have.
     Ready(String),
@@ -99,7 +99,7 @@ pub enum Note {
     Tagged {
         /// The port.
         place: String,
-        /// Who is at it.
+        /// The host at the port.
         from: String,
         /// How many since it was told last.
         frames: u64,
@@ -120,7 +120,7 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether somebody should look after it.
+    /// Whether an operator should look after it.
     pub const fn is_warning(&self) -> bool {
         !matches!(
             self,

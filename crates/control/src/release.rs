@@ -162,7 +162,7 @@ impl ResourceManager {
         })
     }
 
-    /// What a pair has had is gone, or is being taken from it: if it has no request, it was turned away, or nothing is left to say.
+    /// A pair's grant is gone, or is being taken from it. If it has no request, it was turned away, or nothing is left to say.
     pub(crate) fn say_last(&mut self, pair: Pair) {
         if self.requests.contains(pair) {
             return;
@@ -175,7 +175,7 @@ impl ResourceManager {
         self.forget_turned_away();
     }
 
-    /// Who was turned away is known as long as a flow of it is there, or it hears that it goes: what is said then must not be the last word.
+    /// Forgets requests that were turned away, once no flow of them is left and none is told that it goes: the refusal has to be the last verdict.
     pub(crate) fn forget_turned_away(&mut self) {
         let (reservations, operations) = (&self.reservations, &self.operations);
         let is_there = |pair| !reservations.serving(pair).is_empty() || operations.says_farewell_to(pair);

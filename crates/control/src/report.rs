@@ -47,7 +47,7 @@ pub struct ReservedStatus {
     pub hosts: usize,
     /// The domains whose discovery is in it.
     pub domains: Vec<u16>,
-    /// Octets on the wire that a host may send at once in each domain.
+    /// Bytes on the wire that a host may send at once in each domain.
     pub octets: u32,
     /// Bits per second, on the wire, of each host in each domain.
     pub rate: u64,
@@ -105,7 +105,7 @@ pub struct PairReport {
     pub reader_at: String,
     /// Readers that the flow serves; 0 unless admitted.
     pub readers: usize,
-    /// What is lost at most with which the promise holds, if it allows for losses.
+    /// The most losses with which the promise holds, if it allows for losses.
     pub losses: Option<LossesReport>,
     /// Its way to this reader, if it is admitted.
     pub hops: Vec<HopReport>,
@@ -120,7 +120,7 @@ pub struct LossesReport {
     pub frames: u8,
     /// ... may be lost in any time of this length.
     pub within: u64,
-    /// What is promised to a sample of which nothing is lost.
+    /// The bound of a sample of which nothing is lost.
     pub without: u64,
     /// A writer asks for an acknowledgement so long after a sample.
     pub heartbeat: u64,
@@ -133,7 +133,7 @@ pub struct LossesReport {
 }
 
 impl LossesReport {
-    /// What both sides keep; `None` if the promise allows for no losses.
+    /// The waits that both sides keep; `None` if the promise allows for no losses.
     pub(crate) fn of(kept: wire::admission::Repairs) -> Option<Self> {
         let wire::admission::Repairs { frames, within, without, heartbeat, patience, again, spacing, .. } =
             kept;

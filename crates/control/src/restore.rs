@@ -88,7 +88,7 @@ impl ResourceManager {
     }
 
     /// Takes up what an earlier manager has stored; once, before anything else. What does not fit the network any more is
-    /// forgotten, and taken out of the switches when they come. What nobody asks for within the grace is revoked.
+    /// forgotten, and taken out of the switches when they come. Grants that no reader asks for within the grace are revoked.
     pub fn restore(&mut self, now: Duration, grants: Vec<Grant>) {
         let ports = ports(self.fabric.network());
         // Of two for the same flow the later one was in force when it was stored.

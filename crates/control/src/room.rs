@@ -45,8 +45,8 @@ impl ResourceManager {
         self.requests.may_unite(apart);
     }
 
-    /// The request waits until what is on its way out is gone, or until one before it has got its room. Nobody gets in between
-    /// who comes after it. What has been refused stays so until then.
+    /// The request waits until what is on its way out is gone, or until one before it has got its room. No request gets in between
+    /// that comes after it. What has been refused stays so until then.
     pub(crate) fn wait_for_room(&mut self, now: Duration, pair: Pair, reason: &str) {
         match self.requests.wait_for_room(pair) {
             Some(true) => self.refuse_meanwhile(now, pair, reason, Offer::default(), true),

@@ -60,7 +60,7 @@ struct Reading {
     asked: Vec<Xid>,
 }
 
-/// What the manager is to the switch (OpenFlow 1.3.5, 6.3.6).
+/// The role of the manager at the switch (OpenFlow 1.3.5, 6.3.6).
 #[derive(Clone, Copy)]
 enum Part {
     /// It does not say: switches obey all such managers alike.
@@ -78,7 +78,7 @@ const ROLE_QUESTIONS: u8 = 16;
 /// A connection and what is under way on it.
 pub struct Session {
     channel: Channel,
-    /// What the switch is, once it has said it.
+    /// The features of the switch, once it has sent them.
     features: Option<Features>,
     part: Part,
     greeting: Option<Greeting>,
@@ -155,7 +155,7 @@ impl Session {
         }
     }
 
-    /// Sends messages that nobody waits for the effects of.
+    /// Sends messages whose effects are not awaited.
     pub fn send(&mut self, now: Duration, messages: &[Message], news: &mut Vec<News>) {
         for message in messages {
             if let Err(error) = self.channel.send(now, message) {

@@ -79,7 +79,7 @@ impl ResourceManager {
         }
     }
 
-    /// Nobody knows what a site has: it has to come back and be put right.
+    /// What a site has is not known: it has to come back and be put right.
     pub(crate) fn disconnect(&mut self, now: Duration, site: Site) {
         let (Site::Switch(switch) | Site::Gates(switch)) = site;
         if matches!(self.fabric.phase(site), Phase::Away(_)) {

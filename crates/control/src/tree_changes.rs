@@ -84,13 +84,13 @@ impl ResourceManager {
                 let steps = [announce.collect(), alloc::vec![hold]].map(Step::of).to_vec();
                 self.start(now, Kind::Farewell { number: old, pairs: Vec::new() }, steps);
             }
-            // Nobody is to hear that this one goes.
+            // No reader is to hear that this one goes.
             GrantPhase::Held if is_empty => self.farewell(now, old, Vec::new()),
             GrantPhase::Held | GrantPhase::Restored => {
                 if let Some(pair) = gone.first() {
                     self.store_without(now, old, *pair);
                 }
-                // It stays for others, so that nobody waits until these have heard.
+                // It stays for others, so that no step waits until these have heard.
                 gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
             }
             GrantPhase::Installing { .. } => {
@@ -140,7 +140,7 @@ impl ResourceManager {
         }
     }
 
-    /// Trees with an end that nobody needs get rid of it when nothing else changes them.
+    /// Trees with an end that no reader needs get rid of it when nothing else changes them.
     pub(crate) fn want_pruning(&mut self) {
         let wanting = self.reservations.all().filter(|grant| self.can_be_pruned(grant));
         for number in wanting.map(|grant| grant.number).collect::<Vec<_>>() {
@@ -161,7 +161,7 @@ impl ResourceManager {
             && !self.reservations.is_entangled(grant.number)
     }
 
-    /// Takes the branches of a tree away that nobody needs. It is always begun, or not needed.
+    /// Takes the branches of a tree away that no reader needs. It is always begun, or not needed.
     pub(crate) fn begin_prune(&mut self, now: Duration, number: u64) -> bool {
         let Some(tree) = self.reservations.get(number).filter(|grant| self.can_be_pruned(grant)) else {
             return true;
@@ -178,7 +178,7 @@ impl ResourceManager {
     }
 }
 
-/// A tree with the ends only that somebody needs, to take the place of the one there is.
+/// A tree with only the ends that readers need, to take the place of the one there is.
 fn without_branches(tree: &Granted) -> Granted {
     let needed = |end: &usize| tree.pairs.iter().any(|pair| tree.at.get(pair) == Some(end));
     let ends: Vec<usize> = (0..tree.ends.len()).filter(needed).collect();

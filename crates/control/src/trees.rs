@@ -1,5 +1,5 @@
 //! Trees: one flow of a writer for readers at several places, copied by switches. A second reader makes one, others join it, and
-//! what nobody needs any more is cut off. Where there is none, each reader has a flow of its own.
+//! branches that no reader needs any more are cut off. Where there is none, each reader has a flow of its own.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -30,7 +30,7 @@ impl ResourceManager {
         if tree.hops.iter().any(|hop| self.fabric.leads_to_drained(hop.link)) {
             return false;
         }
-        // Whoever is served by one that was restored has to say so before it changes.
+        // Readers that are served by one that was restored have to say so before it changes.
         let known = self.requests.are_served_by(&tree.pairs, tree.number);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);
         if !tree.is_held() || !known && !is_here {
@@ -113,7 +113,7 @@ impl ResourceManager {
         true
     }
 
-    /// Makes a tree for a pair and for others that have or want a flow of the same writer. `None` if there is nobody, or no room;
+    /// Makes a tree for a pair and for others that have or want a flow of the same writer. `None` if there is no such pair, or no room;
     /// false if something else has to end before.
     pub(crate) fn found_tree(&mut self, now: Duration, wish: &Wish, own: Option<u64>) -> Option<bool> {
         let pair = wish.pair;

@@ -18,7 +18,7 @@ impl Elsewhere {
         self.0.entry(pair).or_insert_with(|| now.saturating_add(STAY));
     }
 
-    /// It asks here, or nobody any more.
+    /// It asks here, or no manager any more.
     pub(crate) fn back(&mut self, pair: Pair) {
         self.0.remove(&pair);
     }

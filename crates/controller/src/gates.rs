@@ -109,7 +109,7 @@ async fn serve(
             return;
         }
         told_before = Some(why.clone());
-        // What is wanted meanwhile fails at once: whoever asks must not wait for an agent that is not there.
+        // What is wanted meanwhile fails at once: the manager must not wait for an agent that is not there.
         let again = tokio::time::sleep(pause);
         tokio::pin!(again);
         loop {
@@ -156,7 +156,7 @@ async fn greet(from: From, mut to: To, epoch: u64) -> Result<(BufReader<From>, T
     }
 }
 
-/// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
+/// Speaks with an agent until the connection ends; why it did, or nothing if the manager has ended.
 async fn talk(
     mut from: BufReader<From>,
     mut to: To,

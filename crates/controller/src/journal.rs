@@ -1,6 +1,6 @@
 //! The log: what an operator should know, each line with a level; nothing twice in a row, and no flood of lines.
 //!
-//! Lines go to `tracing`; whoever runs the manager decides where they end up.
+//! Lines go to `tracing`; the program around the manager decides where they end up.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ impl Journal {
         self.participants.get(&participant).cloned().unwrap_or_else(|| participant.to_string())
     }
 
-    /// What was not believed of those who ask, the last of it from a participant: each kind is said when there is more of it, once a second at most,
+    /// Statements of askers that were not believed, the last of them from a participant: each kind is said when there is more of it, once a second at most,
     /// and is an alarm until a while has passed without.
     pub(crate) fn disbelief(&mut self, counters: AskersCounters, last: Option<GuidPrefix>) {
         self.quiet = if counters == self.disbelieved { self.quiet.saturating_add(1) } else { 0 };

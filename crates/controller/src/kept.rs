@@ -1,4 +1,4 @@
-//! What a manager that begins reads of its store, and what it says of what it cannot read.
+//! The contents of a store when a manager begins, and reports of records that it cannot read.
 use std::time::Duration;
 
 use control::ResourceManager;
@@ -7,12 +7,12 @@ use control::grant::Grant;
 use store::{Key, Store, StoreError};
 use tracing::{error, info, warn};
 
-/// What is in a store, as far as it can be read.
+/// The readable contents of a store.
 #[derive(Default, Debug)]
 struct Kept {
     grants: Vec<Grant>,
     drains: Vec<StoredDrain>,
-    /// What could not be read, in words.
+    /// Records that could not be read, in words.
     damaged: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ fn read(kept: Vec<(Key, Vec<u8>)>) -> Kept {
 /// A manager goes on with what is in its store: before anything else.
 ///
 /// # Errors
-/// What the store says.
+/// An error of the store.
 pub(crate) fn take_up(
     manager: &mut ResourceManager,
     store: &dyn Store,

@@ -1,4 +1,4 @@
-//! The manager's view, published while somebody reads it. Nothing of it is kept for readers that come later: a report says what is so when
+//! The manager's view, published while there are readers. Nothing of it is kept for readers that come later: a report says what is so when
 //! it is written, and who begins to read gets a new one at once.
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -105,12 +105,12 @@ impl Reports {
         })
     }
 
-    /// When [`Self::publish`] wants to be called, unless somebody reads before.
+    /// When [`Self::publish`] wants to be called, unless a reader comes before.
     pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         (!self.readers.is_empty()).then_some(self.due)
     }
 
-    /// Publishes a report if one is due, or somebody has begun to read.
+    /// Publishes a report if one is due, or a reader has come.
     pub(crate) fn publish(&mut self, now: Duration, manager: &ResourceManager) {
         let readers: BTreeSet<InstanceHandle> = self.writer.get_matched_subscriptions().into_iter().collect();
         let is_new = !readers.is_subset(&self.readers);

@@ -158,7 +158,7 @@ impl Signed {
         gone
     }
 
-    /// What was not believed, and of whom last.
+    /// How much was not believed, and the participant of the last of it.
     pub(crate) fn counters(&self) -> (AskersCounters, Option<GuidPrefix>) {
         let askers = self.askers.borrow();
         (*askers.counters(), askers.disbelieved())

@@ -13,7 +13,7 @@ use crate::{Error, accept_switches};
 
 /// Most connections that may be switches.
 pub(crate) const CONNECTIONS: usize = 1_024;
-/// Messages that wait for the manager at most; who has more to say waits.
+/// Messages that wait for the manager at most; further ones wait in their connection.
 const WAITING: usize = 64;
 
 /// Connections, and what comes from them.

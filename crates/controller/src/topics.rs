@@ -39,7 +39,7 @@ pub(crate) enum Arrived {
     Request(Box<Request>, Asker),
     /// It is wanted from another manager.
     Elsewhere(Pair),
-    /// A pair is wanted no longer, or whoever wanted it is gone.
+    /// A pair is wanted no longer, or its asker is gone.
     Withdrawn(Box<Request>),
     /// What a reader has seen.
     Measured(Measured),
@@ -111,7 +111,7 @@ impl Topics {
         Ok(is_all && measured.len() < AT_ONCE)
     }
 
-    /// How many requests were dropped since they are about readers of other participants than they came from, and who sent the last one.
+    /// How many requests were dropped since they are about readers of other participants than they came from, and the participant that sent the last one.
     pub(crate) fn forged(&self) -> Option<(u64, GuidPrefix)> {
         let dropped = self.requests.dropped(DropReason::Unauthorized);
         dropped.last.map(|(writer, _, _)| (dropped.count, writer.prefix))
@@ -147,7 +147,7 @@ impl Voice for Topics {
 
 fn request(own: [u8; 16], sample: &mut Sample<Request>) -> Option<Arrived> {
     if let Some(request) = sample.data.take() {
-        // One that names nobody is of a participant that has not found a manager yet.
+        // One that names no manager is of a participant that has not found a manager yet.
         let is_meant = [own, [0; 16]].contains(&request.manager);
         return Some(match is_meant {
             true => Arrived::Request(Box::new(request), Asker::Anyone),

@@ -96,7 +96,7 @@ impl Verdicts {
         }
     }
 
-    /// Nobody asks for the pair any more.
+    /// No reader asks for the pair any more.
     pub(crate) fn forget(&mut self, now: Duration, voice: &impl Voice, pair: Pair) {
         let Some(kept) = self.kept.remove(&pair) else { return };
         // Who waits for it to arrive waits no longer than a lease.
@@ -118,7 +118,7 @@ impl Verdicts {
         }
     }
 
-    /// Whether somebody waits for [`Self::arrived`].
+    /// Whether an arrival is awaited with [`Self::arrived`].
     pub(crate) const fn is_waited_for(&self) -> bool {
         !self.unacknowledged.is_empty()
     }

@@ -114,7 +114,7 @@ struct Guards {
 }
 
 impl Guards {
-    /// Whether who shows these certificates, its own first, is let in at a time.
+    /// Whether a peer that shows these certificates, its own first, is let in at a time.
     fn let_in(&self, door: Door, shown: &[Der], at: u64) -> bool {
         let Some((own, others)) = shown.split_first() else { return false };
         let now = UnixTime::since_unix_epoch(Duration::from_secs(at));
@@ -320,7 +320,7 @@ fn said_by(client: &Identity, to: Role, server: Arc<ServerConfig>) -> Vec<Vec<u8
     said
 }
 
-/// Whether a server that hears these bytes takes who says them for a client, or any of them for what a client says.
+/// Whether a server that hears these bytes takes their sender for a client, or any of them for data of a client.
 fn is_heard(server: &Arc<ServerConfig>, bytes: &[u8]) -> bool {
     let mut server = ServerConnection::new(Arc::clone(server)).unwrap();
     let mut rest = bytes;

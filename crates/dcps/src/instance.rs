@@ -13,7 +13,7 @@ impl InstanceHandle {
     /// The one instance of a topic without key.
     pub const KEYLESS: Self = Self([0; 16]);
 
-    /// The sixteen octets.
+    /// The sixteen bytes.
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0
     }

@@ -11,7 +11,7 @@ pub(crate) type Slot = u32;
 
 #[derive(Debug)]
 pub(crate) struct Entry<I> {
-    /// Canonical octets of the key: the identity.
+    /// Canonical bytes of the key: the identity.
     pub(crate) key: Arc<[u8]>,
     pub(crate) handle: InstanceHandle,
     pub(crate) state: I,
@@ -23,7 +23,7 @@ pub(crate) struct InstanceTable<I> {
     slots: Vec<Option<Entry<I>>>,
     free: Vec<Slot>,
     by_key: BTreeMap<Arc<[u8]>, Slot>,
-    /// The instance with the empty key. It is not looked for in the tree: to compare no octets at an address without memory takes some
+    /// The instance with the empty key. It is not looked for in the tree: to compare no bytes at an address without memory takes some
     /// processors a hundred times as long as to compare some.
     keyless: Option<Slot>,
     by_handle: BTreeMap<InstanceHandle, Slot>,

@@ -2,9 +2,9 @@
 //!
 //! [`DataWriter`](writer::DataWriter) and [`DataReader`](reader::DataReader) know instances, history, resource limits and
 //! the policies that are about time; `rtps` below them knows datagrams. Neither knows the type of a sample: they hold
-//! octets, and ask a [`TypeSupport`] for keys. The time comes in with every call, and the next timeout comes out.
+//! bytes, and ask a [`TypeSupport`] for keys. The time comes in with every call, and the next timeout comes out.
 //!
-//! Every cache has a limit in samples, instances and octets. What a reader does not hand on is counted with its reason.
+//! Every cache has a limit in samples, instances and bytes. What a reader does not hand on is counted with its reason.
 #![no_std]
 #![forbid(unsafe_code)]
 

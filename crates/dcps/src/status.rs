@@ -81,7 +81,7 @@ impl BitAnd for StatusMask {
     }
 }
 
-/// The statuses of an entity that changed: as levels, until they are read, and as news, until somebody was told.
+/// The statuses of an entity that changed: as levels, until they are read, and as news, until a listener was told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Changes {
     set: StatusMask,
@@ -233,7 +233,7 @@ pub struct SampleLost {
 pub enum RejectedReason {
     /// The limit of instances.
     Instances,
-    /// The limit of samples or of octets.
+    /// The limit of samples or of bytes.
     Samples,
     /// The limit of samples of one instance.
     SamplesPerInstance,

@@ -42,7 +42,7 @@ impl Timers {
     }
 }
 
-/// The monotonic time at which the wall clock will show `at`, if nobody sets it.
+/// The monotonic time at which the wall clock will show `at`, unless it is set meanwhile.
 pub(crate) fn monotonic_at(now: Now, at: Timestamp) -> Instant {
     if at == NO_TIME {
         return Instant::NEVER;

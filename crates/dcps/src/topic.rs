@@ -27,10 +27,10 @@ impl Topic {
     /// Most others that are remembered. Of more the oldest are forgotten, and counted again if they are met again.
     const OTHERS: usize = 256;
 
-    /// A topic of which nobody else is known.
+    /// A topic that no other participant is known to have.
     ///
     /// # Errors
-    /// `BadParameter` if a name is empty, longer than 256 octets or holds a NUL; what [`TopicQos::check`] says.
+    /// `BadParameter` if a name is empty, longer than 256 bytes or holds a NUL; what [`TopicQos::check`] says.
     pub fn new(name: impl Into<String>, type_name: impl Into<String>, qos: TopicQos) -> Result<Self, Error> {
         let (name, type_name) = (name.into(), type_name.into());
         check_name("topic name", &name)?;
@@ -107,7 +107,7 @@ impl Topic {
         self.changed.set()
     }
 
-    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    /// The statuses that changed since this was last asked, read meanwhile or not: for callers that tell others of them.
     pub const fn take_status_news(&mut self) -> StatusMask {
         self.changed.take_news()
     }

@@ -36,7 +36,7 @@ impl core::error::Error for KeyError {}
 
 /// Keys of a type that is otherwise unknown.
 ///
-/// A key has one canonical form, the same whoever sent the sample and in whatever encoding: big-endian XCDR version 2 as key
+/// A key has one canonical form, the same for every sender and every encoding: big-endian XCDR version 2 as key
 /// hashes are made of it (XTypes 1.3, 7.6.8). It is the identity of an instance; hashes are derived from it.
 pub trait TypeSupport {
     /// True if samples belong to instances.
@@ -100,7 +100,7 @@ macro_rules! forward {
 // So that machines for types that are known only at run time can share one type: `Box<dyn TypeSupport>`.
 forward!(Box<T>, &mut T);
 
-/// Samples that are octets and nothing more: any payload is a sample, and all are of one instance.
+/// Samples that are bytes and nothing more: any payload is a sample, and all are of one instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KeylessTypeSupport;
 
@@ -145,7 +145,7 @@ pub struct CdrTypeSupport<T> {
 }
 
 impl<T: DdsType> CdrTypeSupport<T> {
-    /// Octets that may be read of a sample so that its memory is used again. That of a larger one is given back, or the largest ever
+    /// Bytes that may be read of a sample so that its memory is used again. That of a larger one is given back, or the largest ever
     /// seen would stay.
     const REUSED: usize = 64 << 10;
 
@@ -154,7 +154,7 @@ impl<T: DdsType> CdrTypeSupport<T> {
         Self { value: T::initial(), scratch: Vec::new() }
     }
 
-    /// Reads what the key needs, and says how many octets that took.
+    /// Reads what the key needs, and says how many bytes that took.
     fn read_payload(&mut self, payload: &[u8], is_key: bool) -> Result<usize, KeyError> {
         if is_key {
             self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;
@@ -185,7 +185,7 @@ impl<T: DdsType> TypeSupport for CdrTypeSupport<T> {
         }
         let read = self.read_payload(payload, is_key);
         let written = read.and_then(|_| canonical_key(&self.value, key));
-        // After an error nobody knows how much was read before it.
+        // After an error it is not known how much was read before it.
         if read.unwrap_or(payload.len()) > Self::REUSED {
             self.value = T::initial();
         }

@@ -201,7 +201,7 @@ fn reader(participant: &DomainParticipant, name: &str) -> Result<DataReader<Read
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataReaderQos::default();
     qos.endpoint.reliability = Reliability::RELIABLE;
-    // Instances take their octets of it, see `DataReaderQos`.
+    // Instances take their bytes of it, see `DataReaderQos`.
     qos.byte_limit = 256 << 20;
     qos.instance_limit = 200_000;
     subscriber.create_datareader(&topic, QosKind::Specific(qos), None, NO_STATUS)

@@ -181,7 +181,7 @@ impl Pool {
     const COUNT: usize = 64;
     const LEN: usize = 4 << 20;
 
-    /// Fills a buffer, one that nobody holds any more if there is one, and gives a handle of it.
+    /// Fills a buffer, one without a handle if there is one, and gives a handle of it.
     pub(crate) fn fill<E>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Bytes, E> {
         let mut free = self.free();
         if let Some(buffer) = Arc::get_mut(&mut free) {

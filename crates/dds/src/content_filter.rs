@@ -53,7 +53,7 @@ struct Changing {
     readers: Vec<Weak<ReaderEntity>>,
 }
 
-/// What a reader is made for: a [`Topic`] or a [`ContentFilteredTopic`].
+/// The topic of a reader: a [`Topic`] or a [`ContentFilteredTopic`].
 pub trait TopicDescription: sealed::Sealed {
     /// The topic, and the filter if there is one.
     #[doc(hidden)]

@@ -45,9 +45,9 @@ impl<Q> QosKind<Q> {
 /// What a writer's history or a reader's cache holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    /// Octets, counted as `byte_limit` of the QoS counts them.
+    /// Bytes, counted as `byte_limit` of the QoS counts them.
     pub bytes: usize,
-    /// Of a reader: octets that the protocol keeps until what comes before them is there, fragments included; 0 of a writer.
+    /// Of a reader: bytes that the protocol keeps until what comes before them is there, fragments included; 0 of a writer.
     pub waiting: usize,
     /// Changes of a writer, samples with data of a reader.
     pub samples: usize,
@@ -181,7 +181,7 @@ pub(crate) fn not_matched(operation: &'static str, other: &str, handle: Instance
     )
 }
 
-/// `PreconditionNotMet`: whoever makes entities has to be enabled before they are (DDS 1.4, 2.2.2.1.1.7).
+/// `PreconditionNotMet`: the factory of entities has to be enabled before they are (DDS 1.4, 2.2.2.1.1.7).
 pub(crate) fn factory_not_enabled(operation: &'static str) -> Error {
     Error::new(
         ReturnCode::PreconditionNotMet,

@@ -214,7 +214,7 @@ fn settings(config: &Config, base: DiscoveryConfig) -> DiscoveryConfig {
     }
 }
 
-/// A GUID prefix and a seed that nobody can guess: whoever names the prefix is believed to have heard from us.
+/// A GUID prefix and a seed that cannot be guessed: a participant that names the prefix is believed to have heard from us.
 fn random() -> Result<(GuidPrefix, u64), Error> {
     let (mut prefix, mut seed) = ([0; 12], [0; 8]);
     let drawn = File::open("/dev/urandom").and_then(|mut source| {

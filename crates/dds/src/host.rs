@@ -1,4 +1,4 @@
-//! What a participant needs from outside, and what it offers to whoever gives it that.
+//! What a participant needs from its surroundings, and what it offers to them.
 //!
 //! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
@@ -34,12 +34,12 @@ pub enum Sent {
     Full,
 }
 
-/// What has become of octets that were to be written into shared memory.
+/// What has become of bytes that were to be written into shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
-    /// They lie there, and whoever reads them looks.
+    /// They lie there, and their reader looks.
     Done,
-    /// They lie there, and whoever reads them sleeps, or is about to: [`Host::ring`] is to follow.
+    /// They lie there, and their reader sleeps, or is about to: [`Host::ring`] is to follow.
     Unheard,
     /// They have to go by [`Host::send`].
     No,
@@ -50,7 +50,7 @@ pub enum Copied {
 pub struct FlowSocket {
     /// Address and port that datagrams come from.
     pub address: SocketAddr,
-    /// Most octets of UDP payload that leave in one piece.
+    /// Most bytes of UDP payload that leave in one piece.
     pub max_datagram: u32,
     /// Several datagrams leave by one call.
     pub trains: bool,
@@ -92,12 +92,12 @@ pub trait Host: Send + Sync + 'static {
         Copied::No
     }
 
-    /// Wakes whoever reads what [`Host::copy`] has written.
+    /// Wakes the reader of what [`Host::copy`] has written.
     fn ring(&self, link: NonZeroU32) {
         let _ = link;
     }
 
-    /// Memory of `len` octets that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
+    /// Memory of `len` bytes that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
     /// lies in it is sent along any path all the same.
     fn lend(&self, len: usize) -> Option<shm::ChunkMut> {
         let _ = len;
@@ -109,7 +109,7 @@ pub trait Host: Send + Sync + 'static {
     fn wake_at(&self, at: Instant);
 
     /// Lets the calling thread do the receiving itself until `done` says so or `until` has passed; `done` is asked after each datagram.
-    /// False, at once, if somebody else cannot or must not give the receiving up: the caller has to wait otherwise then.
+    /// False, at once, if another thread cannot or must not give the receiving up: the caller has to wait otherwise then.
     fn receive(&self, until: Instant, done: &dyn Fn() -> bool) -> bool;
 
     /// Ends a [`Host::receive`] in progress, so that its `done` is asked again.
@@ -163,7 +163,7 @@ pub trait Engine: Send + Sync + 'static {
         self.on_datagram(from, datagram);
     }
 
-    /// As [`Engine::on_datagram`], for the first `len` octets of a buffer, which may be kept instead of being copied: as long as somebody
+    /// As [`Engine::on_datagram`], for the first `len` bytes of a buffer, which may be kept instead of being copied: as long as somebody
     /// holds it nobody writes it.
     fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
         self.on_datagram(from, buffer.get(..len).unwrap_or_default());
@@ -201,7 +201,7 @@ pub struct Addresses {
     pub default_multicast: Vec<Locator>,
     /// Ports that datagrams leave from besides those of the locators, for IPv4 and for IPv6; 0 for none.
     pub sending_ports: [u16; 2],
-    /// Octets that the endpoints' socket can hold, as the kernel counts.
+    /// Bytes that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
     /// Where processes of this host can meet it.
     pub shared_memory: Option<SharedMemory>,

@@ -152,7 +152,7 @@ pub mod status {
     pub use dcps::status::*;
 }
 
-/// What the untyped readers and writers take and give: samples as octets.
+/// What the untyped readers and writers take and give: samples as bytes.
 pub mod serialized {
     pub use dcps::reader::{DropCount, DropReason, Payload, Request, Sample, Which};
     pub use dcps::writer::InstanceOf;

@@ -1,4 +1,4 @@
-//! Samples that a writer hands over by a handle: readers of its participant get the same one, and octets are made of it only if there are
+//! Samples that a writer hands over by a handle: readers of its participant get the same one, and bytes are made of it only if there are
 //! others.
 use std::any::Any;
 use std::fmt;
@@ -11,12 +11,12 @@ use wire::cdr::{DdsType, ENCAPSULATION_SIZE, Representation};
 
 use crate::publication::{encoding, not_encoded};
 
-/// A sample, and its octets once somebody has asked for them.
+/// A sample, and its bytes once they were asked for.
 struct Shared<T> {
     sample: Arc<T>,
     clone: fn(&T) -> T,
     representation: Representation,
-    /// Octets, encapsulation header and padding included.
+    /// Bytes, encapsulation header and padding included.
     size: usize,
     octets: OnceLock<Vec<u8>>,
 }
@@ -52,8 +52,8 @@ impl<T: DdsType + Send + Sync + 'static> Value for Shared<T> {
     fn bytes(&self) -> &[u8] {
         self.octets.get_or_init(|| {
             let mut octets = Vec::with_capacity(self.size);
-            // Its bounds were kept when it was written, and nobody can have changed it since, unless by a lock inside of it: then what
-            // is left out is zeros, for as many octets were announced.
+            // Its bounds were kept when it was written, and it cannot have changed since, unless by a lock inside of it: then what
+            // is left out is zeros, for as many bytes were announced.
             let _ = self.sample.encode_payload(encoding(self.representation), &mut octets);
             octets.resize(self.size, 0);
             octets

@@ -34,7 +34,7 @@ use crate::types::{Announced, TypeOf};
 /// }
 /// ```
 pub trait TopicListener: Send + Sync {
-    /// Somebody has a topic of this name with another type: of another name, or with other members.
+    /// A participant has a topic of this name with another type: of another name, or with other members.
     fn on_inconsistent_topic(&self, topic: &Topic, status: InconsistentTopic) {
         let _ = (topic, status);
     }
@@ -67,7 +67,7 @@ pub(crate) struct TopicEntity {
     participant: Weak<ParticipantEntity>,
     name: String,
     type_name: String,
-    /// The Rust type; `None` if samples are octets.
+    /// The Rust type; `None` if samples are bytes.
     type_id: Option<TypeId>,
     max_serialized_size: Option<u32>,
     announced: Arc<Announced>,
@@ -152,12 +152,12 @@ impl TopicEntity {
         self.listening.set(listener, mask);
     }
 
-    /// The topic is deleted: nobody is called any more.
+    /// The topic is deleted: no listener is called any more.
     pub(crate) fn detach(&self) {
         self.node.set_callback(&self.watch, || (StatusMask::NONE, None));
     }
 
-    /// Sees to it that whoever listens, at whatever level, is called.
+    /// Sees to it that listeners of every level are called.
     pub(crate) fn refresh(self: &Arc<Self>) {
         self.node.set_callback(&self.watch, || {
             let above = self.participant.upgrade().map_or(StatusMask::NONE, |above| above.listened());

@@ -52,7 +52,7 @@ impl Announced {
         made.clone()
     }
 
-    /// What samples look like, for content filters; `None` if that is not known. Made when it is first asked for.
+    /// The description of samples for content filters; `None` if it is not known. Made when it is first asked for.
     pub(crate) fn samples(&self) -> Option<SampleType> {
         let made = self.samples.get_or_init(|| {
             let (schema, index) = match &self.ty {

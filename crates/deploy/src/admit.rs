@@ -127,7 +127,7 @@ pub(crate) fn state(chain: &ChainVerdict) -> String {
     }
 }
 
-/// What is proved of reaction and age, beside their limits, and limits of which nothing is proved.
+/// Proved bounds of reaction and age beside their limits, and limits without a bound.
 pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
     let line = |(what, (limit, bound)): (&str, Times)| match limit {
         Some(limit) if bound.is_none() => Some(format!("{what}: no bound, limit {}", time(limit))),
@@ -172,7 +172,7 @@ pub(crate) fn share(share: &ShareOfTime) -> String {
     format!("{} {}: {}", time(share.time), share.port, share.cause)
 }
 
-/// What stands in the way, with lines and carets.
+/// Writes the obstacles of bounds, with lines and carets.
 fn obstacles(loaded: &[Loaded], admission: &Admission, told: &mut dyn Write) -> Result<(), Failure> {
     for Obstacle { plan, path, what, remedy, .. } in &admission.obstacles {
         let Some(loaded) = loaded.get(*plan) else { continue };

@@ -21,7 +21,7 @@ use ring::digest::{SHA256, digest};
 const GRACE: Duration = Duration::from_secs(6);
 const CLOSED: &str = "it closed its connection";
 
-/// What a process does by itself.
+/// An event of a process.
 pub(crate) enum Happening {
     /// It told something.
     Told(Incarnation, Answer),

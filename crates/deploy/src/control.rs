@@ -1,4 +1,4 @@
-//! The control socket of a supervisor: where it is, who listens, and who asks.
+//! The control socket of a supervisor: its path, the supervisor that listens, and the commands that connect.
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -114,7 +114,7 @@ pub(crate) fn listen(
         }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
-    // What a supervisor has left that was killed.
+    // The socket of a supervisor that was killed.
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}

@@ -35,7 +35,7 @@ pub(crate) fn run(artefact: &Path, output: Option<&PathBuf>, out: &mut dyn Write
     Ok(DONE)
 }
 
-/// What a program prints that is asked for its manifest.
+/// The output of a program that is asked for its manifest.
 fn printed(artefact: &Path) -> Result<String, Failure> {
     let failed = |what: String| (FAILED, format!("{}: {what}", artefact.display()));
     // A name without a slash is a file here, not a program of the search path.
@@ -61,7 +61,7 @@ impl Drop for Asked {
     }
 }
 
-/// What a process prints to its end. It may take `patience` to print all, and again as long to end.
+/// The whole output of a process. It may take `patience` to print all, and again as long to end.
 fn said_by(child: Child, patience: Duration) -> Result<String, String> {
     let of = |error: io::Error| error.to_string();
     let mut asked = Asked(child);

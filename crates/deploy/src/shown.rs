@@ -1,4 +1,4 @@
-//! What is printed of plans.
+//! Texts about plans.
 use std::fmt::Display;
 use std::io::Write;
 
@@ -66,7 +66,7 @@ pub(crate) fn explained(explained: &Explained, all: bool, out: &mut dyn Write) -
     Ok(())
 }
 
-/// What a host has to do.
+/// Writes the part of a host.
 pub(crate) fn host(part: &HostPart, out: &mut dyn Write) -> Result<(), Failure> {
     match &part.host {
         Some(name) => print(out, format_args!("host {name}\n"))?,

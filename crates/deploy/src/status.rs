@@ -22,7 +22,7 @@ fn meant(plan_or_name: &str) -> Result<String, Failure> {
     Ok(plan_or_name.to_owned())
 }
 
-/// What there is of one deployment, or of all that run.
+/// Prints the state of one deployment, or of all that run.
 pub(crate) fn status(
     of: Option<&str>,
     json: bool,

@@ -1,4 +1,4 @@
-//! What of a plan nothing carries out, and whether the plan can be launched all the same.
+//! Parts of a plan that a launch does not carry out, and whether the plan can be launched all the same.
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use crate::part::Part;
 /// The longest name of a deployment, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Something of a plan that nothing carries out.
+/// A part of a plan that a launch cannot carry out, or not as the plan says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// Where the plan says it.
     pub path: String,
-    /// What it is.
+    /// What cannot be launched, and why.
     pub what: String,
-    /// What to do.
+    /// What to change.
     pub remedy: String,
     /// Whether the plan can be launched all the same.
     pub is_warning: bool,
@@ -43,7 +43,7 @@ pub fn deployment_name(plan: &Plan) -> String {
     if plain.is_empty() { "plan".into() } else { plain }
 }
 
-/// What of a plan is not carried out when it is launched, by these processes: first what forbids a launch, then what is told only.
+/// Parts of a plan that a launch with these processes does not carry out: first those that forbid a launch, then warnings.
 pub fn launchable(
     plan: &Plan,
     source: Source<'_>,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use assembly::{FullPolicy, Named};
 
-/// What a process has, and what it is connected to.
+/// The containers, components and connections of a process.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Part {
     /// The deployment.
@@ -35,7 +35,7 @@ pub struct ContainerPart {
 pub struct LanePart {
     /// Its name.
     pub name: String,
-    /// How many threads.
+    /// The number of threads.
     pub threads: u16,
     /// Their real-time priority.
     pub priority: Option<u8>,
@@ -56,7 +56,7 @@ pub struct ComponentPart {
     pub timers: Vec<Half>,
 }
 
-/// What a process has of a connection to one of its ends.
+/// The half of a connection that is in a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Half {
     /// Its name, which no other one of the process has.
@@ -65,15 +65,15 @@ pub struct Half {
     pub from: Option<String>,
     /// The port here where it ends.
     pub to: Option<String>,
-    /// What carries it.
+    /// The service that carries it.
     pub carrier: Carrier,
-    /// Which events pass. Where a topic carries, the consumer asks for it.
+    /// The filter that events have to pass. For a topic the reader has it.
     pub filter: Option<String>,
     /// Values of its parameters.
     pub parameters: Vec<String>,
 }
 
-/// What carries a connection.
+/// The service that carries a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Carrier {
     /// A facet is called.
@@ -93,7 +93,7 @@ pub enum Carrier {
         /// The queue.
         delivery: Delivery,
     },
-    /// The passing of time.
+    /// A timer.
     Timer {
         /// Nanoseconds from call to call.
         period: u64,
@@ -109,15 +109,15 @@ pub struct Delivery {
     pub lane: Option<u8>,
     /// Deliveries that wait at most.
     pub depth: u16,
-    /// What gives way.
+    /// Which delivery gives way when the queue is full.
     pub full: FullPolicy,
     /// For [`FullPolicy::Block`]: how long a publisher waits at most.
     pub wait: u64,
-    /// Which is next.
+    /// Which delivery is handled next.
     pub order: QueueOrder,
-    /// Deliveries at once, at most.
+    /// The most deliveries in one call of the worker.
     pub batch: u16,
-    /// How long a batch waits for more.
+    /// How long a batch waits for further deliveries.
     pub pacing: u64,
     /// The priority of the events.
     pub priority: Option<u8>,
@@ -137,7 +137,7 @@ pub enum QueueOrder {
 }
 
 impl Delivery {
-    /// What holds where nothing is said.
+    /// The defaults.
     pub(crate) const fn plain() -> Self {
         Self {
             lane: None,

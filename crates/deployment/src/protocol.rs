@@ -1,4 +1,4 @@
-//! What is told: by the supervisor to component servers and back, and by commands to the supervisor. Each is a line of JSON.
+//! Messages between the supervisor and component servers, and between commands and the supervisor. Each is a line of JSON.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ pub const LONGEST_LINE: usize = 8 << 20;
 /// Bytes of the longest line of a command.
 pub const LONGEST_REQUEST: usize = 64 << 10;
 
-/// What a component server is to do. A server that gets the same again answers the same again, and does nothing.
+/// An instruction to a component server. A server that gets the same again answers the same again, and does nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Instruction {
@@ -33,7 +33,7 @@ pub enum Instruction {
         number: u32,
         /// Where in the change it is.
         phase: Phase,
-        /// What to do, in this order.
+        /// The steps, in this order.
         orders: Vec<Order>,
     },
     /// The change holds; what it has taken out ends for good.
@@ -62,9 +62,9 @@ pub enum Instruction {
 pub enum Phase {
     /// Processes are started, and look at the plan.
     PreparePlan,
-    /// What goes or changes gets no more events, is disconnected and taken out.
+    /// Components that leave or change get no more events, are disconnected and taken out.
     Passivate,
-    /// What is new is installed, and gets its settings.
+    /// New components are installed, and get their settings.
     StartLaunch,
     /// Ports are connected, and components are told.
     FinishLaunch,
@@ -98,7 +98,7 @@ pub enum Order {
     Activate(String),
 }
 
-/// What a component server answers, or tells by itself.
+/// An answer of a component server, or a report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Answer {
@@ -113,14 +113,14 @@ pub enum Answer {
     Prepared {
         /// The change.
         epoch: u64,
-        /// What of the plan is not carried out.
+        /// Parts of the plan that are not carried out as they say.
         warnings: Vec<String>,
     },
     /// It has done what it was told.
     Done {
         /// The change.
         epoch: u64,
-        /// Which part.
+        /// The number of the step within the change.
         number: u32,
     },
     /// The change holds.
@@ -147,23 +147,23 @@ pub enum Answer {
         /// What went wrong.
         what: String,
     },
-    /// What there is.
+    /// The state of the components.
     Status {
-        /// That of the question.
+        /// The number of the question.
         number: u64,
         /// Its components.
         components: Vec<ComponentStatus>,
     },
     /// Something went wrong by itself, such as a component that failed.
     Report {
-        /// What.
+        /// What went wrong.
         what: String,
     },
     /// All is ended; the process ends now.
     Stopped,
 }
 
-/// What a component is doing.
+/// The state of a component.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ComponentStatus {
@@ -188,11 +188,11 @@ pub struct ComponentStatus {
     pub millihertz: u64,
 }
 
-/// What a command asks the supervisor for.
+/// A request of a command to the supervisor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Control {
-    /// What there is.
+    /// Asks for the state of the plan.
     Status,
     /// Goes on to another plan.
     Apply {
@@ -203,15 +203,15 @@ pub enum Control {
     Stop,
 }
 
-/// What the supervisor answers to a command.
+/// An answer of the supervisor to a command.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlAnswer {
-    /// What there is.
+    /// The state of the plan.
     Status(PlanStatus),
     /// It was done.
     Done {
-        /// What is of interest beside, such as warnings.
+        /// Notes such as warnings.
         notes: Vec<String>,
     },
     /// It was not done; everything is as it was before.
@@ -221,7 +221,7 @@ pub enum ControlAnswer {
     },
 }
 
-/// What there is of a plan.
+/// The state of a plan on this host.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PlanStatus {
@@ -231,13 +231,13 @@ pub struct PlanStatus {
     pub plan: String,
     /// How many changes there were that hold; the launch is the first.
     pub changes: u64,
-    /// What is under way, if something is.
+    /// The change that is under way, if there is one.
     pub under_way: Option<String>,
     /// The processes of this host.
     pub processes: Vec<ProcessStatus>,
 }
 
-/// What there is of a process.
+/// The state of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProcessStatus {
@@ -249,13 +249,13 @@ pub struct ProcessStatus {
     pub pid: Option<u32>,
     /// How often it was started again.
     pub restarts: u32,
-    /// Why it ended last.
+    /// Why it ended the last time, if it did.
     pub last: Option<String>,
     /// Its components; none while it is not running, or does not answer.
     pub components: Vec<ComponentStatus>,
 }
 
-/// A line that means nothing.
+/// A line that is no message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProtocolError(String);
 
@@ -267,7 +267,7 @@ impl fmt::Display for ProtocolError {
 
 impl core::error::Error for ProtocolError {}
 
-/// What is told, as a line with its end.
+/// Writes a message as a line, with its line feed.
 ///
 /// # Errors
 /// Never, for the types of this crate.
@@ -276,10 +276,10 @@ pub fn line(told: &impl Serialize) -> Result<String, ProtocolError> {
     Ok(text + "\n")
 }
 
-/// What a line tells.
+/// Reads a message from a line.
 ///
 /// # Errors
-/// It is none of what may be told.
+/// The line is no message of this type.
 pub fn read<T: DeserializeOwned>(line: &str) -> Result<T, ProtocolError> {
     serde_json::from_str(line).map_err(|error| {
         let part: String = line.chars().take(80).flat_map(char::escape_default).collect();

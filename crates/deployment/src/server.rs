@@ -48,7 +48,7 @@ pub enum Work {
     Activate(String),
 }
 
-/// What was done.
+/// The result of a piece of work.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Performed {
     /// It is done.
@@ -59,7 +59,7 @@ pub enum Performed {
     Was(Value),
 }
 
-/// Does the work.
+/// Carries out the work of a component server.
 pub trait Executor {
     /// The types that it can make.
     fn types(&self) -> &Catalogue;
@@ -67,7 +67,7 @@ pub trait Executor {
     /// Looks whether it can do a part of a plan, and changes nothing. Says what of it will not be as it says.
     ///
     /// # Errors
-    /// What it cannot do, and what helps.
+    /// The part that it cannot carry out, with advice.
     fn check(&mut self, part: &Part) -> Result<Vec<String>, String>;
 
     /// Does something.
@@ -87,7 +87,7 @@ pub trait Executor {
 #[derive(Debug)]
 pub struct ComponentServer<E> {
     executor: E,
-    /// What holds.
+    /// The part of the plan that is in force.
     part: Part,
     change: Option<Change>,
     /// The last change that ended, and how.
@@ -99,14 +99,14 @@ pub struct ComponentServer<E> {
 #[derive(Debug)]
 struct Change {
     epoch: u64,
-    /// What is to hold.
+    /// The part of the plan that the change leads to.
     part: Part,
     prepared: Answer,
     /// The number of the next instruction.
     next: u32,
-    /// What takes back what was done, the last first to be done.
+    /// The work that undoes the change; its last piece is done first.
     undo: Vec<Work>,
-    /// What was taken out.
+    /// Components and containers that were taken out.
     taken: Vec<Work>,
     /// Components that were made with their settings.
     installed: BTreeSet<String>,
@@ -119,7 +119,7 @@ impl<E: Executor> ComponentServer<E> {
         Self { executor, part: Part::default(), change: None, last: None, is_stopped: false }
     }
 
-    /// What does the work.
+    /// The executor of the work.
     pub const fn executor(&self) -> &E {
         &self.executor
     }
@@ -164,7 +164,7 @@ impl<E: Executor> ComponentServer<E> {
         answers
     }
 
-    /// What was answered about a change that has ended, or that it is not the one that is under way.
+    /// The answer about a change that has ended, or that is not the one under way.
     fn ended(&self, epoch: u64) -> Answer {
         match &self.last {
             Some((last, answer)) if *last == epoch => answer.clone(),
@@ -356,7 +356,7 @@ impl<E: Executor> ComponentServer<E> {
         let Some(change) = self.change.take_if(|change| change.epoch == epoch) else {
             let is_new = self.last.as_ref().is_none_or(|(last, _)| epoch > *last);
             if is_new && self.change.is_none() {
-                // What was never prepared is aborted, and is not prepared any more.
+                // A change that was never prepared counts as aborted, so that it is not prepared later.
                 self.last = Some((epoch, Answer::Aborted { epoch }));
             }
             return self.ended(epoch);

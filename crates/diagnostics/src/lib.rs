@@ -1,4 +1,4 @@
-//! What is wrong with a file that people write, and where.
+//! Problems of files that people write, with their places.
 //!
 //! A [`Source`] is a file that is being read. It makes a [`Problem`] of an offset, and shows a problem with its line and a caret. What the
 //! readers of several kinds of files need besides is here, too: the [`nearest`] name to one that is unknown, times as people write them

@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do.
+//! Problems of a file: what is wrong, where, and what to do.
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ pub struct Problem {
     pub file: String,
     /// Line and column, both from 1, if the mistake has a place.
     pub place: Option<(usize, usize)>,
-    /// What is wrong.
+    /// What is wrong, with the value.
     pub what: String,
     /// What is expected, or what to do.
     pub remedy: String,

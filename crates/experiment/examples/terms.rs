@@ -40,7 +40,7 @@ const SENDING: u8 = 65;
 const MARK: &[u8; 8] = b"punctual";
 /// Where the payload of an untagged UDP frame without options begins.
 const PAYLOAD: usize = 42;
-/// Octets of the payload of a full frame, and what is around it on the wire.
+/// Bytes of the payload of a full frame, and what is around it on the wire.
 const FULL: usize = 1_472;
 const AROUND: usize = 66;
 /// What a stall of the machine is, at least, in nanoseconds.

@@ -11,16 +11,16 @@ use dds::{DataReader, DomainParticipant, Error, Guid, NO_STATUS, QosKind, States
 use socket2::{Domain, Protocol, Socket, Type};
 use wire::admission::{VERDICT_TOPIC, VERDICT_TYPE, Verdict};
 
-/// Octets of UDP payload in each datagram: a full frame.
+/// Bytes of UDP payload in each datagram: a full frame.
 const PAYLOAD: u16 = 1_472;
 const HEADERS: u16 = 20 + 8;
 /// The protocol number of packets that bring their own IPv4 header.
 const IPPROTO_RAW: i32 = 255;
 /// Number of UDP in the IPv4 header.
 const UDP: u8 = 17;
-/// Octets around an IPv4 packet on the wire: Ethernet header, check sequence, preamble and gap.
+/// Bytes around an IPv4 packet on the wire: Ethernet header, check sequence, preamble and gap.
 pub(crate) const AROUND: u64 = 14 + 24;
-/// Octets of a datagram with its IPv4 header.
+/// Bytes of a datagram with its IPv4 header.
 pub(crate) const PACKET: u64 = 1_500;
 /// Datagrams that are sent at once.
 const BURST: u32 = 16;

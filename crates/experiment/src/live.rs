@@ -163,7 +163,7 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     Ok(report)
 }
 
-/// What scenes are played on.
+/// The stage of the scenes.
 fn stage<'s, 'w: 's>(
     lab: &'s Lab,
     folder: &'s Folder,

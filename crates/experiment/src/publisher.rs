@@ -17,7 +17,7 @@ use crate::sample::Sample;
 
 /// How long it waits for its subscriber, and then for the order to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Octets of the header before a serialized sample.
+/// Bytes of the header before a serialized sample.
 const ENCAPSULATION: u32 = 4;
 const LOOK: Duration = Duration::from_millis(5);
 /// Samples that a writer has room for.
@@ -29,7 +29,7 @@ pub struct PublisherArguments {
     /// The topic.
     #[arg(long)]
     topic: String,
-    /// Octets of a sample.
+    /// Bytes of a sample.
     #[arg(long)]
     size: u32,
     /// Nanoseconds from the return of a send call to the next one.

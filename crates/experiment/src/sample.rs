@@ -1,9 +1,9 @@
 //! What is published: a sample that says which it is, filled up to the size of its topic.
 use dds::DdsType;
 
-/// Octets of a [`Sample`] beside its data: number, time and the length of the data.
+/// Bytes of a [`Sample`] beside its data: number, time and the length of the data.
 const HEAD: u32 = 8 + 8 + 4;
-/// The most octets of data: the largest sample of the experiment has fewer.
+/// The most bytes of data: the largest sample of the experiment has fewer.
 const MOST_DATA: u32 = 60_000;
 
 /// A sample of any topic of the experiment.
@@ -20,7 +20,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// One of so many octets, serialized, without the encapsulation header.
+    /// One of so many bytes, serialized, without the encapsulation header.
     ///
     /// # Errors
     /// In words, if it cannot be so small or so large.

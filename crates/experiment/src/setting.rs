@@ -20,7 +20,7 @@ pub(crate) struct Topic {
     pub(crate) publisher: String,
     /// The host that subscribes to it.
     pub(crate) subscriber: String,
-    /// Octets of a sample, serialized, without the encapsulation header.
+    /// Bytes of a sample, serialized, without the encapsulation header.
     pub(crate) size: u32,
     /// Least time between two samples.
     pub(crate) separation: u64,
@@ -114,7 +114,7 @@ impl Topic {
 mod tests {
     use super::*;
 
-    /// Table II of the paper: octets, and milliseconds of separation and of maximum latency.
+    /// Table II of the paper: bytes, and milliseconds of separation and of maximum latency.
     const TABLE_TWO: [(u32, u64, u64); 3] = [(192_192, 3, 2), (96_000, 3, 3), (64_000, 11, 8)];
 
     #[test]

@@ -30,7 +30,7 @@ pub struct SubscriberArguments {
     /// The topic.
     #[arg(long)]
     topic: String,
-    /// Octets of a sample.
+    /// Bytes of a sample.
     #[arg(long)]
     size: u32,
     /// Where it notes what it received.

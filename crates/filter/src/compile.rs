@@ -15,11 +15,11 @@ use crate::tokens::{Literal, Relation, literal};
 pub struct CompileError {
     /// The byte of the expression's text where the field, value or parameter begins, from 0.
     pub at: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: CompileProblem,
 }
 
-/// What does not fit.
+/// An expression that does not fit the fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CompileProblem {
@@ -67,7 +67,7 @@ enum Side {
 
 /// A literal or a parameter, whose type may still depend on the other side.
 enum Constant {
-    /// What a literal is, or a parameter whose text is in quotes.
+    /// The value of a literal, or of a parameter whose text is in quotes.
     Value(Literal),
     /// The text of a parameter without quotes: it is a text or a label where one is wanted, and otherwise what it reads as.
     Bare(String),

@@ -1,4 +1,4 @@
-//! What is wrong with the text of an expression, and where.
+//! Errors in the text of an expression, with their places.
 use alloc::string::String;
 use core::fmt;
 
@@ -7,11 +7,11 @@ use core::fmt;
 pub struct SyntaxError {
     /// The byte of the text where it goes wrong, from 0; the length of the text if something is missing at the end.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: SyntaxProblem,
 }
 
-/// What is wrong with a text.
+/// A problem of the text of an expression.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SyntaxProblem {
@@ -37,9 +37,9 @@ pub enum SyntaxProblem {
     BadPath,
     /// Something else was expected.
     Expected {
-        /// What could stand here.
+        /// The words that could stand here.
         expected: &'static str,
-        /// What stands here; empty at the end of the text.
+        /// The word that stands here; empty at the end of the text.
         found: String,
     },
 }

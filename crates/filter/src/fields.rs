@@ -1,4 +1,4 @@
-//! What expressions are about: fields by name when they are compiled, their values when a sample is judged.
+//! The fields of expressions: by name when an expression is compiled, by value when a sample is judged.
 /// Which fields samples have. It is asked while an expression is compiled.
 pub trait Schema {
     /// The field at a path; `None` if there is none, or it is not of a type that can be compared (a structure, a whole sequence).
@@ -20,11 +20,11 @@ pub trait Fields {
 pub struct Field {
     /// The number by which [`Fields::value`] is asked for it.
     pub slot: u32,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
-/// What values are: the types of DDS 1.4, Annex B, that comparisons are allowed between.
+/// The kinds of values: the types of DDS 1.4, Annex B, that comparisons are allowed between.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// BOOLEAN: boolean.

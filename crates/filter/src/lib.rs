@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What the standard leaves open, and what is so here:
+//! Choices that the standard leaves open:
 //!
 //! - A field that a sample does not have (an element behind the end of a sequence, an optional member, a member of another case of a union)
 //!   makes its comparison *unknown*. AND, OR and NOT are those of SQL: a sample passes only where the whole is true.

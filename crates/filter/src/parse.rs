@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::error::{SyntaxError, SyntaxProblem};
 use crate::tokens::{Literal, Relation, Token, Tokens};
 
-/// What an expression may take.
+/// Limits of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// The length of the text, in bytes.
@@ -44,7 +44,7 @@ pub(crate) struct Comparison {
     pub(crate) flow: Flow,
 }
 
-/// What a result is, and where it leads.
+/// The result of a comparison, and where it leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Flow {
     /// Whether it is to be false.
@@ -78,7 +78,7 @@ impl Expression {
     /// Parses a text within the usual limits.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The text is no expression, or exceeds a limit; the error has the place.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         Self::parse_within(text, &Limits::default())
     }
@@ -86,7 +86,7 @@ impl Expression {
     /// Parses a text within limits.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The text is no expression, or exceeds a limit; the error has the place.
     pub fn parse_within(text: &str, limits: &Limits) -> Result<Self, SyntaxError> {
         if text.len() > limits.bytes {
             let problem = SyntaxProblem::TooLong(limits.bytes);

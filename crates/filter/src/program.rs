@@ -33,7 +33,7 @@ pub(crate) enum Operand {
     Text(Box<str>),
 }
 
-/// What a comparison compares, once kinds that compare alike are one.
+/// The operands of a comparison, once kinds that compare alike are one.
 enum Compared<'a> {
     Boolean(bool),
     Integer(i128),

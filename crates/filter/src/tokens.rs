@@ -190,7 +190,7 @@ fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// What belongs to a number at the beginning of a text: a sign behind an `e` does, if no hexadecimal digits come before it.
+/// The part of a text that belongs to the number at its beginning: a sign behind an `e` does, if no hexadecimal digits come before it.
 fn number_word(text: &str) -> &str {
     let sign = usize::from(text.starts_with(['+', '-']));
     let digits = text.get(sign..).unwrap_or("");
@@ -224,7 +224,7 @@ fn number(word: &str) -> Result<Literal, SyntaxProblem> {
             Ok(Literal::Integer(value))
         };
     }
-    // What Rust reads beside the standard's floats are words, and these do not come here: a word begins with a letter.
+    // Beside the standard's floats Rust also reads some words, such as `inf`. These do not come here: a word begins with a letter.
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(SyntaxProblem::BadNumber);
     }

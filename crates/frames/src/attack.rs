@@ -19,7 +19,7 @@ pub struct Attack {
     pub target: Option<usize>,
     /// How equal instants are ordered.
     pub ties: Ties,
-    /// When frames that nobody admitted are on the wire.
+    /// When frames that are not admitted are on the wire.
     pub best_effort: BestEffort,
     /// How long switches take.
     pub multiplexing: Multiplexing,
@@ -150,7 +150,7 @@ pub enum Ties {
     Random,
 }
 
-/// Frames that nobody admitted: they are of the largest size and below every level.
+/// Frames that are not admitted: they are of the largest size and below every level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BestEffort {
     /// One starts at every idle port just before an admitted frame arrives there.

@@ -32,7 +32,7 @@ impl Clocks {
             let product = u128::from(time) * u128::from(by) + u128::from(up);
             u64::try_from(product.checked_div(of.into()).unwrap_or(u128::MAX)).unwrap_or(u64::MAX)
         };
-        // Rounded so that nobody exceeds what the clock allows, in any of the cases.
+        // Rounded so that no flow exceeds what the clock allows, in any of the cases.
         let guard = |time: u64| match self {
             Self::FastPublishers => time,
             Self::FastGuards => scaled(time, left, MILLION, 0),

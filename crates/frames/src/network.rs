@@ -70,7 +70,7 @@ impl Port {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Imperfections {
     /// Bytes of frames, beside the one on the wire, that a card takes from the queues as soon as there is room: they leave in the order
-    /// in which they were taken. Frames that nobody admitted fill it while no admitted one waits.
+    /// in which they were taken. Frames that are not admitted fill it while no admitted one waits.
     pub ring: u64,
     /// Picoseconds that the link may need before it sends after it was idle.
     pub wake: u64,
@@ -148,7 +148,7 @@ impl Flow {
         Self { tree, frames, others: Vec::new(), contract, policer: None, tag: 0, babbles: false }
     }
 
-    /// What its policer sees of a frame: without its tag if it babbles, and at least as much as the smallest frame has.
+    /// The bytes of a frame that its policer counts: without the tag if it babbles, and at least those of the smallest frame.
     pub(crate) fn counted(&self, bytes: u64) -> u64 {
         if self.babbles {
             bytes.saturating_sub(self.tag).max(bytes.min(crate::wire::SMALLEST_FRAME))

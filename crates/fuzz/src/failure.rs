@@ -18,9 +18,9 @@ pub enum Cause {
     },
     /// The session keeps too much of all its inputs.
     Growth {
-        /// Octets it keeps.
+        /// Bytes it keeps.
         kept: isize,
-        /// Octets it may keep.
+        /// Bytes it may keep.
         allowed: isize,
     },
     /// It did not end within this time.
@@ -87,12 +87,12 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Two digits for each octet.
+/// Two digits for each byte.
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// The octets of a text of hexadecimal digits; `None` if it is something else.
+/// The bytes of a text of hexadecimal digits; `None` if it is something else.
 pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok())).collect();

@@ -1,11 +1,11 @@
-//! Makes an input out of seeds: a few changes each, some of octets, some of whole parts.
+//! Makes an input out of seeds: a few changes each, some of bytes, some of whole parts.
 use crate::structure::{Part, Structure};
 use testkit::random::Random;
 
 /// The longest input: what one UDP datagram can carry.
 pub const MAX_LEN: usize = 65_507;
 
-/// Numbers that programs get wrong, in as many octets as they are written to.
+/// Numbers that programs get wrong, in as many bytes as they are written to.
 const EDGES: [u64; 22] = [
     0,
     1,
@@ -201,7 +201,7 @@ fn insert(out: &mut Vec<u8>, at: usize, piece: &[u8]) {
     out.splice(at..at, piece.iter().copied());
 }
 
-/// Writes the low octets of a number, as many of them as there is place for.
+/// Writes the low bytes of a number, as many of them as there is place for.
 fn put(out: &mut [u8], at: usize, number: u64, size: usize, little: bool) {
     let octets = number.to_le_bytes();
     for index in 0..size {

@@ -17,11 +17,11 @@ use crate::mutation::Mutator;
 use crate::structure::Structure;
 use testkit::random::Random;
 
-/// Octets that one input may take from the heap whatever its length.
+/// Bytes that one input may take from the heap whatever its length.
 pub const BASE_BUDGET: usize = 16 * 1024;
-/// Octets that it may take in addition for each of its own.
+/// Bytes that it may take in addition for each of its own.
 pub const BUDGET_PER_OCTET: usize = 8;
-/// Octets of the largest allocation that is allowed.
+/// Bytes of the largest allocation that is allowed.
 pub const LARGEST_ALLOCATION: usize = 1024 * 1024;
 
 /// What reads inputs. It may have a state, and panics if an input breaks one of its rules.
@@ -40,7 +40,7 @@ pub struct Target {
     pub session: fn() -> Session,
     /// How many inputs one session reads, 1 or more.
     pub batch: u64,
-    /// The octets of the heap that a session may keep of all its inputs: 0 if it has no state.
+    /// The bytes of the heap that a session may keep of all its inputs: 0 if it has no state.
     pub keeps: isize,
     /// How many times the usual budget of the heap an input may take: 1 for what comes from the network.
     pub hunger: usize,
@@ -74,9 +74,9 @@ impl Plan {
 pub struct Report {
     /// Inputs that were run.
     pub executions: u64,
-    /// Octets of all inputs.
+    /// Bytes of all inputs.
     pub octets: u64,
-    /// The most that one input held on the heap, in octets.
+    /// The most that one input held on the heap, in bytes.
     pub peak: usize,
     /// The most that one input held on the heap, in percent of its budget.
     pub peak_percent: usize,
@@ -173,7 +173,7 @@ pub fn input(target: &Target, seed: u64, case: u64) -> Vec<u8> {
     bytes
 }
 
-/// What an input of this length may take from the heap, in octets.
+/// What an input of this length may take from the heap, in bytes.
 pub fn budget(target: &Target, len: usize) -> usize {
     BASE_BUDGET.saturating_add(BUDGET_PER_OCTET.saturating_mul(len)).saturating_mul(target.hunger)
 }

@@ -3,13 +3,13 @@
 /// What an input is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Structure {
-    /// An RTPS message: 20 octets of header, then submessages with flags and a length.
+    /// An RTPS message: 20 bytes of header, then submessages with flags and a length.
     Message,
-    /// Four octets of encapsulation header, then parameters with id and length.
+    /// Four bytes of encapsulation header, then parameters with id and length.
     ParameterList,
     /// Messages of OpenFlow, one after the other: version and type, then the length of all of it, big endian.
     OpenFlow,
-    /// Nothing but octets.
+    /// Nothing but bytes.
     Plain,
 }
 
@@ -25,14 +25,14 @@ pub struct Part {
 }
 
 impl Part {
-    /// Where the two octets of its length stand.
+    /// Where the two bytes of its length stand.
     pub fn length_at(&self) -> usize {
         self.start + 2
     }
 }
 
 impl Structure {
-    /// Octets before the first part.
+    /// Bytes before the first part.
     pub fn header_len(self) -> usize {
         match self {
             Self::Message => 20,
@@ -60,7 +60,7 @@ impl Structure {
             // Length 0 of a submessage means: to the end.
             let end = match self {
                 Self::Message if len == 0 => bytes.len(),
-                // The length counts the header too, which has eight octets.
+                // The length counts the header too, which has eight bytes.
                 Self::OpenFlow => start + len.max(8),
                 _ => start + 4 + len,
             };

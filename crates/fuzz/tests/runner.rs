@@ -9,7 +9,7 @@ use fuzz::structure::Structure;
 #[global_allocator]
 static METER: alloc_meter::Meter = alloc_meter::Meter;
 
-/// Ten submessages of twelve octets, little endian.
+/// Ten submessages of twelve bytes, little endian.
 fn seeds() -> Vec<Vec<u8>> {
     let mut bytes = b"RTPS\x02\x05\x01\xfe____________".to_vec();
     for kind in 0..10 {

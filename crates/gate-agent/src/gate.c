@@ -366,7 +366,7 @@ int gate(struct xdp_md *ctx) {
   state->last = now;
   number = state->judged++;
   if (contract->kind == BUCKET) {
-    // measured by the time until it is full, so that nothing has to be filled; 1538 octets times an hour fit
+    // measured by the time until it is full, so that nothing has to be filled; 1538 bytes times an hour fit
     __u64 full = (now > state->next ? now : state->next) +
                  ((__u64)octets * contract->separation + contract->octets - 1) / contract->octets;
     if (full - now > contract->separation) {

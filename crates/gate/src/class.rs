@@ -1,6 +1,6 @@
 //! Which differentiated services codepoint (RFC 2474) stands for which level: the one place where that is said.
 
-/// Everything that nobody admitted.
+/// Everything that is not admitted.
 pub const BEST_EFFORT: u8 = 0;
 
 /// Control, above all levels (CS6).
@@ -9,7 +9,7 @@ pub const CONTROL: u8 = 48;
 /// The codepoints of the levels, the lowest first: AF11, AF21, AF31, AF41, CS5, VOICE-ADMIT, EF.
 const LEVELS: [u8; 7] = [10, 18, 26, 34, 40, 44, 46];
 
-/// What gates give to what the first switch knows by its codepoint, whatever its level: so a changed level changes no gate.
+/// The codepoint that gates give to frames which the first switch knows by it, whatever their level: so a changed level changes no gate.
 pub const MARKED: u8 = LEVELS[0];
 
 /// How many levels have a codepoint.

@@ -4,11 +4,11 @@ use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Octets around a frame on the wire: check sequence, preamble and gap.
+/// Bytes around a frame on the wire: check sequence, preamble and gap.
 pub const AROUND: u32 = 4 + 8 + 12;
-/// Octets of the shortest frame, without check sequence; shorter ones are padded.
+/// Bytes of the shortest frame, without check sequence; shorter ones are padded.
 pub const SHORTEST_FRAME: u32 = 60;
-/// Octets of the longest frame that a gate lets through, without check sequence.
+/// Bytes of the longest frame that a gate lets through, without check sequence.
 pub const LONGEST_FRAME: u32 = 1_514;
 /// The longest time in a contract, in nanoseconds: an hour.
 pub const LONGEST_TIME: u64 = 3_600_000_000_000;
@@ -32,7 +32,7 @@ pub struct Contract {
     /// Whether it is about messages, which is meant if it is left out, or a bucket.
     #[serde(default, skip_serializing_if = "Kind::is_default")]
     pub kind: Kind,
-    /// Octets of a message, or of a full bucket, on the wire, every frame counted by [`wire_octets`]; at least those of the shortest
+    /// Bytes of a message, or of a full bucket, on the wire, every frame counted by [`wire_octets`]; at least those of the shortest
     /// frame.
     pub octets: u32,
     /// Least time from one message to the next, or the time that fills the bucket, in nanoseconds, from 1 to [`LONGEST_TIME`].
@@ -70,7 +70,7 @@ impl Kind {
 /// Why a contract or a key makes no sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContractError {
-    /// Fewer octets than the shortest frame has.
+    /// Fewer bytes than the shortest frame has.
     Octets,
     /// A separation of 0 or above an hour.
     Separation,
@@ -89,7 +89,7 @@ pub enum ContractError {
     Key,
 }
 
-/// What a frame of `length` octets, without check sequence, takes on the wire.
+/// What a frame of `length` bytes, without check sequence, takes on the wire.
 pub const fn wire_octets(length: u32) -> u32 {
     (if length < SHORTEST_FRAME { SHORTEST_FRAME } else { length }) + AROUND
 }
@@ -134,7 +134,7 @@ impl Contract {
         self.separation.saturating_sub(self.tolerance.saturating_add(self.window))
     }
 
-    /// The most octets that leave the gate under the contract within `time` nanoseconds, both ends included, whatever comes.
+    /// The most bytes that leave the gate under the contract within `time` nanoseconds, both ends included, whatever comes.
     pub fn most_in(&self, time: u64) -> u64 {
         let (octets, separation) = (u128::from(self.octets), u128::from(self.separation.max(1)));
         let most = match self.kind {
@@ -147,7 +147,7 @@ impl Contract {
         u64::try_from(most).unwrap_or(u64::MAX)
     }
 
-    /// The time in which the bucket is filled with so many octets, in nanoseconds, rounded up.
+    /// The time in which the bucket is filled with so many bytes, in nanoseconds, rounded up.
     pub(crate) fn filled_in(&self, octets: u32) -> u64 {
         let product = u128::from(octets) * u128::from(self.separation);
         u64::try_from(product.div_ceil(u128::from(self.octets.max(1)))).unwrap_or(u64::MAX)
@@ -268,7 +268,7 @@ mod tests {
     fn frames_count_as_they_lie_on_the_wire() {
         assert_eq!(wire_octets(42), 84);
         assert_eq!(wire_octets(60), 84);
-        // A datagram of 1,200 octets has 42 of headers.
+        // A datagram of 1,200 bytes has 42 of headers.
         assert_eq!(wire_octets(1_242) * 4, 5_064);
     }
 

@@ -1,5 +1,5 @@
-//! The message gate: at most one message of so many octets per separation, for each flow, where it enters the network; and a
-//! bucket for discovery, whose excess is what nobody admitted.
+//! The message gate: at most one message of so many bytes per separation, for each flow, where it enters the network; and a
+//! bucket for discovery, whose excess is not admitted.
 //!
 //! - [`contract`]: what a flow may send, and the most that then leaves a gate.
 //! - [`machine`]: the rule, frame by frame. A writer that asks it before it sends stays inside its contract.

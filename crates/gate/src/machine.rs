@@ -37,22 +37,22 @@ impl Verdict {
 ///
 /// What is lost is a whole message and not frames here and there. So the gate has to know where messages begin, also after a stall
 /// of the machine has moved them against its openings: after a pause that a sender which keeps its contract has before each message,
-/// and behind the last octet of a whole one. None of this ever meets a sender that keeps its contract.
+/// and behind the last byte of a whole one. None of this ever meets a sender that keeps its contract.
 #[derive(Clone, Debug)]
 pub struct Gate {
     contract: Contract,
     /// When the next message may begin, but for the tolerance; or when the bucket is full.
     next: u64,
-    /// Octets that the open message may still have.
+    /// Bytes that the open message may still have.
     left: u32,
     open_until: u64,
-    /// When the message began that frames came of last, passed or refused, and the octets that a whole one has still to come.
+    /// When the message began that frames came of last, passed or refused, and the bytes that a whole one has still to come.
     began: u64,
     rest: u32,
     last: u64,
     /// Whether that message was refused.
     refused: bool,
-    /// Whether it had a pause before which it may have ended: then its octets say nothing.
+    /// Whether it had a pause before which it may have ended: then its bytes say nothing.
     paused: bool,
     /// Whether frames of the message that was opened last came too late and after a pause, and whether frames of the one before it did.
     late: [bool; 2],
@@ -166,7 +166,7 @@ impl Gate {
         self.began.saturating_add(most)
     }
 
-    /// Takes the octets of a frame out of the bucket, which is measured by the time until it is full: so nothing has to be filled.
+    /// Takes the bytes of a frame out of the bucket, which is measured by the time until it is full: so nothing has to be filled.
     fn take(&mut self, now: u64, octets: u32) -> Verdict {
         let full = now.max(self.next).saturating_add(self.contract.filled_in(octets));
         if full - now > self.contract.separation {

@@ -12,11 +12,11 @@ use crate::contract::{Contract, Key};
 /// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version; version 2 no epochs, and
 /// no contracts for all UDP between two addresses; version 3 no IPv6.
 pub const VERSION: u32 = 4;
-/// The most octets of a request, without the end of its line.
+/// The most bytes of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.
 pub const MOST_CONTRACTS: u32 = 1_024;
-/// Frames without a contract that a port lets through in a second, if nobody says otherwise.
+/// Frames without a contract that a port lets through in a second, by default.
 pub const USUAL_LIMIT: u32 = 20_000;
 /// The largest limit that can be set, in frames per second.
 pub const LARGEST_LIMIT: u32 = 10_000_000;
@@ -196,7 +196,7 @@ pub struct Counters {
     pub messages: u64,
     /// Frames that were let through with the contract's codepoint.
     pub frames: u64,
-    /// Octets on the wire of these frames.
+    /// Bytes on the wire of these frames.
     pub octets: u64,
     /// Frames dropped: the first of a message that came early, or was larger than a whole one.
     pub early: u64,

@@ -170,7 +170,7 @@ fn the_curve_is_tight() {
     for separation in 1..=4 {
         for tolerance in 0..=3 {
             for window in 0..separation {
-                // A message of one octet has no second frame that could use the window.
+                // A message of one byte has no second frame that could use the window.
                 let bytes = if window == 0 { 1 } else { 2 };
                 if tolerance + window == 0 {
                     continue;

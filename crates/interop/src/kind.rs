@@ -1,13 +1,13 @@
 //! The types of topics, as `crates/interop/peers/README.md` describes them.
 use dds::DdsType;
 
-/// A type that samples can be made of from a key, a number and octets, and described as a line.
+/// A type that samples can be made of from a key, a number and bytes, and described as a line.
 pub(crate) trait Kind: DdsType + Send + Sync + 'static {
     /// A sample with the value that goes with the number; `None` if this cannot be a key of the type.
     fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self>;
     /// The key, or what stands at its place.
     fn key(&self) -> String;
-    /// Number, value and octets.
+    /// Number, value and bytes.
     fn contents(&self) -> (i32, String, &[u8]);
 }
 

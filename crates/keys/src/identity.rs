@@ -121,7 +121,7 @@ impl Identity {
         self.role
     }
 
-    /// What says of the certificates that a client shows whether the authority has signed them: that of [`Self::server`].
+    /// The verifier that decides whether the authority has signed the certificates of a client: that of [`Self::server`].
     pub fn clients(&self) -> &Arc<dyn ClientCertVerifier> {
         &self.clients
     }
@@ -140,8 +140,8 @@ impl Identity {
         self.server.clone().ok_or_else(|| Error::new(format!("a {} accepts no connections", self.role), ""))
     }
 
-    /// The configuration for connections of clients that may show a certificate of the authority, and of others that show none: who may do what is
-    /// for the caller to say, by [`Self::shown_by`]. Who calls this end by the name of its role sees the certificate of its role; others see
+    /// The configuration for connections of clients that may show a certificate of the authority, and of others that show none: the
+    /// caller decides on rights, by [`Self::shown_by`]. Clients that call this end by the name of its role see the certificate of its role; others see
     /// `named`, if there is one.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub enum Role {
     Store,
     /// Participants that ask for flows, by the name of their user.
     User(Name),
-    /// Who may read and change what a manager does, by its HTTP interface.
+    /// Operators, who may read and change what a manager does, by its HTTP interface.
     Operator(Name),
 }
 

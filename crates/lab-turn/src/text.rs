@@ -40,7 +40,7 @@ fn star_with(hosts: &[&str], address: impl Fn(usize) -> String) -> String {
 pub struct Text(String);
 
 impl Text {
-    /// What stands before all tables, such as `host-defaults`.
+    /// A text that begins with these lines, such as `host-defaults`, before all tables.
     pub fn new(head: &str) -> Self {
         Self(format!("{head}\n"))
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::lab::Lab;
 use crate::remove::processes;
 
-/// Octets at the end of a log that are looked at, and lines that are told.
+/// Bytes at the end of a log that are looked at, and lines that are told.
 const LOOKED_AT: u64 = 16 << 10;
 const TOLD: usize = 4;
 

@@ -10,7 +10,7 @@ use crate::emulator::{Description, EndDescription, LinkDescription};
 use bridge::classes::{Filled, Queues};
 use system::Error;
 
-/// Octets of the longest name of a lab: with that of a host it names a file.
+/// Bytes of the longest name of a lab: with that of a host it names a file.
 const LONGEST_NAME: usize = 16;
 const LONGEST_NODE: usize = 40;
 /// The most hosts, and the most switches.
@@ -88,7 +88,7 @@ pub struct Switch {
     pub gated: bool,
     /// Whether gates or meters hold flows to their contracts.
     pub guarded: bool,
-    /// Octets that its full queues take of the buffer of its socket.
+    /// Bytes that its full queues take of the buffer of its socket.
     pub memory: u64,
     /// Whether it is a bridge of the kernel.
     #[serde(default)]

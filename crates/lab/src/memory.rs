@@ -14,9 +14,9 @@ use system::Error;
 
 const SENDING: &str = "/proc/sys/net/core/wmem_default";
 const RECEIVING: &str = "/proc/sys/net/core/rmem_default";
-/// Octets for what comes to a port: at 100 Mb/s for more than 100 ms.
+/// Bytes for what comes to a port: at 100 Mb/s for more than 100 ms.
 const ROOM: u64 = 4 << 20;
-/// The most that is asked for, in octets.
+/// The most that is asked for, in bytes.
 const MOST: u64 = 1 << 29;
 
 /// The settings are raised until this is dropped.
@@ -27,7 +27,7 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
-    /// Raises the settings, that for sending to twice as many octets, because the kernel counts more than frames.
+    /// Raises the settings, that for sending to twice as many bytes, because the kernel counts more than frames.
     pub(crate) fn to(octets: u64) -> Result<Self, Error> {
         let raised = Self { lock: lock_all()? };
         restore(&raised.lock)?;

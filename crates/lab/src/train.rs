@@ -4,29 +4,29 @@
 //! 100 us in which no frame passed the switch. So the hosts of emulated links leave it to the links, as hosts with cards do.
 use system::Error;
 
-/// Octets that the kernel puts in front of a frame: `struct virtio_net_hdr` of linux/virtio_net.h, in the order of the machine.
+/// Bytes that the kernel puts in front of a frame: `struct virtio_net_hdr` of linux/virtio_net.h, in the order of the machine.
 pub(crate) const FACTS: usize = 10;
-/// Octets of the longest train with what is in front of it: an IPv4 packet behind an Ethernet header.
+/// Bytes of the longest train with what is in front of it: an IPv4 packet behind an Ethernet header.
 const LONGEST: usize = FACTS + 14 + 65_535;
 /// The checksum is to be finished.
 const NEEDS_SUM: u8 = 1;
 /// A single frame; a train of UDP datagrams.
 const SINGLE: u8 = 0;
 const TRAIN: u8 = 5;
-/// Octets of an Ethernet header, the shortest of IPv4, and that of UDP.
+/// Bytes of an Ethernet header, the shortest of IPv4, and that of UDP.
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
 /// The most datagrams of a train: UDP_MAX_SEGMENTS of linux/udp.h. More could keep the links busy for milliseconds.
 const MOST: usize = 128;
-/// Octets of the headers of a frame of a train, with the longest header of IPv4.
+/// Bytes of the headers of a frame of a train, with the longest header of IPv4.
 const HEADERS: usize = ETHERNET + 60 + UDP;
 
 /// What came at an interface at once: a frame, or a train of them.
 #[derive(Debug)]
 pub struct Heard {
     octets: Box<[u8]>,
-    /// Octets that are there, with the facts in front.
+    /// Bytes that are there, with the facts in front.
     length: usize,
     train: Option<Train>,
 }
@@ -37,7 +37,7 @@ struct Train {
     /// Where the UDP header is, and where the next datagram begins, both from the Ethernet header.
     udp: usize,
     next: usize,
-    /// Octets of each datagram but the last, and how many have been cut off.
+    /// Bytes of each datagram but the last, and how many have been cut off.
     each: usize,
     cut: u16,
 }
@@ -54,7 +54,7 @@ impl Heard {
         &mut self.octets
     }
 
-    /// So many octets have come. What is no frame, and what no card of this kind would be given, is nothing.
+    /// So many bytes have come. What is no frame, and what no card of this kind would be given, is nothing.
     pub(crate) fn came(&mut self, length: usize) {
         self.length = 0;
         self.train = None;
@@ -143,10 +143,10 @@ fn finish(frame: &mut [u8], start: usize, place: usize) -> Option<()> {
     Some(())
 }
 
-/// Adds 16 bits at a time, as RFC 1071 says, the last odd octet as if a zero followed; as for less than 2^32 octets, nothing is carried out.
+/// Adds 16 bits at a time, as RFC 1071 says, the last odd byte as if a zero followed; as for less than 2^32 bytes, nothing is carried out.
 fn summed(octets: &[u8], sum: u64) -> u64 {
     let (fours, rest) = octets.as_chunks::<4>();
-    // Four octets at a time are the same modulo 2^16 - 1.
+    // Four bytes at a time are the same modulo 2^16 - 1.
     let sum = fours.iter().fold(sum, |sum, four| sum + u64::from(u32::from_be_bytes(*four)));
     let mut last = [0; 4];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Whatever a host makes its kernel say: no more frames than a train has, and no more octets than came.
+    /// Whatever a host makes its kernel say: no more frames than a train has, and no more bytes than came.
     #[test]
     fn any_octets_become_a_few_frames() {
         let (mut random, mut cut) = (1_u64, 0);

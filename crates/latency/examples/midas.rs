@@ -12,7 +12,7 @@ use latency::units::{MILLISECOND, SECOND};
 const GIGABIT: u64 = 1_000_000_000;
 /// The largest frame on the wire, in bits.
 const FRAME: u64 = 12_304;
-/// Octets, separation and limit in milliseconds of T1, T2, T3.
+/// Bytes, separation and limit in milliseconds of T1, T2, T3.
 const TABLE_TWO: [(u32, u64, u64); 3] = [(192_192, 3, 2), (96_000, 3, 3), (64_000, 11, 8)];
 
 fn main() {
@@ -39,7 +39,7 @@ fn equation_four(own: Simple, higher: &[Simple]) -> f64 {
 
 fn table_two() {
     println!("Table II, T1 above T2 above T3; limits 2, 3, 8 ms; in ms\n");
-    // Octets per second where a share is meant.
+    // Bytes per second where a share is meant.
     let printed = TABLE_TWO.map(|(octets, separation, _)| Simple {
         time: f64::from(octets) * 8.0 / 1e6,
         share: f64::from(octets) / (separation as f64 / 1e3),

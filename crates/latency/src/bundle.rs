@@ -27,17 +27,17 @@ pub struct Bundle {
     pub apart: Option<Apart>,
 }
 
-/// Flows with separations of their own. What is around frames ([`FRAME_AROUND`], and tags) is counted apart, for each octet that frames
+/// Flows with separations of their own. What is around frames ([`FRAME_AROUND`], and tags) is counted apart, for each byte that frames
 /// have more.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Apart {
     /// Bits that come at once besides a message of each flow, because messages are late.
     pub late: u64,
-    /// The same for an octet in each frame.
+    /// The same for a byte in each frame.
     pub late_each: u64,
     /// Bits per second.
     pub rate: u64,
-    /// The same for an octet in each frame.
+    /// The same for a byte in each frame.
     pub rate_each: u64,
 }
 
@@ -76,7 +76,7 @@ impl Bundle {
         })
     }
 
-    /// Octets that a frame of any flow may have more on a link with such a tag, if switches pad frames that are too small without it.
+    /// Bytes that a frame of any flow may have more on a link with such a tag, if switches pad frames that are too small without it.
     pub(crate) fn added(&self, tag: u32) -> u64 {
         let tag = u64::from(tag);
         if self.smallest < frame_bits(LEAST_FRAME + tag) { 2 * tag } else { tag }

@@ -1,20 +1,20 @@
 //! What a message weighs on the wire: frames, headers, preamble and gap.
 //!
-//! A frame occupies a link for its octets from destination address to payload, at least 60, and 24 more: preamble and
-//! start of frame 8, frame check sequence 4, inter-frame gap 12 (IEEE 802.3). Gates count the same octets; meters may
+//! A frame occupies a link for its bytes from destination address to payload, at least 60, and 24 more: preamble and
+//! start of frame 8, frame check sequence 4, inter-frame gap 12 (IEEE 802.3). Gates count the same bytes; meters may
 //! count fewer, see [`Counts`](crate::policing::Counts).
 
-/// Octets that a frame occupies a link beyond its header and payload: preamble, check sequence and gap.
+/// Bytes that a frame occupies a link beyond its header and payload: preamble, check sequence and gap.
 pub const FRAME_AROUND: u64 = 24;
-/// Least octets of header and payload in a frame, without the check sequence.
+/// Least bytes of header and payload in a frame, without the check sequence.
 pub const LEAST_FRAME: u64 = 60;
-/// Ethernet header without VLAN tag, in octets.
+/// Ethernet header without VLAN tag, in bytes.
 pub const ETHERNET_HEADER: u64 = 14;
 /// UDP header, in bytes.
 pub const UDP_HEADER: u64 = 8;
 /// IPv4 header without options and UDP header, in bytes: the least that a frame of a flow has beside Ethernet's.
 pub const UDP_IPV4_HEADERS: u64 = Ip::V4.header() + UDP_HEADER;
-/// The most octets that an untagged frame of 1,500 octets payload occupies a link.
+/// The most bytes that an untagged frame of 1,500 bytes payload occupies a link.
 pub const LARGEST_FRAME: u64 = 1_538;
 
 /// RTPS header, INFO_TS and DATA_FRAG header: the most that is around a fragment of a flow (RTPS 2.5, 9.4.5).
@@ -58,11 +58,11 @@ impl Ip {
 /// How a message becomes datagrams. One datagram is one frame: there is no fragmentation by IP on a managed flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// The octets of the message fill datagrams of at most `datagram` octets, with no header of their own.
+    /// The bytes of the message fill datagrams of at most `datagram` bytes, with no header of their own.
     Udp {
         /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
-        /// What carries the datagrams.
+        /// The version of IP that carries the datagrams.
         ip: Ip,
     },
     /// Punctual's own RTPS messages: a sample that fits goes whole, others in DATA_FRAG submessages, one for each datagram.
@@ -70,7 +70,7 @@ pub enum Framing {
     Rtps {
         /// Most bytes of UDP payload: on Ethernet 1,472 over IPv4, 1,452 over IPv6.
         datagram: u32,
-        /// What carries the datagrams.
+        /// The version of IP that carries the datagrams.
         ip: Ip,
     },
 }
@@ -91,14 +91,14 @@ pub struct Frames {
 }
 
 impl Framing {
-    /// What carries the datagrams.
+    /// The version of IP that carries the datagrams.
     pub const fn ip(self) -> Ip {
         match self {
             Self::Udp { ip, .. } | Self::Rtps { ip, .. } => ip,
         }
     }
 
-    /// The frames of any message of at least `least` and at most `most` octets, also of several samples that share a datagram: they
+    /// The frames of any message of at least `least` and at most `most` bytes, also of several samples that share a datagram: they
     /// weigh no more together than the largest one. `tag` is as in [`Self::frames`].
     ///
     /// The largest sample has the most frames and bits. It need not have the largest frame: what goes whole fills its datagram further
@@ -110,7 +110,7 @@ impl Framing {
         let (largest, smallest, first) = match self {
             Self::Udp { datagram, .. } => {
                 let datagram = u64::from(datagram);
-                // Of a message of several frames, the last one may hold a single octet.
+                // Of a message of several frames, the last one may hold a single byte.
                 let smallest = if most <= datagram { least } else { least.min(1) };
                 let smallest = if least == most { heaviest.smallest } else { frame_bits(header + smallest) };
                 (heaviest.largest, smallest, frame_bits(header + least.min(datagram)))
@@ -130,7 +130,7 @@ impl Framing {
                 };
                 let whole = some_whole.then(|| frame_bits(header + LEAST_AROUND_SAMPLE + least));
                 let fragment = |octets| frame_bits(header + LEAST_AROUND_FRAGMENT + octets);
-                // A last fragment may hold a single octet, which is padded to four.
+                // A last fragment may hold a single byte, which is padded to four.
                 let last =
                     if least == most { (most - piece * (heaviest.count - 1)).next_multiple_of(4) } else { 4 };
                 let cut = (!all_whole).then(|| fragment(last.min(piece)));
@@ -158,15 +158,15 @@ impl Framing {
         full.checked_add(frame_bits(header + LEAST_AROUND_FRAGMENT + last))
     }
 
-    /// The frames of a message of `octets` with all that may be around it, with `tag` more octets of header in each frame, such as a
+    /// The frames of a message of `octets` with all that may be around it, with `tag` more bytes of header in each frame, such as a
     /// VLAN tag (4).
     ///
-    /// `None` if a datagram has no room for data, or is above 65,507 octets.
+    /// `None` if a datagram has no room for data, or is above 65,507 bytes.
     pub fn frames(self, octets: u32, tag: u32) -> Option<Frames> {
         self.padded(octets, tag, 0)
     }
 
-    /// The same where frames are padded to so many octets more than the least.
+    /// The same where frames are padded to so many bytes more than the least.
     pub(crate) fn padded(self, octets: u32, tag: u32, padded: u32) -> Option<Frames> {
         let frame_bits = |octets: u64| frame_bits(octets.max(LEAST_FRAME + u64::from(padded)));
         let octets = u64::from(octets);
@@ -201,7 +201,7 @@ impl Framing {
     }
 }
 
-/// Bits that a frame with so many octets of header and payload occupies a link.
+/// Bits that a frame with so many bytes of header and payload occupies a link.
 pub fn frame_bits(octets: u64) -> u64 {
     (octets.max(LEAST_FRAME) + FRAME_AROUND) * 8
 }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn overhead_is_counted_for_every_frame() {
-        // Without headers the message would be 192,192 octets: gap 6 of the analysis.
+        // Without headers the message would be 192,192 bytes: gap 6 of the analysis.
         assert!(UDP.frames(192_192, 0).unwrap().bits > 192_192 * 8);
         assert_eq!(UDP.frames(192_192, 4).unwrap().bits, UDP.frames(192_192, 0).unwrap().bits + 131 * 32);
         let rtps = RTPS.frames(192_196, 0).unwrap();

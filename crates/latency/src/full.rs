@@ -7,7 +7,7 @@
 //! less. The share at the end of a way is jitter nowhere and stays what it is, as a reserve for when others have to be split again.
 //!
 //! That is a phase like those of [`reshare`](crate::reshare), with the same states between. No promise rests on the declaration: once it
-//! is withdrawn, ports take what leaves all shares to those who have them.
+//! is withdrawn, ports take flows that leave all shares as they are.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::units::scale_down;
 
 /// Flows whose shares are taken down together, at most.
 const MOST_FLOWS: usize = 256;
-/// Whatever steps it takes, these few are taken down for a new flow.
+/// Up to so many flows are taken down for a new flow whatever work that takes.
 const FEW_FLOWS: usize = 32;
 /// How often full ports are looked at one by one: what one of them frees may make another one's bound less.
 const ROUNDS: usize = 3;
@@ -104,7 +104,7 @@ impl Ledger {
             return None;
         }
         let most = if flows.len() <= FEW_FLOWS { u64::MAX } else { self.work().again() };
-        // What changes no guard is tried first.
+        // Changes that free no guard are tried first.
         self.work().part(most, || {
             [false, true].into_iter().find_map(|frees_guards| {
                 let phase = self.taken_down(&flows, frees_guards)?;
@@ -137,7 +137,7 @@ impl Ledger {
             group.take_down(gives)?;
             let phase = group.phase().filter(Phase::changes_something)?;
             let first = phase.shares.first()?;
-            // What limits rest on besides shares, too.
+            // Limits that rest on more than shares also hold.
             let still = Plan::still(first.flow, (*first.to).clone());
             let plan = self.leaves_all(Plan { phases: alloc::vec![phase], ..still }).ok()?;
             plan.phases.into_iter().next()

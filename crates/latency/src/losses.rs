@@ -11,13 +11,13 @@ use crate::units::time_of;
 pub const LEAST_DATAGRAM: u32 = 64;
 /// The most bytes of a question: one with an ACKNACK and four NACK_FRAGs, all of them with the largest sets.
 pub const QUESTION: u32 = 352;
-/// What is around a whole sample in a datagram that repeats it.
+/// Bytes around a whole sample in a datagram that repeats it.
 const AROUND_SAMPLE: u32 = 107;
 /// How the latency is shared, one after the other until there is room: parts of 16 for the first transmission, and how many times
 /// the way of a repair repairs are apart.
 const SHARES: [(u64, u64); 7] = [(2, 1), (4, 1), (8, 1), (1, 1), (2, 4), (4, 4), (8, 4)];
 
-/// What a bound is to allow for.
+/// The losses and times that a bound allows for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowed {
     /// So many frames.

@@ -24,16 +24,16 @@ pub struct Port {
     /// Queues for assured flows, served by strict priority; best effort is below them, control above.
     /// A host whose port is first-in first-out has one, for all that it sends: see [`Imperfections::beside`].
     pub queues: u8,
-    /// Octets of the largest frame of best effort on the wire, or of the largest fragment if such frames are
+    /// Bytes of the largest frame of best effort on the wire, or of the largest fragment if such frames are
     /// preempted; 0 without best effort.
     pub best_effort: u32,
     /// Traffic of control, above all levels.
     pub control: Option<Control>,
-    /// Octets of header that frames of this link have more than untagged ones.
+    /// Bytes of header that frames of this link have more than untagged ones.
     pub tag: u32,
-    /// Octets of the largest frame that the link carries, on the wire.
+    /// Bytes of the largest frame that the link carries, on the wire.
     pub largest_frame: u32,
-    /// Octets that the queues of assured flows have.
+    /// Bytes that the queues of assured flows have.
     pub buffer: Buffer,
     /// What it has besides, and an ideal one has not.
     pub imperfections: Imperfections,
@@ -45,7 +45,7 @@ pub struct Imperfections {
     /// What comes into the queue of assured flows without being admitted: of a host whose port is first-in first-out, all that it sends
     /// besides. Where there are several queues it counts beside the flows of each level.
     pub beside: Option<Control>,
-    /// Octets of frames, beside the one on the wire, that a card may have taken from the queues: they leave first, whatever they are.
+    /// Bytes of frames, beside the one on the wire, that a card may have taken from the queues: they leave first, whatever they are.
     pub ring: u32,
     /// The longest time that the link needs before it sends after it was idle (IEEE 802.3, clause 78), in picoseconds.
     pub wake: u64,
@@ -56,7 +56,7 @@ pub struct Imperfections {
     pub drift: u32,
 }
 
-/// How the buffer of a port is divided, in octets on the wire.
+/// How the buffer of a port is divided, in bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buffer {
     /// Each queue has so many of its own.
@@ -118,9 +118,9 @@ pub struct Subscriber {
 /// The data of one writer along one path or tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Octets of the largest message.
+    /// Bytes of the largest message.
     pub largest_message: u32,
-    /// Octets of the smallest message.
+    /// Bytes of the smallest message.
     pub smallest_message: u32,
     /// How messages become frames.
     pub framing: Framing,

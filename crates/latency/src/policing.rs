@@ -23,7 +23,7 @@ pub fn stretched(time: u64, drift: u32) -> Option<u64> {
 /// a window not before `separation` less `tolerance` after. All times are by its own clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gate {
-    /// Octets of a message, counted as in [`crate::framing`].
+    /// Bytes of a message, counted as in [`crate::framing`].
     pub octets: u64,
     /// Picoseconds between messages.
     pub separation: u64,
@@ -48,7 +48,7 @@ pub enum Counts {
 /// no more than the whole milliseconds within burst / rate bring, so that a bucket of less than one is never filled.
 const FILLED_EACH: u64 = MILLISECOND;
 
-/// Octets of the smallest frame that a flow's meter can see, which is one of UDP over IPv4: without padding and tag.
+/// Bytes of the smallest frame that a flow's meter can see, which is one of UDP over IPv4: without padding and tag.
 const LEAST_COUNTED: u64 = ETHERNET_HEADER + UDP_IPV4_HEADERS;
 
 impl Counts {
@@ -88,9 +88,9 @@ impl Counts {
     }
 
     /// The most bits that frames of which `bits` were counted where they enter the first switch occupy a link on which they have `tag`
-    /// octets more than untagged ones; rounded up.
+    /// bytes more than untagged ones; rounded up.
     ///
-    /// What is too small without its tag may be padded and tagged then. So with `n` octets counted, without padding and tag, a frame
+    /// What is too small without its tag may be padded and tagged then. So with `n` bytes counted, without padding and tag, a frame
     /// occupies the link for `max(n, 60) + tag + 24`, and one that occupied `n` of the wire for `max(n, 84) + tag`. In proportion to `n`
     /// that is most for the least `n`.
     fn on_wire(self, bits: u64, tag: u32) -> Option<u64> {
@@ -115,7 +115,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames, whatever the frames.
+    /// Burst and rate of what it lets through, in bits on a wire with `tag` bytes of header more than untagged frames, whatever the frames.
     /// What has been filled in at the beginning of a window may be of the time before it, and its clock may be fast.
     pub(crate) fn lets_through(&self, tag: u32, drift: u32) -> Option<(u64, u64)> {
         let burst = self.burst.checked_add(self.counts.filling(self.rate)?)?;
@@ -125,7 +125,7 @@ impl Meter {
 }
 
 impl Gate {
-    /// The bits of a message that it lets through, on a wire with `tag` octets of header more than untagged frames, whatever the frames: it
+    /// The bits of a message that it lets through, on a wire with `tag` bytes of header more than untagged frames, whatever the frames: it
     /// counts with the tags of the first link. Where tags are shorter, who wants to harm others sends frames that lose least.
     pub(crate) fn lets_through(&self, tag: u32) -> Option<u64> {
         Counts::Wire.on_wire(self.octets.checked_mul(8)?, tag)
@@ -317,10 +317,10 @@ mod tests {
         }
     }
 
-    /// Picoseconds of an octet at 1 Gb/s.
+    /// Picoseconds of a byte at 1 Gb/s.
     const OCTET: u64 = 8_000;
 
-    /// When frames are queued, and their octets: some messages, each as early or as late as it may be, that come by a link
+    /// When frames are queued, and their bytes: some messages, each as early or as late as it may be, that come by a link
     /// which sends one frame after the other. `None` if the link could not have sent them so.
     fn queued(
         random: &mut Random,
@@ -352,7 +352,7 @@ mod tests {
         sent.then_some(queued)
     }
 
-    /// Whether windows hold no more octets than messages with the jitter bring.
+    /// Whether windows hold no more bytes than messages with the jitter bring.
     fn fits(queued: &[(u64, u64)], message: u64, separation: u64, jitter: u64) -> bool {
         (0..queued.len()).all(|first| {
             let mut sum = 0;

@@ -1,6 +1,6 @@
 //! What of the traffic of control each host may send, where gates hold it to that, and how many gates that takes.
 //!
-//! Each host behind a gate has a bucket in it. What hosts send in it goes to everybody, so that the buckets of all hosts come together at
+//! Each host behind a gate has a bucket in it. What hosts send in it goes to all hosts, so that the buckets of all hosts come together at
 //! every port. On their way there frames of control wait for each other and for the frame on the wire, so that a burst that left the gates
 //! apart may arrive together: the buckets are smaller than the burst of control by what that can add.
 use alloc::format;
@@ -14,7 +14,7 @@ use crate::policing::stretched;
 use crate::switch::{Guard, SwitchModel};
 use crate::units::{SECOND, scale_down};
 
-/// Octets on the wire that a bucket holds at least: less would never let a full frame through.
+/// Bytes on the wire that a bucket holds at least: less would never let a full frame through.
 pub const LEAST: u64 = 1_500 + ETHERNET_HEADER + FRAME_AROUND;
 /// The longest time that fills a bucket, in nanoseconds: an hour.
 pub const LONGEST: u64 = 3_600_000_000_000;
@@ -36,7 +36,7 @@ pub struct Edge<'n> {
 /// What each host may send of control.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reserve {
-    /// Octets on the wire of a full bucket, at least [`LEAST`].
+    /// Bytes on the wire of a full bucket, at least [`LEAST`].
     pub octets: u64,
     /// The time that fills an empty bucket, in nanoseconds, up to [`LONGEST`].
     pub separation: u64,
@@ -55,11 +55,11 @@ pub enum NoReserve {
     NoGates,
     /// Too little is left of the burst.
     Burst {
-        /// Octets of the burst.
+        /// Bytes of the burst.
         burst: u64,
-        /// Octets that may come together on the way.
+        /// Bytes that may come together on the way.
         added: u64,
-        /// Octets that are left for a bucket.
+        /// Bytes that are left for a bucket.
         left: u64,
         /// How many hosts share it.
         hosts: usize,
@@ -140,7 +140,7 @@ impl Edge<'_> {
             let (burst, added) = (burst / 8, added.div_ceil(8));
             return Err(NoReserve::Burst { burst, added, left: octets, hosts, domains });
         }
-        // Shares of the rate: a bucket is filled in the time that it has for its octets, by a clock that may be fast.
+        // Shares of the rate: a bucket is filled in the time that it has for its bytes, by a clock that may be fast.
         let drift = self.links().map(|(.., port)| port.imperfections.drift).max().unwrap_or(0);
         let separation = (u128::from(octets) * 8 * u128::from(shares) * 1_000_000_000)
             .checked_div(rate.into())
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(guards, [(0, vec![0, 2], 1), (1, vec![4], 2)]);
     }
 
-    /// Frames of 84 octets have 88 where they are tagged behind the gate, or padded without their tag: buckets give that much less.
+    /// Frames of 84 bytes have 88 where they are tagged behind the gate, or padded without their tag: buckets give that much less.
     #[test]
     fn buckets_are_smaller_where_there_are_tags() {
         let models = [gates(3), gates(3)].map(model);
@@ -301,7 +301,7 @@ mod tests {
         };
         let (plain, tagged) = (octets([0, 0]), octets([0, 4]));
         assert_eq!(tagged, octets([4, 4]));
-        // A burst of 20,000 octets counts as 19,090, and 2 hosts share it; what comes together on the way is a little less, too.
+        // A burst of 20,000 bytes counts as 19,090, and 2 hosts share it; what comes together on the way is a little less, too.
         assert!((448..=455).contains(&(plain.0 - tagged.0)), "{plain:?} {tagged:?}");
         assert!(tagged.1 * 88 <= plain.1 * 84 + 88, "{plain:?} {tagged:?}");
     }

@@ -5,10 +5,10 @@ use crate::policing::Counts;
 use crate::port::Control;
 use crate::units::{MICROSECOND, NANOSECOND, scale_down};
 
-/// The most octets, preamble and gap included, that a preemptable frame keeps the link after an express frame has come
-/// (IEEE 802.3, clause 99, with fragments of at least 64 octets).
+/// The most bytes, preamble and gap included, that a preemptable frame keeps the link after an express frame has come
+/// (IEEE 802.3, clause 99, with fragments of at least 64 bytes).
 ///
-/// A frame is cut only if both pieces, each with its check sequence, have 64 octets. One of 123 octets cannot be cut:
+/// A frame is cut only if both pieces, each with its check sequence, have 64 bytes. One of 123 bytes cannot be cut:
 /// with a preamble of 8 and a gap of 12 it is the longest piece.
 pub const LARGEST_FRAGMENT: u32 = 123 + 8 + 12;
 
@@ -92,11 +92,11 @@ pub struct SwitchModel {
     pub queues: u8,
     /// Bits per second of a port at most.
     pub rate: u64,
-    /// What the queues of assured flows have at a port, in octets of whole cells; see [`Self::memory`].
+    /// What the queues of assured flows have at a port, in bytes of whole cells; see [`Self::memory`].
     pub buffer: Buffer,
     /// Whether all ports together have that buffer, and not each of them; of no matter if queues have their own.
     pub pooled: bool,
-    /// Octets of a cell of it: a frame takes whole ones. 1 if octets are counted.
+    /// Bytes of a cell of it: a frame takes whole ones. 1 if bytes are counted.
     pub cell: u32,
     /// What its interfaces do to their links.
     pub interface: Interface,
@@ -108,11 +108,11 @@ pub struct SwitchModel {
     pub most_multiplexing: u64,
     /// Whether frames of one flow keep their order from reception to queue.
     pub keeps_order: bool,
-    /// Octets that frames on its links have more than untagged ones.
+    /// Bytes that frames on its links have more than untagged ones.
     pub overhead: u32,
     /// Whether assured frames interrupt those of best effort (IEEE 802.3br). Assured frames do not interrupt each other.
     pub preemption: bool,
-    /// Octets of payload in a frame at most, 1,500 on Ethernet without jumbo frames.
+    /// Bytes of payload in a frame at most, 1,500 on Ethernet without jumbo frames.
     pub mtu: u32,
 }
 
@@ -129,9 +129,9 @@ pub enum ModelError {
     Multiplexing,
     /// A step of gates or meters is 0.
     Step,
-    /// The largest frame has less than 46 octets of payload or more than 65,535.
+    /// The largest frame has less than 46 bytes of payload or more than 65,535.
     Mtu,
-    /// A cell of the buffer has no octets, or more than 65,535.
+    /// A cell of the buffer has no bytes, or more than 65,535.
     Cell,
 }
 
@@ -164,13 +164,13 @@ impl SwitchModel {
         }
     }
 
-    /// Octets of the largest frame on a link of the switch.
+    /// Bytes of the largest frame on a link of the switch.
     pub fn largest_frame(&self) -> u32 {
         let around = u32::try_from(FRAME_AROUND + ETHERNET_HEADER).unwrap_or(u32::MAX);
         self.mtu.saturating_add(around).saturating_add(self.overhead)
     }
 
-    /// What the queues of assured flows have at a port if so many ports share a common buffer: octets on the wire of frames of any size,
+    /// What the queues of assured flows have at a port if so many ports share a common buffer: bytes on the wire of frames of any size,
     /// which take no more than that in cells.
     pub fn memory(&self, ports: u32) -> Buffer {
         let usable = |octets: u64| {
@@ -300,9 +300,9 @@ mod tests {
             usable
         };
         assert_eq!(of(1_000, 1, false), 1_000);
-        // The smallest frame takes 256; of 1,000 octets three cells are there.
+        // The smallest frame takes 256; of 1,000 bytes three cells are there.
         assert_eq!(of(1_000, 256, false), 3 * 84);
-        // One of 101 octets takes two cells of 100.
+        // One of 101 bytes takes two cells of 100.
         assert_eq!(of(1_000, 100, false), 505);
         assert_eq!(of(4_000, 100, true), 505);
         assert_eq!(of(u64::MAX, 1, false), u64::MAX);

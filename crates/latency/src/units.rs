@@ -2,7 +2,7 @@
 //!
 //! Functions return `None` where a result does not fit; a caller then has no bound, never a wrong one.
 
-/// A picosecond: the unit of time of this crate. At 1 Gb/s an octet takes 8,000 of them.
+/// A picosecond: the unit of time of this crate. At 1 Gb/s a byte takes 8,000 of them.
 pub const PICOSECOND: u64 = 1;
 /// A nanosecond, in picoseconds.
 pub const NANOSECOND: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! What carries a flow: its VLAN, and its version of IP. All its hosts have to have addresses there.
+//! The VLAN and the version of IP that carry a flow. All its hosts have to have addresses there.
 use std::net::IpAddr;
 
 use diagnostics::{Problem, Source};

@@ -182,7 +182,7 @@ impl Network {
         self.split
     }
 
-    /// Whether there is traffic that nobody admits.
+    /// Whether there is traffic that is not admitted.
     pub fn best_effort(&self) -> bool {
         self.best_effort
     }

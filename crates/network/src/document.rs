@@ -16,7 +16,7 @@ pub(crate) struct Document {
     pub(crate) name: Option<String>,
     #[serde(default)]
     pub(crate) split: Split,
-    /// Whether there is traffic that nobody admits.
+    /// Whether there is traffic that is not admitted.
     #[serde(default = "yes")]
     pub(crate) best_effort: bool,
     #[serde(default)]

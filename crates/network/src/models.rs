@@ -80,7 +80,7 @@ fn open_vswitch() -> SwitchModel {
         guard: meters(Some(262_144), Counts::Frame),
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 1_000 * MICROSECOND,
-        // Nobody has measured it.
+        // It has not been measured.
         keeps_order: false,
         overhead: 0,
         preemption: false,

@@ -259,7 +259,7 @@ topics = ["Public/?"]
         }
     }
 
-    /// Lines that are damaged: the file is refused, or whom no line names may ask for nothing. No pattern stands for others, and no rule is for
+    /// Lines that are damaged: the file is refused, or an asker that no line names may ask for nothing. No pattern stands for others, and no rule is for
     /// all, neither before nor after.
     #[test]
     fn no_damaged_line_lets_others_ask() {

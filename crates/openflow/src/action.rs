@@ -8,7 +8,7 @@ use crate::words::{GroupId, PortNo, QueueId, number};
 use crate::write::Put;
 
 number! {
-    /// How many octets of a packet go to the controller.
+    /// How many bytes of a packet go to the controller.
     MaxLen(u16) {
         /// The most that can be asked for while the switch keeps the packet.
         MAX = 0xffe5;
@@ -61,7 +61,7 @@ pub enum Action {
     Experimenter {
         /// Who says what it means.
         experimenter: u32,
-        /// What it is. On the wire it is padded to a multiple of eight octets, and read with the padding.
+        /// What it is. On the wire it is padded to a multiple of eight bytes, and read with the padding.
         data: Box<[u8]>,
     },
 }
@@ -120,7 +120,7 @@ impl Action {
 
     fn read_set_field(action: &mut Reader<'_>) -> Result<Self> {
         let start = action.clone();
-        // A field of another class would have to be kept unread; nobody needs it, so it is refused.
+        // A field of another class would have to be kept unread; it is of no use, so it is refused.
         let oxm = match AnyOxm::read(action)? {
             AnyOxm::Known(oxm) if oxm.mask().is_none() => oxm,
             _ => return Err(start.error(Problem::Value("field of SET_FIELD"))),
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn actions_stay_small() {
-        // Budgets of memory rest on this: an action of eight octets takes at most five times as much.
+        // Budgets of memory rest on this: an action of eight bytes takes at most five times as much.
         assert!(size_of::<Action>() <= 40, "{}", size_of::<Action>());
     }
 

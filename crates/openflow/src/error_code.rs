@@ -224,7 +224,7 @@ pub enum ErrorMessage {
     Code {
         /// What went wrong.
         code: ErrorCode,
-        /// The message that was refused, or its first 64 octets or more; text for HELLO_FAILED.
+        /// The message that was refused, or its first 64 bytes or more; text for HELLO_FAILED.
         data: Vec<u8>,
     },
     /// One of an experimenter.

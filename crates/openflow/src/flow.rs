@@ -34,7 +34,7 @@ flags! {
         RESET_COUNTS = 1 << 2;
         /// Packets are not counted.
         NO_PKT_COUNTS = 1 << 3;
-        /// Octets are not counted.
+        /// Bytes are not counted.
         NO_BYT_COUNTS = 1 << 4;
     }
 }
@@ -187,7 +187,7 @@ pub struct FlowRemoved {
     pub hard_timeout: u16,
     /// Packets that it saw.
     pub packets: u64,
-    /// Octets that it saw.
+    /// Bytes that it saw.
     pub octets: u64,
     /// Which packets it was for.
     pub matching: Match,

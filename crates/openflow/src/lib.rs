@@ -4,7 +4,7 @@
 //! - [`oxm`], [`matching`], [`action`], [`instruction`]: what flows are made of.
 //! - [`flow`], [`group`], [`meter`], [`port`], [`packet`], [`switch`], [`multipart`]: the bodies of messages.
 //! - [`hello`], [`error_code`]: versions, and what can go wrong.
-//! - [`stream`]: messages out of the octets of a TCP connection.
+//! - [`stream`]: messages out of the bytes of a TCP connection.
 //! - [`channel`]: handshake, keep-alive, replies that find their requests, and changes that are confirmed.
 //!
 //! What is refused and what is kept unread is listed in `docs/openflow.md`.

@@ -7,12 +7,12 @@ use crate::write::Put;
 
 /// The type of a match that is a list of fields; the other one was of OpenFlow 1.0.
 const MATCH_OXM: u16 = 1;
-/// The longest list whose length, with the header of four octets, is a number of two octets.
+/// The longest list whose length, with the header of four bytes, is a number of two bytes.
 const MAX_OCTETS: usize = 65_531;
 
 /// A list of match fields: no known field twice, and prerequisites before what needs them. Empty matches everything.
 ///
-/// It is kept as the octets of the wire, so that it takes no more memory than they did.
+/// It is kept as the bytes of the wire, so that it takes no more memory than they did.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Match {
     fields: Vec<u8>,

@@ -14,7 +14,7 @@ use crate::switch::{AsyncConfig, Features, Queues, Role, SwitchConfig, TableMod}
 use crate::words::{PortNo, Xid, choice};
 use crate::write::{Put, TooLong};
 
-/// Octets of the header that every message has.
+/// Bytes of the header that every message has.
 pub const HEADER_LEN: usize = 8;
 
 choice! {
@@ -90,17 +90,17 @@ pub struct Header {
     pub version: u8,
     /// The number of its type, [`MessageType`].
     pub kind: u8,
-    /// Octets of the whole message, 8 or more.
+    /// Bytes of the whole message, 8 or more.
     pub len: u16,
     /// The transaction.
     pub xid: Xid,
 }
 
 impl Header {
-    /// Reads the first octets of a message; its length is not compared with what is there.
+    /// Reads the first bytes of a message; its length is not compared with what is there.
     ///
     /// # Errors
-    /// Fewer than eight octets, or a length below eight.
+    /// Fewer than eight bytes, or a length below eight.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let (version, kind) = (reader.u8()?, reader.u8()?);
@@ -120,9 +120,9 @@ pub enum Message {
     Hello(Hello),
     /// Something went wrong.
     Error(ErrorMessage),
-    /// Are you there? The octets come back.
+    /// Are you there? The bytes come back.
     EchoRequest(Vec<u8>),
-    /// The octets of the request.
+    /// The bytes of the request.
     EchoReply(Vec<u8>),
     /// Something that the specification leaves to others, kept unread.
     Experimenter {
@@ -201,7 +201,7 @@ impl Message {
         Self::MultipartRequest { more: false, request }
     }
 
-    /// Reads one whole message: no octet more or less than its header says.
+    /// Reads one whole message: no byte more or less than its header says.
     ///
     /// # Errors
     /// Where and why it is no message of OpenFlow 1.3. HELLO is read in every version, ERROR in 1.3 and in the version of
@@ -276,7 +276,7 @@ impl Message {
     /// Appends the message to `out`.
     ///
     /// # Errors
-    /// More than 65,535 octets; `out` is then as it was.
+    /// More than 65,535 bytes; `out` is then as it was.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> core::result::Result<(), TooLong> {
         let start = out.len();
         out.u8(if let Self::Hello(hello) = self { hello.version } else { VERSION });

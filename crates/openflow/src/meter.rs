@@ -43,7 +43,7 @@ pub enum BandKind {
     Experimenter {
         /// Who says what it means.
         experimenter: u32,
-        /// What it is. On the wire it is padded to a multiple of eight octets, and read with the padding.
+        /// What it is. On the wire it is padded to a multiple of eight bytes, and read with the padding.
         data: Box<[u8]>,
     },
 }

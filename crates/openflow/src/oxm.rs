@@ -124,10 +124,10 @@ impl OxmField {
         }
     }
 
-    /// Octets of a value on the wire, 1 to 16.
+    /// Bytes of a value on the wire, 1 to 16.
     pub const fn octets(self) -> usize {
         match self {
-            // Twenty bits travel as four octets.
+            // Twenty bits travel as four bytes.
             Self::Ipv6Flabel | Self::MplsLabel => 4,
             _ => self.bits().div_ceil(8) as usize,
         }
@@ -176,7 +176,7 @@ pub enum OxmError {
     Prerequisite(OxmField),
     /// The field is there already.
     Duplicate(OxmField),
-    /// An unknown field of more than 255 octets, of a known number, or a match above 65,535 octets.
+    /// An unknown field of more than 255 bytes, of a known number, or a match above 65,535 bytes.
     Unknown,
 }
 
@@ -204,7 +204,7 @@ pub struct FieldValue {
 }
 
 impl FieldValue {
-    /// The value as a number: addresses are read as one number, most significant octet first.
+    /// The value as a number: addresses are read as one number, most significant byte first.
     ///
     /// # Errors
     /// `TooWide`.
@@ -413,7 +413,7 @@ impl UnknownOxm {
     /// A field of `class`, with the number `field` below 128 in it. The payload is what follows the length of the field.
     ///
     /// # Errors
-    /// `Unknown` if the payload has more than 255 octets, the number is above 127, or the field is a known one.
+    /// `Unknown` if the payload has more than 255 bytes, the number is above 127, or the field is a known one.
     pub fn new(
         class: u16,
         field: u8,
@@ -442,7 +442,7 @@ impl UnknownOxm {
         self.has_mask
     }
 
-    /// The octets after the header of the field.
+    /// The bytes after the header of the field.
     pub const fn payload(&self) -> &[u8] {
         &self.payload
     }

@@ -24,7 +24,7 @@ choice! {
 pub struct PacketIn {
     /// Under which number the switch holds it.
     pub buffer: BufferId,
-    /// Octets of the whole packet, of which `data` may be the first.
+    /// Bytes of the whole packet, of which `data` may be the first.
     pub total_len: u16,
     /// Why it came.
     pub reason: PacketInReason,

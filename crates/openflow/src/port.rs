@@ -69,14 +69,14 @@ flags! {
     }
 }
 
-/// Octets of a text in a place of fixed length, up to the first zero. A place without any has its last octet cut off, so that
+/// Bytes of a text in a place of fixed length, up to the first zero. A place without any has its last byte cut off, so that
 /// what is read can be written.
 pub(crate) fn text(place: &[u8]) -> Vec<u8> {
     let place = place.split_last().map_or(place, |(_, rest)| rest);
     place.split(|octet| *octet == 0).next().unwrap_or_default().to_vec()
 }
 
-/// Writes a text into `room` octets; one that is too long is cut, and the last octet is always zero.
+/// Writes a text into `room` bytes; one that is too long is cut, and the last byte is always zero.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8], room: usize) {
     let text = text.split(|octet| *octet == 0).next().unwrap_or_default();
     let text = text.get(..room.saturating_sub(1)).unwrap_or(text);
@@ -91,7 +91,7 @@ pub struct Port {
     pub number: PortNo,
     /// Its address.
     pub address: MacAddress,
-    /// Its name, as 16 octets of which the last is zero. See [`Self::name`].
+    /// Its name, as 16 bytes of which the last is zero. See [`Self::name`].
     pub raw_name: [u8; 16],
     /// How it is configured.
     pub config: PortConfig,
@@ -112,7 +112,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Octets of a port on the wire.
+    /// Bytes of a port on the wire.
     pub(crate) const LEN: usize = 64;
 
     /// The name up to the first zero; not checked to be UTF-8.
@@ -120,7 +120,7 @@ impl Port {
         self.raw_name.split(|octet| *octet == 0).next().unwrap_or_default()
     }
 
-    /// What a name becomes on the wire; longer ones are cut to 15 octets.
+    /// What a name becomes on the wire; longer ones are cut to 15 bytes.
     pub fn pack_name(name: &[u8]) -> [u8; 16] {
         let mut raw = [0; 16];
         for (place, octet) in raw.iter_mut().take(15).zip(name) {

@@ -12,7 +12,7 @@ pub enum Problem {
     Short,
     /// A length that is smaller than what must be there, larger than what is, or no multiple of eight where it must be.
     Length,
-    /// Octets are left after the last field.
+    /// Bytes are left after the last field.
     Trailing,
     /// A version other than 1.3 (in anything but HELLO and ERROR).
     Version(u8),
@@ -31,7 +31,7 @@ pub enum Problem {
 /// Bytes that cannot be read, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecodeError {
-    /// Octets from the start of the message to the trouble.
+    /// Bytes from the start of the message to the trouble.
     pub offset: usize,
     /// What is wrong there.
     pub problem: Problem,
@@ -65,7 +65,7 @@ pub(crate) type Result<T> = core::result::Result<T, DecodeError>;
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
-    /// Octets of the message before `bytes`.
+    /// Bytes of the message before `bytes`.
     base: usize,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// All octets that are left.
+    /// All bytes that are left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes;
         self.base = self.base.saturating_add(rest.len());
@@ -106,25 +106,25 @@ impl<'a> Reader<'a> {
         self.take(len).map(|_| ())
     }
 
-    /// The octets left, as a vector.
+    /// The bytes left, as a vector.
     pub(crate) fn rest_owned(&mut self) -> Vec<u8> {
         self.rest().to_vec()
     }
 
-    /// A reader of the next `len` octets, which are skipped here. Too few of them are a wrong length.
+    /// A reader of the next `len` bytes, which are skipped here. Too few of them are a wrong length.
     pub(crate) fn part(&mut self, len: usize) -> Result<Reader<'a>> {
         let base = self.base;
         let length = self.error(Problem::Length);
         Ok(Reader { bytes: self.take(len).map_err(|_| length)?, base })
     }
 
-    /// The number of two octets at `at` octets from here, without reading on.
+    /// The number of two bytes at `at` bytes from here, without reading on.
     pub(crate) fn peek_u16(&self, at: usize) -> Result<u16> {
         let bytes = self.bytes.get(at..).and_then(|rest| rest.first_chunk());
         bytes.map(|bytes| u16::from_be_bytes(*bytes)).ok_or(self.error(Problem::Short))
     }
 
-    /// A part that says its own length, at `length_at` octets from its start; its length is at least `least`.
+    /// A part that says its own length, at `length_at` bytes from its start; its length is at least `least`.
     pub(crate) fn counted(&mut self, length_at: usize, least: usize) -> Result<Reader<'a>> {
         let len = usize::from(self.peek_u16(length_at)?);
         if len < least {
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         if self.is_empty() { Ok(()) } else { Err(self.error(Problem::Trailing)) }
     }
 
-    /// All values up to the end. Room is taken once, for as many as `length_of` finds, so that the heap follows the octets.
+    /// All values up to the end. Room is taken once, for as many as `length_of` finds, so that the heap follows the bytes.
     pub(crate) fn list<T>(
         &mut self,
         length_of: impl Fn(&Self) -> Result<usize>,

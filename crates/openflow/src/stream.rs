@@ -1,10 +1,10 @@
-//! Messages out of the octets of a TCP connection, which come in any pieces.
+//! Messages out of the bytes of a TCP connection, which come in any pieces.
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::message::{HEADER_LEN, Header};
 
-/// A length in a header that ends the connection: after it nobody knows where the next message begins.
+/// A length in a header that ends the connection: after it the begin of the next message is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadLength {
     /// The length in the header.
@@ -21,7 +21,7 @@ impl fmt::Display for BadLength {
 
 impl core::error::Error for BadLength {}
 
-/// Cuts octets into messages. It keeps at most the octets of one unfinished message.
+/// Cuts bytes into messages. It keeps at most the bytes of one unfinished message.
 #[derive(Clone, Debug)]
 pub struct Framer {
     /// The beginning of a message, or a whole one that was given out last.
@@ -31,12 +31,12 @@ pub struct Framer {
 }
 
 impl Framer {
-    /// Refuses messages of more octets than the limit.
+    /// Refuses messages of more bytes than the limit.
     pub const fn new(limit: u16) -> Self {
         Self { partial: Vec::new(), given: false, limit }
     }
 
-    /// The next whole message; what was used is taken from the front of `input`. `None` when more octets are needed: then
+    /// The next whole message; what was used is taken from the front of `input`. `None` when more bytes are needed: then
     /// all of `input` has been used. A message that lies whole in `input` is not copied.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Framer {
         Ok(Some(&self.partial))
     }
 
-    /// Takes octets until the message has `len`.
+    /// Takes bytes until the message has `len`.
     fn fill(&mut self, input: &mut &[u8], len: usize) {
         let missing = len.saturating_sub(self.partial.len()).min(input.len());
         let (taken, rest) = input.split_at_checked(missing).unwrap_or((input, &[]));

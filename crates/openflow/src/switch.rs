@@ -76,7 +76,7 @@ flags! {
 pub struct SwitchConfig {
     /// What is done with fragments.
     pub flags: ConfigFlags,
-    /// How many octets of a packet that matches nothing go to the controller; 0xffff for all.
+    /// How many bytes of a packet that matches nothing go to the controller; 0xffff for all.
     pub miss_send_len: u16,
 }
 
@@ -210,7 +210,7 @@ pub enum QueueProperty {
     Experimenter {
         /// Who says what it means.
         experimenter: u32,
-        /// What it is. On the wire it is padded to a multiple of eight octets, and read with the padding.
+        /// What it is. On the wire it is padded to a multiple of eight bytes, and read with the padding.
         data: Vec<u8>,
     },
 }

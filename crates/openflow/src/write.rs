@@ -2,10 +2,10 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A message of more than 65,535 octets, which the length of OpenFlow cannot express. Split it.
+/// A message of more than 65,535 bytes, which the length of OpenFlow cannot express. Split it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooLong {
-    /// Octets that the message would have.
+    /// Bytes that the message would have.
     pub len: usize,
 }
 
@@ -25,9 +25,9 @@ pub(crate) trait Put {
     fn u64(&mut self, value: u64);
     fn octets(&mut self, bytes: &[u8]);
     fn zeros(&mut self, count: usize);
-    /// Zeros until what began at `start` is a multiple of eight octets long.
+    /// Zeros until what began at `start` is a multiple of eight bytes long.
     fn pad_8(&mut self, start: usize);
-    /// Writes the octets since `start` as a number of two octets at `at`. What does not fit is seen when the message is
+    /// Writes the bytes since `start` as a number of two bytes at `at`. What does not fit is seen when the message is
     /// finished, since no part is longer than the message.
     fn fill_len(&mut self, start: usize, at: usize);
 }

@@ -37,8 +37,8 @@ pub(crate) enum Verdict {
     Refused(Box<Refusal>),
 }
 
-/// Steps of exact tests that a plan may be, and further ones for each octet of its files: some seconds, and some tens of
-/// microseconds for each octet at most. Ten thousand flows over a thousand switches are less than a hundredth of that where
+/// Steps of exact tests that a plan may be, and further ones for each byte of its files: some seconds, and some tens of
+/// microseconds for each byte at most. Ten thousand flows over a thousand switches are less than a hundredth of that where
 /// most are admitted; where two thirds are refused, each after exact tests at twenty full ports, they are almost all of it.
 const STEPS: u64 = 1_000_000_000;
 const STEPS_PER_BYTE: u64 = 6_000;

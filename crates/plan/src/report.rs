@@ -151,7 +151,7 @@ pub enum EnforcementReport {
     Trusted,
     /// A message gate.
     Gate {
-        /// Octets of a message on the wire.
+        /// Bytes of a message on the wire.
         octets: u64,
         /// Least time between messages.
         separation_ps: u64,
@@ -189,10 +189,10 @@ pub struct PortReport {
     /// plans do not use keep them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fewest_levels: Option<usize>,
-    /// Most octets in all its queues; none if there is no bound.
+    /// Most bytes in all its queues; none if there is no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_octets: Option<u64>,
-    /// Octets of buffer; none for a host, whose memory is large.
+    /// Bytes of buffer; none for a host, whose memory is large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer_octets: Option<u64>,
     /// Whether each queue has so much buffer for itself.

@@ -209,7 +209,7 @@ impl<'t> Progress<'t> {
     fn tell(&mut self, what: &str, count: usize, of: usize) {
         if self.last.elapsed() >= PROGRESS && count < of {
             self.last = Instant::now();
-            // Work goes on if nobody can hear of it.
+            // Work goes on if its output cannot be printed.
             let _ = writeln!(self.told, "{what}: {count} of {of}");
         }
     }

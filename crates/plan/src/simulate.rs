@@ -20,7 +20,7 @@ const BYTE_SECOND: u64 = 8_000_000_000_000;
 const MOST_FRAMES: u64 = 1 << 16;
 /// Samples of random sizes that a flow sends besides those at which its frames change.
 const SIZES: usize = 8;
-/// Octets of the smallest frame on the wire.
+/// Bytes of the smallest frame on the wire.
 const LEAST: u64 = frames::wire::SMALLEST_FRAME;
 
 /// What the simulation found for a subscriber.

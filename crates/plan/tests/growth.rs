@@ -1,5 +1,5 @@
 //! The work of a plan grows with its files and no faster. Work is counted, so that the machine does not matter: steps of the
-//! search for bounds and ways, and octets from the heap for all the rest.
+//! search for bounds and ways, and bytes from the heap for all the rest.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod command;
@@ -14,7 +14,7 @@ static METER: alloc_meter::Meter = alloc_meter::Meter;
 /// How much more there may be with a file of four times the size.
 const MOST_GROWTH: f64 = 4.5;
 
-/// Steps, octets from the heap in all, and the most at a time.
+/// Steps, bytes from the heap in all, and the most at a time.
 fn work(arguments: &Arguments) -> [u64; 3] {
     let arguments = Arguments { json: true, ..arguments.clone() };
     let ((code, out, told), usage) = alloc_meter::measure(|| run(&arguments));

@@ -48,7 +48,7 @@ pub enum Pattern {
     Steady(Extent),
 }
 
-/// What the events of a source do.
+/// The arrivals of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Emission {
     /// An instant of true time, in nanoseconds, at which an event comes. Those of a timer with a phase are where the origin of its host
@@ -76,7 +76,7 @@ pub struct Attack {
     pub seed: u64,
     /// When the run ends, in nanoseconds.
     pub horizon: u64,
-    /// What it aims at.
+    /// Its goal.
     pub goal: Goal,
     /// For each source.
     pub sources: Vec<Emission>,

@@ -1,4 +1,4 @@
-//! What runs of random systems did, held against the rules of the model one by one. Nothing of the engine is used but its log.
+//! Checks runs of random systems against the rules of the model one by one. It uses nothing of the engine but its log.
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -19,13 +19,13 @@ struct Thread {
     is_awake: bool,
     is_throttled: bool,
     waits_for: Option<usize>,
-    /// What it has taken and not begun.
+    /// The delivery that it has taken and not begun.
     taken: Option<usize>,
     /// Handlers at work, with the time that each has had itself and switches meanwhile.
     handlers: Vec<(usize, u64, u64)>,
     /// The time since it took something, and switches meanwhile.
     before: (u64, u64),
-    /// What a deadline thread has had since it got a budget, and altogether.
+    /// The processor time of a deadline thread since it got a budget, and altogether.
     had: (u64, u64),
 }
 
@@ -111,7 +111,7 @@ impl<'a> Audit<'a> {
         what.core == core && what.is_awake && what.waits_for.is_none() && !what.is_throttled && !stopped
     }
 
-    /// Time passes: who runs on each core is who may (P1 to P4, P8, P10).
+    /// Time passes: each core runs a thread that may run there (P1 to P4, P8, P10).
     fn pass(&mut self, until: u64) {
         if until == self.now {
             return;

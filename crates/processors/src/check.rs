@@ -8,7 +8,7 @@ use crate::system::{Description, Entry, Keep, MOST_CHAINS, Scheduling, SourceKin
 /// Times and periods above this are refused, so that sums of them do not overflow.
 const LONGEST: u64 = 1 << 50;
 
-/// What is wrong with a description; numbers are indices of its lists.
+/// A problem of a description; numbers are indices of its lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SystemError {
     /// A host without cores, with a stall that is not shorter than its distance, a window without time, or a drift of 10^8 or more.
@@ -220,7 +220,7 @@ fn connections(parts: &Description) -> Result<(), SystemError> {
         if connection.transfer.is_some_and(|(_, most)| most > LONGEST) {
             return Err(SystemError::TooLong);
         }
-        // What a handler in logical execution time pushes is not pushed by its thread.
+        // The events of a handler in logical execution time are not pushed by its thread.
         let pusher = parts.ports.iter().find(|pusher| {
             let pushes =
                 |step: &Step| matches!(step, Step::Push { output, .. } if *output == connection.output);

@@ -1,10 +1,10 @@
-//! What a run shows: the worst reactions, ages, responses and backlogs, and what is above a claim.
+//! The result of a run: the worst reactions, ages, responses and backlogs, and those above a claim.
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::system::System;
 
-/// What an attack aims at, and what a claim is about.
+/// The goal of an attack, and the subject of a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
     /// The reaction of a chain (B4).
@@ -67,9 +67,9 @@ impl Seen {
 pub struct Exceedance {
     /// What.
     pub what: Goal,
-    /// What was seen.
+    /// The observed value.
     pub seen: Seen,
-    /// What was claimed.
+    /// The claimed bound.
     pub claimed: u64,
 }
 

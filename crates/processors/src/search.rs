@@ -32,7 +32,7 @@ impl Default for Effort {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     /// The worst of the goal, in nanoseconds or deliveries.

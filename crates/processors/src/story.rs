@@ -49,7 +49,7 @@ pub fn explain(system: &System, attack: &Attack, goal: Goal) -> String {
     let seen = outcome.seen(goal);
     let names = Names::new(system);
     let mut text = format!("{} was {}, from {} to {}\n", names.goal(goal), seen.value, seen.from, seen.until);
-    // What ran when the case began was begun before.
+    // A handler that ran when the case began was begun before.
     let within: Vec<&(u64, Happening)> =
         log.iter().filter(|(at, _)| (seen.from..=seen.until).contains(at)).collect();
     let running = (0..names.cores.len()).filter_map(|core| {

@@ -1,4 +1,4 @@
-//! What is simulated: hosts, lanes, components, ports, connections, sources and chains.
+//! Systems that are simulated: hosts, lanes, components, ports, connections, sources and chains.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ pub struct Stall {
 /// Throttling of fifo threads (P10), in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throttling {
-    /// What fifo threads get of each window.
+    /// The time of fifo threads in each window.
     pub runtime: u64,
     /// The length of a window.
     pub period: u64,
@@ -26,7 +26,7 @@ pub struct Throttling {
 /// A machine. Times are in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Host {
-    /// What it is called in explanations.
+    /// The name in explanations.
     pub name: String,
     /// How many cores it has.
     pub cores: usize,
@@ -81,7 +81,7 @@ pub enum LaneOrder {
 /// Threads that serve the same deliveries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lane {
-    /// What it is called in explanations.
+    /// The name in explanations.
     pub name: String,
     /// Its host.
     pub host: usize,
@@ -89,14 +89,14 @@ pub struct Lane {
     pub threads: Vec<usize>,
     /// How each of them is scheduled.
     pub scheduling: Scheduling,
-    /// What they take next.
+    /// The order in which they take deliveries.
     pub order: LaneOrder,
 }
 
 /// State with handlers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Component {
-    /// What it is called in explanations.
+    /// The name in explanations.
     pub name: String,
     /// Its host.
     pub host: usize,
@@ -104,7 +104,7 @@ pub struct Component {
     pub serialised: bool,
 }
 
-/// What a full queue loses (D5).
+/// The delivery that a full queue loses (D5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
     /// The whole push.
@@ -119,12 +119,12 @@ pub enum Full {
     Block,
 }
 
-/// What a part of a join keeps that is not empty (D6).
+/// The events that a part of a join keeps when it is not empty (D6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// What came first.
+    /// The first event.
     First,
-    /// What came last.
+    /// The last event.
     Last,
     /// Up to so many.
     All(u16),
@@ -135,7 +135,7 @@ pub enum Keep {
 pub struct Join {
     /// How many parts there are, 2 or more.
     pub parts: usize,
-    /// What a part keeps.
+    /// The events that a part keeps.
     pub keep: Keep,
     /// When what is kept is given up, in nanoseconds from the first of it.
     pub within: Option<u64>,
@@ -150,7 +150,7 @@ pub enum Entry {
         lane: usize,
         /// How many deliveries wait at most.
         depth: usize,
-        /// What is lost then.
+        /// The policy of a full queue.
         full: Full,
         /// Parts that come together first.
         join: Option<Join>,
@@ -183,15 +183,15 @@ pub enum Step {
 /// Where a component gets deliveries, and the handler for them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {
-    /// What it is called in explanations.
+    /// The name in explanations.
     pub name: String,
-    /// Whose it is.
+    /// The component that has it.
     pub component: usize,
     /// How deliveries come.
     pub entry: Entry,
     /// How many registers it reads (D7).
     pub registers: usize,
-    /// What its handler does.
+    /// The steps of its handler.
     pub steps: Vec<Step>,
     /// The interval of logical execution time (T1), in nanoseconds.
     pub interval: Option<u64>,
@@ -200,7 +200,7 @@ pub struct Port {
 /// Where a component pushes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output {
-    /// Whose it is.
+    /// The component that has it.
     pub component: usize,
 }
 
@@ -275,7 +275,7 @@ impl SourceKind {
     }
 }
 
-/// What makes events.
+/// A source of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Source {
     /// When.
@@ -287,7 +287,7 @@ pub struct Source {
 /// A source, and the connections that its events pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chain {
-    /// What it is called in explanations.
+    /// The name in explanations.
     pub name: String,
     /// Where it begins.
     pub source: usize,
@@ -327,7 +327,7 @@ pub struct System {
 }
 
 impl System {
-    /// What it was made of.
+    /// The description that it was made from.
     pub const fn description(&self) -> &Description {
         &self.parts
     }
@@ -351,7 +351,7 @@ impl System {
         self.parts.sources[self.parts.chains[chain].source].port
     }
 
-    /// What two clocks add to measured times of a chain (C2).
+    /// The error that two clocks add to measured times of a chain (C2).
     pub(crate) fn clock_errors(&self, chain: usize) -> u64 {
         let (first, last) = (self.host(self.first(chain)), self.host(self.last(chain)));
         if first == last { 0 } else { self.parts.hosts[first].error + self.parts.hosts[last].error }

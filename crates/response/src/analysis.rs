@@ -9,7 +9,7 @@ use crate::problems::{Problem, problems};
 use crate::system::{Chain, System, Target, Time};
 use crate::work::{Bound, Limits, Reason};
 
-/// What was proved of a system.
+/// The proved bounds of a system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Analysis {
     /// By port.
@@ -34,11 +34,11 @@ pub struct PortBounds {
 pub struct ChainBounds {
     /// Of the reaction (B4), in nanoseconds.
     pub reaction: Bound,
-    /// What it consists of; their sum is the bound.
+    /// Its parts; their sum is the bound.
     pub reaction_shares: Vec<Share>,
     /// Of the data age (B5), in nanoseconds.
     pub age: Bound,
-    /// What it consists of; their sum is the bound.
+    /// Its parts; their sum is the bound.
     pub age_shares: Vec<Share>,
     /// Whether the bounds rest on figures that were measured and not declared.
     pub conditional: bool,
@@ -58,7 +58,7 @@ pub enum Verdict {
         /// By how much the age is above.
         age: Time,
     },
-    /// What is asked for has no bound.
+    /// There is no bound.
     NoBound(Reason),
 }
 
@@ -76,7 +76,7 @@ impl ChainBounds {
 ///
 /// # Errors
 ///
-/// What is wrong with a system that is none.
+/// The problems of a system that cannot be analysed.
 pub fn analyse(system: &System, limits: Limits) -> Result<Analysis, Vec<Problem>> {
     let problems = problems(system);
     if !problems.is_empty() {

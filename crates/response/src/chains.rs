@@ -15,13 +15,13 @@ use crate::work::{Bound, Reason, add, mul};
 pub struct Share {
     /// The port.
     pub port: usize,
-    /// What it comes from.
+    /// The cause.
     pub cause: Cause,
     /// How much it is, in nanoseconds.
     pub time: Time,
 }
 
-/// What is asked of a chain.
+/// The kind of bound of a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     Reaction,
@@ -157,7 +157,7 @@ impl Follow<'_, '_> {
         let join = model.system.ports.get(port).and_then(|port| port.join).ok_or(Reason::Overflow)?;
         let others = model.longest_of_parts(port, Some(index), Since::Begin, self.gaps);
         if self.ask == Ask::Age {
-            // What is kept is delivered, or given up in time.
+            // Kept events are delivered, or given up in time.
             let slack = model.host_of(port).map_or(0, |host| host.slack);
             return match (others, join.within) {
                 (Ok(others), None) => Ok(others),

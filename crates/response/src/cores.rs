@@ -15,7 +15,7 @@ use crate::work::{Bound, Reason, add, fit, mul, scale};
 /// much it would grow for long.
 const MOST_LENGTHS: u32 = 10_000;
 
-/// What a part of a bound comes from.
+/// The cause of a part of a bound.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
     /// The run itself, with dispatch, changes of threads and waits for locks of other cores.
@@ -52,7 +52,7 @@ pub enum Cause {
     Clocks,
 }
 
-/// What a window consists of.
+/// The parts of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Parts {
     pub(crate) own: Time,

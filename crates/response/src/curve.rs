@@ -26,7 +26,7 @@ impl Count {
         Ok(Self { most: add(self.most, other.most)?, next: self.next.min(other.next) })
     }
 
-    /// What both bound.
+    /// The lesser of both bounds.
     fn and(self, other: Self) -> Self {
         Self { most: self.most.min(other.most), next: self.next.min(other.next) }
     }
@@ -117,7 +117,7 @@ impl Model<'_> {
         period.checked_sub(skew(period, drift)?).ok_or(Reason::Overflow)
     }
 
-    /// What comes over a connection.
+    /// The events that come over a connection.
     pub(crate) fn pushed(&self, index: usize, window: Time) -> Result<Count, Reason> {
         self.work.step()?;
         let (Some(connection), Some(pushers)) = (self.system.connections.get(index), self.pushers.get(index))

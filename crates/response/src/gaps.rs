@@ -123,7 +123,7 @@ impl Model<'_> {
         self.roomy(port)?;
         if !links.parts.is_empty() {
             let gap = self.longest_of_parts(port, None, since, gaps)?;
-            // What came first may have to wait for what has not come yet.
+            // The first event may have to wait for a part that has not come yet.
             let whole = self.longest_of_parts(port, None, Since::Begin, gaps)?;
             let gives_up = it.join.and_then(|join| join.within).is_some_and(|within| within <= whole);
             return if gives_up { Err(Reason::GivesUp { port }) } else { Ok(gap) };

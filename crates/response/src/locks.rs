@@ -1,4 +1,4 @@
-//! Locks with priority inheritance: who can wait for which, with which priority, and for how long (P11).
+//! Locks with priority inheritance: which lanes can wait for which lock, with which priority, and for how long (P11).
 //!
 //! A lock that threads of one core use costs no time by itself: while a thread waits for it, the core runs the one that holds it. What
 //! it does cost is in [`crate::cores`]. A wait for a lock that threads of several cores use counts as if the waiting thread ran.
@@ -21,7 +21,7 @@ const CHANGES_OF_SEVERAL: u64 = 6;
 const CHANGES_OF_LOCK: u64 = 6;
 
 impl Model<'_> {
-    /// Who uses which lock.
+    /// The users of each lock.
     pub(crate) fn find_locks(&self) -> Result<Vec<Lock>, Reason> {
         let mut locks = vec![Lock::default(); self.system.components.len()];
         let mut threads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); locks.len()];
@@ -42,7 +42,7 @@ impl Model<'_> {
             lock.contended = lanes().map(|lane| lane.threads.len()).sum::<usize>() > 1;
             lock.global = cores.len() > 1;
         }
-        // Who waits for a lock while it holds others has the priorities of those that wait for these.
+        // A thread that waits for a lock while it holds others has the priorities of the threads that wait for these.
         loop {
             let mut changed = false;
             for index in 0..locks.len() {
@@ -65,7 +65,7 @@ impl Model<'_> {
         self.host_of(port).map_or(0, |host| host.switch)
     }
 
-    /// What a delivery costs, with what its thread waits for locks, if that has at least this priority.
+    /// The time of a delivery, with the waits of its thread for locks, if the thread has at least this priority.
     pub(crate) fn cost(&self, port: usize) -> Bound {
         let (Some(run), Some(host), Some((lane, it))) =
             (self.runs.get(port), self.host_of(port), self.lane_of(port))
@@ -77,7 +77,7 @@ impl Model<'_> {
         add(add(run.most, fixed)?, self.acquiring(&run.acquired, self.priority(lane), lane, port)?)
     }
 
-    /// What it costs on its core alone, without waiting.
+    /// Its processor time, without waiting.
     pub(crate) fn processor_time(&self, port: usize) -> Bound {
         let (Some(run), Some(host)) = (self.runs.get(port), self.host_of(port)) else { return Ok(0) };
         let locks: u64 = run.acquired.values().fold(0, |sum, count| sum.saturating_add(*count));
@@ -85,7 +85,7 @@ impl Model<'_> {
         add(run.most, add(host.dispatch, mul(changes, host.switch)?)?)
     }
 
-    /// What it costs to acquire these locks so often.
+    /// The time to acquire these locks so often.
     fn acquiring(&self, locks: &BTreeMap<usize, u64>, priority: u8, lane: usize, port: usize) -> Bound {
         let wake = self.host_of(port).map_or(0, |host| host.wake);
         let mut sum = 0;
@@ -100,7 +100,7 @@ impl Model<'_> {
         Ok(sum)
     }
 
-    /// What it costs to hold a lock, from when it was got to when it is released, with at least this priority.
+    /// The time for which a lock is held, from its acquisition to its release, with at least this priority.
     pub(crate) fn section_cost(&self, port: usize, section: &Section, priority: u8) -> Bound {
         let Some((lane, _)) = self.lane_of(port) else { return Ok(0) };
         let priority = priority.max(self.priority(lane));
@@ -183,7 +183,7 @@ impl Model<'_> {
             let inherited =
                 held.iter().filter_map(|held| Some(self.locks.get(*held)?.ceiling)).max().unwrap_or(0);
             let effective = inherited.max(self.priority(of));
-            // Who holds it when the wait begins is among those that come before, if its priority is no less.
+            // The holder at the beginning of the wait is among those that come before, if its priority is no less.
             if effective > priority {
                 before.push((*port, hold));
             } else if effective == priority {

@@ -24,7 +24,7 @@ pub(crate) struct Model<'s> {
     pub(crate) by_output: BTreeMap<usize, Vec<usize>>,
     /// The runs of queued ports; direct ports have empty ones.
     pub(crate) runs: Vec<Run>,
-    /// What leads to each port.
+    /// The connections that lead to each port.
     pub(crate) links: Vec<Links>,
     /// The queued ports whose runs push over each connection.
     pub(crate) pushers: Vec<Vec<(usize, Push)>>,
@@ -34,13 +34,13 @@ pub(crate) struct Model<'s> {
     pub(crate) served: Vec<Vec<usize>>,
     /// The lanes with threads on each core, and how many threads: by host and core.
     pub(crate) on_core: BTreeMap<(usize, usize), Vec<(usize, u64)>>,
-    /// What is known of locks, by component.
+    /// The locks, by component.
     pub(crate) locks: Vec<Lock>,
     /// Longest time without a pause in which stalls keep a core, by host.
     pub(crate) stall: Vec<Bound>,
     /// From the instant for which a delivery was called for to the end of its run, by port, known so far.
     pub(crate) finish: Vec<Bound>,
-    /// What the finishing time consists of.
+    /// The parts of the finishing time.
     pub(crate) parts: Vec<Parts>,
     /// Whether fifo threads of a core may be throttled, by host and core.
     pub(crate) throttled: BTreeMap<(usize, usize), bool>,
@@ -50,7 +50,7 @@ pub(crate) struct Model<'s> {
     pub(crate) asked: Cell<bool>,
 }
 
-/// What leads to a port.
+/// The connections and sources that lead to a port.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Links {
     pub(crate) sources: Vec<usize>,

@@ -11,10 +11,10 @@ pub const MOST: usize = 2_000;
 /// Most steps of all handlers together.
 pub const MOST_STEPS: usize = 20_000;
 
-/// What is wrong with a system, with the index of what is wrong.
+/// A problem of a system, with the index of the element.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
-    /// What is demanded.
+    /// The demand that is not met.
     pub demand: Demand,
     /// Which host, lane, component, port, register, connection, source or chain does not meet it.
     pub index: usize,
@@ -22,7 +22,7 @@ pub struct Problem {
 
 macro_rules! demands {
     ($($name:ident, $text:literal;)*) => {
-        /// What a system must meet. The documentation of each says which kind of element [`Problem::index`] counts.
+        /// A demand on systems. The documentation of each says which kind of element [`Problem::index`] counts.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Demand { $(#[doc = $text] $name,)* }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What is wrong with a system; nothing if it can be analysed.
+/// The problems of a system; none if it can be analysed.
 pub fn problems(system: &System) -> Vec<Problem> {
     let mut found = Found { system, by_output: by_output(system), problems: Vec::new() };
     found.sizes();

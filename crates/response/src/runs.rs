@@ -1,4 +1,4 @@
-//! What a delivery makes its thread do: the steps of the handler with those of all handlers that it calls directly.
+//! The work of a delivery: the steps of the handler with those of all handlers that it calls directly.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ pub(crate) struct Run {
     pub(crate) acquired: BTreeMap<usize, u64>,
     /// For which time it holds locks: by component and those that it holds meanwhile.
     pub(crate) sections: BTreeMap<(usize, Vec<usize>), Section>,
-    /// What it pushes over connections that are not direct.
+    /// Its pushes over connections that are not direct.
     pub(crate) pushes: BTreeMap<usize, Push>,
     /// The direct connections that it calls over, and the ports that it so reaches.
     pub(crate) calls: BTreeMap<usize, Push>,

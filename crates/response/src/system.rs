@@ -19,11 +19,11 @@ pub struct System {
     pub ports: Vec<Port>,
     /// Sampled links.
     pub registers: Vec<Register>,
-    /// What outputs lead to, in the order in which a push goes over them.
+    /// The connections of outputs, in the order in which a push goes over them.
     pub connections: Vec<Connection>,
-    /// What makes events.
+    /// The sources of events.
     pub sources: Vec<Source>,
-    /// What is to be bounded from end to end.
+    /// The chains to be bounded from end to end.
     pub chains: Vec<Chain>,
 }
 
@@ -130,7 +130,7 @@ pub struct Port {
     pub deadline: Option<Time>,
     /// How many deliveries can wait; at least 1. Without meaning for direct ports.
     pub depth: u64,
-    /// What happens if that many wait.
+    /// The policy if that many wait.
     pub policy: Full,
     /// Whether several threads may work on its deliveries at once.
     pub parallel: bool,
@@ -138,13 +138,13 @@ pub struct Port {
     pub join: Option<Join>,
     /// Interval of logical execution time, if it is a *let* port.
     pub interval: Option<Time>,
-    /// What the handler does, in order.
+    /// The steps of the handler, in order.
     pub steps: Vec<Step>,
     /// Whether the times of the steps were measured and not declared.
     pub measured: bool,
 }
 
-/// What happens if a queue is full (D5).
+/// The policy of a full queue (D5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
     /// The push is lost for all targets on this host that are not direct.
@@ -164,13 +164,13 @@ pub enum Full {
 pub struct Join {
     /// How many parts it has; at least 2.
     pub parts: usize,
-    /// What a part keeps.
+    /// The events that a part keeps.
     pub keep: Keep,
     /// After which time what was kept is given up.
     pub within: Option<Time>,
 }
 
-/// What a part of a join keeps if it gets more than one event (D6).
+/// The events that a part of a join keeps if it gets more than one (D6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
     /// The first.

@@ -45,7 +45,7 @@ impl Model<'_> {
             let now = match self.longest(lane, port) {
                 Err(Reason::Steps) => return Err(Reason::Steps),
                 Err(reason) => Err(reason),
-                // What is known does not shrink.
+                // A known bound does not shrink.
                 Ok((time, _)) if time <= known && known > 0 => continue,
                 Ok((time, parts)) => {
                     if let Some(known) = self.parts.get_mut(port) {
@@ -131,7 +131,7 @@ impl Search<'_, '_> {
             let response = response.max(own.cost);
             if response >= worst {
                 worst = response;
-                // What passed before the delivery came is not counted, first of its lane.
+                // Time before the delivery came is not counted, first that of its lane.
                 parts.wake = self.lag;
                 parts.own = own.cost;
                 parts.lane = parts.lane.saturating_sub(own.cost);

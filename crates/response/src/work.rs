@@ -53,7 +53,7 @@ pub enum Reason {
         /// The port of the queue.
         port: usize,
     },
-    /// What the chain waits for at this port may never come, or not for any time that is known.
+    /// The event that the chain waits for at this port may never come, or not within any known time.
     NeverComes {
         /// The port of a join, or the one that writes or reads a register.
         port: usize,

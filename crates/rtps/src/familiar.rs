@@ -20,13 +20,13 @@ const LITTLE: u8 = 0x01;
 const PAYLOAD: u8 = 0x04;
 const FINAL: u8 = 0x02;
 
-/// Where the submessages begin, behind headers of four octets each.
+/// Where the submessages begin, behind headers of four bytes each.
 const TIME_AT: usize = Header::LEN + 4;
 const DATA_AT: usize = TIME_AT + 8;
 const PAYLOAD_AT: usize = DATA_AT + 4 + BEFORE_PAYLOAD;
-/// Octets of DATA before its payload: flags, an offset, two entity ids and a number.
+/// Bytes of DATA before its payload: flags, an offset, two entity ids and a number.
 const BEFORE_PAYLOAD: usize = 20;
-/// Octets of a HEARTBEAT with its header.
+/// Bytes of a HEARTBEAT with its header.
 const HEARTBEAT_LEN: usize = 32;
 /// The offset to inline QoS that begins right behind the number (RTPS 2.5, 9.4.5.4.3).
 const TO_INLINE_QOS: u8 = 16;
@@ -165,7 +165,7 @@ impl<'a> Single<'a> {
     }
 }
 
-/// The HEARTBEAT in these octets, if it begins like the one that is known.
+/// The HEARTBEAT in these bytes, if it begins like the one that is known.
 #[inline]
 fn heartbeat(known: &[u8; 12], octets: &[u8; HEARTBEAT_LEN], writer_id: EntityId) -> Option<Heartbeat> {
     let [_, flags, ..] = *octets;

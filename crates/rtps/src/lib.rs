@@ -34,20 +34,20 @@ pub use path::{Flow, Path};
 pub use transmit::{Piece, Transmit};
 pub use value::Value;
 
-/// A handle of the octets of a large sample. The machines pass it on and never look inside.
+/// A handle of the bytes of a large sample. The machines pass it on and never look inside.
 ///
 /// Large functions that are generic over it say `#[inline(never)]`: the compiler then makes them once for a program, and otherwise
 /// once for each crate that uses them.
 pub trait Payload: AsRef<[u8]> + Clone {
-    /// A handle of a copy of these octets.
+    /// A handle of a copy of these bytes.
     fn copied_from(bytes: &[u8]) -> Self;
 
-    /// How many octets it has.
+    /// How many bytes it has.
     fn size(&self) -> usize {
         self.as_ref().len()
     }
 
-    /// What readers of the same process get instead of octets, if it is more than octets.
+    /// What readers of the same process get instead of bytes, if it is more than bytes.
     fn value(&self) -> Option<Arc<dyn Value>> {
         None
     }

@@ -13,7 +13,7 @@ pub struct Interface {
     pub index: u32,
     /// Addresses with the lengths of their subnet prefixes.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Most octets of UDP payload over IPv4 that leave in one piece; IPv6 holds 20 less.
+    /// Most bytes of UDP payload over IPv4 that leave in one piece; IPv6 holds 20 less.
     pub max_datagram: u32,
     /// True if multicast is sent and received here.
     pub multicast: bool,
@@ -41,7 +41,7 @@ impl Network {
     ///
     /// Foreign kinds, port 0, unspecified, multicast and broadcast addresses are skipped. Addresses of our own host (127.0.0.1,
     /// but also the address of a bridge that every host of a kind has) are used only for a peer of the same host, that is one
-    /// whose packets come from such an address; otherwise they name somebody else or would reflect onto ourselves.
+    /// whose packets come from such an address; otherwise they name another host or would reflect onto ourselves.
     pub fn path(&self, locators: &[Locator], same_host: bool) -> Option<Path> {
         locators
             .iter()
@@ -225,7 +225,7 @@ pub fn source(from: SocketAddr) -> SocketAddr {
     }
 }
 
-/// `max_datagram` counts for IPv4; the header of IPv6 is 20 octets longer.
+/// `max_datagram` counts for IPv4; the header of IPv6 is 20 bytes longer.
 fn datagram(max_datagram: u32, destination: SocketAddr) -> u32 {
     let less = if destination.is_ipv6() { 20 } else { 0 };
     max_datagram.min(Path::MAX_DATAGRAM).saturating_sub(less).max(Path::MIN_DATAGRAM)

@@ -7,7 +7,7 @@ use wire::{Duration, Instant};
 pub(crate) struct Pace {
     /// Least time from the return of a send call to the beginning of the next message; zero paces nothing.
     pub(crate) separation: Duration,
-    /// A message was handed out, and nobody has said yet that it has left.
+    /// A message was handed out, and is not confirmed yet to have left.
     leaving: bool,
     /// When the last one had left; `None` before the first.
     left_at: Option<Instant>,

@@ -20,7 +20,7 @@ pub struct Path {
     pub interface: u32,
     /// Local address that they leave from; `None` lets the routing table choose.
     pub local: Option<IpAddr>,
-    /// Most octets of UDP payload that leave in one piece: 65,507 on loopback, the interface's MTU less the IP and UDP headers elsewhere.
+    /// Most bytes of UDP payload that leave in one piece: 65,507 on loopback, the interface's MTU less the IP and UDP headers elsewhere.
     pub max_datagram: u32,
     /// The flow that datagrams belong to, if they leave from the writer's own socket and not from that of the participant.
     pub flow: Option<Flow>,

@@ -148,12 +148,12 @@ fn walk(
                 for_us = context.addressed || destination == GuidPrefix::UNKNOWN;
             }
             Submessage::InfoSource(source) => {
-                // Nobody relays for us.
+                // No relay sends for us.
                 if source.prefix == prefix {
                     return Ok(());
                 }
                 context.source = Source { prefix: source.prefix, timestamp: None, vendor: source.vendor };
-                // Whoever relays for others has not shown that those others have heard from us.
+                // A relay has not shown that the participants behind it have heard from us.
                 context.addressed = false;
             }
             _ if !for_us => {}

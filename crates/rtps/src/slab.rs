@@ -1,4 +1,4 @@
-//! Pooled buffers of a writer's history: filled by one owner, shared when they leave, used again when nobody holds them.
+//! Pooled buffers of a writer's history: filled by one owner, shared when they leave, used again when no handle is left.
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,11 +14,11 @@ const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
 pub(crate) struct SlabPool {
     free: [VecDeque<Arc<Vec<u8>>>; CLASSES],
     free_bytes: usize,
-    /// Most octets that idle here; what comes back beyond that is released.
+    /// Most bytes that idle here; what comes back beyond that is released.
     limit: usize,
 }
 
-/// The capacity of the slab that `take(len)` gives, or `None` if a datagram cannot hold `len` octets.
+/// The capacity of the slab that `take(len)` gives, or `None` if a datagram cannot hold `len` bytes.
 pub(crate) fn capacity_for(len: usize) -> Option<usize> {
     class(len).map(|class| 1 << (class as u32 + SMALLEST))
 }
@@ -28,8 +28,8 @@ impl SlabPool {
         Self { free: [const { VecDeque::new() }; CLASSES], free_bytes: 0, limit }
     }
 
-    /// An empty slab of at least `len` octets that nobody else holds, after `begin` has written to it; `None` if a datagram cannot hold
-    /// `len` octets.
+    /// An empty slab of at least `len` bytes without another handle, after `begin` has written to it; `None` if a datagram cannot hold
+    /// `len` bytes.
     pub(crate) fn take(&mut self, len: usize, begin: impl FnOnce(&mut Vec<u8>)) -> Option<Arc<Vec<u8>>> {
         let class = class(len)?;
         let free = self.free.get_mut(class)?;

@@ -2,10 +2,10 @@
 
 /// How many of the last ones that came back are looked at.
 const LOOK: usize = 16;
-/// A buffer of this many octets is not too large for any sample.
+/// A buffer of this many bytes is not too large for any sample.
 const SMALL: usize = 256;
 
-/// The index of a buffer that holds `len` octets without growing and is at most twice as large, so that small samples pin no large
+/// The index of a buffer that holds `len` bytes without growing and is at most twice as large, so that small samples pin no large
 /// buffers; of several the one that came back last. `capacities` are those of the idle ones, in the order in which they came back.
 pub fn fitting(
     capacities: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator,
@@ -14,7 +14,7 @@ pub fn fitting(
     capacities.enumerate().rev().take(LOOK).find(|(_, capacity)| fits(*capacity, len)).map(|(index, _)| index)
 }
 
-/// True if a buffer of this capacity holds `len` octets without growing and is not far too large.
+/// True if a buffer of this capacity holds `len` bytes without growing and is not far too large.
 #[inline]
 pub fn fits(capacity: usize, len: usize) -> bool {
     (len..=len.saturating_mul(2).max(SMALL)).contains(&capacity)

@@ -15,9 +15,9 @@ pub struct Transmit<P> {
     scratch: Vec<u8>,
     /// Of a train: how many parts there are at the end of each datagram.
     ends: Vec<usize>,
-    /// Octets of each datagram of a train but the last.
+    /// Bytes of each datagram of a train but the last.
     segment: u16,
-    /// Samples that are not there as octets, and where their placeholders begin.
+    /// Samples that are not there as bytes, and where their placeholders begin.
     values: Vec<(usize, P)>,
     /// It is a message of a flow, whose time is counted from the moment when it has left.
     is_message: bool,
@@ -26,20 +26,20 @@ pub struct Transmit<P> {
 /// A piece of a datagram, for hosts that can pass handles on.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a, P> {
-    /// Octets that belong to nobody else.
+    /// Bytes without another owner.
     Octets(&'a [u8]),
-    /// These octets of a large sample.
+    /// These bytes of a large sample.
     Payload(&'a P, &'a Range<usize>),
 }
 
 /// A piece of a datagram.
 #[derive(Clone, Debug)]
 enum Part<P> {
-    /// Octets of this transmit's own scratch.
+    /// Bytes of this transmit's own scratch.
     Scratch(Range<usize>),
-    /// Octets of a shared slab of the writer's history.
+    /// Bytes of a shared slab of the writer's history.
     Slab(Arc<Vec<u8>>, Range<usize>),
-    /// Octets of a large sample, never copied.
+    /// Bytes of a large sample, never copied.
     Payload(P, Range<usize>),
 }
 
@@ -69,7 +69,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
     }
 
     /// The pieces of all, in order. A fresh datagram of small samples is a single piece. Of a train they are cut into datagrams of
-    /// [`Transmit::segment`] octets, see also [`Transmit::datagrams`].
+    /// [`Transmit::segment`] bytes, see also [`Transmit::datagrams`].
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.slices_of(&self.parts)
     }
@@ -93,7 +93,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         })
     }
 
-    /// Octets of each datagram of a train but the last, which has no more; `None` if there is one datagram.
+    /// Bytes of each datagram of a train but the last, which has no more; `None` if there is one datagram.
     pub fn segment(&self) -> Option<u16> {
         (self.ends.len() > 1).then_some(self.segment)
     }
@@ -114,13 +114,13 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         })
     }
 
-    /// Samples of which the datagram, which goes to readers of the same process alone, holds placeholders of four octets only: where
+    /// Samples of which the datagram, which goes to readers of the same process alone, holds placeholders of four bytes only: where
     /// each begins, and the handle.
     pub fn values(&self) -> &[(usize, P)] {
         &self.values
     }
 
-    /// Octets of the datagram, or of all datagrams of a train.
+    /// Bytes of the datagram, or of all datagrams of a train.
     pub fn len(&self) -> usize {
         self.parts
             .iter()
@@ -135,7 +135,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.len() == 0
     }
 
-    /// Appends all octets to `out`.
+    /// Appends all bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         self.slices().for_each(|slice| out.extend_from_slice(slice));
     }
@@ -166,7 +166,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         let first = self.ends.last().copied().unwrap_or(0);
         let len = self.slices_of(self.parts.get(first..).unwrap_or_default()).map(<[u8]>::len).sum();
         if self.ends.is_empty() {
-            // No datagram is longer than 65,507 octets.
+            // No datagram is longer than 65,507 bytes.
             self.segment = len as u16;
         }
         self.ends.push(self.parts.len());
@@ -201,7 +201,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         }
     }
 
-    /// Adds octets of a slab, joined to the last piece if they follow it there.
+    /// Adds bytes of a slab, joined to the last piece if they follow it there.
     pub(crate) fn slab(&mut self, slab: &Arc<Vec<u8>>, range: Range<usize>) {
         match self.parts.last_mut() {
             Some(Part::Slab(last, joined)) if joined.end == range.start && Arc::ptr_eq(last, slab) => {

@@ -1,14 +1,14 @@
-//! Samples that stay what they are for readers of their own process, and become octets only for others.
+//! Samples that stay what they are for readers of their own process, and become bytes only for others.
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt::Debug;
 
 /// A sample that need not be serialized for readers of the same process: they get this handle of it.
 pub trait Value: Any + Debug + Send + Sync {
-    /// Its octets, encapsulation header included, made when they are first asked for.
+    /// Its bytes, encapsulation header included, made when they are first asked for.
     fn bytes(&self) -> &[u8];
 
-    /// How many octets those are.
+    /// How many bytes those are.
     fn size(&self) -> usize;
 
     /// Appends the key of its instance, in the form that the owner of readers gives it; false if it has none that can be written.

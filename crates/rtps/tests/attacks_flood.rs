@@ -114,7 +114,7 @@ fn a15_a_participant_cannot_announce_endpoints_without_end() {
     }
     assert_eq!(world.nodes[0].participant.discovery().endpoints().count(), 100);
     assert_eq!(rejected(&world, 0, Rejection::EndpointLimit), 900);
-    // Large ones count by their octets.
+    // Large ones count by their bytes.
     let mut world = World::new(0);
     world.add(DiscoveryConfig { limits, ..config(1) });
     let foe = validate(&mut world, 2);

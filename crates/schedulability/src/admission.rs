@@ -15,7 +15,7 @@ use crate::paths;
 use crate::system::Built;
 use crate::words;
 
-/// What was found of plans that run at the same time.
+/// The verdicts of plans that run at the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
     /// By plan, and in the order of their names.
@@ -27,7 +27,7 @@ pub struct Admission {
     pub obstacles: Vec<Obstacle>,
 }
 
-/// What a chain comes to. Times are nanoseconds.
+/// The verdict of a chain. Times are nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainVerdict {
     /// Which of the plans it is in, from 0.
@@ -40,11 +40,11 @@ pub struct ChainVerdict {
     pub reaction: (Option<u64>, Option<u64>),
     /// The same for the age of data.
     pub age: (Option<u64>, Option<u64>),
-    /// What the bound consists of that is nearest to its limit or furthest above it: the largest part first.
+    /// The parts of the bound that is nearest to its limit or furthest above it, the largest part first.
     pub shares: Vec<ShareOfTime>,
     /// Whether figures were measured and not declared.
     pub is_conditional: bool,
-    /// What else has to hold, in words.
+    /// Further conditions, in words.
     pub only: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub enum State {
     NoBound {
         /// Why.
         what: String,
-        /// What to do.
+        /// The advice.
         remedy: String,
     },
 }
@@ -72,13 +72,13 @@ pub enum State {
 pub struct ShareOfTime {
     /// The port, as `component.port`.
     pub port: String,
-    /// What it comes from, in words.
+    /// The cause, in words.
     pub cause: &'static str,
     /// Nanoseconds.
     pub time: u64,
 }
 
-/// What a handler comes to.
+/// The bounds of a handler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortVerdict {
     /// Which of the plans it is in, from 0.
@@ -146,7 +146,7 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     }
 }
 
-/// What is said of plans with more parts than the analysis takes.
+/// The verdict of plans with more parts than the analysis takes.
 fn too_large(plans: &[Deployed<'_>], parts: &Parts<'_>) -> Admission {
     let what = alloc::format!("more than {MOST} handlers or connections are not analysed");
     let of_plan = |(index, deployed): (usize, &Deployed<'_>)| {

@@ -22,28 +22,28 @@ pub struct Change {
     pub effect: Effect,
 }
 
-/// What is changed.
+/// The effect of a change.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Effect {
     /// The priority of a lane of the class fifo.
     Priority {
-        /// What it is.
+        /// The present value.
         was: u8,
-        /// What it becomes.
+        /// The new value.
         becomes: u8,
     },
     /// The core of a lane.
     Core {
-        /// What it is, if it has one core.
+        /// The present core, if it has one.
         was: Option<u16>,
-        /// What it becomes.
+        /// The new value.
         becomes: u16,
     },
     /// The depth of a queue.
     Depth {
-        /// What it is.
+        /// The present value.
         was: u64,
-        /// What it becomes.
+        /// The new value.
         becomes: u32,
     },
     /// A lane of the class normal becomes one of the class fifo.
@@ -161,14 +161,14 @@ pub fn changes(plans: &[Deployed<'_>], limits: Limits) -> Vec<Change> {
     better.into_iter().map(|(_, change)| change).collect()
 }
 
-/// What [`improve`] came to.
+/// The result of [`improve`].
 #[derive(Clone, Debug)]
 pub struct Improved {
     /// The plans with the changes.
     pub plans: Vec<Plan>,
     /// The changes, in order.
     pub changes: Vec<Change>,
-    /// What the plans come to.
+    /// The verdicts after the changes.
     pub admission: Admission,
 }
 
@@ -201,7 +201,7 @@ pub fn improve(plans: &[Deployed<'_>], limits: Limits) -> Improved {
     Improved { plans: all, changes: made, admission }
 }
 
-/// What plans come to after each change that could help.
+/// The verdicts of the plans after each change that could help.
 fn tried(plans: &[Deployed<'_>], before: &Admission, limits: Limits) -> Vec<(Admission, Change)> {
     let mut candidates = BTreeSet::new();
     for (index, deployed) in plans.iter().enumerate() {

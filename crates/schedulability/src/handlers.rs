@@ -1,4 +1,4 @@
-//! What a handler does, as steps of the analysis.
+//! Handlers as steps of the analysis.
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -29,6 +29,6 @@ pub use obstacle::Obstacle;
 pub struct Deployed<'p> {
     /// The plan; one that [`assembly::Plan::check`] finds nothing wrong with.
     pub plan: &'p assembly::Plan,
-    /// What its component types are like.
+    /// Its component types.
     pub types: &'p assembly::Catalogue,
 }

@@ -1,4 +1,4 @@
-//! What leads from which handler to which: connections, calls, timers and topics.
+//! Links between handlers: connections, calls, timers and topics.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -23,7 +23,7 @@ pub(crate) struct Way<'p> {
     pub(crate) transfer: Option<(u64, u64, bool)>,
 }
 
-/// What makes events for a handler.
+/// A source of events for a handler.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin<'p> {
     pub(crate) to: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Links<'p> {
     pub(crate) origins: Vec<Origin<'p>>,
     /// Queues of handlers that events of connections wait for.
     pub(crate) rooms: BTreeMap<usize, Room>,
-    /// Handlers that run on the threads of those who push or call.
+    /// Handlers that run on the threads of their publishers or callers.
     pub(crate) direct: BTreeSet<usize>,
     /// The ways that begin at each component.
     from: BTreeMap<(usize, &'p str), Vec<usize>>,
@@ -173,7 +173,7 @@ impl<'p> Links<'p> {
         }
     }
 
-    /// What a connection says of the queue of its consumer.
+    /// Notes the queue that a connection asks for at its consumer.
     fn room(&mut self, parts: &mut Parts<'p>, plan: usize, to: usize, name: &'p str, explained: &Explained) {
         let value = |quality: Quality| explained.values.iter().find(|holding| holding.quality == quality);
         let number = |quality| match value(quality).map(|holding| &holding.value) {

@@ -1,4 +1,4 @@
-//! What stands in the way of bounds.
+//! Obstacles of bounds: figures that plans do not give.
 use alloc::string::String;
 use core::fmt;
 
@@ -11,9 +11,9 @@ pub struct Obstacle {
     pub path: String,
     /// The host whose chains have no bound for it; empty if it is not known.
     pub host: String,
-    /// What is missing.
+    /// The missing figure.
     pub what: String,
-    /// What to do.
+    /// The advice.
     pub remedy: String,
 }
 

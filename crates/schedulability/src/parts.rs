@@ -1,4 +1,4 @@
-//! What there is in plans: ports that run, where they run, and what each is called.
+//! The parts of plans: ports that run, where they run, and their names.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -154,7 +154,7 @@ impl<'p> Parts<'p> {
         });
     }
 
-    /// What people call a handler.
+    /// The name of a handler, for people.
     pub(crate) fn name(&self, handler: usize) -> String {
         self.handlers.get(handler).map_or_else(String::new, |it| format!("{}.{}", it.component, it.port))
     }

@@ -16,7 +16,7 @@ use crate::system::Built;
 pub(crate) struct Path {
     pub(crate) source: usize,
     pub(crate) connections: Vec<usize>,
-    /// What the bounds are conditional on, in words.
+    /// The conditions of the bounds, in words.
     pub(crate) only: Vec<String>,
 }
 

@@ -210,7 +210,7 @@ fn runs(parts: &Parts<'_>, links: &Links<'_>) -> BTreeSet<usize> {
     to.chain(timers.map(|(index, _)| index)).collect()
 }
 
-/// What the plan, or else the manifest, says of the time that a handler takes.
+/// The time that a handler takes, by the plan or else by the manifest.
 fn execution<'p>(parts: &Parts<'p>, index: usize) -> Option<&'p assembly::Execution> {
     let handler = parts.handlers.get(index)?;
     let said = parts.component(handler.plan, handler.component)?.ports.get(handler.port);

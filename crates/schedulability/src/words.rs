@@ -1,4 +1,4 @@
-//! What the analysis says by numbers, in the words of plans.
+//! Results of the analysis in the words of plans.
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -8,7 +8,7 @@ use crate::handlers::Unknown;
 use crate::parts::Parts;
 use crate::system::Built;
 
-/// What a part of a bound comes from.
+/// The cause of a part of a bound.
 pub(crate) const fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::Own => "its own run, with dispatch and changes of threads",

@@ -100,7 +100,7 @@ pub(crate) struct Options {
     /// Iterations in a coherent set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     coherent_sample_count: Option<u32>,
-    /// Octets of 255 in each sample besides
+    /// Bytes of 255 in each sample besides
     #[arg(long, value_name = "OCTETS", default_value_t = 0)]
     pub(crate) additional_payload_size: usize,
     /// Use take() or read() instead of take_next_instance() or read_next_instance()
@@ -109,7 +109,7 @@ pub(crate) struct Options {
     /// Period of announcements in milliseconds; 0 is the default of the product
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = milliseconds())]
     pub(crate) periodic_announcement: i64,
-    /// Largest datagram, in octets; what does not fit is sent in fragments. 0 is the default of the product
+    /// Largest datagram, in bytes; what does not fit is sent in fragments. 0 is the default of the product
     #[arg(long, value_name = "OCTETS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=65_535))]
     pub(crate) datafrag_size: u32,
     /// Subscriber: filter expression

@@ -1,17 +1,17 @@
 //! Memory for messages that other processes copy out of where they were written: no ring holds them, only their places.
 //!
-//! | octets | content | written |
+//! | bytes | content | written |
 //! |---|---|---|
 //! | 0 to 3 | magic word `PNCK` | once |
 //! | 4 to 7 | version, 1 | once |
-//! | 8 to 15 | nonce of whoever made it | once |
-//! | 16 to 23 | how many pages of 4,096 octets there are | once |
+//! | 8 to 15 | nonce of the process that made it | once |
+//! | 16 to 23 | how many pages of 4,096 bytes there are | once |
 //! | 4096 and on | for each page the number of the chunk that begins there, 0 if none does: a word of 64 bits | by its owner |
 //! | from the next multiple of 4,096 on | the pages | by its owner |
 //!
-//! The words are in the byte order of the machine. A chunk is a run of pages that one message has to itself. It is written by whoever
-//! it was lent to, then published by its number, and nobody writes it as long as a [`Chunk`] of it is held. Its number is taken
-//! away before its pages are lent again, and no number comes twice: who copied it out and finds the number unchanged has the message.
+//! The words are in the byte order of the machine. A chunk is a run of pages that one message has to itself. It is written by the owner
+//! that it was lent to, then published by its number, and not written as long as a [`Chunk`] of it is held. Its number is taken
+//! away before its pages are lent again, and no number comes twice: a reader that copied it out and finds the number unchanged has the message.
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,16 +24,16 @@ use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sync::atomic::{AtomicU32, fence};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Octets of a page.
+/// Bytes of a page.
 const PAGE: usize = 4_096;
-/// Octets before the numbers.
+/// Bytes before the numbers.
 const HEADER: usize = 4_096;
 const MAGIC: u32 = u32::from_ne_bytes(*b"PNCK");
 const VERSION: u32 = 1;
 const AT_VERSION: usize = 4;
 const AT_NONCE: usize = 8;
 const AT_PAGES: usize = 16;
-/// Most octets of all pages together, of ours and of others.
+/// Most bytes of all pages together, of ours and of others.
 pub const MAX_CHUNKS: usize = 1 << 30;
 
 /// Memory of ours that chunks are lent from. Only this process can write it.
@@ -72,7 +72,7 @@ pub struct Chunk {
 pub struct Place {
     /// The first page.
     pub page: u32,
-    /// Octets.
+    /// Bytes.
     pub len: u32,
     /// The number of the chunk.
     pub number: u64,
@@ -117,13 +117,13 @@ impl Chunks {
         Ok((Arc::new(Self { map, pages, handles, free, process: Process::current() }), file))
     }
 
-    /// Octets of all pages together.
+    /// Bytes of all pages together.
     pub fn capacity(&self) -> usize {
         self.pages * PAGE
     }
 
-    /// Lends room for a message of `len` octets; `None` if no run of free pages is that long. What lies there is what lay there
-    /// before: zeros, or octets of an earlier message.
+    /// Lends room for a message of `len` bytes; `None` if no run of free pages is that long. What lies there is what lay there
+    /// before: zeros, or bytes of an earlier message.
     pub fn lend(self: &Arc<Self>, len: usize) -> Option<ChunkMut> {
         let octets = u32::try_from(len).ok()?;
         let (page, number) = self.lock().lend(len.max(1).div_ceil(PAGE))?;
@@ -196,7 +196,7 @@ impl ChunkMut {
         }
     }
 
-    /// It is written: nobody writes it any more.
+    /// It is written, and not changed any more.
     pub fn freeze(self) -> Chunk {
         self.chunk.chunks.set_number(self.chunk.place.page, self.chunk.place.number);
         self.chunk
@@ -232,7 +232,7 @@ impl Chunk {
         Arc::ptr_eq(&self.chunks, chunks)
     }
 
-    /// Octets of the pages that it takes.
+    /// Bytes of the pages that it takes.
     pub fn span(&self) -> usize {
         (self.place.len.max(1) as usize).next_multiple_of(PAGE)
     }
@@ -300,7 +300,7 @@ impl ChunkWindow {
         Ok(Self { map, pages })
     }
 
-    /// Copies octets of a message out, from `from` on. False if it has not so many, or if there is no message of that number at that
+    /// Copies bytes of a message out, from `from` on. False if it has not so many, or if there is no message of that number at that
     /// place, or not any more: what is in `to` is not to be used then.
     pub fn copy_out(&self, place: Place, from: usize, to: &mut [u8]) -> bool {
         let page = place.page as usize;

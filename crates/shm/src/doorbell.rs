@@ -1,7 +1,7 @@
 //! A word that a thread sleeps on until another process rings.
 //!
-//! It is memory of its own that everybody who may ring can write: what a hostile one writes there can wake the sleeper for nothing, or
-//! let it sleep on although somebody rang. So a sleep has a limit, and who wakes looks at everything.
+//! It is memory of its own that every process with the right to ring can write: what a hostile one writes there can wake the sleeper for nothing, or
+//! let it sleep on although another process rang. So a sleep has a limit, and a thread that wakes looks at everything.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
 use crate::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use crate::sync::atomic::{AtomicBool, fence};
 
-/// Octets of the memory: a page.
+/// Bytes of the memory: a page.
 const LEN: usize = 4_096;
 /// Counts rings.
 const AT_RINGS: usize = 0;
@@ -23,7 +23,7 @@ const AT_SLEEPS: usize = 64;
 pub struct Doorbell {
     file: OwnedFd,
     map: Map,
-    /// Somebody of this process rang: not to be had by writing into the shared memory.
+    /// A thread of this process rang: not to be had by writing into the shared memory.
     woken: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ impl Doorbell {
         self.file.as_fd()
     }
 
-    /// Sleeps until somebody rings, `limit` is over at the latest, or not at all if `ready` says so: it is asked after everybody can see
+    /// Sleeps until it rings, `limit` is over at the latest, or not at all if `ready` says so: it is asked after all processes can see
     /// that this thread is about to sleep. True if it was woken by [`Doorbell::wake`].
     pub fn sleep(&self, limit: Duration, ready: impl FnOnce() -> bool) -> bool {
         if let (Some(rings), Some(sleeps)) = (self.map.half(AT_RINGS), self.map.half(AT_SLEEPS)) {

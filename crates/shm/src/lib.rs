@@ -4,7 +4,7 @@
 //! other way (seals), so that neither side can change what the other has written, cut it off, or leave anything behind:
 //! when both processes are gone, however they ended, the memory is gone. Two segments make a pair of rings ([`join`]): a
 //! [`Producer`] writes messages into the own one, in place ([`Loan`]) or by copy, a [`Consumer`] copies them out of the other.
-//! Large messages can lie outside of the ring, in [`Chunks`] of whoever wrote them: the ring then holds their places only.
+//! Large messages can lie outside of the ring, in [`Chunks`] of the process that wrote them: the ring then holds their places only.
 //! Every word that the other side writes is read once, checked, and used afterwards: nonsense ends the ring with [`Nonsense`].
 //!
 //! A [`Doorbell`] is one word that a thread sleeps on (futex) for all rings that it reads. Others may write it, and what they

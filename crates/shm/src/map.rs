@@ -19,7 +19,7 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `len` octets of a file, which has to be that long for as long as this lives: the callers check its seals.
+    /// Maps the first `len` bytes of a file, which has to be that long for as long as this lives: the callers check its seals.
     pub(crate) fn new(file: BorrowedFd<'_>, len: usize, writable: bool) -> io::Result<Self> {
         let protection = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
@@ -38,7 +38,7 @@ impl Map {
     pub(crate) fn word(&self, at: usize) -> Option<&AtomicU64> {
         let inside = at.is_multiple_of(size_of::<u64>()) && self.holds(at, size_of::<u64>());
         // SAFETY: inside of the mapping, which begins at a page, and aligned; every bit pattern is a value of an atomic, and
-        // whoever else writes there does so atomically or is another process, whose writes are no race of this one.
+        // other writers do so atomically or are other processes, whose writes are no race of this one.
         inside.then(|| unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
@@ -49,7 +49,7 @@ impl Map {
         inside.then(|| unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
-    /// Copies octets out, whatever the other process does to them meanwhile; false if they are not all inside.
+    /// Copies bytes out, whatever the other process does to them meanwhile; false if they are not all inside.
     pub(crate) fn copy_out(&self, at: usize, to: &mut [u8]) -> bool {
         if !self.holds(at, to.len()) {
             return false;
@@ -74,21 +74,21 @@ impl Map {
         let _ = at;
     }
 
-    /// Takes memory for the first `len` octets now, and not when they are touched for the first time, as far as the system can do that.
+    /// Takes memory for the first `len` bytes now, and not when they are touched for the first time, as far as the system can do that.
     pub(crate) fn take_memory(&self, len: usize) {
         if !self.holds(0, len) {
             return;
         }
         let advice = if self.writable { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
-        // SAFETY: inside of the mapping, of which no octet is changed. Whatever it says, the octets can be used as before.
+        // SAFETY: inside of the mapping, of which no byte is changed. Whatever it says, the bytes can be used as before.
         unsafe { libc::madvise(self.base.as_ptr().cast(), len, advice) };
     }
 
-    /// The octets of a writable mapping at `at`; `None` if they are not all inside, or may not be written.
+    /// The bytes of a writable mapping at `at`; `None` if they are not all inside, or may not be written.
     ///
     /// # Safety
     ///
-    /// Nobody in this process touches them as long as they are borrowed, and no other process can write them.
+    /// No thread of this process touches them as long as they are borrowed, and no other process can write them.
     #[expect(clippy::mut_from_ref, reason = "the mapping is shared, its parts have owners: see Safety")]
     pub(crate) unsafe fn slice(&self, at: usize, len: usize) -> Option<&mut [u8]> {
         let inside = self.writable && self.holds(at, len);
@@ -96,11 +96,11 @@ impl Map {
         inside.then(|| unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(at), len) })
     }
 
-    /// The octets of a writable mapping at `at`, to be read in place; `None` as for [`Map::slice`].
+    /// The bytes of a writable mapping at `at`, to be read in place; `None` as for [`Map::slice`].
     ///
     /// # Safety
     ///
-    /// Nobody in this process writes them as long as they are borrowed, and no other process can write them.
+    /// No thread of this process writes them as long as they are borrowed, and no other process can write them.
     pub(crate) unsafe fn shared(&self, at: usize, len: usize) -> Option<&[u8]> {
         let inside = self.writable && self.holds(at, len);
         // SAFETY: inside of the mapping, initialised by the kernel, and unchanged by the contract of this function.

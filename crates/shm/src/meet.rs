@@ -43,7 +43,7 @@ pub struct Peer {
 /// What was said.
 #[derive(Debug)]
 pub enum Said {
-    /// So many octets of the buffer, and these descriptors.
+    /// So many bytes of the buffer, and these descriptors.
     Words(usize, Vec<OwnedFd>),
     /// Nothing yet.
     Nothing,
@@ -55,11 +55,11 @@ pub enum Said {
 pub type Readiness = Vec<bool>;
 
 impl Meeting {
-    /// Listens at this name, at most 100 octets.
+    /// Listens at this name, at most 100 bytes.
     ///
     /// # Errors
     ///
-    /// `AddrInUse` if somebody in the network namespace has this name; or the system's error.
+    /// `AddrInUse` if a socket in the network namespace has this name; or the system's error.
     pub fn new(name: &[u8]) -> io::Result<Self> {
         let socket = socket()?;
         let (address, len) = address(name)?;
@@ -70,7 +70,7 @@ impl Meeting {
         Ok(Self { socket })
     }
 
-    /// The next who wants to talk; `None` if there is nobody.
+    /// The next process that connects; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Meeting {
         let socket =
             unsafe { libc::accept4(self.socket.as_raw_fd(), ptr::null_mut(), ptr::null_mut(), flags) };
         match check(socket) {
-            // SAFETY: the call gave a new descriptor, which nobody else has.
+            // SAFETY: the call gave a new descriptor, which has no other owner.
             Ok(socket) => Ok(Some(Talk { socket: unsafe { OwnedFd::from_raw_fd(socket) } })),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EAGAIN | libc::ECONNABORTED | libc::EINTR) => Ok(None),
@@ -92,7 +92,7 @@ impl Meeting {
 }
 
 impl Talk {
-    /// Connects with whoever listens at this name.
+    /// Connects with the process that listens at this name.
     ///
     /// # Errors
     ///
@@ -260,7 +260,7 @@ pub fn ready(sockets: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<
     Ok(waited.iter().map(|waited| waited.revents != 0).collect())
 }
 
-/// Octets of control messages: room for more descriptors than are taken, so that too many are seen and closed.
+/// Bytes of control messages: room for more descriptors than are taken, so that too many are seen and closed.
 const CONTROL: usize = 64;
 
 /// Aligned as the kernel's headers are.
@@ -292,7 +292,7 @@ fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: it touches no memory of ours.
     let socket = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: the call gave a new descriptor, which nobody else has.
+    // SAFETY: the call gave a new descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 

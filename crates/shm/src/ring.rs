@@ -1,13 +1,13 @@
 //! A ring of messages from one producer to one consumer.
 //!
-//! Positions count octets since the beginning; a position's place is its remainder by the capacity. A message is a *head* of eight
-//! octets and its octets, in one piece, and takes a multiple of 64 octets. The head tells kind and length, and is written last;
+//! Positions count bytes since the beginning; a position's place is its remainder by the capacity. A message is a *head* of eight
+//! bytes and its bytes, in one piece, and takes a multiple of 64 bytes. The head tells kind and length, and is written last;
 //! before that the head of the message to come is cleared, so that the consumer finds 0 where nothing was written yet, and needs to
 //! look at one place only. Where a message does not fit before the end of the ring, or where all was read and a part of the ring suffices, a
 //! head of another kind sends the consumer to the beginning.
 //!
 //! A consumer that looks again and again has the line of the head in its cache, and each write to it has to fetch it from there. So a small
-//! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while nobody waits.
+//! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while no reader waits.
 //!
 //! The producer believes its own position, and of the consumer's word only what lies between what it said before and what was
 //! written; the consumer believes its own position, and a head only if its message lies within the ring.
@@ -21,11 +21,11 @@ use crate::sync::atomic::{AtomicU64, fence};
 
 /// Messages take multiples of this: a cache line, so that producer and consumer do not write into one.
 const LINE: usize = 64;
-/// Octets of a head.
+/// Bytes of a head.
 const HEAD: usize = 8;
-/// Octets of a message in the line of its head.
+/// Bytes of a message in the line of its head.
 const FIRST: usize = LINE - HEAD;
-/// Lines that are fetched for the message to come, beyond that of its head: as many as most samples of a few octets take, and the next head.
+/// Lines that are fetched for the message to come, beyond that of its head: as many as most samples of a few bytes take, and the next head.
 const AHEAD: usize = 4;
 /// Lines of a message that are fetched as soon as its head is seen.
 const FETCHED: usize = 3;
@@ -78,7 +78,7 @@ pub struct Consumer {
 #[derive(Clone, Debug)]
 pub struct Look {
     other: Arc<Window>,
-    /// How far the consumer has read. Nobody else writes it.
+    /// How far the consumer has read. Only the consumer writes it.
     read: Arc<AtomicU64>,
 }
 
@@ -108,7 +108,7 @@ pub fn join(own: Segment, other: Window) -> (Producer, Consumer) {
 }
 
 impl Producer {
-    /// Most octets of a message, so that some always fit.
+    /// Most bytes of a message, so that some always fit.
     pub fn largest(&self) -> usize {
         self.own.capacity / LARGEST - HEAD
     }
@@ -125,12 +125,12 @@ impl Producer {
         self.other.consumed() == Some(self.written)
     }
 
-    /// How far was written: octets since the beginning.
+    /// How far was written: bytes since the beginning.
     pub const fn written(&self) -> u64 {
         self.written
     }
 
-    /// How far the consumer has read, as it says: octets since the beginning.
+    /// How far the consumer has read, as it says: bytes since the beginning.
     pub fn progress(&self) -> u64 {
         self.other.consumed().unwrap_or(0)
     }
@@ -164,7 +164,7 @@ impl Producer {
         Ok(Loan { octets, segment: &self.own, written: &mut self.written })
     }
 
-    /// Writes a message of `len` octets that lies in several pieces; what they have beyond that is left out.
+    /// Writes a message of `len` bytes that lies in several pieces; what they have beyond that is left out.
     ///
     /// # Errors
     ///
@@ -349,7 +349,7 @@ impl Consumer {
         self.look.is_ready()
     }
 
-    /// What somebody who has not the consumer sees.
+    /// The ring as seen without the consumer.
     pub fn look(&self) -> Look {
         self.look.clone()
     }
@@ -395,17 +395,17 @@ impl Consumer {
 }
 
 impl Message<'_> {
-    /// How many octets it has.
+    /// How many bytes it has.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True without any octet.
+    /// True without any byte.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies octets of it from `from` on; false if it has not so many. The other side could change them as long as they lie in the
+    /// Copies bytes of it from `from` on; false if it has not so many. The other side could change them as long as they lie in the
     /// ring: only the copy stays as it is, and only the copy is to be judged.
     pub fn copy_to(&self, from: usize, to: &mut [u8]) -> bool {
         let inside = from.checked_add(to.len()).is_some_and(|end| end <= self.len);
@@ -420,7 +420,7 @@ impl Message<'_> {
     }
 }
 
-/// Octets that a message takes.
+/// Bytes that a message takes.
 const fn span(len: usize) -> usize {
     (HEAD + len).next_multiple_of(LINE)
 }

@@ -1,4 +1,4 @@
-//! A segment that is written at will, as a process may write its own that lies: for tests, simulation and fuzzing of whoever reads it.
+//! A segment that is written at will, as a process may write its own that lies: for tests, simulation and fuzzing of its readers.
 use std::os::fd::BorrowedFd;
 
 use crate::segment::{RING, Segment, SegmentError};

@@ -1,12 +1,12 @@
 //! Anonymous memory that one process writes and another one reads.
 //!
-//! | octets | content | written |
+//! | bytes | content | written |
 //! |---|---|---|
 //! | 0 to 3 | magic word `PNSM` | once |
 //! | 4 to 7 | version, 1 | once |
-//! | 8 to 15 | nonce of whoever made it | once |
+//! | 8 to 15 | nonce of the process that made it | once |
 //! | 16 to 23 | capacity of the ring, a power of two | once |
-//! | 64 to 71 | how far the ring of the other side was read, in octets since the beginning | by the consumer |
+//! | 64 to 71 | how far the ring of the other side was read, in bytes since the beginning | by the consumer |
 //! | 4096 and on | the ring | by the producer |
 //!
 //! The words are in the byte order of the machine.
@@ -20,14 +20,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::map::Map;
 
-/// Octets of a ring that suit most: two of the windows that writers have by default fit.
+/// Bytes of a ring that suit most: two of the windows that writers have by default fit.
 pub const CAPACITY: usize = 2 << 20;
 /// The smallest ring.
 pub const MIN_CAPACITY: usize = 64 << 10;
 /// The largest ring that is made, and accepted of others.
 pub const MAX_CAPACITY: usize = 64 << 20;
 
-/// Octets before the ring.
+/// Bytes before the ring.
 pub(crate) const RING: usize = 4_096;
 const MAGIC: u32 = u32::from_ne_bytes(*b"PNSM");
 const VERSION: u32 = 1;
@@ -80,7 +80,7 @@ pub enum SegmentError {
     Unsealed,
     /// It does not begin as a segment of this version does, or is not as long as it says.
     Form,
-    /// It does not hold the nonce that was announced: it belongs to somebody else.
+    /// It does not hold the nonce that was announced: it belongs to another process.
     Nonce,
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn memory(name: &CStr, len: usize) -> Result<OwnedFd, SegmentError> {
     if file < 0 {
         return Err(system("memfd_create")(io::Error::last_os_error()));
     }
-    // SAFETY: the call gave a new descriptor, which nobody else has.
+    // SAFETY: the call gave a new descriptor, which has no other owner.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     check_file_size(len as u64)?;
     let len = libc::off_t::try_from(len).map_err(|_| SegmentError::Capacity(len as u64))?;

@@ -1,4 +1,4 @@
-//! What the other side writes, at any time, is nonsense at worst: never a panic, a loop without end, or octets from elsewhere.
+//! What the other side writes, at any time, is nonsense at worst: never a panic, a loop without end, or bytes from elsewhere.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod forged;
 

@@ -31,7 +31,7 @@ fn send(producer: &mut Producer, octets: &[u8]) -> Result<(), Refused> {
     producer.send(octets.len(), [front, back].into_iter())
 }
 
-/// Octets that tell the number of the message and the place in it.
+/// Bytes that tell the number of the message and the place in it.
 fn octets(number: u64, len: usize) -> Vec<u8> {
     (0..len as u64).map(|at| (number.wrapping_mul(31) ^ at.wrapping_mul(7)) as u8).collect()
 }

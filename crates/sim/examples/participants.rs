@@ -17,7 +17,7 @@ use wire::{Duration, GuidPrefix, Locator};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const DOMAIN: u32 = 0;
-/// Octets of a receive buffer: what Linux grants without being asked.
+/// Bytes of a receive buffer: what Linux grants without being asked.
 const BUFFER: usize = 212_992;
 /// What handling a datagram of discovery takes on one core, about.
 const SERVICE: Duration = Duration::from_micros(15);

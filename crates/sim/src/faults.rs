@@ -121,7 +121,7 @@ pub struct Mix {
     pub kinds: Vec<Kind>,
     /// What the segments do until faults end.
     pub profile: Profile,
-    /// Octets of every receive buffer.
+    /// Bytes of every receive buffer.
     pub receive_buffer: usize,
     /// Time that each process takes for a datagram.
     pub service_time: Duration,

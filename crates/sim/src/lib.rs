@@ -5,7 +5,7 @@
 //! After every event a judge compares what was delivered with what was written; the first broken rule ends the run, and the seed repeats it.
 //!
 //! What is simulated: hosts with several addresses, links that lose, repeat, delay and reorder, receive buffers, partitions,
-//! crashes, slow and stopped processes, full sockets. What is not: calls that block, octets that are damaged on the way (UDP's checksum drops those) and the bandwidth of links.
+//! crashes, slow and stopped processes, full sockets. What is not: calls that block, bytes that are damaged on the way (UDP's checksum drops those) and the bandwidth of links.
 #![forbid(unsafe_code)]
 
 pub mod clock;

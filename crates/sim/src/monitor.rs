@@ -35,12 +35,12 @@ impl Monitor {
         self.names.insert(prefix, name);
     }
 
-    /// Begins to count octets that are sent to an address.
+    /// Begins to count bytes that are sent to an address.
     pub fn watch(&mut self, address: IpAddr) {
         self.watched.entry(address).or_default();
     }
 
-    /// Octets sent to a watched address.
+    /// Bytes sent to a watched address.
     pub fn octets_to(&self, address: IpAddr) -> u64 {
         self.watched.get(&address).copied().unwrap_or(0)
     }

@@ -11,7 +11,7 @@ pub struct Outgoing {
     pub port: Option<u16>,
     /// Where it goes.
     pub paths: Vec<Path>,
-    /// Its octets.
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -86,7 +86,7 @@ pub trait Observed: Clone {
     /// True if a sample with data was handed to the application.
     fn is_delivery(&self) -> bool;
 
-    /// Changes an octet of the payload.
+    /// Changes a byte of the payload.
     fn damage(&mut self);
 }
 

@@ -6,7 +6,7 @@ use crate::random::mix;
 /// Shortest payload: encapsulation header, check and length.
 pub const MIN_LEN: usize = 16;
 
-/// Every octet of the payload of one sample: a function of writer, number and length.
+/// Every byte of the payload of one sample: a function of writer, number and length.
 pub fn make(writer: Guid, number: SequenceNumber, len: usize) -> Vec<u8> {
     let len = len.max(MIN_LEN);
     let mut state = seed(writer, number, len);
@@ -22,7 +22,7 @@ pub fn make(writer: Guid, number: SequenceNumber, len: usize) -> Vec<u8> {
     payload
 }
 
-/// Whether a payload is that of the sample. Up to three octets of padding may follow it, and then the last two bits of the
+/// Whether a payload is that of the sample. Up to three bytes of padding may follow it, and then the last two bits of the
 /// encapsulation options may say how many (XTypes 1.3, 7.6.3.1.2).
 pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(), String> {
     let len = payload

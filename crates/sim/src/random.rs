@@ -64,7 +64,7 @@ impl Random {
         values.get(self.below(values.len() as u64) as usize).copied()
     }
 
-    /// Twelve random octets, for the prefix of a participant; never all zero.
+    /// Twelve random bytes, for the prefix of a participant; never all zero.
     pub fn octets(&mut self) -> [u8; 12] {
         let mut octets = [0; 12];
         octets[..8].copy_from_slice(&self.next_u64().to_le_bytes());

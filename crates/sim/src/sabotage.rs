@@ -14,7 +14,7 @@ pub enum Sabotage {
     Repeat,
     /// Delivers two samples in the wrong order.
     Swap,
-    /// Changes an octet of a payload.
+    /// Changes a byte of a payload.
     Damage,
     /// Stops sending anything.
     Mute,

@@ -34,7 +34,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// Folds octets in.
+    /// Folds bytes in.
     pub fn fold_bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|word| self.fold(&[u64::from_le_bytes(*word)]));

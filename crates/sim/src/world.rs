@@ -15,7 +15,7 @@ use crate::queue::Queue;
 use crate::trace::Trace;
 use crate::violation::{Invariant, Violation};
 
-/// Octets that a receive buffer charges for each datagram on top of its payload, as kernels do.
+/// Bytes that a receive buffer charges for each datagram on top of its payload, as kernels do.
 const DATAGRAM_COST: usize = 256;
 /// A node that gives more datagrams in one go is taken to be in a loop.
 const MOST_DATAGRAMS_AT_ONCE: usize = 20_000;
@@ -31,7 +31,7 @@ pub struct Process {
     pub host: HostId,
     /// The port that everything is sent from, unless a datagram says otherwise.
     pub port: u16,
-    /// Octets of its receive buffer.
+    /// Bytes of its receive buffer.
     pub receive_buffer: usize,
     /// Time that reading and handling one datagram takes.
     pub service_time: Duration,

@@ -139,7 +139,7 @@ impl FileStore {
         std::fs::metadata(&self.path)
     }
 
-    /// A damaged file gets another name, for whoever wants to know what happened to it.
+    /// A damaged file gets another name, so that it can be examined.
     fn put_aside(&self, what: &str) -> Result<(), StoreError> {
         let aside = (1..1_000_u32)
             .map(|number| {

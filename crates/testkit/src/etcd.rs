@@ -100,7 +100,7 @@ impl Etcd {
         }
     }
 
-    /// What it answers to a question by its JSON interface, which is asked in the calling thread's network namespace: head and body; `None` if it is gone.
+    /// The answer of its JSON interface to a question from the calling thread's network namespace: head and body; `None` if it is gone.
     pub fn ask(&self, path: &str, body: &str) -> Option<String> {
         let head = "HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\nContent-Length:";
         self.say(&format!("POST {path} {head} {}\r\n\r\n{body}", body.len()))

@@ -23,10 +23,10 @@ pub const ROUNDS: usize = 3;
 /// A path, and how many instructions it takes at most in the profile of tests.
 #[derive(Debug)]
 pub struct Path {
-    /// What it is.
+    /// The name of the path.
     pub name: &'static str,
-    /// What was counted and a tenth more: another compiler or another C library may take up some of that. Who makes a path longer on purpose
-    /// raises its limit; who makes it shorter lowers it.
+    /// What was counted and a tenth more: another compiler or another C library may take up some of that. A change that makes a path longer on
+    /// purpose raises its limit; one that makes it shorter lowers it.
     pub limit: usize,
 }
 

@@ -41,7 +41,7 @@ pub struct Left {
 /// What the network does.
 #[derive(Default)]
 struct Network {
-    /// Datagrams on their way, by time of arrival and number: from, to, octets.
+    /// Datagrams on their way, by time of arrival and number: from, to, bytes.
     flying: BTreeMap<(u64, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     count: u64,
     delay: u64,
@@ -418,7 +418,7 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl VirtualHost {
-    /// What its participant announces, with this address for its endpoints.
+    /// The addresses that its participant announces, with this one for its endpoints.
     fn addresses(&self, user: SocketAddr) -> Addresses {
         let interface = rtps::Interface {
             index: 1,

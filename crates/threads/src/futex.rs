@@ -1,4 +1,4 @@
-//! The kernel's side of the lock: who waits, and for whom. Models of this crate bring another module of this name (`tests/models`).
+//! The kernel's side of the lock: which threads wait, and for which owner. Models of this crate bring another module of this name (`tests/models`).
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
@@ -48,7 +48,7 @@ pub(crate) fn lock(word: &AtomicU32, limit: Option<Duration>) -> Result<(), Refu
 
 /// Gives the word to the most important of those that wait.
 pub(crate) fn unlock(word: &AtomicU32) {
-    // The kernel refuses only those to whom the word does not belong.
+    // The kernel refuses only a thread that does not own the word.
     let _ = call(word, libc::FUTEX_UNLOCK_PI, None);
 }
 

@@ -118,7 +118,7 @@ impl<T: ?Sized> DerefMut for Guard<'_, T> {
 impl<T: ?Sized> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Where others wait, the kernel chooses who is next.
+        // Where other threads wait, the kernel chooses the next owner.
         if self.lock.word.compare_exchange(self.number, 0, Release, Relaxed).is_err() {
             futex::unlock(&self.lock.word);
         }

@@ -1,2 +1,2 @@
-//! What models bring another one of (`tests/models`).
+//! Items that models replace (`tests/models`).
 pub(crate) use std::sync::atomic;

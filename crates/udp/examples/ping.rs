@@ -4,7 +4,7 @@
 //! unshare -n sh -c 'ip link set lo up; exec "$@"' _ cargo run --release --package punctual-udp --example ping -- 15 5000 64
 //! ```
 //!
-//! The arguments are passes, round trips in each pass, and octets. The far end is the same program, started anew. Both ends
+//! The arguments are passes, round trips in each pass, and bytes. The far end is the same program, started anew. Both ends
 //! stay on the first core that they may use, all variants take turns inside each pass, and the ratio is formed inside the
 //! pass too: so other load of the machine moves the times but hardly the ratio.
 use std::error::Error;

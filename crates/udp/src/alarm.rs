@@ -20,7 +20,7 @@ pub struct Alarm {
 /// What [`Alarm::wait`] ended with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rung {
-    /// Somebody called [`Alarm::ring`], once or more often.
+    /// A thread called [`Alarm::ring`], once or more often.
     Rung,
     /// A send buffer has room, which a socket says when half of it is free.
     Writable,
@@ -80,7 +80,7 @@ impl Alarm {
         if alarm.revents == 0 {
             return Ok(Rung::Writable);
         }
-        // It takes all rings at once; nobody else reads, so that it cannot fail.
+        // It takes all rings at once; no other thread reads, so that it cannot fail.
         let _ = self.event.read();
         Ok(Rung::Rung)
     }

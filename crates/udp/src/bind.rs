@@ -15,14 +15,14 @@ use crate::{Dscp, Receiver, Sender, Stopper, Waker, option};
 /// How a socket is set up. The default is what most sockets of a participant want.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// Octets to ask for as receive buffer; `None` leaves the system's default. [`Socket::receive_buffer`] says what was granted.
+    /// Bytes to ask for as receive buffer; `None` leaves the system's default. [`Socket::receive_buffer`] says what was granted.
     pub receive_buffer: Option<usize>,
-    /// Octets to ask for as send buffer; `None` leaves the system's default. [`Socket::send_buffer`] says what was granted.
+    /// Bytes to ask for as send buffer; `None` leaves the system's default. [`Socket::send_buffer`] says what was granted.
     pub send_buffer: Option<usize>,
     /// Class of service of every datagram that names none.
     pub class: Dscp,
     /// Hops that multicast may take, 0 to 255: 1 (the default) keeps it in the subnet. 0 should keep it on the host; Linux holds
-    /// to that only while somebody on the host is in the group on that interface.
+    /// to that only while a socket on the host is in the group on that interface.
     pub multicast_hops: u8,
     /// True (the default) if receivers on this host get the multicast that is sent here.
     pub multicast_loop: bool,
@@ -58,7 +58,7 @@ pub struct Socket {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Somebody else has the port.
+    /// Another socket has the port.
     Taken(SocketAddr),
     /// No interface of this host has that address now.
     NotLocal(SocketAddr),
@@ -97,7 +97,7 @@ impl Report {
 }
 
 impl Socket {
-    /// A socket that nobody shares the port with. Port 0 takes any free one; the unspecified address takes all of the host's.
+    /// A socket that shares its port with no other. Port 0 takes any free one; the unspecified address takes all of the host's.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// [`BindError`]; [`BindError::Taken`] if somebody has the port and does not share it by SO_REUSEADDR.
+    /// [`BindError`]; [`BindError::Taken`] if another socket has the port and does not share it by SO_REUSEADDR.
     pub fn multicast(v4: bool, port: u16, options: &SocketOptions) -> Result<Self, BindError> {
         let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         Self::bound(SocketAddr::new(any, port), options, true)
@@ -142,8 +142,8 @@ impl Socket {
         self.shared.local
     }
 
-    /// The receive buffer's size as the kernel counts: Linux grants twice the octets asked for, as room for its own records, and
-    /// counts each datagram with them: several hundred octets for the smallest.
+    /// The receive buffer's size as the kernel counts: Linux grants twice the bytes asked for, as room for its own records, and
+    /// counts each datagram with them: several hundred bytes for the smallest.
     ///
     /// # Errors
     ///

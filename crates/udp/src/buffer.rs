@@ -3,7 +3,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// Octets that are zero until they are written. Only pages that were written are memory of the process.
+/// Bytes that are zero until they are written. Only pages that were written are memory of the process.
 #[derive(Debug)]
 pub struct Buffer(Memory);
 
@@ -27,7 +27,7 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Buffer {
-    /// One of `len` octets.
+    /// One of `len` bytes.
     pub fn new(len: usize) -> Self {
         Self(Pages::new(len).map_or_else(|| Memory::Heap(vec![0; len].into()), Memory::Pages))
     }
@@ -38,7 +38,7 @@ impl Deref for Buffer {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            // SAFETY: the mapping is `len` octets long, zero from the beginning, and borrowed as `self` is.
+            // SAFETY: the mapping is `len` bytes long, zero from the beginning, and borrowed as `self` is.
             Memory::Pages(Pages { base, len }) => unsafe { slice::from_raw_parts(base.as_ptr(), *len) },
             Memory::Heap(octets) => octets,
         }
@@ -48,7 +48,7 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            // SAFETY: as above, and nobody else has it.
+            // SAFETY: as above, and no other owner has it.
             Memory::Pages(Pages { base, len }) => unsafe { slice::from_raw_parts_mut(base.as_ptr(), *len) },
             Memory::Heap(octets) => octets,
         }
@@ -86,7 +86,7 @@ mod tests {
         let mut buffer = Buffer::new(16 * PAGE);
         let present = |buffer: &Buffer| {
             let mut pages = [0_u8; 16];
-            // SAFETY: the buffer is a mapping of 16 pages, for each of which there is an octet.
+            // SAFETY: the buffer is a mapping of 16 pages, for each of which there is a byte.
             let result =
                 unsafe { libc::mincore(buffer.as_ptr().cast_mut().cast(), buffer.len(), pages.as_mut_ptr()) };
             assert_eq!(result, 0);

@@ -6,7 +6,7 @@ use libc::{c_int, c_void, cmsghdr, msghdr};
 
 use crate::Dscp;
 
-/// Octets for control messages: more than all kinds of them that we send or ask for need together.
+/// Bytes for control messages: more than all kinds of them that we send or ask for need together.
 const ROOM: usize = 256;
 
 /// Room for control messages, aligned as the kernel wants them.
@@ -95,7 +95,7 @@ impl Control {
         let (length, space) = unsafe {
             (libc::CMSG_LEN(size_of::<T>() as u32), libc::CMSG_SPACE(size_of::<T>() as u32) as usize)
         };
-        // Three small messages never fill the room: each takes at most CMSG_SPACE(32) = 48 octets.
+        // Three small messages never fill the room: each takes at most CMSG_SPACE(32) = 48 bytes.
         debug_assert!(self.used + space <= ROOM);
         if self.used + space > ROOM {
             return;

@@ -23,7 +23,7 @@ pub struct Interface {
     /// Its addresses with the lengths of their subnet prefixes, in the system's order. Without those of IPv6 that the system is
     /// still looking for duplicates of, or has found one of: nothing can be sent from them.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Most octets of an IP packet that it sends in one piece.
+    /// Most bytes of an IP packet that it sends in one piece.
     pub mtu: u32,
     /// It is switched on and has a carrier, as far as the system knows (IFF_UP and IFF_RUNNING).
     pub up: bool,
@@ -108,7 +108,7 @@ fn interface(name: &str, flags: InterfaceFlags, socket: BorrowedFd<'_>) -> Optio
 fn mtu(name: &str, socket: BorrowedFd<'_>) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let name = name.to_bytes_with_nul();
-    // SAFETY: `ifreq` consists of integers and octets, for which all zeros is a value.
+    // SAFETY: `ifreq` consists of integers and bytes, for which all zeros is a value.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
     let place = request.ifr_name.get_mut(..name.len())?;
     for (to, from) in place.iter_mut().zip(name) {

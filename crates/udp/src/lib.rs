@@ -42,7 +42,7 @@ pub use shared::SendFailures;
 pub use stop::{Stopper, Waker};
 pub use watch::{Change, InterfaceWatch, WatchCaller, WatchError};
 
-/// Most octets that a UDP datagram can carry over IPv4; over IPv6 20 more would fit, but no host here sends them.
+/// Most bytes that a UDP datagram can carry over IPv4; over IPv6 20 more would fit, but no host here sends them.
 pub const MAX_DATAGRAM: usize = 65_507;
 
 /// A class of service, the upper six bits of the DS field (RFC 2474): 0 to 63.
@@ -65,7 +65,7 @@ impl Dscp {
         self.0
     }
 
-    /// The octet of the IP header; its two bits for congestion notification are 0.
+    /// The byte of the IP header; its two bits for congestion notification are 0.
     pub(crate) const fn octet(self) -> u8 {
         self.0 << 2
     }

@@ -59,7 +59,7 @@ pub(crate) fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
 pub(crate) fn dropped(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut numbers = [0_u32; MEMINFO_NUMBERS];
     let mut length = size_of_val(&numbers) as socklen_t;
-    // SAFETY: the pointer is to an array that lives during the call, and the length is its size in octets.
+    // SAFETY: the pointer is to an array that lives during the call, and the length is its size in bytes.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

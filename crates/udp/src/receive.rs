@@ -47,16 +47,16 @@ pub enum Received {
     },
     /// Nothing came in time.
     TimedOut,
-    /// Somebody called [`crate::Waker::wake`].
+    /// A thread called [`crate::Waker::wake`].
     Woken,
-    /// Somebody called [`crate::Stopper::stop`]; every further call ends with this too.
+    /// A thread called [`crate::Stopper::stop`]; every further call ends with this too.
     Stopped,
 }
 
 /// A received datagram, or several of the same source and size if trains were asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// How many octets of the buffer it fills.
+    /// How many bytes of the buffer it fills.
     pub octets: usize,
     /// Where it came from; for link-local addresses of IPv6 the scope is the interface's index.
     pub source: SocketAddr,
@@ -87,7 +87,7 @@ pub struct ReceiveError {
 }
 
 impl Receiver {
-    /// Waits for a datagram and puts it into `buffer`, which should hold 65,535 octets if trains were asked for.
+    /// Waits for a datagram and puts it into `buffer`, which should hold 65,535 bytes if trains were asked for.
     ///
     /// # Errors
     ///

@@ -70,7 +70,7 @@ pub enum SendFailure {
     WouldBlock,
     /// More than UDP carries or, if it may not be fragmented, more than the path carries.
     TooLarge {
-        /// MTU of the path in octets, IP header included, as far as the system knows it.
+        /// MTU of the path in bytes, IP header included, as far as the system knows it.
         path_mtu: Option<u32>,
     },
     /// There is no route, interface or host, at least now (ENETUNREACH and its like): the datagram is lost, others may not be.
@@ -107,7 +107,7 @@ impl Sender {
         let (name, len) = pointer(address.as_ref());
         let mut refused = false;
         loop {
-            // SAFETY: both pointers are valid for the lengths beside them during the call, which only reads there; none is for no octets.
+            // SAFETY: both pointers are valid for the lengths beside them during the call, which only reads there; none is for no bytes.
             let sent = unsafe {
                 libc::sendto(
                     self.shared.socket.as_raw_fd(),
@@ -138,8 +138,8 @@ impl Sender {
         self.gather(parts, None, to)
     }
 
-    /// Sends parts that the kernel cuts into datagrams of `segment` octets, all but the last of that size (UDP_SEGMENT).
-    /// Together at most 65,507 octets and 64 datagrams. The boundaries of parts do not matter.
+    /// Sends parts that the kernel cuts into datagrams of `segment` bytes, all but the last of that size (UDP_SEGMENT).
+    /// Together at most 65,507 bytes and 64 datagrams. The boundaries of parts do not matter.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// The path MTU to a destination as the system knows it now, in octets, IP header included.
+    /// The path MTU to a destination as the system knows it now, in bytes, IP header included.
     ///
     /// # Errors
     ///
@@ -433,12 +433,12 @@ fn pointer(address: Option<&SockAddr>) -> (*const libc::sockaddr, libc::socklen_
     address.map_or((std::ptr::null(), 0), |address| (address.as_ptr().cast(), address.len()))
 }
 
-/// Octets of the headers of IP and UDP.
+/// Bytes of the headers of IP and UDP.
 fn headers(address: SocketAddr) -> u32 {
     if address.is_ipv4() { 28 } else { 48 }
 }
 
-/// Rounded up, so that nobody waits too short and turns in a circle.
+/// Rounded up, so that no thread waits too short and loops.
 pub(crate) fn milliseconds(time: Duration) -> PollTimeout {
     let whole = time.as_nanos().div_ceil(1_000_000);
     PollTimeout::from(u16::try_from(whole).unwrap_or(u16::MAX))

@@ -32,7 +32,7 @@ impl SendingPort {
     }
 }
 
-/// A socket that nobody receives from.
+/// A socket that is never received from.
 pub(crate) fn open(v4: bool) -> io::Result<socket2::Socket> {
     let domain = if v4 { Domain::IPV4 } else { Domain::IPV6 };
     let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;

@@ -10,7 +10,7 @@ use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 
-/// Longest name that the system keeps, in octets.
+/// Longest name that the system keeps, in bytes.
 const NAME: usize = 15;
 
 /// How the system chooses when a thread runs.
@@ -31,7 +31,7 @@ pub enum Scheduling {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThreadError {
-    /// A name with a zero octet.
+    /// A name with a zero byte.
     Name,
     /// Real-time priorities are 1 to 99.
     Priority(u8),
@@ -53,7 +53,7 @@ pub enum ThreadError {
     },
 }
 
-/// Names the calling thread, as `top -H` shows it. Gives back what the system kept: the first 15 octets, cut where a character ends.
+/// Names the calling thread, as `top -H` shows it. Gives back what the system kept: the first 15 bytes, cut where a character ends.
 ///
 /// # Errors
 ///

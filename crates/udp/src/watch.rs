@@ -29,7 +29,7 @@ pub struct InterfaceWatch {
     unread: bool,
 }
 
-/// Calls whoever waits for an [`InterfaceWatch`], from another thread.
+/// Wakes the thread that waits for an [`InterfaceWatch`], from another thread.
 #[derive(Clone, Debug)]
 pub struct WatchCaller {
     calls: Arc<Calls>,
@@ -149,7 +149,7 @@ impl InterfaceWatch {
         Ok(Some(Change::Interfaces(now)))
     }
 
-    /// Calls whoever waits, or ends the watch.
+    /// Wakes the waiting thread, or ends the watch.
     pub fn caller(&self) -> WatchCaller {
         WatchCaller { calls: Arc::clone(&self.calls) }
     }
@@ -189,7 +189,7 @@ impl Calls {
         if goes_on {
             // Another thread may have read it.
             let _ = self.event.read();
-            // A stop that came meanwhile is to be seen by whoever waits next.
+            // A stop that came meanwhile is for the next thread that waits.
             if self.stopped.load(SeqCst) {
                 let _ = self.event.write(1);
             }

@@ -14,7 +14,7 @@ pub(crate) struct Access {
     pub(crate) token: Option<[u8; 32]>,
     /// Whether it is reached by TLS.
     pub(crate) tls: bool,
-    /// Whether certificates of an authority say who asks.
+    /// Whether clients may show certificates of an authority.
     pub(crate) keys: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 impl Access {
     /// Whether a request with these headers is answered, over a connection whose peer has shown a certificate of a role, or none. `is_open`: what
-    /// everybody may read, since it tells nothing of the network.
+    /// any client may read, since it tells nothing of the network.
     pub(crate) fn check(
         &self,
         method: &Method,

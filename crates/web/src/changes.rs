@@ -183,7 +183,7 @@ fn operator(headers: &HeaderMap) -> Option<String> {
     is_plain(name, limits::NAME).then(|| name.trim().to_owned())
 }
 
-/// Who does something by hand, by their certificate or else by their own word, and from where.
+/// The operator of a change, by its certificate or else by its own word, and the address.
 pub(crate) fn who(request: &Request) -> Option<String> {
     let name = operator(request.headers())?;
     Some(match request.extensions().get::<Peer>() {
@@ -198,7 +198,7 @@ pub(crate) fn who(request: &Request) -> Option<String> {
 /// It is not said who does something by hand.
 pub(crate) fn unnamed() -> Response {
     let action = format!("send `Punctual-Operator: NAME` with up to {} characters", limits::NAME);
-    let error = "it is not said who does this";
+    let error = "the name of the operator is missing";
     wrong(StatusCode::FORBIDDEN, error, "header Punctual-Operator", &action)
 }
 

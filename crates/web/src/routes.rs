@@ -141,7 +141,7 @@ fn deny(app: &App, denied: Denied) -> Response {
             let action = format!(
                 "show a certificate of an operator (`punctual grm keys FOLDER operator-NAME`){token}"
             );
-            let error = "who asks has shown neither a certificate nor the token";
+            let error = "the client has shown neither a certificate nor the token";
             let mut response = wrong(StatusCode::UNAUTHORIZED, error, "TLS", &action);
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             response

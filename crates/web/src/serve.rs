@@ -197,7 +197,7 @@ fn take_down(record: &mut Record, fact: Fact) -> Vec<Bytes> {
 
 async fn serve(mut arrivals: Receiver<Accepted>, app: Arc<App>, router: Router) {
     while let Some(accepted) = arrivals.recv().await {
-        // Who speaks no TLS, or shows a certificate of another authority, is no event.
+        // A client that speaks no TLS, or shows a certificate of another authority, is no event.
         let Accepted::Arrived(Arrival { stream, peer, shown }) = accepted else { continue };
         if app.connections.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTIONS {
             app.connections.fetch_sub(1, Ordering::Relaxed);

@@ -27,7 +27,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Binds the address. With keys it speaks TLS with the key of their role, and who asks shows a certificate of an operator, or says the token. Without
+    /// Binds the address. With keys it speaks TLS with the key of their role, and a client shows a certificate of an operator, or says the token. Without
     /// keys an address that is not loopback needs a token, and a certificate with its key. If there are both, clients that call the interface by
     /// another name than that of the role see the certificate.
     ///

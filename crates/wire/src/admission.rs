@@ -2,7 +2,7 @@
 //! measurements, and the manager's report. See `docs/decisions/0009-admission.md`.
 //!
 //! A *pair* is one assured writer and one assured reader; it is the key of every sample but the report. Times are in
-//! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
+//! nanoseconds, sizes in bytes. Numbers of 0 mean "none" where the field says so.
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -62,11 +62,11 @@ pub const REPORT_TYPE: &str = "punctual::admission::Report";
 /// Name of the type [`Identity`] in announcements.
 pub const IDENTITY_TYPE: &str = "punctual::admission::Identity";
 
-/// Most octets of a reason, and of a topic's name.
+/// Most bytes of a reason, and of a topic's name.
 pub const MOST_TEXT: usize = 1024;
 /// The most lost frames that a bound is stated for.
 pub const MOST_LOST: u8 = 4;
-/// Most octets of a report.
+/// Most bytes of a report.
 pub const MOST_REPORT: usize = 16 << 20;
 
 /// An address of IPv4 or IPv6 and a UDP port.
@@ -111,7 +111,7 @@ impl Losses {
     }
 }
 
-/// What both sides of a pair keep that is admitted with losses; both keep the same. Times are by their own clocks.
+/// The waits that both sides of a pair keep that is admitted with losses; both keep the same. Times are by their own clocks.
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[dds(final, crate = "crate")]
 pub struct Repairs {
@@ -147,11 +147,11 @@ pub struct Repairs {
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[dds(final, crate = "crate")]
 pub struct Contract {
-    /// Octets of its largest sample, serialized, with the encapsulation header and inline QoS.
+    /// Bytes of its largest sample, serialized, with the encapsulation header and inline QoS.
     pub largest_message: u32,
-    /// Octets of its smallest sample, the same way; at most the largest.
+    /// Bytes of its smallest sample, the same way; at most the largest.
     pub smallest_message: u32,
-    /// Most octets of UDP payload in a datagram that it sends.
+    /// Most bytes of UDP payload in a datagram that it sends.
     pub datagram: u32,
     /// Least time between the beginnings of two messages; not 0.
     pub minimum_separation: u64,
@@ -174,11 +174,11 @@ pub struct OfferedAssurance {
     pub contract: Contract,
     /// The socket that its first transmissions to admitted readers leave from; port 0 if it has none.
     pub source: Socket,
-    /// What it has for readers that want their latency kept although frames are lost.
+    /// Its repairs for readers whose latency has to hold although frames are lost.
     pub repairs: Option<OfferedRepairs>,
 }
 
-/// What a writer has whose participant keeps the conduct of a bound with losses.
+/// The repairs of a writer whose participant keeps the rules of a bound with losses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OfferedRepairs {
     /// The socket that repairs and HEARTBEATs that go alone leave from.
@@ -275,7 +275,7 @@ pub enum State {
     Revoked,
 }
 
-/// The manager's answer for a pair. It is a lease: whoever does not hear it again within [`Verdict::lease`] has lost it.
+/// The manager's answer for a pair. It is a lease: a participant that does not hear it again within [`Verdict::lease`] has lost it.
 #[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
 #[dds(appendable, crate = "crate")]
 pub struct Verdict {
@@ -301,7 +301,7 @@ pub struct Verdict {
     pub destination: Socket,
     /// DSCP that the writer's host gives the flow, 0 to 63.
     pub dscp: u8,
-    /// Octets on the wire that one message may have, counted as gates count: each frame at least 60, and 24 more.
+    /// Bytes on the wire that one message may have, counted as gates count: each frame at least 60, and 24 more.
     pub octets: u32,
     /// Least time from the return of a send call to the next one.
     pub separation: u64,
@@ -312,7 +312,7 @@ pub struct Verdict {
     pub offered_latency: u64,
     /// A minimum separation with which it would be admitted; 0 if none is known.
     pub offered_separation: u64,
-    /// What both sides keep, if it is admitted with losses.
+    /// The waits that both sides keep, if it is admitted with losses.
     pub losses: Repairs,
 }
 
@@ -336,7 +336,7 @@ pub struct Measured {
     pub worst: u64,
     /// Median latency of the samples of the last second, at most 1/16 above the true one.
     pub median: u64,
-    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if nobody knows.
+    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if that is not known.
     pub clock_error: u64,
 }
 

@@ -1,11 +1,11 @@
 //! The one reader of untrusted bytes: every read is checked, none can panic.
 
-/// Byte order of multi-octet numbers.
+/// Byte order of multi-byte numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endianness {
-    /// Most significant octet first.
+    /// Most significant byte first.
     Big,
-    /// Least significant octet first.
+    /// Least significant byte first.
     Little,
 }
 
@@ -18,7 +18,7 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at the first octet.
+    /// Starts at the first byte.
     #[inline]
     pub const fn new(bytes: &'a [u8], endianness: Endianness) -> Self {
         Self { bytes, position: 0, endianness }
@@ -30,25 +30,25 @@ impl<'a> Cursor<'a> {
         self.endianness
     }
 
-    /// Octets read so far.
+    /// Bytes read so far.
     #[inline]
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// Octets left.
+    /// Bytes left.
     #[inline]
     pub const fn remaining(&self) -> usize {
         self.bytes.len().saturating_sub(self.position)
     }
 
-    /// The octets left, without reading them.
+    /// The bytes left, without reading them.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.position..).unwrap_or(&[])
     }
 
-    /// Reads `len` octets.
+    /// Reads `len` bytes.
     #[inline]
     pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let end = self.position.checked_add(len)?;
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         Some(slice)
     }
 
-    /// Reads exactly `N` octets.
+    /// Reads exactly `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let bytes = self.rest().first_chunk::<N>()?;
@@ -65,20 +65,20 @@ impl<'a> Cursor<'a> {
         Some(*bytes)
     }
 
-    /// Skips to the next multiple of `alignment` (a power of two) counted from the first octet; `None` if that is past the end.
+    /// Skips to the next multiple of `alignment` (a power of two) counted from the first byte; `None` if that is past the end.
     #[inline]
     pub fn align(&mut self, alignment: usize) -> Option<()> {
         let skip = self.position.wrapping_neg() & alignment.saturating_sub(1);
         self.take(skip).map(|_| ())
     }
 
-    /// Reads one octet.
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         self.array::<1>().map(|[octet]| octet)
     }
 
-    /// Reads two octets.
+    /// Reads two bytes.
     #[inline]
     pub fn u16(&mut self) -> Option<u16> {
         let bytes = self.array()?;
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads four octets.
+    /// Reads four bytes.
     #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         let bytes = self.array()?;
@@ -98,13 +98,13 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads four octets as a signed number.
+    /// Reads four bytes as a signed number.
     #[inline]
     pub fn i32(&mut self) -> Option<i32> {
         self.u32().map(u32::cast_signed)
     }
 
-    /// Reads eight octets.
+    /// Reads eight bytes.
     #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         let bytes = self.array()?;

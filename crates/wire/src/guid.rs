@@ -1,16 +1,16 @@
 //! Globally unique ids of participants and endpoints (RTPS 2.5, 9.3.1).
 use core::fmt;
 
-/// Twelve octets that name a participant (RTPS 2.5, 9.3.1.1). Ours are random: whoever addresses our prefix has heard from us.
+/// Twelve bytes that name a participant (RTPS 2.5, 9.3.1.1). Ours are random: a participant that addresses our prefix has heard from us.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct GuidPrefix(pub [u8; 12]);
 
 impl GuidPrefix {
-    /// The unknown prefix: in INFO_DST it means "whoever receives this".
+    /// The unknown prefix: in INFO_DST it means every receiver.
     pub const UNKNOWN: Self = Self([0; 12]);
 }
 
-/// What an entity is, from the last octet of its id (RTPS 2.5, table 9.1).
+/// What an entity is, from the last byte of its id (RTPS 2.5, table 9.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntityKind {
     /// Not a kind of this table.
@@ -27,7 +27,7 @@ pub enum EntityKind {
     ReaderWithKey,
 }
 
-/// Four octets that name an entity inside its participant: a three-octet key and a kind (RTPS 2.5, 9.3.1.2).
+/// Four bytes that name an entity inside its participant: a three-byte key and a kind (RTPS 2.5, 9.3.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EntityId(pub [u8; 4]);
 
@@ -89,7 +89,7 @@ impl EntityId {
         Self([(key >> 16) as u8, (key >> 8) as u8, key as u8, octet])
     }
 
-    /// What the last octet says, for user, built-in (0xc0) and vendor (0x40) entities alike.
+    /// What the last byte says, for user, built-in (0xc0) and vendor (0x40) entities alike.
     pub const fn kind(self) -> EntityKind {
         match self.0[3] & 0x3f {
             0x01 => EntityKind::Participant,
@@ -132,7 +132,7 @@ pub struct Guid {
 }
 
 impl Guid {
-    /// The unknown guid, all octets zero.
+    /// The unknown guid, all bytes zero.
     pub const UNKNOWN: Self = Self { prefix: GuidPrefix::UNKNOWN, entity_id: EntityId::UNKNOWN };
 
     /// Joins a prefix and an entity id.
@@ -140,7 +140,7 @@ impl Guid {
         Self { prefix, entity_id }
     }
 
-    /// The sixteen octets as they stand on the wire.
+    /// The sixteen bytes as they stand on the wire.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&self.prefix.0);
@@ -148,7 +148,7 @@ impl Guid {
         bytes
     }
 
-    /// Reads the sixteen octets of the wire.
+    /// Reads the sixteen bytes of the wire.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = bytes;
         Self { prefix: GuidPrefix([a, b, c, d, e, f, g, h, i, j, k, l]), entity_id: EntityId([m, n, o, p]) }

@@ -2,7 +2,7 @@
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A transport kind, a port and an address of sixteen octets, as announced. Foreign kinds (shared memory of other
+/// A transport kind, a port and an address of sixteen bytes, as announced. Foreign kinds (shared memory of other
 /// vendors, TCP) are kept as they came and have no socket address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Locator {
@@ -10,7 +10,7 @@ pub struct Locator {
     pub kind: i32,
     /// Port; UDP uses the lower 16 bits, a larger value is invalid there.
     pub port: u32,
-    /// Address; IPv4 stands in the last four octets.
+    /// Address; IPv4 stands in the last four bytes.
     pub address: [u8; 16],
 }
 

@@ -205,7 +205,7 @@ const fn fraction(nanos: u64) -> u32 {
 }
 
 /// 2^-32 s to the nearest nanosecond. Peers round their fractions down or up: both give the nanoseconds that were meant, so
-/// that equal durations of two makers compare equal.
+/// that equal durations of two vendors compare equal.
 const fn nanos(fraction: u32) -> i64 {
     ((fraction as u64 * NANOS as u64 + (1 << 31)) >> 32) as i64
 }

@@ -14,7 +14,7 @@ impl ProtocolVersion {
     pub const OURS: Self = Self { major: 2, minor: 5 };
 }
 
-/// Two octets that name the maker of an RTPS implementation (RTPS 2.5, 9.3.1.3).
+/// Two bytes that name the vendor of an RTPS implementation (RTPS 2.5, 9.3.1.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VendorId(pub [u8; 2]);
 

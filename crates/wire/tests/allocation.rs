@@ -1,5 +1,5 @@
 //! Memory is proportional to the bytes given: reading messages allocates nothing, writing into a buffer with capacity
-//! allocates nothing, and decoding discovery data stays within 16 KiB + 8 octets per octet of input.
+//! allocates nothing, and decoding discovery data stays within 16 KiB + 8 bytes per byte of input.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod samples;
 

@@ -1,4 +1,4 @@
-//! Memory: nothing is allocated where there is room, and never more than the received octets justify.
+//! Memory: nothing is allocated where there is room, and never more than the received bytes justify.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ fn with_room_nothing_is_allocated() {
     }
 }
 
-/// Most octets that decoding may have at one time, for a payload of this size.
+/// Most bytes that decoding may have at one time, for a payload of this size.
 const fn budget(len: usize) -> usize {
     (16 << 10) + 8 * len
 }
@@ -140,7 +140,7 @@ struct Block {
     much: Option<[u64; 16]>,
 }
 
-/// A plain little-endian payload of a count and some octets, in both versions; version 2 with a DHEADER if `delimited`.
+/// A plain little-endian payload of a count and some bytes, in both versions; version 2 with a DHEADER if `delimited`.
 fn counted(count: u32, body: &[u8], delimited: bool) -> [Vec<u8>; 2] {
     let mut version_1 = vec![0, 1, 0, 0];
     version_1.extend(count.to_le_bytes());
@@ -180,7 +180,7 @@ fn elements_without_octets_have_a_limit() {
     }
     let [version_1, _] = counted(65_536, &[0; 4], true);
     assert_eq!(within_budget::<Empties>(&version_1), Ok(()));
-    // Work must follow the octets: many lists of many nothings are refused as well.
+    // Work must follow the bytes: many lists of many nothings are refused as well.
     let lists = 60_000_u32.to_le_bytes().repeat(10_000);
     let [version_1, _] = counted(10_000, &lists, true);
     assert_eq!(within_budget::<ManyEmpties>(&version_1), Err(DecodeFault::ImpossibleCount(60_000)));
@@ -188,7 +188,7 @@ fn elements_without_octets_have_a_limit() {
 
 #[test]
 fn many_small_elements_stay_within_the_budget() {
-    // 60 000 octets of empty lists, of texts of no characters, of map entries, of blocks that are absent.
+    // 60 000 bytes of empty lists, of texts of no characters, of map entries, of blocks that are absent.
     let lists = vec![0; 60_000];
     let [version_1, version_2] = counted(15_000, &lists, true);
     assert_eq!(within_budget::<Lists>(&version_1), Ok(()));

@@ -86,7 +86,7 @@ pub struct Directory {
     objects: Library,
     own: SortedSet<ObjectId>,
     lookups: SortedMap<ObjectId, Lookup>,
-    /// Types that nobody could tell of, and until when nobody is asked.
+    /// Types that no participant could describe, and until when none is asked again.
     failed: SortedMap<ObjectId, Instant>,
     /// Questions of others that may still be answered, as of when.
     allowances: SortedMap<GuidPrefix, (Instant, u32)>,
@@ -419,7 +419,7 @@ fn instance_name(of: GuidPrefix) -> BoundedString<255> {
     BoundedString::try_from(name).unwrap_or_default()
 }
 
-/// True if a question names our participant, or nobody in particular.
+/// True if a question names our participant, or none in particular.
 fn is_for(prefix: GuidPrefix, instance_name: &str) -> bool {
     let Some(name) = instance_name.strip_prefix(INSTANCE) else { return true };
     // Cyclone DDS has a space after every eight digits.

@@ -139,7 +139,7 @@ impl Checker<'_> {
         known.is_none_or(|known| known.iter().any(|known| known == port))
     }
 
-    /// What the handler of a port may use.
+    /// The ports that the handler of a port may use.
     fn triggered(&self, from: &End) -> Vec<String> {
         self.port_type(from).and_then(|port| port.triggers.clone()).unwrap_or_default()
     }

@@ -50,7 +50,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is required and is no amount is there. Amounts are added up by [`super::together`].
+    /// Requirements that are no amounts are met. Amounts are added up by [`super::together`].
     fn required(&mut self, path: &str, requires: &Named<Value>, host: Option<&str>) {
         let Some((name, host)) = host.and_then(|name| Some((name, self.plan.hosts.get(name)?))) else {
             return;

@@ -126,7 +126,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a port could be connected to.
+    /// The ports that a port could be connected to.
     pub(super) fn others(&self, from: &End, data_type: &str) -> String {
         if self.problems.are_enough() {
             return String::new();
@@ -214,7 +214,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What carries a link can do so from where it begins to where it ends.
+    /// The service of a link reaches from its one end to the other.
     fn carried(&mut self, link: &Link<'_>) {
         let path = format!(
             "connection.{}.{}",

@@ -1,4 +1,4 @@
-//! What has to be together is together, and what has to be apart is apart.
+//! Constraints of locality: components and services that have to be together, or apart.
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -41,7 +41,7 @@ impl LocalityKind {
             Self::SameHost => same_host,
             Self::DifferentHost => !same_host,
             Self::SameCore => same_host && !left.cores.is_empty() && left.cores == right.cores,
-            // What may use all cores may use the same.
+            // Two threads that may use all cores may use the same one.
             Self::DifferentCore => !same_host || !(left.cores.is_empty() || right.cores.is_empty() || meet),
         }
     }

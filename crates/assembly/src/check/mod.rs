@@ -26,7 +26,7 @@ use crate::tree::Problems;
 pub(crate) use timing::fits;
 pub use together::Placed;
 
-/// What is asked about a plan, with what is known of types.
+/// A check of a plan, with the known types.
 struct Checker<'c> {
     plan: &'c Plan,
     places: &'c Places,
@@ -59,7 +59,7 @@ impl Plan {
         checker.chains();
         checker.timing();
         checker.loops();
-        // What calls what is known by the types of ports, once these are right.
+        // The types of ports say which component calls which, once these types are right.
         if checker.knows_types() && checker.problems.are_none() {
             checker.cycles();
         }
@@ -70,12 +70,12 @@ impl Plan {
         problems
     }
 
-    /// What two or more plans cannot have at the same time on the hosts that they share.
+    /// Requirements of two or more plans that the hosts which they share cannot meet at the same time.
     pub fn check_together(plans: &[Placed<'_>]) -> Vec<Problem> {
         together::check(plans)
     }
 
-    /// What the plan says and nothing carries out yet; it is no mistake.
+    /// Parts of the plan that nothing carries out yet; these are no mistakes.
     pub fn notes(&self, source: Source<'_>, places: &Places) -> Vec<Problem> {
         qos::notes(self, source, places)
     }

@@ -1,4 +1,4 @@
-//! What is named is there, and says what it has to.
+//! Names: every part of a plan that is named exists, and names the parts that it has to.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;

@@ -28,7 +28,7 @@ fn all(plan: &Plan) -> impl Iterator<Item = (String, Scope, &Qos)> {
     services.chain(connections).chain(ports).chain(events)
 }
 
-/// What is said and not carried out.
+/// Qualities that channels do not carry out.
 pub(super) fn notes(plan: &Plan, source: Source<'_>, places: &Places) -> Vec<Problem> {
     let mut notes = Vec::new();
     for (path, _, qos) in all(plan) {
@@ -83,7 +83,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What one kind of port decides is not said at the other.
+    /// A quality that one kind of port decides is not set at the other kind.
     fn side(&mut self, path: &str, end: &End, qos: &Qos) {
         let Some(port) = self.port_type(end) else { return };
         let side = match port.kind {

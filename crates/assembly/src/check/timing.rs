@@ -1,4 +1,4 @@
-//! What is said of times fits: steps belong to the handlers that take them, stalls leave time.
+//! Times are consistent: steps belong to the handlers that take them, stalls leave time.
 use alloc::format;
 use alloc::string::String;
 

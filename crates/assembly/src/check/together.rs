@@ -15,13 +15,13 @@ use crate::value::Value;
 pub struct Placed<'p> {
     /// The plan.
     pub plan: &'p Plan,
-    /// What it was read from.
+    /// The file that it was read from.
     pub source: Source<'p>,
     /// Where everything stands there.
     pub places: &'p Places,
 }
 
-/// What is used of a resource, and by whom.
+/// The demand for a resource, and the components that make it.
 #[derive(Default)]
 struct Use<'p> {
     amount: u128,
@@ -31,7 +31,7 @@ struct Use<'p> {
     name: &'p str,
 }
 
-/// What is too much, at the first requirement that does not fit any more; for each resource of each host once.
+/// Reports resources that are used up, at the first requirement that does not fit any more; once for each resource of each host.
 pub(super) fn check(plans: &[Placed<'_>]) -> Vec<Problem> {
     let mut uses: BTreeMap<(&str, &str), Use<'_>> = BTreeMap::new();
     for (number, placed) in plans.iter().enumerate() {

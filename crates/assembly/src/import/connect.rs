@@ -27,7 +27,7 @@ struct Half {
     filter: Option<(String, usize)>,
 }
 
-/// What goes into a service and comes out of it.
+/// The publishers and the consumers of a service.
 #[derive(Default)]
 struct Through {
     publishers: Vec<Half>,
@@ -230,7 +230,7 @@ impl Import {
         }
     }
 
-    /// Whose events a consumer gets of all who publish to a service.
+    /// The publishers of a service whose events a consumer gets.
     fn wanted_by(
         &mut self,
         source: Source<'_>,
@@ -253,7 +253,7 @@ impl Import {
         all.to_vec()
     }
 
-    /// What is outside the plan is a topic of DDS.
+    /// An end outside of the plan is a topic of DDS.
     fn with_topic(&mut self, source: Source<'_>, location: &str, halves: &Through) {
         let topic = self.names.fresh("topic", location);
         let said =

@@ -11,7 +11,7 @@ use super::names::plain;
 use super::xml::{Element, at, elements, id, name, named, text_of};
 use crate::plan::{Placement, Service, ServiceKind};
 
-/// What is known of services besides what a plan says.
+/// Facts about services that a plan does not keep.
 #[derive(Default)]
 pub(super) struct Services {
     /// Services by the names of the descriptor.
@@ -33,7 +33,7 @@ pub(super) struct Known {
 /// A filter.
 #[derive(Clone)]
 pub(super) struct Filter {
-    /// What it does with its sources.
+    /// How it combines its sources.
     pub(super) kind: String,
     /// Instances whose events it is about.
     pub(super) sources: BTreeSet<String>,

@@ -14,7 +14,7 @@ use crate::plan::{Artefact, ArtefactKind, Component, Locality, LocalityKind, Nam
 use crate::tree::Problems;
 use crate::value::Value;
 
-/// What an implementation says.
+/// The contents of an implementation.
 #[derive(Clone, Default)]
 struct Implementation {
     component_type: String,
@@ -24,7 +24,7 @@ struct Implementation {
     is_process: bool,
 }
 
-/// What is known of instances and artefacts, by the ids of the descriptor.
+/// Known instances and artefacts, by the ids of the descriptor.
 #[derive(Default)]
 pub(super) struct Known {
     artefacts: BTreeMap<String, String>,
@@ -96,7 +96,7 @@ impl Import {
         }
     }
 
-    /// What is free is kept as an extension.
+    /// Elements without a meaning in plans are kept as extensions.
     fn extension(&mut self, source: Source<'_>, element: Element<'_>) {
         let key = text_of(element, "name").unwrap_or_else(|| name(element).to_string());
         let value = property(element).or_else(|| text_of(element, "value").map(Value::Text));
@@ -125,7 +125,7 @@ impl Import {
         let called = text_of(element, "name").or_else(|| id(element)).unwrap_or_default();
         let artefact = self.names.fresh("artefact", &called);
         let location: Vec<String> = named(element, "location").filter_map(text).collect();
-        // What descriptors call an artefact is a library that the process loads.
+        // An artefact of a descriptor is a library that the process loads.
         let location = if location.is_empty() { [called].into() } else { location };
         let said = Artefact { location, digest: None, kind: ArtefactKind::Library };
         self.plan.artefacts.insert(artefact.clone(), said);
@@ -330,7 +330,7 @@ impl Import {
         known.1.processes.insert(known.0, process);
     }
 
-    /// Constraints say who shares a process, and are kept to be checked.
+    /// Keeps the constraints, which say which instances share a process, so that the plan can be checked against them.
     fn localities(&mut self, source: Source<'_>, constraints: &[Element<'_>], known: &Known) {
         for element in constraints {
             let kind = text_of(*element, "constraint").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Descriptors in XML as a plan: OMG deployment plans and domains (Deployment and Configuration 4.0), and the events descriptor of CIAO.
 //!
-//! What has no place in a plan is told, element by element, and nothing is left out without that.
+//! Every element that has no place in a plan is reported; nothing is left out silently.
 mod connect;
 mod domain;
 mod events;
@@ -37,14 +37,14 @@ pub struct Imported {
     pub plan: Plan,
     /// Where in the deployment plan its parts are.
     pub places: Places,
-    /// What has no place in a plan, or a different one: where it is, what it is, and why. Each should be looked at.
+    /// Elements that have no place in a plan, or a different one: the place, the element, and the reason. Each should be looked at.
     pub left_out: Vec<Problem>,
 }
 
 /// A plan of descriptors.
 ///
 /// # Errors
-/// What is no XML, is no such descriptor, has a document type, or is too large or deep.
+/// The text is no XML or no such descriptor, has a document type, or is too large or deep.
 pub fn import(descriptors: &Descriptors<'_>) -> Result<Imported, Vec<Problem>> {
     let mut import = Import::default();
     let result = run(descriptors, &mut import);

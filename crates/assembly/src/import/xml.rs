@@ -91,7 +91,7 @@ pub(super) fn id(element: Element<'_>) -> Option<String> {
     attribute("id")
 }
 
-/// What an element refers to: by its attribute `idref`, or by its text.
+/// The id that an element refers to: by its attribute `idref`, or by its text.
 pub(super) fn reference(element: Element<'_>) -> Option<String> {
     let found = element.attributes().find(|attribute| attribute.name().eq_ignore_ascii_case("idref"));
     found.map(|attribute| attribute.value().trim().to_string()).or_else(|| text(element))

@@ -9,7 +9,7 @@ mod rows;
 
 use alloc::vec::Vec;
 
-/// What is to be drawn. Boxes and groups are named by their number.
+/// The boxes, groups and edges to be drawn. Boxes and groups are named by their number.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outline {
     /// Boxes that have others in them; the outer one comes before what is in it.
@@ -147,7 +147,7 @@ impl Outline {
     }
 }
 
-/// What is in what.
+/// Groups with the boxes and groups in them.
 struct Tree {
     /// For each group how many it is in.
     depths: Vec<usize>,

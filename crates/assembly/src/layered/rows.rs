@@ -24,7 +24,7 @@ pub(super) struct Rows<'o> {
     tops: Vec<i64>,
     /// Pixels from the top of the picture.
     pub(super) absolute: Vec<i64>,
-    /// What is in the picture, and in each group, in the order in which it is stacked.
+    /// The contents of the picture, and of each group, in the order in which they are stacked.
     children: Vec<Vec<usize>>,
     /// For each item the number of its list of children.
     owners: Vec<usize>,

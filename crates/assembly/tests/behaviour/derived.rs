@@ -1,4 +1,4 @@
-//! What follows from a plan: what holds, who does what, what is different from another, and how it looks.
+//! What follows from a plan: effective QoS, the part of each host, the differences from another plan, and the picture.
 use assembly::{
     Catalogue, Change, End, Kind, NodeKind, PortKind, Quality, Said, Scope, ServiceKind, Step, Version,
     difference, steps,

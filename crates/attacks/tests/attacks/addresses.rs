@@ -11,7 +11,7 @@ use crate::wires::Wires;
 /// Frames, each from an address of its own.
 const FRAMES: u32 = 20_000;
 
-/// A frame that says nothing (an EtherType for experiments, IEEE 802), from the address with a number to everybody or to one that is not there.
+/// A frame that says nothing (an EtherType for experiments, IEEE 802), from the address with a number to all or to one that is not there.
 fn frame(number: u32, to_all: bool) -> Vec<u8> {
     let number = number.to_be_bytes();
     let to = if to_all { [0xff; 6] } else { [0x02, 0x67, number[0], number[1], number[2], number[3]] };
@@ -38,7 +38,7 @@ fn ever_new_ethernet_addresses_take_nothing_from_others_and_their_host_is_named(
         wires.assert_in_time(&managed, what);
         managed.is_told(what, &["frames of stranger come from more than 64 Ethernet addresses"]);
     }
-    // Who asks now is admitted as before.
+    // A new request is admitted as before.
     let _pair = managed.pair("After", ["manager", "display"]);
     managed.assert_unharmed("after new addresses");
     assert!(managed.managers_live());

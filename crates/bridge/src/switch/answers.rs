@@ -1,4 +1,4 @@
-//! What a switch answers to questions about itself: multipart requests (OpenFlow 1.3.5, 7.3.5).
+//! Answers of a switch to multipart requests (OpenFlow 1.3.5, 7.3.5).
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl<D: DataPath> Switch<D> {
                 found.groups.len()
             ));
             self.tables.forget(|id| found.flows.contains(&id), |number| found.groups.contains(&number));
-            // What no controller would tell again is put right here.
+            // The agent corrects here what no controller would set again.
             if found.flows.is_empty()
                 && found.groups.is_empty()
                 && let Err(error) = self.path.apply(&self.tables)

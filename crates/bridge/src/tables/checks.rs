@@ -1,4 +1,4 @@
-//! What of a controller's entries and groups this switch can do: the rest is refused.
+//! Checks which entries and groups of a controller this switch can carry out, and refuses the rest.
 use openflow::action::Action;
 use openflow::error_code::ErrorCode;
 use openflow::flow::{FlowFlags, FlowMod};

@@ -1,4 +1,4 @@
-//! What changes while a channel works: trees, settings, who is suspended.
+//! Changes while a channel works: subscription trees, settings, suspended peers.
 use alloc::vec::Vec;
 
 use filter::Fields;
@@ -14,7 +14,7 @@ impl<E: Clone + Fields> Channel<E> {
     /// kept is shown to the new one, in the order in which it came. Timers begin anew. If the trees are equal, nothing changes.
     ///
     /// # Errors
-    /// What is wrong with the tree; the old one stays. Nothing happens if there is no such consumer.
+    /// The new tree is not valid; the old one stays. Nothing happens if there is no such consumer.
     pub fn change_tree(&mut self, now: u64, consumer: ConsumerId, tree: &Tree) -> Result<(), TreeError> {
         tree.check(&self.limits)?;
         self.tick(now);

@@ -34,7 +34,7 @@ pub struct Channel<E> {
     due: u64,
     events: u64,
     deliveries: u64,
-    /// What a subscription gives, on its way into a queue.
+    /// Parts that a subscription has put out, on their way into a queue.
     out: Vec<Part<E>>,
 }
 
@@ -121,7 +121,7 @@ impl<E: Clone + Fields> Channel<E> {
     /// A new consumer, which gets what comes from now on.
     ///
     /// # Errors
-    /// What is wrong with the tree.
+    /// The tree is not valid.
     pub fn subscribe(
         &mut self,
         now: u64,
@@ -227,7 +227,7 @@ impl<E: Clone + Fields> Channel<E> {
         Ok(())
     }
 
-    /// The next deliveries for a worker, and whose they are; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
+    /// The next deliveries for a worker, and their consumer; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
     pub fn take(&mut self, now: u64, worker: Worker, batch: &mut Batch<E>) -> Option<ConsumerId> {
         self.tick(now);
         let now = self.now;
@@ -299,17 +299,17 @@ impl<E: Clone + Fields> Channel<E> {
         (self.due < u64::MAX).then_some(self.due)
     }
 
-    /// What there is to say next.
+    /// The next signal, if there is one.
     pub fn poll_signal(&mut self) -> Option<Signal> {
         self.signals.pop_front()
     }
 
-    /// What all subscriptions together ask for, sorted: an event that fits none of these leads to no delivery.
+    /// The interest of all subscriptions, sorted: an event that fits none of these leads to no delivery.
     pub fn interest(&self) -> &[Interest] {
         &self.interest
     }
 
-    /// What happened to the deliveries of a consumer; `None` if there is no such consumer.
+    /// The counts of a consumer's deliveries; `None` if there is no such consumer.
     pub fn counts(&self, consumer: ConsumerId) -> Option<Counts> {
         let there = self.consumers.get(consumer.index as usize)?;
         let subscription = there.subscription.as_ref().filter(|_| there.generation == consumer.generation)?;

@@ -1,4 +1,4 @@
-//! Who is served by which worker, suspended and silent peers, and names of those who are gone.
+//! Which worker serves which consumer, suspended and silent peers, and names of peers that are gone.
 use channel::{
     Batch, Channel, ConsumerSettings, Dispatch, Header, Limits, PublisherSettings, Refused, Signal, Tree,
     Worker,

@@ -1,4 +1,4 @@
-//! What is wrong in a domain, as text made of what was seen. No socket, no clock: whoever has a [`Scene`] has its explanation.
+//! What is wrong in a domain, as text made of what was seen. No socket, no clock: a [`Scene`] is all that an explanation needs.
 mod assurance;
 mod host;
 mod json;
@@ -55,7 +55,7 @@ impl About {
 pub struct Finding {
     /// What it is about.
     pub about: About,
-    /// It keeps data from somebody; otherwise it is only worth knowing.
+    /// It keeps data from a reader; otherwise it is only worth knowing.
     pub problem: bool,
     /// What is wrong, with the values of both sides.
     pub what: String,

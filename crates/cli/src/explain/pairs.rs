@@ -1,4 +1,4 @@
-//! Writers and readers of one topic that do not match, whoever they belong to.
+//! Writers and readers of one topic that do not match, of whatever participants.
 use std::collections::BTreeMap;
 
 use rtps::discovery::{Mismatch, compare_typed};

@@ -25,13 +25,13 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// Nobody at all is heard.
+/// No other participant is heard.
 fn nobody(scene: &Scene) -> Option<Finding> {
     let heard = scene.people.iter().next().is_some()
         || !scene.strangers.is_empty()
         || !scene.neighbours.is_empty()
         || scene.rejections.iter().any(|(reason, _)| *reason == Rejection::OtherDomain);
-    // Whoever asks about a topic is told about that.
+    // A question about a topic is answered about that.
     (!heard && scene.topic.is_none()).then(|| {
         Finding::problem(About::Participants,
             format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, scene.time),
@@ -104,7 +104,7 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
             "Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
         }
         Rejection::Malformed => {
-            "Somebody sends what is no announcement of RTPS 2: look with `tshark -Y rtps` who."
+            "A program sends what is no announcement of RTPS 2: `tshark -Y rtps` shows which."
         }
         Rejection::Version => "Somebody speaks another version of RTPS: 2 is spoken here.",
         Rejection::ForeignRecord => {

@@ -25,7 +25,7 @@ enum Announced {
 /// A hash as it is shown: enough to tell two apart.
 struct Short(Hash);
 
-/// What matching makes of it; what nobody tells is compared by name in the end.
+/// What matching makes of it; types that are not described are compared by name in the end.
 pub(super) fn verdict(of: &Verdict) -> TypeVerdict {
     match of {
         Verdict::ByName(_) | Verdict::Pending => TypeVerdict::ByName,

@@ -84,7 +84,7 @@ pub(super) fn undrain(arguments: &Back) -> Result<Outcome, Failure> {
     }
 }
 
-/// What the store does not have yet a manager that starts meanwhile does not know.
+/// Warns if the store does not have it yet: a manager that starts meanwhile would not know it.
 fn say_whether_stored(answer: &Value, what: &str) {
     if answer.get("stored").and_then(Value::as_bool) == Some(false) {
         print(format_args!(

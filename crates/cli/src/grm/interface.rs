@@ -22,13 +22,13 @@ pub(super) struct At {
     /// The address of the manager's page, as its option --web says.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
     web: Option<SocketAddr>,
-    /// The folder with authority.pem, operator-NAME.pem and operator-NAME.key, for a manager with --keys: both ends show who they are, by TLS 1.3.
+    /// The folder with authority.pem, operator-NAME.pem and operator-NAME.key, for a manager with --keys: both ends show certificates, by TLS 1.3.
     #[arg(long, value_name = "FOLDER")]
     keys: Option<PathBuf>,
     /// The file with the token of that page, without keys.
     #[arg(long, value_name = "FILE", conflicts_with = "keys")]
     web_token: Option<PathBuf>,
-    /// Who does it, for the log. Default: the operator whose key is in the folder, or the user's name.
+    /// The name of the operator, for the log. Default: the operator whose key is in the folder, or the user's name.
     #[arg(long, value_name = "NAME")]
     operator: Option<String>,
 }

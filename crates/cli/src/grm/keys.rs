@@ -20,7 +20,7 @@ use crate::exit::{Failure, Outcome};
 pub(crate) struct Arguments {
     /// The folder; it is made if it is not there.
     folder: PathBuf,
-    /// For whom: manager, store, switch-N or gates-N, where N is the datapath id of the switch, or user-NAME or operator-NAME.
+    /// The owners of the keys: manager, store, switch-N or gates-N, where N is the datapath id of the switch, or user-NAME or operator-NAME.
     #[arg(value_name = "ROLE", required_unless_present = "network")]
     roles: Vec<Role>,
     /// For all of a network file: its manager, its switches, and their gates.

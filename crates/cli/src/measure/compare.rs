@@ -9,7 +9,7 @@ use crate::stop::Stop;
 /// How often the wish for an end is looked at, at least.
 const LOOK: dds::Duration = dds::Duration::from_secs(1);
 
-/// Compares; bad news if a cell was measured with nobody.
+/// Compares; bad news if a cell was measured with no contender.
 pub(super) fn run(arguments: &::compare::Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let stopped = Arc::new(AtomicBool::new(false));
     let (told, stop) = (Arc::clone(&stopped), stop.clone());

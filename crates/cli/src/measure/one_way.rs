@@ -35,7 +35,7 @@ impl OneWay {
         })
     }
 
-    /// An answered ping; `other` is the clock of whoever answered.
+    /// An answered ping; `other` is the clock of the participant that answered.
     pub(super) fn add(&mut self, other: u64, exchange: Exchange) {
         if other != 0 && other == self.own_clock {
             self.record(&exchange, 0);

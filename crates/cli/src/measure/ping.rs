@@ -1,4 +1,4 @@
-//! `punctual ping`: round trips to whoever runs `punctual pong`.
+//! `punctual ping`: round trips to participants that run `punctual pong`.
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -38,7 +38,7 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Begins to listen where that is possible: a port may be somebody else's alone. Over IPv4 and IPv6, whichever is used otherwise:
+    /// Begins to listen where that is possible: a port may be another program's alone. Over IPv4 and IPv6, whichever is used otherwise:
     /// others may use another.
     pub(super) fn listen(config: &Config, domain: u32, tag: &str) -> Self {
         let mut sockets = Vec::new();
@@ -133,7 +133,7 @@ fn visit(
 ) -> Result<(), Failure> {
     let factory = DomainParticipantFactory::get_instance();
     let joined = factory.create_participant_with(domain, QosKind::Default, config, None, NO_STATUS);
-    // Its ports may be taken: then it is known that somebody is there, and no more.
+    // Its ports may be taken: then it is known that a participant is there, and no more.
     let Ok(participant) = joined else { return Ok(()) };
     stop.wait(VISIT)?;
     let endpoints = participant.get_discovered_endpoints();

@@ -13,7 +13,7 @@ use crate::explain::Received;
 use crate::qos::QosOptions;
 use crate::types::{Form, TypeOptions};
 
-/// The reader, as soon as somebody writes.
+/// The reader, as soon as there is a writer.
 pub(super) struct Probe {
     topic: String,
     form: Option<Form>,
@@ -103,7 +103,7 @@ impl Probe {
         )?)
     }
 
-    /// What came, and what not; `None` if nobody writes.
+    /// What came, and what not; `None` without a writer.
     pub(super) fn received(&self) -> Option<Received> {
         self.reader.as_ref().map(|reader| Received {
             encapsulations: self.encapsulations.clone(),

@@ -1,4 +1,4 @@
-//! With keys operators show who they are: commands that change what a manager does go by TLS, and no other key is of use.
+//! With keys operators show a certificate: commands that change what a manager does go by TLS, and no other key is of use.
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

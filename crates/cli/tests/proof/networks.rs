@@ -1,4 +1,4 @@
-//! Switches in a line or a ring, and who is where: pairs of three makers, whose way is from one end to the other, and hosts that babble.
+//! Switches in a line or a ring, and their hosts: pairs of three vendors, whose path is from one end to the other, and hosts that babble.
 use std::fmt::Write as _;
 
 use lab_turn::text::Text;
@@ -51,7 +51,7 @@ pub(crate) struct Own {
     pub(crate) limit: u64,
 }
 
-/// A pair of another maker, which the flow file asks for.
+/// A pair of another vendor, which the flow file asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Foreign {
     pub(crate) topic: String,
@@ -146,7 +146,7 @@ impl Shape {
         text
     }
 
-    /// Who babbles to whom: all hosts but the manager's and those whose only queue flows leave by.
+    /// Hosts that babble, each with its target: all hosts but the manager's and those whose only queue flows leave by.
     pub(crate) fn babblers(self) -> Vec<(String, String)> {
         let to = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         vec![to("cyclone-2", "cyclone-1"), to("fast-2", "fast-1"), to("stranger", "display")]

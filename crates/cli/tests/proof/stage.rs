@@ -1,4 +1,4 @@
-//! A lab with a manager, pairs of three makers, hosts that babble, and witnesses at the hosts of readers.
+//! A lab with a manager, pairs of three vendors, hosts that babble, and witnesses at the hosts of readers.
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -176,7 +176,7 @@ impl Stage {
             publisher.tell(&format!("go {FOREVER}"));
         }
         self.own.extend(publishers);
-        // A writer of another maker may find its reader later than the manager does.
+        // A writer of another vendor may find its reader later than the manager does.
         self.come(&self.verdicts(), realtime().cast_signed(), UNDER_WAY);
     }
 
@@ -300,7 +300,7 @@ impl Stage {
             .join(", ")
     }
 
-    /// What came whole to the hosts of other makers' readers was taken by their programs, too.
+    /// What came whole to the hosts of other vendors' readers was taken by their programs, too.
     fn were_taken(&mut self, judged: &[(Verdict, Outcome)], from: i64, to: i64) {
         for index in 0..self.readers.len() {
             let topic = &self.readers[index].0;

@@ -250,7 +250,7 @@ fn topic_name_nearly_the_same() {
     );
 }
 
-/// Endpoints of another maker, as they were announced.
+/// Endpoints of another vendor, as they were announced.
 fn foreign(kind: EntityKind, change: impl FnOnce(&mut EndpointQos)) -> Arc<EndpointData> {
     let guid = Guid::new(GuidPrefix([9; 12]), EntityId::user(1, kind));
     let mut qos = if guid.entity_id.is_writer() { EndpointQos::writer() } else { EndpointQos::reader() };

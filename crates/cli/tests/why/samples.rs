@@ -120,7 +120,7 @@ fn a_writer_that_does_not_write() {
     );
 }
 
-/// What is said of one reader of another maker, where samples of the talker have this encapsulation.
+/// What is said of one reader of another vendor, where samples of the talker have this encapsulation.
 fn of_form(identifier: u16, vendor: VendorId) -> String {
     let mut stage = Stage::new();
     let _other = complete(&stage);
@@ -147,7 +147,7 @@ fn a_form_that_readers_of_others_may_not_read() {
         "- topic \"Readings\": writer of \"talker\" (Punctual at 10.0.0.1) and reader of \"listener\" (Cyclone DDS at 10.0.0.2): samples come as PLAIN_CDR2, those of final types: a reader whose type is appendable or mutable drops each of them, which cannot be seen from here\n  If the reader gets nothing, make its type final too: #[dds(final)] in Rust, @final in IDL."
     );
     assert_eq!(of_form(0x0001, VendorId::CYCLONE), "", "all but mutable types look like that");
-    assert_eq!(of_form(0x0009, VendorId::PUNCTUAL), "", "one maker has one default");
+    assert_eq!(of_form(0x0009, VendorId::PUNCTUAL), "", "one vendor has one default");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Types of one name that are not the same. The type information is Cyclone DDS's own: octets that its `idlc` 0.10.2 wrote.
+//! Types of one name that are not the same. The type information is Cyclone DDS's own: bytes that its `idlc` 0.10.2 wrote.
 use std::sync::Arc;
 
 use cli::explain::Scene;
@@ -12,7 +12,7 @@ use crate::stage::{Stage, told};
 /// Of `@final struct Single { long a; };`, whose minimal type object has the hash e3d371df3e73…
 const SINGLE: &str = "6000000001100040280000002400000014000000f1e3d371df3e7321ee634d3f49e9b4002700000000000000040000000000000002100040280000002400000014000000f2654d836e451ea67cc3441240cd500038000000000000000400000000000000";
 
-/// Endpoints of another maker, which say this about their types.
+/// Endpoints of another vendor, which say this about their types.
 fn told_of(topic: Option<&str>, written: Option<&[u8]>, read: Option<&[u8]>, idl: Option<&str>) -> String {
     told(&scene_of(topic, written, read, idl))
 }
@@ -95,7 +95,7 @@ fn no_type_information_on_one_side() {
     assert!(said.starts_with(&format!("{NOTE}{expected}")), "{said}");
     let said = told_of(topic, None, Some(&single()), None);
     assert!(said.contains("since the writer announces no type information\n"), "{said}");
-    // Octets that are no type information, and type information without a hash.
+    // Bytes that are no type information, and type information without a hash.
     for broken in [&[0xff; 8][..], &[]] {
         let said = told_of(topic, Some(broken), Some(&single()), None);
         assert!(

@@ -152,7 +152,7 @@ impl Core {
         }
     }
 
-    /// What came of the deliveries of a consumer.
+    /// Counts of a consumer's deliveries.
     pub(super) fn counts(&self, consumer: ConsumerId) -> channel::Counts {
         self.lock().and_then(|inner| inner.machine.counts(consumer)).unwrap_or_default()
     }

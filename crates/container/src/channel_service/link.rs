@@ -1,4 +1,4 @@
-//! What a publisher pushes into: its events lie in slots that are used again once all consumers are done with them.
+//! The link from a publisher into a channel. Its events lie in slots that are used again once all consumers are done with them.
 use std::sync::{Arc, Mutex, PoisonError};
 
 use channel::{Header, PublisherId};
@@ -13,9 +13,9 @@ use crate::ports::Sink;
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     pub(crate) publisher: PublisherId,
-    /// What its events have as their source.
+    /// The source number of its events.
     pub(crate) number: u32,
-    /// What its events have instead of what led to them.
+    /// The priority of its events, in place of the priority of the event that led to them.
     pub(crate) priority: Option<u8>,
     /// Nanoseconds from when an event was made to its deadline, instead of that of what led to it.
     pub(crate) timeout: Option<u64>,

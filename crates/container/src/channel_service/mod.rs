@@ -23,9 +23,9 @@ use crate::service::{End, Joined, Route, Service, ServiceError, compile};
 pub struct ByChannel {
     /// Which threads work: those of the container of the consumer.
     pub dispatch: Dispatch,
-    /// What waits for each consumer.
+    /// The queue of each consumer.
     pub queue: Queue,
-    /// What is taken at once.
+    /// How deliveries are gathered into batches.
     pub gather: Gather,
     /// Which events are wanted, as an expression over their fields; `None` is all.
     pub filter: Option<String>,
@@ -49,7 +49,7 @@ pub struct ByChannel {
 /// How events of several sources are joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Join {
-    /// What is kept of a source that pushes more than once meanwhile.
+    /// The events that are kept of a source that pushes more than once meanwhile.
     pub keep: Keep,
     /// How long the first event waits for the others.
     pub within: Option<Duration>,
@@ -84,7 +84,7 @@ impl ByChannel {
         }
     }
 
-    /// What is subscribed to events of these sources.
+    /// The subscription to events of these sources.
     fn tree(&self, sources: &[u32], route: &Route<'_>) -> Result<Tree, ServiceError> {
         let compiled = self.filter.as_deref().map(|filter| compile(filter, &self.parameters, route.event));
         let program = compiled.transpose()?;
@@ -108,7 +108,7 @@ impl ByChannel {
     }
 }
 
-/// What one channel has of a connection.
+/// The ends of a connection in one channel.
 struct Part {
     core: Arc<Core>,
     publishers: Vec<PublisherId>,
@@ -203,10 +203,10 @@ impl Service for ByChannel {
     }
 }
 
-/// A timer of a component: when its port is called, and by whom.
+/// A timer of a component: when its port is called, and by which worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Every {
-    /// How often.
+    /// The time from one call to the next.
     pub period: Duration,
     /// By which threads of its container; not by [`Dispatch::Publisher`], since no publisher pushes.
     pub dispatch: Dispatch,

@@ -81,7 +81,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// What a thread does until its channel ends.
+/// Serves a channel on the calling thread until the channel ends.
 fn work(core: &Weak<Core>, worker: Worker, ends: &AtomicBool) {
     let mut batch = Batch::new();
     let mut taken: Option<(ConsumerId, Option<Arc<Served>>)> = None;

@@ -1,7 +1,7 @@
 //! Tests of one component, without a server to be seen.
 use std::time::Duration;
 
-use container::{Failure, Harness, State, Value};
+use container::{Component, Consumer, Context, Failure, Handle, Harness, Lifecycle, Outcome, State, Value};
 
 use crate::parts::{Number, Relay, Source, relay};
 
@@ -19,6 +19,33 @@ fn what_is_fed_comes_out_in_virtual_time() {
     harness.timeout::<relay::Input>(3).unwrap();
     let log = harness.component().with(|relay, _| relay.log.take()).unwrap();
     assert_eq!(log, ["relay 1", "relay other 5 follows 0", "relay 2", "relay timeout 3"]);
+}
+
+/// Keeps priority and deadline of its last event.
+#[derive(Component)]
+struct Urgent {
+    input: Consumer<Number>,
+    last: (u8, Option<u64>),
+}
+
+impl Lifecycle for Urgent {}
+
+impl Handle<urgent::Input> for Urgent {
+    fn handle(&mut self, _: &Number, at: &Context) -> Outcome {
+        self.last = (at.priority(), at.deadline());
+        Ok(())
+    }
+}
+
+#[test]
+fn an_event_has_the_priority_and_the_deadline_that_it_is_fed_with() {
+    let mut harness = Harness::new(Urgent::default()).unwrap();
+    for (priority, deadline) in [(7, Some(90)), (255, None), (0, Some(0))] {
+        harness.feed_with::<urgent::Input>(&Number(1), priority, deadline).unwrap();
+        assert_eq!(harness.component().with(|urgent, _| urgent.last).unwrap(), (priority, deadline));
+    }
+    harness.feed::<urgent::Input>(&Number(1)).unwrap();
+    assert_eq!(harness.component().with(|urgent, _| urgent.last).unwrap(), (0, None));
 }
 
 #[test]

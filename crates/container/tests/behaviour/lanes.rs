@@ -1,4 +1,4 @@
-//! Channels: who is served when, in virtual time.
+//! Channels: the order in which components are served, in virtual time.
 use std::time::Duration;
 
 use container::{

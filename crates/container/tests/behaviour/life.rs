@@ -1,4 +1,4 @@
-//! Life cycles: hooks in their order, what fails, what takes too long, who is not touched.
+//! Life cycles: the order of hooks, hooks that fail or take too long, components that stay as they are.
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

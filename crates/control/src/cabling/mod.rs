@@ -26,7 +26,7 @@ pub(crate) use frame::{Seal, Whose};
 use odd::Odd;
 use silent::Silence;
 
-/// How often each port tells who it is at least; those between switches do once in [`Config::rounds`](crate::config::Config::rounds).
+/// How often each port sends LLDP at least; those between switches do once in [`Config::rounds`](crate::config::Config::rounds).
 pub(crate) const PERIOD: Duration = Duration::from_secs(5);
 /// How often they do at most.
 pub(crate) const LEAST_PERIOD: Duration = Duration::from_millis(100);
@@ -55,7 +55,7 @@ pub(crate) struct Cabling {
     wrong: BTreeMap<usize, Wrong>,
     /// Cables that lose what they carry.
     silence: Silence,
-    /// When all ports told last who they are.
+    /// When all ports last sent LLDP.
     told_all: Option<Duration>,
     /// What else cannot be, by the ports it is about.
     odd: BTreeMap<String, Odd>,
@@ -102,7 +102,7 @@ impl Cabling {
         self.ports.retain(|(of, _), _| *of != switch);
     }
 
-    /// Whether it is time for all ports to tell who they are, and not those between switches alone.
+    /// Whether it is time for all ports to send LLDP, and not only those between switches.
     pub(crate) fn tells_all(&mut self, now: Duration) -> bool {
         let is_due = self.told_all.is_none_or(|at| now.saturating_sub(at) >= PERIOD);
         if is_due {
@@ -111,7 +111,7 @@ impl Cabling {
         is_due
     }
 
-    /// A port has told who it is.
+    /// A port has sent LLDP.
     pub(crate) fn told(&mut self, now: Duration, network: &Network, at: Place) {
         self.silence.told(now, network, at);
     }

@@ -1,6 +1,6 @@
 //! Cables that lose what they carry although both of their ports are up.
 //!
-//! Ports between switches tell who they are in rounds. A round of a link begins when its frame is sent. The switch there has sent it once it has answered a question that
+//! Ports between switches send LLDP in rounds. A round of a link begins when its frame is sent. The switch there has sent it once it has answered a question that
 //! was asked later, since it does things in order; what comes is there once the switch at the other end has answered a question that was asked after that. If the frame has
 //! not come by then, and no other frame either, the round is missed: so a connection that is slow, a manager that was stopped, and a switch that is away miss nothing.
 //!
@@ -28,7 +28,7 @@ const SOON: Duration = Duration::from_secs(300);
 const LONGEST_HOLD: Duration = Duration::from_secs(320);
 /// After so many rounds in which frames came, and none of the manager's, or in which none of the manager's came and none ever had, a link is undecided.
 const UNDECIDED: u32 = 30;
-/// What is less is not said of when a frame was sent.
+/// The resolution of the time that frames carry.
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A round of one direction of a cable.
@@ -61,7 +61,7 @@ struct Way {
 /// A cable that was found to lose what it carries.
 #[derive(Debug)]
 struct Cut {
-    /// What is wrong, while it is.
+    /// The present alarm.
     what: Option<String>,
     /// How long frames have to come until it is used.
     hold: Duration,
@@ -69,7 +69,7 @@ struct Cut {
     back: Duration,
 }
 
-/// What is known of it, by links and by cables.
+/// The state of rounds, by links and by cables.
 #[derive(Default, Debug)]
 pub(super) struct Silence {
     ways: BTreeMap<usize, Way>,
@@ -227,7 +227,7 @@ impl Silence {
         self.ways.get(&link).is_some_and(Way::is_undecided)
     }
 
-    /// What is wrong, with the cable or port it is about.
+    /// The present alarms, each with its cable or port.
     pub(super) fn alarms(&self, network: &Network) -> Vec<(String, String)> {
         let cut = self.cuts.iter().filter_map(|(cable, cut)| Some((*cable, cut.what.clone()?)));
         let cut = cut.map(|(cable, what)| (subject(network, cable), what));

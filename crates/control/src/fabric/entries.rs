@@ -132,7 +132,7 @@ pub(super) fn neighbour(kind: u8) -> Vec<Oxm> {
     [Oxm::eth_type(IPV6), Oxm::ip_proto(ICMPV6)].into_iter().chain(kind).collect()
 }
 
-/// What becomes of neighbour discovery besides: the manager sees it, as it sees ARP.
+/// Further actions for neighbour discovery: the manager gets a copy, as of ARP.
 pub(super) fn neighbour_copy() -> Vec<Action> {
     alloc::vec![Action::SetField(FieldValue::ip_dscp(0)), Action::controller()]
 }

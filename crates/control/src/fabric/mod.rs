@@ -74,7 +74,7 @@ pub(crate) struct Fabric {
     tree: BTreeSet<usize>,
     /// The reserved class, or why there is none.
     reserved: Result<Reserved, String>,
-    /// Switches that leave the codepoint of control on what comes from hosts: their gates have been seen in order, so that nobody
+    /// Switches that leave the codepoint of control on what comes from hosts: their gates have been seen in order, so that no host
     /// but them has set it.
     marked: BTreeSet<usize>,
     /// Hosts by their addresses.

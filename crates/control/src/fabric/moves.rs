@@ -154,8 +154,8 @@ fn question(to: MacAddress, address: [u8; 4]) -> Vec<u8> {
     frame
 }
 
-/// Asks by a neighbour solicitation who has an address, without an address of its own, as a host does that wants the address (RFC 4862, 5.4.2): who
-/// has it answers all.
+/// Asks by a neighbour solicitation who has an address, without an address of its own, as a host does that wants the address (RFC 4862, 5.4.2): its
+/// owner answers to all.
 fn solicitation(to: Option<MacAddress>, address: Ipv6Addr) -> Vec<u8> {
     let [.., a, b, c] = address.octets();
     // The group of all that have an address with this end (RFC 4291, 2.7.1), and its Ethernet address (RFC 2464, 7).

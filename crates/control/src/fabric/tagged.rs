@@ -1,4 +1,4 @@
-//! Frames with VLAN tags that switches and gates have dropped: who has sent them is told.
+//! Frames with VLAN tags that switches and gates have dropped: the log names the hosts that sent them.
 //!
 //! They are counted where they are dropped, and not copied to the manager: a flood of them takes nothing of what switches may send it.
 use alloc::collections::BTreeMap;
@@ -41,7 +41,7 @@ impl Fabric {
         let network = &self.network;
         let counters = &mut self.tagged.0;
         let told = counted.filter_map(|(port, frames)| {
-            // What the network does not have is not kept: there are as many counters as ports.
+            // Ports that the network does not have are not kept, so there are at most as many counters as ports.
             let link = network.link_at(site.switch(), port)?;
             let frames = counters.entry((site, port)).or_default().count(now, frames)?;
             let from = network.node_name(network.links.get(link)?.to).into();

@@ -12,7 +12,7 @@
 //! | 2 | 170 | with the tag to the MAC address of a member | out, along the tree |
 //! | 2 | 160 | with the tag to any other address | to all members of the VLAN and along the tree, but not back |
 //!
-//! Nothing of a VLAN is learned, and no frame of it is copied to the manager: the network file says who is where.
+//! Nothing of a VLAN is learned, and no frame of it is copied to the manager: the network file says which address is at which port.
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
@@ -48,7 +48,7 @@ fn lowest() -> Vec<Instruction> {
     apply(alloc::vec![Action::SetField(FieldValue::ip_dscp(0))], DESTINATIONS)
 }
 
-/// What a switch has for frames of all VLANs besides admitted flows.
+/// The entries of a switch for frames of all VLANs, besides those of admitted flows.
 pub(super) fn entries(network: &Network, switch: usize, carried: &Carried<'_>) -> Vec<FlowMod> {
     let mut flows = Vec::new();
     for id in network.vlans() {
@@ -106,7 +106,7 @@ fn between_switches(
     }
 }
 
-/// What members at this switch may send.
+/// Entries for the frames that members at this switch may send.
 fn members(network: &Network, switch: usize, id: u16, flows: &mut Vec<FlowMod>) {
     let mut add = |priority, fields: &[Oxm], then| flows.push(entry(TableId(0), priority, fields, then));
     let advertised = |target: u128| {

@@ -22,7 +22,7 @@ use crate::resource_manager::ResourceManager;
 
 /// Writers take no path for one of smaller datagrams.
 const SMALLEST_REPAIR: u32 = 256;
-/// What the three flows are called where one of them finds no place.
+/// Names of the three flows, for a refusal of one of them.
 const NAMES: [&str; 3] = ["its samples", "its repairs", "its questions"];
 
 /// Three flows with a place on a ledger.
@@ -51,7 +51,7 @@ impl ResourceManager {
     /// The losses that a request asks for.
     ///
     /// # Errors
-    /// What is wrong with that.
+    /// Why such a request cannot be served.
     pub(crate) fn losses_asked(&self, pair: Pair) -> Result<Option<Losses>, Obstacle> {
         let Some(asked) = self.requests.get(pair) else { return Ok(None) };
         let Some(losses) = asked.request.losses.asked() else { return Ok(None) };
@@ -199,7 +199,7 @@ impl ResourceManager {
                 maximum_separation: 0,
                 emission: 0,
                 slack: 0,
-                // What the writer says of its host is taken for both.
+                // The writer's figures of its host are used for both.
                 ..wish.contract
             };
             Wish { contract, ..wish }

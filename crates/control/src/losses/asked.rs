@@ -10,7 +10,7 @@ use crate::action::Facts;
 /// Checks what a request says of losses.
 ///
 /// # Errors
-/// What is wrong with it, for people.
+/// The reason why the request cannot be served, for people.
 pub(super) fn check(request: &Request, losses: &Losses, facts: &Facts) -> Result<(), String> {
     if request.maximum_separation > 0 {
         return Err("a bound with losses is not stated together with a maximum separation".into());

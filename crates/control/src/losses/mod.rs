@@ -10,7 +10,7 @@ use wire::admission::Losses;
 
 pub use restore::{StoredRole, StoredTogether};
 
-/// What a grant is of a flow with losses.
+/// The role of a grant in a flow with losses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// It is no part of one.
@@ -21,10 +21,10 @@ pub(crate) enum Role {
     Beside(u64),
 }
 
-/// What holds for the three flows. Times in nanoseconds.
+/// The data that the three flows share. Times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Together {
-    /// What was asked for.
+    /// The request.
     pub(crate) asked: Losses,
     /// The grants of repairs and of questions.
     pub(crate) beside: [u64; 2],
@@ -38,7 +38,7 @@ pub(crate) struct Together {
     pub(crate) datagram: u32,
 }
 
-/// What the analysis takes a flow for.
+/// The role of a flow in the analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// Samples of which nothing is lost.
@@ -58,7 +58,7 @@ impl Role {
         }
     }
 
-    /// What holds for the three flows that this one leads.
+    /// The shared data of the three flows that this one leads.
     pub(crate) const fn together(&self) -> Option<&Together> {
         match self {
             Self::Samples(together) => Some(together),

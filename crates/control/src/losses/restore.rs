@@ -12,7 +12,7 @@ use crate::grant::StoredAddress;
 use crate::reservations::Granted;
 use crate::resource_manager::ResourceManager;
 
-/// What a stored grant is of a flow with losses. Times in nanoseconds.
+/// The role of a stored grant in a flow with losses. Times in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoredRole {
@@ -22,7 +22,7 @@ pub enum StoredRole {
     Beside(u64),
 }
 
-/// What holds for three flows.
+/// The data that three flows share.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct StoredTogether {

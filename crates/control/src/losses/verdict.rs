@@ -1,4 +1,4 @@
-//! What is said of a pair that is admitted with losses.
+//! The verdict of a pair that is admitted with losses.
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

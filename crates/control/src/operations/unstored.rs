@@ -21,7 +21,7 @@ pub(super) struct Unstored {
     takes_no_grant: bool,
 }
 
-/// What is stored under one name.
+/// The subject of a stored record.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum About {
     Grant(u64),
@@ -29,7 +29,7 @@ enum About {
 }
 
 impl StoreChange {
-    /// What it is about.
+    /// The subjects of the change.
     fn subjects(&self) -> Vec<About> {
         match self {
             Self::Put(grant) => alloc::vec![About::Grant(grant.number)],

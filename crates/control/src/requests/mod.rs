@@ -42,7 +42,7 @@ pub(crate) struct Requests {
     unions: BTreeSet<Pair>,
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     room_for: BTreeSet<Pair>,
-    /// What pairs without a request were told that were turned away while a flow of theirs was there: it stays when that is gone.
+    /// Refusals of pairs without a request that were turned away while they had a flow: they stay when the flow is gone.
     turned_away: BTreeMap<Pair, Verdict>,
     next_age: u64,
     /// How often something has become free or come back.

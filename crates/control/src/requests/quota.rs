@@ -16,7 +16,7 @@ use crate::config::Config;
 pub(crate) struct QuotaReached {
     /// The first limit that is reached, in words, or the first one for which no other request yields.
     pub(crate) reason: String,
-    /// Who has to yield, if that is enough for every limit.
+    /// The requests that have to yield, if that is enough for every limit.
     pub(crate) yields: Option<BTreeSet<Pair>>,
 }
 

@@ -53,12 +53,12 @@ impl Requests {
         self.turned_away.insert(request.pair(), verdict);
     }
 
-    /// What a pair is told that was turned away and is not known.
+    /// The refusal of a pair that was turned away and has no request.
     pub(crate) fn turned_away(&self, pair: Pair) -> Option<&Verdict> {
         self.turned_away.get(&pair)
     }
 
-    /// Pairs that were turned away of which something is there yet, and whose writer or reader is of a participant.
+    /// Pairs of a participant that were turned away and of which a flow still exists.
     pub(crate) fn turned_away_of(&self, participant: GuidPrefix) -> impl Iterator<Item = Pair> {
         let is_of = move |pair: &&Pair| pair.0.prefix == participant || pair.1.prefix == participant;
         self.turned_away.keys().filter(is_of).copied()

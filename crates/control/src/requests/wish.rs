@@ -21,7 +21,7 @@ pub(crate) struct Wish {
     pub(crate) aggregate: Option<Aggregate>,
     /// The losses that its latency is to allow for.
     pub(crate) losses: Option<Losses>,
-    /// What the analysis takes it for.
+    /// Its role in the analysis.
     pub(crate) part: Part,
     /// One, but for trees.
     pub(crate) goals: Vec<Goal>,

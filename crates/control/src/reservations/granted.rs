@@ -79,7 +79,7 @@ pub(crate) struct Granted {
     pub(crate) contract: Contract,
     /// What goes from host to host, if it is all of that.
     pub(crate) aggregate: Option<Aggregate>,
-    /// What it is of a flow with losses.
+    /// Its role in a flow with losses.
     pub(crate) role: Role,
     pub(crate) pairs: BTreeSet<Pair>,
     /// The end of each pair that it serves or has served, by its index.

@@ -121,7 +121,7 @@ impl Reservations {
             let old = self.of(&new.replaces);
             old.filter(|old| old.pairs.is_subset(&new.pairs)).map(|old| old.number)
         });
-        // Those that another one leads serve whom that one serves.
+        // A grant that another one leads serves the readers of its leader.
         let leader = |grant: &Granted| {
             let leader = grant.role.leader().and_then(|number| self.grants.get(&number));
             leader.map_or(grant.number, |leader| leader.number)

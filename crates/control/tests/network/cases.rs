@@ -224,7 +224,7 @@ fn meters_are_set_to_what_the_model_says_they_count() {
         let meter = world.switches[0].meters.values().next().unwrap();
         (meter.bands[0].rate, meter.bands[0].burst, verdict.bound)
     };
-    // Six fragments, each with 24 octets more on the wire.
+    // Six fragments, each with 24 bytes more on the wire.
     let (wire, frame) = (band(Counts::Wire), band(Counts::Frame));
     let apart = f64::from(wire.0) - f64::from(frame.0);
     assert!((apart - 6.0 * 24.0 * 8.0 / 50.0).abs() <= 1.0, "{wire:?} {frame:?}");

@@ -5,11 +5,11 @@ use std::fmt;
 /// What can go wrong around a manager.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Fault {
-    /// Octets arrived that end within a message.
+    /// Bytes arrived that end within a message.
     MessageCut,
-    /// A connection ended with octets on the way.
+    /// A connection ended with bytes on the way.
     OctetsLost,
-    /// A connection ended when some octets of a message had arrived and others had not.
+    /// A connection ended when some bytes of a message had arrived and others had not.
     MessageTorn,
     /// A connection carried nothing any more, without anybody being told.
     LineStalled,

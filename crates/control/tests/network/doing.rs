@@ -33,7 +33,7 @@ pub(crate) enum Work {
 /// Something that can happen next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Octets arrive.
+    /// Bytes arrive.
     Octets(usize, Way),
     /// An agent does what it is asked, or its answer arrives.
     Gates(usize),
@@ -81,7 +81,7 @@ impl World {
         next
     }
 
-    /// Makes something happen; of octets on the way so many, or as many as there are.
+    /// Makes something happen; of bytes on the way so many, or as many as there are.
     pub(crate) fn happen(&mut self, next: Next, octets: usize) {
         match next {
             Next::Octets(switch, way) => self.carry(switch, way, octets),
@@ -187,7 +187,7 @@ impl World {
         assert!(said <= most, "it does not come to rest: {said} verdicts for {pairs} pairs in {time:?}");
     }
 
-    /// So many octets arrive, or as many as there are.
+    /// So many bytes arrive, or as many as there are.
     fn carry(&mut self, switch: usize, way: Way, octets: usize) {
         let report = self.report(switch);
         let Some(line) = &mut self.lines[switch] else { return };
@@ -206,7 +206,7 @@ impl World {
                 }
                 let mut sent = Vec::new();
                 for (xid, message) in told {
-                    // Who is not the master of a switch any more may look, and change nothing (OpenFlow 1.3.5, 6.3.6).
+                    // A manager that is no longer the master of a switch may read, and change nothing (OpenFlow 1.3.5, 6.3.6).
                     if is_change(&message) && line.master != self.switches[switch].generation {
                         let code = ErrorCode::RequestIsSlave;
                         line.say(xid, &Message::Error(ErrorMessage::Code { code, data: Vec::new() }));

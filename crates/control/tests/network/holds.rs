@@ -416,7 +416,7 @@ impl Play {
         let refused = |verdict: &&Verdict| verdict.state != State::Admitted;
         let refused: Vec<Verdict> = self.world.verdicts.values().filter(refused).cloned().collect();
         for verdict in refused {
-            // A request that is void has to be made anew, and who was turned away has to ask again.
+            // A void request has to be made anew, and so does one that was turned away.
             if verdict.reason.contains("ask again") || is_turned_away(&verdict) {
                 continue;
             }

@@ -296,7 +296,7 @@ fn a_manager_that_starts_again_has_all_three_or_ends_what_is_left() {
         assert_eq!((world.state(pair(1)), world.store.len()), (Some(State::Admitted), 3), "{lost}");
         assert_eq!(rules(&world), before, "{lost}");
     }
-    // Who does not come back leaves nothing.
+    // A participant that does not come back leaves nothing.
     world.restart();
     world.connect_all();
     world.pass(Duration::from_secs(15));

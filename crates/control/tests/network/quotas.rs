@@ -166,7 +166,7 @@ fn who_finds_no_place_is_told_so_to_the_end_though_a_flow_of_it_is_there() {
     }
 }
 
-/// Who is turned away, has a flow, and is missed then has nothing to be told.
+/// A participant that is turned away, has a flow, and is then missed is told nothing.
 #[test]
 fn nothing_is_said_of_a_participant_that_is_gone() {
     let mut world = world();
@@ -183,7 +183,7 @@ fn nothing_is_said_of_a_participant_that_is_gone() {
     assert!(world.verdicts.is_empty(), "{:?}", world.verdicts);
 }
 
-/// A place under one limit is none under another: who yields for the one does not bring the other one over.
+/// A place under one limit is none under another: a request that yields under one limit makes no room under the other.
 #[test]
 fn no_limit_is_passed_since_another_request_has_yielded_under_another_limit() {
     let user = |name: &str| Asker::User(name.to_owned());

@@ -12,7 +12,7 @@ fn large(number: u8, importance: u8) -> Request {
     sized(number, importance, 48_004)
 }
 
-/// Two of 24,000 octets have place, or one and a few small ones.
+/// Two of 24,000 bytes have place, or one and a few small ones.
 fn sized(number: u8, importance: u8, octets: u32) -> Request {
     let contract = Contract { importance, ..at_once(octets, 7 * MS) };
     request(pair(number), 1, usize::from(number % 3), 3, (5000, 6000 + u16::from(number)), contract, 6 * MS)

@@ -162,7 +162,7 @@ impl Play {
         self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
         self.world.manager.participant_lost(self.world.now, gone);
         self.world.collect();
-        // Of who was turned away the manager knows nothing; its verdict stays until there is no room for it.
+        // The manager knows nothing of a request that was turned away; its verdict stays until there is no room for it.
         let is_gone = |pair: &Pair| pair.0.prefix == gone || pair.1.prefix == gone;
         self.world.verdicts.retain(|pair, verdict| !is_gone(pair) || !is_turned_away(verdict));
     }
@@ -346,7 +346,7 @@ impl Play {
                         self.restart();
                         break;
                     }
-                    // Of octets mostly all, so that something comes about; else whatever a connection may give at a time.
+                    // Of bytes mostly all, so that something comes about; else whatever a connection may give at a time.
                     let octets = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
                     self.world.happen(next, octets);
                     if let Next::Gates(switch) = next

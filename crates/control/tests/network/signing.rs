@@ -140,7 +140,7 @@ fn plain(request: &Request) -> Vec<u8> {
 }
 
 impl Play {
-    /// Who really asks for a pair.
+    /// The true asker for a pair.
     pub(crate) fn asker(&self, pair: Pair) -> Asker {
         match &self.signing {
             None => Asker::Anyone,

@@ -1,4 +1,4 @@
-//! VLAN tags that no one allows: who writes them gains no level and no part of the reserved class, and is named.
+//! VLAN tags that nothing allows: a host that writes them gains no level and no part of the reserved class, and is named.
 use std::time::Duration;
 
 use control::network::Network;
@@ -45,7 +45,7 @@ fn notes(world: &mut World) -> Vec<Note> {
     std::iter::from_fn(|| world.manager.poll_note()).collect()
 }
 
-/// Who was named for how many tagged frames.
+/// The hosts that were named, with the number of tagged frames.
 fn named(world: &mut World) -> Vec<(String, u64)> {
     let told = notes(world).into_iter().filter_map(|note| match note {
         Note::Tagged { from, frames, .. } => Some((from, frames)),
@@ -153,7 +153,7 @@ fn what_gates_have_dropped_is_told_with_the_name_of_the_host() {
     assert_eq!(named(&mut world), [("h3".to_owned(), 3)]);
 }
 
-/// Whose frames are tagged has no say in what is plugged in where, and does not draw addresses to itself.
+/// Tagged frames change neither cabling nor the places of addresses.
 #[test]
 fn the_manager_hears_nothing_of_tagged_frames() {
     let (world, _) = admitted(line(GATES));

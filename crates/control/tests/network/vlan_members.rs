@@ -61,7 +61,7 @@ fn a_flow_in_a_vlan_keeps_its_tag_and_has_its_level_on_every_link() {
             let [(host, heard, trace)] = &arrived[..] else { panic!("{arrived:?}") };
             assert_eq!((*host, heard.tag, trace.len()), (4, packet.tag, 4));
             assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "{trace:?}");
-            // Its tag says who it is, and the priority in it nothing.
+            // Its tag identifies it, and the priority in the tag has no effect.
             let one = world.send(0, Packet { tag: Some(Tag { vid: 10, pcp: 0 }), ..packet });
             assert_eq!((one.len(), &one[0].2), (1, trace));
             for tag in [

@@ -36,7 +36,7 @@ pub struct GateCounters {
     pub old_serial: u64,
     /// Verdicts of admission that are not believed, see `docs/wire.md`.
     pub implausible: u64,
-    /// Grants that nobody has repeated in time.
+    /// Grants that no manager has repeated in time.
     pub expired: u64,
     /// Requests, and ends of them, that others than the participant of their reader have published. Those do not reach a gate: the owner
     /// of its reader counts them.
@@ -68,7 +68,7 @@ enum Early {
 }
 
 impl Gate {
-    /// A participant without pairs. A pair that nobody decides about for as long as `patience` counts as refused.
+    /// A participant without pairs. A pair without a decision for as long as `patience` counts as refused.
     pub const fn new(prefix: GuidPrefix, patience: Duration) -> Self {
         Self {
             prefix,
@@ -305,7 +305,7 @@ impl Gate {
         }
     }
 
-    /// The participant of a reader has published a request, or what its reader does at present: nobody else may, and the owner of this
+    /// The participant of a reader has published a request, or what its reader does at present: no other participant may, and the owner of this
     /// drops what others publish ([`wire::admission::instance_owner`]).
     pub fn request_heard(&mut self, now: Instant, request: Request) {
         let (writer, reader) = request.pair();

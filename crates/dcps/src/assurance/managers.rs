@@ -1,6 +1,6 @@
 //! The resource managers of a domain as a participant knows them, and which of them it asks.
 //!
-//! Whoever has a writer of verdicts counts as a manager; nothing of that is authenticated. So the one that was asked first is asked for
+//! A participant with a writer of verdicts counts as a manager; nothing of that is authenticated. So the one that was asked first is asked for
 //! as long as it answers, and nothing that another one says changes that.
 use alloc::vec::Vec;
 

@@ -28,7 +28,7 @@ pub(super) struct Pair {
     pub(super) grant: Option<Grant>,
     /// How the local endpoint is matched at present.
     pub(super) runs: Runs,
-    /// Nobody has decided by then: it counts as refused.
+    /// Without a decision by then it counts as refused.
     pub(super) patience_at: Instant,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Grant {
     pub(super) destination: SocketAddr,
     pub(super) dscp: u8,
     pub(super) separation: Duration,
-    /// What both sides keep, if it is with losses.
+    /// The waits that both sides keep, if it is with losses.
     pub(super) repairs: Option<Repairs>,
     /// When it ends unless it is repeated.
     pub(super) until: Instant,

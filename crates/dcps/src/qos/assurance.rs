@@ -10,7 +10,7 @@ use wire::qos::{Durability, EndpointQos, History, LivelinessKind, ReliabilityKin
 
 use crate::error::{Error, ReturnCode};
 
-/// Most octets that a writer may declare as its largest sample, 1 MiB: all of it leaves at once, without waiting for acknowledgements.
+/// Most bytes that a writer may declare as its largest sample, 1 MiB: all of it leaves at once, without waiting for acknowledgements.
 pub const LARGEST_MESSAGE: u32 = 1 << 20;
 
 /// How long the sender's host may need between the first and the last frame of a message that one segmented send call carries
@@ -19,9 +19,9 @@ const EMISSION: Duration = Duration::from_micros(300);
 /// The same without segmented send, and for each datagram.
 const EMISSION_ONE_BY_ONE: (Duration, Duration) = (Duration::from_micros(600), Duration::from_micros(20));
 
-/// Inline QoS of a dispose or unregister, with its sentinel: key hash 20 octets, status 8, sentinel 4, and the header of the serialized key.
+/// Inline QoS of a dispose or unregister, with its sentinel: key hash 20 bytes, status 8, sentinel 4, and the header of the serialized key.
 const END_OF_INSTANCE: u32 = 36;
-/// A serialized key is written with so many octets at least.
+/// A serialized key is written with so many bytes at least.
 const LEAST_KEY: u32 = 20;
 
 /// ASSURANCE of a writer: its contract. A sample begins to leave `minimum_separation` after the one before has left, or later; what is
@@ -34,10 +34,10 @@ pub struct OfferedAssurance {
     pub minimum_separation: Duration,
     /// Most time between two samples, at least the minimum; `None` promises nothing.
     pub maximum_separation: Option<Duration>,
-    /// Octets of the largest sample, serialized, with the encapsulation header; 1 to [`LARGEST_MESSAGE`]. `None`: what the type's bounds
+    /// Bytes of the largest sample, serialized, with the encapsulation header; 1 to [`LARGEST_MESSAGE`]. `None`: what the type's bounds
     /// give; a type without bounds needs it. Larger samples are refused by `write`.
     pub maximum_size: Option<u32>,
-    /// Octets of the smallest sample, counted the same way; at most the largest. Samples that are all alike are promised more than
+    /// Bytes of the smallest sample, counted the same way; at most the largest. Samples that are all alike are promised more than
     /// others: what is small overtakes its own gate. `None`: anything. Smaller samples are refused by `write`.
     pub minimum_size: Option<u32>,
     /// Who yields if not all flows can be admitted: those with the smaller number. Default 0.
@@ -134,11 +134,11 @@ pub enum WhenRefused {
 /// What a contract depends on besides QoS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sending {
-    /// Octets of the largest serialized sample by the bounds of the type, encapsulation header included.
+    /// Bytes of the largest serialized sample by the bounds of the type, encapsulation header included.
     pub type_bound: Option<u32>,
     /// The type has a key.
     pub has_key: bool,
-    /// Most octets of UDP payload in a datagram.
+    /// Most bytes of UDP payload in a datagram.
     pub datagram: u32,
     /// The host sends several datagrams by one call.
     pub segmented: bool,
@@ -187,7 +187,7 @@ impl OfferedAssurance {
         Ok(())
     }
 
-    /// Octets of the largest sample, as declared or as the type says, and up to a multiple of four, to which samples are padded.
+    /// Bytes of the largest sample, as declared or as the type says, and up to a multiple of four, to which samples are padded.
     ///
     /// # Errors
     /// `InconsistentPolicy` if neither says it; `BadParameter` if it is above [`LARGEST_MESSAGE`].
@@ -203,7 +203,7 @@ impl OfferedAssurance {
         if size > LARGEST_MESSAGE { Err(too_large(size)) } else { Ok(size.next_multiple_of(4)) }
     }
 
-    /// Octets of the smallest and of the largest sample, as they are held.
+    /// Bytes of the smallest and of the largest sample, as they are held.
     ///
     /// # Errors
     /// What [`OfferedAssurance::largest_sample`] says; `InconsistentPolicy` if the smallest is larger than what the type allows.
@@ -309,7 +309,7 @@ impl RequestedAssurance {
         Ok(())
     }
 
-    /// What is announced; questions leave from this socket.
+    /// The announcement; questions leave from this socket.
     pub fn announced(&self, questions: Socket) -> wire::admission::RequestedAssurance {
         wire::admission::RequestedAssurance {
             maximum_latency: nanos(self.maximum_latency),
@@ -418,7 +418,7 @@ mod tests {
         let bounded = Sending { type_bound: Some(20), ..SENDING };
         assert_eq!(undeclared.contract(&bounded).unwrap().largest_message, 20);
         assert_eq!(offered(10).contract(&bounded).unwrap().largest_message, 12, "padded");
-        // The end of an instance is a message: its key and 36 octets of inline QoS.
+        // The end of an instance is a message: its key and 36 bytes of inline QoS.
         let keyed = Sending { has_key: true, ..bounded };
         assert_eq!(offered(10).contract(&keyed).unwrap().largest_message, 56);
         let huge = Sending { type_bound: Some(u32::MAX), ..SENDING };
@@ -430,7 +430,7 @@ mod tests {
         let emission = |size, segmented| {
             offered(size).contract(&Sending { segmented, ..SENDING }).unwrap().emission / 1_000
         };
-        // What fits one datagram; 44 datagrams of 1,472 octets fit one call.
+        // What fits one datagram; 44 datagrams of 1,472 bytes fit one call.
         assert_eq!(emission(1_364, true), 0);
         assert_eq!(emission(1_365, true), 300);
         assert_eq!(emission(48_052, true), 300);

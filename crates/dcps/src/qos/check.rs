@@ -140,9 +140,9 @@ fn endpoint(qos: &EndpointQos) -> Result<(), Error> {
     history("HISTORY", qos.history, qos.resource_limits)
 }
 
-/// Most octets of USER_DATA, TOPIC_DATA and GROUP_DATA together: an announcement ends at 65,536 octets.
+/// Most bytes of USER_DATA, TOPIC_DATA and GROUP_DATA together: an announcement ends at 65,536 bytes.
 pub const MAX_DATA_OCTETS: usize = 32_768;
-/// Most octets of PARTITION, each name counted with eight more.
+/// Most bytes of PARTITION, each name counted with eight more.
 pub const MAX_PARTITION_OCTETS: usize = 16_384;
 
 pub(super) fn data_octets(place: &'static str, octets: usize) -> Result<(), Error> {

@@ -30,10 +30,10 @@ impl Default for EntityFactory {
 pub struct GroupQos {
     /// PRESENTATION; only the default is supported: access scope INSTANCE, neither coherent nor ordered.
     pub presentation: Presentation,
-    /// PARTITION: at most 256 names or patterns of at most 256 octets, 16,384 octets together with eight more for each.
+    /// PARTITION: at most 256 names or patterns of at most 256 bytes, 16,384 bytes together with eight more for each.
     /// Default none, which is the partition with the empty name.
     pub partition: Vec<String>,
-    /// GROUP_DATA; at most 32,768 octets. Default none.
+    /// GROUP_DATA; at most 32,768 bytes. Default none.
     pub group_data: Vec<u8>,
     /// ENTITY_FACTORY, for writers or readers.
     pub entity_factory: EntityFactory,

@@ -63,7 +63,7 @@ pub struct DataWriterQos {
     pub assurance: Option<OfferedAssurance>,
     /// WRITER_DATA_LIFECYCLE.
     pub writer_data_lifecycle: WriterDataLifecycle,
-    /// Most octets of history, 1,024 or more; beyond it a write blocks, and a larger sample is refused. Default 64 MiB. It is no
+    /// Most bytes of history, 1,024 or more; beyond it a write blocks, and a larger sample is refused. Default 64 MiB. It is no
     /// allocation: memory is taken as samples are written.
     pub byte_limit: usize,
     /// Most instances if RESOURCE_LIMITS does not limit them. Default 65,536.
@@ -94,7 +94,7 @@ pub struct DataReaderQos {
     pub assurance: Option<RequestedAssurance>,
     /// READER_DATA_LIFECYCLE.
     pub reader_data_lifecycle: ReaderDataLifecycle,
-    /// Most octets of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it.
+    /// Most bytes of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it.
     /// As much again may wait for earlier samples or be incomplete. A sample that can never be held is told by SAMPLE_REJECTED. Default 64 MiB.
     /// It is no allocation: memory is taken as samples come.
     pub byte_limit: usize,

@@ -10,7 +10,7 @@ use crate::error::Error;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DomainParticipantQos {
-    /// USER_DATA, announced with the participant; at most 32,768 octets. Default none.
+    /// USER_DATA, announced with the participant; at most 32,768 bytes. Default none.
     pub user_data: Vec<u8>,
     /// ENTITY_FACTORY, for publishers, subscribers and topics.
     pub entity_factory: EntityFactory,

@@ -11,13 +11,13 @@ use super::check::immutable;
 use super::{DataReaderQos, DataWriterQos};
 use crate::error::Error;
 
-/// QoS of a Topic. But for TOPIC_DATA it binds nobody: it is there to be copied into the QoS of writers and readers, by
+/// QoS of a Topic. But for TOPIC_DATA it binds no entity: it is there to be copied into the QoS of writers and readers, by
 /// `copy_from_topic_qos`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TopicQos {
-    /// TOPIC_DATA, announced with each writer and reader of the topic; at most 32,768 octets. Default none.
+    /// TOPIC_DATA, announced with each writer and reader of the topic; at most 32,768 bytes. Default none.
     pub topic_data: Vec<u8>,
     /// DURABILITY.
     pub durability: Durability,

@@ -18,9 +18,9 @@ use crate::{InstanceHandle, InstanceState, SampleInfo, SampleState, States, View
 pub struct Sample {
     /// What is known about it.
     pub info: SampleInfo,
-    /// Its octets; `None` if it only tells of a change of its instance.
+    /// Its bytes; `None` if it only tells of a change of its instance.
     pub payload: Option<Payload>,
-    /// The serialized key of its instance, if it has no octets itself and the type has a key: the instance may be forgotten by now.
+    /// The serialized key of its instance, if it has no bytes itself and the type has a key: the instance may be forgotten by now.
     pub key: Option<Payload>,
 }
 
@@ -205,7 +205,7 @@ impl<T: TypeSupport> DataReader<T> {
         }
     }
 
-    /// Gives samples without octets the key of their instance.
+    /// Gives samples without bytes the key of their instance.
     fn name_instance(&mut self, slot: Slot, samples: &mut [Sample]) {
         let Some(entry) = self.cache.table.get(slot) else { return };
         self.key.clear();

@@ -34,7 +34,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Octets that it takes. One without data takes none: its instance, which has one at most, keeps room for it, so that
+    /// Bytes that it takes. One without data takes none: its instance, which has one at most, keeps room for it, so that
     /// the end of an instance can always be told.
     #[inline]
     pub(super) fn cost(&self) -> usize {
@@ -55,7 +55,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Octets that it takes, with its alias.
+    /// Bytes that it takes, with its alias.
     pub(super) const COST: usize = 2 * size_of::<Self>() + size_of::<(Guid, KeyHash, Slot)>();
 }
 
@@ -172,9 +172,9 @@ pub(super) struct Cache {
     pub(super) timers: Timers,
     /// Samples with data, those that the filter holds back included.
     pub(super) samples: usize,
-    /// Octets of samples and instances.
+    /// Bytes of samples and instances.
     pub(super) bytes: usize,
-    /// Octets of the queues of all instances, whether samples are in them or not.
+    /// Bytes of the queues of all instances, whether samples are in them or not.
     queues: usize,
     /// How many of those may stay behind when the samples are gone, so that the next ones need no memory.
     idle_queues: usize,
@@ -196,7 +196,7 @@ impl Cache {
     /// Most bytes of empty queues.
     const IDLE_QUEUES: usize = 8 << 20;
 
-    /// An empty cache of at most `limit` octets, of which the samples of an instance are in the order of their source timestamps or, else,
+    /// An empty cache of at most `limit` bytes, of which the samples of an instance are in the order of their source timestamps or, else,
     /// in that of their reception.
     pub(super) fn new(limit: usize, by_source: bool) -> Self {
         Self {
@@ -240,7 +240,7 @@ impl Cache {
         self.idle.head
     }
 
-    /// Octets that an instance takes beside its writers and its samples with data.
+    /// Bytes that an instance takes beside its writers and its samples with data.
     pub(super) fn instance_cost(key: &[u8]) -> usize {
         let fixed = const { size_of::<Entry<Instance>>() + size_of::<Stored>() };
         fixed.saturating_add(key.len())

@@ -14,7 +14,7 @@ pub enum DropReason {
     Lost,
     /// RESOURCE_LIMITS: there are as many instances as allowed.
     Instances,
-    /// RESOURCE_LIMITS: there are as many samples, or octets, as allowed.
+    /// RESOURCE_LIMITS: there are as many samples, or bytes, as allowed.
     Samples,
     /// RESOURCE_LIMITS: its instance has as many samples as allowed.
     SamplesPerInstance,

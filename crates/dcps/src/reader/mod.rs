@@ -1,7 +1,7 @@
 //! The DataReader: instances and their states, the cache, and what each policy does to a sample on its way (DDS 1.4, 2.2.2.5).
 //!
 //! A [`Delivery`] is the sink of an `rtps` reader; [`DataReader::access`] reads or takes. Payloads are handles that are moved
-//! out on take; whoever is done with one gives it back by [`DataReader::recycle`].
+//! out on take; the caller gives one back by [`DataReader::recycle`].
 //!
 //! Identity is the canonical key. A key hash that was received decides only where there is nothing else: for a change
 //! without payload, and then by what the same writer has said, or by what the hash should be.
@@ -214,7 +214,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// The instance of a serialized sample, or of a serialized key if `is_key`; `None` if this reader does not know it.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type.
+    /// `BadParameter` if the bytes are no sample of the type.
     pub fn lookup_instance(&mut self, payload: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
         self.key.clear();
         self.types.key(payload, is_key, &mut self.key).map_err(|error| {
@@ -268,7 +268,7 @@ impl<T: TypeSupport> DataReader<T> {
         }
     }
 
-    /// Octets of samples and instances.
+    /// Bytes of samples and instances.
     pub const fn held_bytes(&self) -> usize {
         self.cache.bytes
     }
@@ -301,7 +301,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.changed.set()
     }
 
-    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    /// The statuses that changed since this was last asked, read meanwhile or not: for callers that tell others of them.
     pub const fn take_status_news(&mut self) -> StatusMask {
         self.changed.take_news()
     }

@@ -1,4 +1,4 @@
-//! Octets of received samples: shared handles, used again when nobody holds them.
+//! Bytes of received samples: shared buffers, used again when no handle is left.
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use rtps::Value;
 use rtps::reader::SamplePayload;
 use rtps::spare::{fits, fitting};
 
-/// The octets of a sample, encapsulation header included; up to three octets of padding may follow. Clones share them, or are copies of
+/// The bytes of a sample, encapsulation header included; up to three bytes of padding may follow. Clones share them, or are copies of
 /// a few.
 #[derive(Clone, Debug)]
 pub struct Payload(Kind);
@@ -25,7 +25,7 @@ enum Kind {
     Value(Arc<dyn Value>),
 }
 
-/// So many octets need no buffer. With more, all samples would be larger, whose moves cost as much as a buffer saves.
+/// So many bytes need no buffer. With more, all samples would be larger, whose moves cost as much as a buffer saves.
 const FEW: usize = 30;
 
 impl Default for Payload {
@@ -43,7 +43,7 @@ impl Payload {
         }
     }
 
-    /// The octets; none for a sample without data.
+    /// The bytes; none for a sample without data.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -60,7 +60,7 @@ impl Payload {
         matches!(&self.0, Kind::Whole(_) | Kind::Part(..))
     }
 
-    /// Octets of memory beside its own.
+    /// Bytes of memory beside its own.
     #[inline]
     pub(super) fn capacity(&self) -> usize {
         match &self.0 {
@@ -70,7 +70,7 @@ impl Payload {
         }
     }
 
-    /// The buffer, if nobody else holds it; it is all of it from then on.
+    /// The buffer, if there is no other handle; it is all of it from then on.
     fn buffer(&mut self) -> Option<&mut Vec<u8>> {
         if let Kind::Part(buffer, ..) = &mut self.0 {
             self.0 = Kind::Whole(core::mem::take(buffer));
@@ -81,7 +81,7 @@ impl Payload {
         }
     }
 
-    /// These octets, if they are few.
+    /// These bytes, if they are few.
     #[inline]
     fn few(bytes: &[u8]) -> Option<Self> {
         let mut octets = [0; FEW];
@@ -101,7 +101,7 @@ impl Payload {
         Some(Self(Kind::Part(Arc::clone(buffer), start, end)))
     }
 
-    /// Below this many octets a copy costs less than the buffer that it would need.
+    /// Below this many bytes a copy costs less than the buffer that it would need.
     const LEAST: usize = 1 << 10;
 }
 
@@ -119,28 +119,28 @@ impl AsRef<[u8]> for Payload {
     }
 }
 
-/// Payloads that nobody holds any more.
+/// Payloads without a handle.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// In the order in which they came back.
     free: VecDeque<Payload>,
     bytes: usize,
-    /// Most octets of all together.
+    /// Most bytes of all together.
     limit: usize,
 }
 
 impl Pool {
-    /// Most payloads that idle, the most octets of each, and of all together in the largest cache.
+    /// Most payloads that idle, the most bytes of each, and of all together in the largest cache.
     const COUNT: usize = 4_096;
     const LEN: usize = 4 << 20;
     const BYTES: usize = 8 << 20;
 
-    /// The pool of a cache of at most `limit` octets.
+    /// The pool of a cache of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { free: VecDeque::new(), bytes: 0, limit: limit.min(Self::BYTES) }
     }
 
-    /// Takes a received payload: octets that lie in a datagram are copied, unless they are most of `buffer`, which is kept then; a buffer
+    /// Takes a received payload: bytes that lie in a datagram are copied, unless they are most of `buffer`, which is kept then; a buffer
     /// of their own is exchanged for an idle one.
     #[inline]
     pub(super) fn keep(&mut self, payload: &mut SamplePayload<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Payload {
@@ -183,7 +183,7 @@ impl Pool {
         self.give(kept);
     }
 
-    /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
+    /// Takes a payload back; one with another handle is left to that. Those that came back longest ago make room for it.
     #[inline]
     pub(super) fn give(&mut self, payload: Payload) {
         if !matches!(payload.0, Kind::Few(..)) {
@@ -206,7 +206,7 @@ impl Pool {
         }
     }
 
-    /// An empty payload for so many octets that nobody else holds.
+    /// An empty payload for so many bytes, without another handle.
     fn idle(&mut self, len: usize) -> Payload {
         let found = match self.free.pop_back_if(|last| fits(last.capacity(), len)) {
             Some(last) => Some(last),

@@ -15,7 +15,7 @@ use crate::instance_table::Slot;
 use crate::timers::{NO_TIME, expiry};
 use crate::type_support::TypeSupport;
 
-/// Least octets of a serialized key with its encapsulation header. Fast DDS before 3.3 takes a payload of up to 16 octets for the
+/// Least bytes of a serialized key with its encapsulation header. Fast DDS before 3.3 takes a payload of up to 16 bytes for the
 /// key hash, whatever the inline QoS says, and finds no such instance.
 const MIN_KEY_PAYLOAD: usize = 20;
 
@@ -56,7 +56,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// Writes a serialized sample, encapsulation header included. Its instance is registered by that.
     ///
     /// # Errors
-    /// `Blocked` if there is no room yet. `Refused`: `BadParameter` if the octets are no sample of the type,
+    /// `Blocked` if there is no room yet. `Refused`: `BadParameter` if the bytes are no sample of the type,
     /// `PreconditionNotMet` if it is not of the instance that the options name, `OutOfResources` if it can never be held.
     pub fn write(
         &mut self,
@@ -69,7 +69,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.write_of_key(now, body, options)
     }
 
-    /// As [`DataWriter::write`], of a sample whose canonical key (see [`TypeSupport`]) is known: it is not read from the octets.
+    /// As [`DataWriter::write`], of a sample whose canonical key (see [`TypeSupport`]) is known: it is not read from the bytes.
     ///
     /// # Errors
     /// As [`DataWriter::write`].
@@ -134,7 +134,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// Registers the instance of a serialized sample, or of a serialized key if `is_key`.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type, `OutOfResources` at the limit of instances.
+    /// `BadParameter` if the bytes are no sample of the type, `OutOfResources` at the limit of instances.
     pub fn register_instance(
         &mut self,
         now: Now,
@@ -160,7 +160,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// The instance of a serialized sample, or of a serialized key if `is_key`; `None` if this writer does not know it.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type.
+    /// `BadParameter` if the bytes are no sample of the type.
     pub fn lookup_instance(&mut self, payload: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
         self.read_key(payload, is_key, "lookup_instance")?;
         let slot = self.history.table.by_key(&self.key);
@@ -312,7 +312,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         Ok(number)
     }
 
-    /// Hands a change to the `rtps` writer. If there are too many octets, older samples of the instance make room as far as
+    /// Hands a change to the `rtps` writer. If there are too many bytes, older samples of the instance make room as far as
     /// HISTORY lets them go.
     fn send<E: From<WriteError>>(
         &mut self,

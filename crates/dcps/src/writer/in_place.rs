@@ -19,7 +19,7 @@ pub enum WriteWithError<E> {
     Encode(E),
     /// The encoder wrote more than it had said.
     Overrun {
-        /// What it had said, in octets.
+        /// What it had said, in bytes.
         max_len: usize,
     },
 }
@@ -48,14 +48,14 @@ impl<E: fmt::Display> fmt::Display for WriteWithError<E> {
 impl<E: fmt::Debug + fmt::Display> core::error::Error for WriteWithError<E> {}
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
-    /// Most octets of the buffer for large samples that is kept for the next one.
+    /// Most bytes of the buffer for large samples that is kept for the next one.
     const ASIDE: usize = 64 << 10;
 
-    /// As `write`, for a sample whose instance is known beforehand: `encode` appends its octets, encapsulation header included, straight to
+    /// As `write`, for a sample whose instance is known beforehand: `encode` appends its bytes, encapsulation header included, straight to
     /// the history, at most `max_len` of them. That many have to find room, so the size of this sample is better than
     /// the greatest size of its type. A sample that may be too large for a slab is encoded aside and copied.
     ///
-    /// `encode` is called at most once, whether the writer then refuses or not, and not at all if nobody would get the sample.
+    /// `encode` is called at most once, whether the writer then refuses or not, and not at all if no reader would get the sample.
     /// Readers go by the key in the sample: one that is not of `instance` reaches them as one of another instance.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ pub struct DataWriter<T, P> {
     liveliness_lost: LivelinessLost,
     matched: Matched,
     assurance_changed: AssuranceChanged,
-    /// Octets of the largest sample that was declared, if it has a contract.
+    /// Bytes of the largest sample that was declared, if it has a contract.
     samples: Option<RangeInclusive<u32>>,
 }
 
@@ -149,7 +149,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         Ok(())
     }
 
-    /// From now on it holds this contract: samples have so many octets, and no message more than `largest_message`.
+    /// From now on it holds this contract: samples have so many bytes, and no message more than `largest_message`.
     pub fn set_contract(&mut self, samples: RangeInclusive<u32>, largest_message: u32) {
         self.samples = Some(samples);
         self.rtps.set_largest_message(largest_message);
@@ -227,7 +227,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.changed.set()
     }
 
-    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    /// The statuses that changed since this was last asked, read meanwhile or not: for callers that tell others of them.
     pub const fn take_status_news(&mut self) -> StatusMask {
         self.changed.take_news()
     }

@@ -10,7 +10,7 @@ use super::{DataWriter, WriteOptions};
 use crate::type_support::TypeSupport;
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
-    /// True if [`DataWriter::write_over`] may do: whoever asks this of every sample wants to know it at once.
+    /// True if [`DataWriter::write_over`] may do. It is asked of every sample, so it answers at once.
     #[inline]
     pub fn may_write_over(&self) -> bool {
         self.limits.depth == Some(1)

@@ -13,7 +13,7 @@ pub enum Limit {
     Samples,
     /// RESOURCE_LIMITS max_samples_per_instance.
     SamplesPerInstance,
-    /// Octets of history.
+    /// Bytes of history.
     Octets,
 }
 
@@ -39,7 +39,7 @@ impl From<Blocked> for Error {
     }
 }
 
-/// Why a change was not written. Nothing has changed then, but of a history that is full of octets those that KEEP_LAST
+/// Why a change was not written. Nothing has changed then, but of a history that is full of bytes those that KEEP_LAST
 /// was to replace may be gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteError {

@@ -1,4 +1,4 @@
-//! Machines whose type of samples is known only at run time, and raw octets.
+//! Machines whose type of samples is known only at run time, and raw bytes.
 
 use std::sync::Arc;
 

@@ -182,7 +182,7 @@ fn what_was_not_asked_for_is_not_believed_and_a_manager_without_losses_refuses()
         (pair.state, pair.reason.as_str()),
         (State::Refused, "the resource manager knows no bounds with losses")
     );
-    // Who cannot keep it is not asked for it.
+    // A writer that cannot keep it is not asked for it.
     for (kept, words) in [(None, "keeps no bound with losses"), (Some(99_999_999), "longer HISTORY")] {
         let (gate, asked) = asking(kept);
         assert_eq!(asked.map_or(0, |asked| asked.maximum_latency), 0);

@@ -12,7 +12,7 @@ use wire::qos::{
 use wire::{Duration, EntityId};
 
 /// A writer on the first participant and a reader on the second, announced with one QoS after the other. Their machines keep
-/// the defaults, so that values are tried too that only other makers' endpoints have.
+/// the defaults, so that values are tried too that only other vendors' endpoints have.
 struct Table {
     domain: Domain,
     writer: EntityId,

@@ -74,7 +74,7 @@ fn matched(random: &mut Random, index: u64) -> MatchedReader {
     }
 }
 
-/// One of the two, and all that it has sent: the octets, where to, in which class.
+/// One of the two, and all that it has sent: the bytes, where to, in which class.
 struct Side<T> {
     writer: Writer<T>,
     transmit: Transmit<Arc<[u8]>>,

@@ -30,7 +30,7 @@ fn plain(result: Result<SequenceNumber, WriteWithError<()>>) -> Result<SequenceN
     })
 }
 
-/// Writers of random limits, one that is given octets and one that encodes in place.
+/// Writers of random limits, one that is given bytes and one that encodes in place.
 fn pair(random: &mut Random) -> [Link; 2] {
     let history = match random.below(3) {
         0 => History::KeepAll,
@@ -58,7 +58,7 @@ fn pair(random: &mut Random) -> [Link; 2] {
     })
 }
 
-/// Octets of a sample, with some more behind it that a reader does not look at.
+/// Bytes of a sample, with some more behind it that a reader does not look at.
 fn sample(random: &mut Random) -> (u32, Vec<u8>) {
     let id = random.below(4);
     let more = match random.below(8) {

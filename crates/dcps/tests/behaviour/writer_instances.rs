@@ -151,7 +151,7 @@ fn an_instance_that_was_disposed_before_it_was_unregistered_is_cleaned_up() {
     }
 }
 
-/// A change as it left: whether its payload is a key, its octets, and its inline QoS.
+/// A change as it left: whether its payload is a key, its bytes, and its inline QoS.
 type Left = (bool, Vec<u8>, InlineQos);
 
 /// Everything that is ready to leave.
@@ -180,7 +180,7 @@ fn dispose_carries_the_key_and_its_hash() {
     let seen = leaving(&mut link);
     let [(false, sample, plain), (true, key, end)] = seen.as_slice() else { panic!("{seen:?}") };
     assert!(plain.is_empty());
-    // Eight octets of key and header; see MIN_KEY_PAYLOAD for the rest.
+    // Eight bytes of key and header; see MIN_KEY_PAYLOAD for the rest.
     assert_eq!((sample.len(), key.len()), (12, 20));
     assert_eq!((key[4], &key[8..]), (7, &[0; 12][..]));
     assert_eq!((end.status_info, end.key_hash), (StatusInfo::DISPOSED, Some(handle(7).to_bytes())));

@@ -32,7 +32,7 @@ pub struct QueryCondition<T> {
     query: Query<T>,
 }
 
-/// What is asked of a sample.
+/// A query about a sample.
 enum Query<T> {
     Function(Arc<dyn Fn(&T) -> bool + Send + Sync>),
     Expression(Arc<Expression>),

@@ -26,7 +26,7 @@ impl Waiter for Signal {
     fn wake(&self) {
         self.generation.fetch_add(1, SeqCst);
         if self.sleepers.load(SeqCst) > 0 {
-            // Whoever is about to sleep holds the lock until it does.
+            // A thread that is about to sleep holds the lock until it does.
             drop(lock(&self.lock));
             self.condvar.notify_all();
         }

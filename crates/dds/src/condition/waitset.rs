@@ -1,5 +1,5 @@
 //! Waiting for conditions. If all are of one participant, the waiting thread does the receiving itself: the datagram that makes
-//! a condition true wakes nobody else.
+//! a condition true wakes no other thread.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 

@@ -132,7 +132,7 @@ mod tests {
             let after = timestamp(SystemTime::now());
             assert!(first.monotonic <= second.monotonic && first.wall <= second.wall);
             let doubt = i64::try_from(MEASURED.lock().unwrap().unwrap().doubt).unwrap();
-            // Unless somebody sets the clock of the machine meanwhile.
+            // Unless the clock of the machine is set meanwhile.
             assert!(first.wall.as_nanos() + doubt + 1 >= before.as_nanos(), "{first:?} {before:?}");
             assert!(second.wall.as_nanos() <= after.as_nanos() + doubt + 1, "{second:?} {after:?}");
         }

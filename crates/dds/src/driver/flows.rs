@@ -1,4 +1,4 @@
-//! Sockets of flows: each is bound to an address of an interface and sends for one writer alone. Nobody receives from them.
+//! Sockets of flows: each is bound to an address of an interface and sends for one writer alone. No thread receives from them.
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -9,7 +9,7 @@ use udp::{Destination, Dscp, SendFailure, Sender, Socket, SocketOptions};
 use crate::bytes::Bytes;
 use crate::host::{Addresses, FlowSocket};
 
-/// Octets of the receive buffer, which nobody empties: as few as the system takes.
+/// Bytes of the receive buffer, which is never emptied: as few as the system takes.
 const RECEIVE_BUFFER: usize = 2_048;
 
 /// Bytes by which the header of IPv6 is longer than that of IPv4, which the datagrams of an interface have room for.

@@ -7,7 +7,7 @@ use udp::Interface;
 
 use crate::config::{Interfaces, NetworkConfig, Peer};
 
-/// Octets of the headers of IPv4 and UDP.
+/// Bytes of the headers of IPv4 and UDP.
 const HEADERS: u32 = 28;
 
 /// The interfaces as a participant uses them.
@@ -49,7 +49,7 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
         }
     }
     choice.lines.extend(missing(found, config));
-    // Multicast works on the loopback interface of Linux also where the system does not say so. Peers of other makers rely on
+    // Multicast works on the loopback interface of Linux also where the system does not say so. Peers of other vendors rely on
     // what it says, so that it is used in that case only if there is no other way.
     let beyond = used.iter().any(|(interface, _)| interface.multicast && !interface.loopback);
     for (interface, addresses) in &used {

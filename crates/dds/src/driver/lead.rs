@@ -1,7 +1,7 @@
 //! Who reads the endpoints' socket, or the rings of shared memory: a thread of their own, or one that waits for data and so is not woken by another one.
 //!
-//! The right to read is a *role*, a value that one thread holds at a time and that reading takes. Its own thread gives it up when somebody asks, and
-//! takes it back when nobody has used it for a while. Whoever leads lays it down when its wait is over; in steady state
+//! The right to read is a *role*, a value that one thread holds at a time and that reading takes. Its own thread gives it up when another thread asks, and
+//! takes it back when no thread has used it for a while. The leading thread lays it down when its wait is over; in steady state
 //! neither costs a system call.
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::atomic::{AtomicU64, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// Where the role lies while nobody reads, and where threads wait for it.
+/// Where the role lies while no thread reads, and where threads wait for it.
 #[derive(Debug)]
 pub(super) struct Seat<R> {
     state: Mutex<State<R>>,
@@ -31,7 +31,7 @@ pub(super) enum Asked<'a, R> {
     Granted(Leader<'a, R>),
     /// What was waited for happened before.
     Done,
-    /// Somebody else leads, or the socket's own thread has to keep it.
+    /// Another thread leads, or the socket's own thread has to keep it.
     Refused,
 }
 
@@ -51,13 +51,13 @@ pub(super) enum End {
 
 struct State<R> {
     role: Option<R>,
-    /// Somebody waits for the own thread to give the role up.
+    /// A thread waits for the own thread to give the role up.
     wanted: bool,
     /// How often the role was laid down by a leader.
     uses: u64,
     /// The own thread shall take the role as soon as it lies here.
     take_now: bool,
-    /// The own thread keeps the role, whoever asks.
+    /// The own thread keeps the role, whichever thread asks.
     keep: bool,
     /// Until then as well, because several threads want to lead.
     contended: Instant,
@@ -77,7 +77,7 @@ const LEAST_PATIENCE: Duration = Duration::from_millis(2);
 const MOST_PATIENCE: Duration = Duration::from_millis(16);
 /// Others lead all the time if they do it so often between two looks of the own thread.
 const BUSY: u64 = 8;
-/// How long the own thread sleeps at most while somebody leads.
+/// How long the own thread sleeps at most while another thread leads.
 const LONG_SLEEP: Duration = Duration::from_millis(128);
 /// How long the own thread keeps the role after two threads wanted it at once.
 const CONTENTION: wire::Duration = wire::Duration::from_millis(100);
@@ -85,7 +85,7 @@ const CONTENTION: wire::Duration = wire::Duration::from_millis(100);
 /// Lets threads that read in the place of own threads, other than the calling one, look at what they wait for, which was written before. Each
 /// seat comes with what wakes who reads.
 pub(super) fn interrupt<'a, R: 'a>(own: u64, seats: impl IntoIterator<Item = (&'a Seat<R>, &'a dyn Fn())>) {
-    // Either it is seen there what was written before, or it is seen here that somebody reads: see `ask` and `enter`.
+    // Either it is seen there what was written before, or it is seen here that a thread reads: see `ask` and `enter`.
     fence(SeqCst);
     let waits = |thread: u64| ![0, own].contains(&thread);
     for (seat, wake) in seats {
@@ -138,7 +138,7 @@ impl<R> Seat<R> {
     }
 
     /// What the own thread does until reading stops, or `is_closing`: it reads one after the other by `read`, and gives the role up when
-    /// somebody asks.
+    /// another thread asks.
     pub(super) fn serve(
         &self,
         mut role: R,
@@ -295,7 +295,7 @@ impl<R> Seat<R> {
         self.lock().wanted
     }
 
-    /// The own thread gives the role up and has it back when nobody wants it any more; `None` after [`Seat::close`].
+    /// The own thread gives the role up and has it back when no other thread wants it any more; `None` after [`Seat::close`].
     /// `served`: it was of use to have it.
     fn give_up(&self, role: R, served: bool) -> Option<R> {
         let mut state = self.lock();
@@ -327,7 +327,7 @@ impl<R> Seat<R> {
                 state.sleeps_long = false;
                 return Some(role);
             }
-            // Woken in vain, because somebody leads or is about to: whoever wants it taken afterwards has to wake it again.
+            // Woken in vain, because another thread leads or is about to: a thread that wants it taken afterwards has to wake it again.
             state.take_now = false;
             state.sleeps_long = rested && sleep > state.patience;
             let (woken, timeout) =
@@ -355,7 +355,7 @@ impl<R> Seat<R> {
         drop(role);
     }
 
-    /// After [`Seat::close`]: waits until nobody leads any more, except for the thread of that number.
+    /// After [`Seat::close`]: waits until no thread leads any more, except for the thread of that number.
     pub(super) fn wait_until_left(&self, thread: u64) {
         let mut state = self.lock();
         while ![0, thread].contains(&self.leading()) {

@@ -116,7 +116,7 @@ impl Driver {
     /// # Errors
     ///
     /// What [`Config::check`] says; `BAD_PARAMETER` for a domain above 232; `OUT_OF_RESOURCES` if the ports are taken;
-    /// `PRECONDITION_NOT_MET` if no interface can be used, or none has multicast and there is nobody to find without; `ERROR` for
+    /// `PRECONDITION_NOT_MET` if no interface can be used, or none has multicast and no peer could be found without; `ERROR` for
     /// anything else that the system refuses.
     pub fn open(domain_id: u32, config: &Config) -> Result<Arc<Self>, Error> {
         config.check()?;
@@ -377,7 +377,7 @@ impl Driver {
 
     /// Addresses have changed, or a participant is gone: what is still needed is connected anew.
     fn forget_peers(&self) {
-        // Sockets are closed when nobody is kept waiting by that.
+        // Sockets are closed when no thread is kept waiting by that.
         drop(self.change(|open| std::mem::take(&mut open.peers)));
     }
 
@@ -385,12 +385,12 @@ impl Driver {
         self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut().map(change)
     }
 
-    /// Somebody reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
+    /// Another thread reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
     fn is_read_by_others(&self) -> bool {
         self.seat.is_led()
     }
 
-    /// Wakes whoever reads the endpoints' socket; false if it cannot be done.
+    /// Wakes the thread that reads the endpoints' socket; false if it cannot be done.
     fn wake_reader(&self) -> bool {
         let Some(waker) = self.state().as_ref().and_then(Open::waker) else { return false };
         let woken = waker.wake().is_ok();

@@ -17,7 +17,7 @@ use crate::thread::this_thread;
 
 /// A callback may wait in a callback that waits, and so on; no deeper than that.
 pub(super) const MAX_DEPTH: usize = 8;
-/// Octets of a buffer: more than any datagram.
+/// Bytes of a buffer: more than any datagram.
 const BUFFER: usize = 65_536;
 /// How many datagrams are read by a wait whose time is over when it begins.
 const GLANCE: usize = 64;
@@ -285,7 +285,7 @@ impl Driver {
         match got {
             Some(Got::Copied(len)) => engine.on_datagram(BY_LINK, buffer.get(..len).unwrap_or_default()),
             Some(Got::Kept(buffer, len)) => engine.on_kept_datagram(BY_LINK, &buffer, len),
-            // Perhaps something: it is looked at again, after whoever waits was asked.
+            // Perhaps something: it is looked at again, after the waiting thread was asked.
             None => return Some(End::Woken),
         }
         None

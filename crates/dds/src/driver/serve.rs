@@ -167,7 +167,7 @@ impl Host for Driver {
         }
         self.ring_seat.close();
         self.flows.close_all();
-        // Whoever started it holds the engine too, so that its end is not here.
+        // The thread that started it holds the engine too, so that its end is not here.
         drop(open);
         self.spare().clear();
         if self.is_inside() {

@@ -37,7 +37,7 @@ pub(super) fn links(config: &SharedMemoryConfig, watch: WatchCaller) -> io::Resu
 }
 
 impl Driver {
-    /// If somebody is there who can be met, begins with shared memory: on a thread of normal priority in the network namespace of the sockets.
+    /// If there is a process that can be met, begins with shared memory: on a thread of normal priority in the network namespace of the sockets.
     /// Gives the time after which it is to be tried again.
     pub(super) fn begin_sharing(self: &Arc<Self>, engine: &Arc<dyn Engine>) -> Option<Duration> {
         let links = self.links.as_ref().filter(|links| links.is_to_begin())?;

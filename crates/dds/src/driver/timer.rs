@@ -1,4 +1,4 @@
-//! When somebody has to be woken: kept in atomics, so that a later wish than the earliest costs no system call.
+//! When a thread has to be woken: kept in atomics, so that a later wish than the earliest costs no system call.
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(super) struct Timer {
 pub(super) enum Due {
     /// The engine: the time of a wish has come, or a full socket has room.
     Engine,
-    /// Whoever reads the endpoints' socket.
+    /// The thread that reads the endpoints' socket.
     Reader,
     /// The limit that was given.
     Limit,
@@ -117,7 +117,7 @@ impl Timer {
         let earliest = || self.wish.load(SeqCst).min(self.reader.load(SeqCst)).min(limit.as_nanos());
         let until = earliest();
         self.sleeping.store(until, SeqCst);
-        // Whoever wished before the line above does not ring, so that it has to be looked at after it.
+        // A thread that wished before the line above does not ring, so that it has to be looked at after it.
         if earliest() < until {
             self.sleeping.store(0, SeqCst);
             return Due::Rung;

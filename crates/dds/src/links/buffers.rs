@@ -1,7 +1,7 @@
 //! Buffers for large datagrams: what a reader keeps of them need not be copied again.
 use std::sync::Arc;
 
-/// Buffers that were filled. One that nobody holds any more is filled again.
+/// Buffers that were filled. One without a handle is filled again.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     lent: Vec<Arc<Vec<u8>>>,
@@ -13,7 +13,7 @@ impl Buffers {
     /// Lengths are multiples of this.
     const STEP: usize = 1 << 10;
 
-    /// Fills the first `len` octets of a buffer; `None` if `fill` says that it could not.
+    /// Fills the first `len` bytes of a buffer; `None` if `fill` says that it could not.
     pub(super) fn fill(&mut self, len: usize, fill: impl FnOnce(&mut [u8]) -> bool) -> Option<Arc<Vec<u8>>> {
         // In the same order each time, so that what was used last is used first.
         let free = self.lent.iter().position(|buffer| Arc::strong_count(buffer) == 1);

@@ -1,4 +1,4 @@
-//! Calls for whoever meets others, and for whoever starts that.
+//! Calls for the thread that meets other processes, and for the one that starts it.
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
 use wire::sorted::SortedMap;
 
-/// Calls somebody, and never waits; one call may stand for several.
+/// Calls a thread, and never waits; one call may stand for several.
 pub type Ring = Box<dyn Fn() + Send + Sync>;
 
 /// What the thread that meets others is asked for.
@@ -21,7 +21,7 @@ pub(super) enum Wish {
     GiveUp(NonZeroU32),
 }
 
-/// Calls the thread that meets others, and whoever starts it; never waits.
+/// Calls the thread that meets other processes, and the one that starts it; never waits.
 #[derive(Debug)]
 pub(super) struct Caller {
     line: Mutex<Line>,
@@ -51,7 +51,7 @@ impl Caller {
         Self { line: Mutex::new(line) }
     }
 
-    /// From now on there is somebody who meets others.
+    /// From now on there is a thread that meets other processes.
     pub(super) fn begin(&self, ring: Ring) {
         let mut line = self.line();
         line.to = To::Meeter(ring);
@@ -82,7 +82,7 @@ impl Caller {
         self.line().ask(Wish::GiveUp(number));
     }
 
-    /// Nobody is called any more.
+    /// No thread is called any more.
     pub(super) fn close(&self) {
         let mut line = self.line();
         *line = Line { wishes: Vec::new(), met: SortedMap::new(), to: To::Nobody };

@@ -54,7 +54,7 @@ struct Conversation<T> {
 }
 
 enum State {
-    /// Somebody came, and has said nothing yet.
+    /// A process came, and has said nothing yet.
     Met { until: Instant },
     /// We have given this segment to that participant, and wait for its own.
     Greeted { prefix: GuidPrefix, segment: Box<Segment>, until: Instant },
@@ -67,7 +67,7 @@ enum State {
 /// Who is told that there is a link with a participant, or no longer.
 pub type Tell<'a> = &'a dyn Fn(GuidPrefix, Option<NonZeroU32>);
 
-/// Whoever meets others. It waits for nothing and reads no clock: [`Encounters::step`] is to be called when one of its connections has
+/// The side that meets other processes. It waits for nothing and reads no clock: [`Encounters::step`] is to be called when one of its connections has
 /// something to say, when there are others to accept, when [`Links`] calls, and when the time has come.
 pub struct Encounters<C: Connections> {
     links: Arc<Links>,
@@ -84,7 +84,7 @@ impl<C: Connections> fmt::Debug for Encounters<C> {
 }
 
 impl<C: Connections> Encounters<C> {
-    /// Nobody is known yet.
+    /// No process is known yet.
     pub fn new(links: Arc<Links>) -> Self {
         Self { links, known: SortedMap::new(), conversations: Vec::new(), next_number: 0, door: Door::new() }
     }
@@ -277,7 +277,7 @@ impl<C: Connections> Encounters<C> {
         }
     }
 
-    /// Somebody came and said who it is: it gets what it has given.
+    /// A process came and identified itself: it gets what it has given.
     fn answer(
         &mut self,
         place: usize,
@@ -356,7 +356,7 @@ impl<C: Connections> Encounters<C> {
     }
 
     fn unlink(&mut self, prefix: GuidPrefix, number: NonZeroU32, now: Instant, tell: Tell<'_>) {
-        // Sending ends before the engine is told; what lies there is read by whoever reads.
+        // Sending ends before the engine is told; what lies there is still read.
         if let Some(link) = self.links.find(number) {
             link.close();
         }

@@ -34,13 +34,13 @@ pub trait Connections {
     /// One of them.
     type Connection: Connection;
 
-    /// Connects with whoever listens at this name.
+    /// Connects with the process that listens at this name.
     ///
     /// # Errors
-    /// The system's: perhaps nobody does.
+    /// The system's: perhaps none does.
     fn connect(&self, name: &[u8]) -> io::Result<Self::Connection>;
 
-    /// The next of whoever wants to connect; `None` if there is none.
+    /// The next process that connects; `None` if there is none.
     ///
     /// # Errors
     /// The system's, as for too many open files.
@@ -79,7 +79,7 @@ impl Connections for shm::Meeting {
 
 const MAGIC: [u8; 4] = *b"PNLK";
 const VERSION: u8 = 2;
-/// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
+/// Magic word, version, three bytes of zeros, nonce of the speaker, nonce of whom it is for.
 pub(super) const LEN: usize = 24;
 
 /// What one says to another, by their nonces.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use wire::discovery::SharedMemory;
 
-/// Of this process, with a nonce that nobody can guess.
+/// Of this process, with a nonce that cannot be guessed.
 pub(crate) fn own() -> io::Result<SharedMemory> {
     let boot = fs::read("/proc/sys/kernel/random/boot_id")?;
     let mut nonce = [0; 8];

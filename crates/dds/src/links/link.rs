@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const TURN: u32 = 64;
 /// Not more than this part of the chunks waits for one process to read.
 const HELD_PART: usize = 4;
-/// A datagram of so many octets is put where it can stay.
+/// A datagram of so many bytes is put where it can stay.
 const LARGE: usize = 2 << 10;
 /// Where the GUID prefix of the sender lies in a datagram (RTPS 2.5, 9.4.4).
 const PREFIX: std::ops::Range<usize> = 8..20;
@@ -34,7 +34,7 @@ pub(super) struct Link {
     pub(super) prefix: GuidPrefix,
     outlet: Mutex<Outlet>,
     inlet: Mutex<Consumer>,
-    /// Whether something lies in the inlet: nobody who only waits for that takes its lock.
+    /// Whether something lies in the inlet: a thread that only waits for that takes no lock.
     look: Look,
     /// Where samples of the other side lie.
     chunks: ChunkWindow,
@@ -51,7 +51,7 @@ struct Outlet {
     full: Option<(Instant, u64)>,
     /// Chunks that messages name which the other side has not read yet: how far it will have read then.
     named: VecDeque<(u64, Chunk)>,
-    /// Octets of the pages of those.
+    /// Bytes of the pages of those.
     held: usize,
     sent: Sent,
 }
@@ -60,18 +60,18 @@ struct Outlet {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     datagrams: u64,
-    /// Octets that were copied into the ring.
+    /// Bytes that were copied into the ring.
     copied: u64,
-    /// Octets of samples that were left where they had been written.
+    /// Bytes of samples that were left where they had been written.
     named: u64,
 }
 
 /// What was received.
 #[derive(Debug)]
 pub enum Got {
-    /// So many octets, in the buffer that was given.
+    /// So many bytes, in the buffer that was given.
     Copied(usize),
-    /// The first octets of this one.
+    /// The first bytes of this one.
     Kept(Arc<Vec<u8>>, usize),
 }
 
@@ -152,7 +152,7 @@ impl Link {
             return Way::Unfit;
         }
         let way = self.outlet().send(datagram, chunks, now);
-        // After the lock: whoever is woken may answer at once.
+        // After the lock: a thread that is woken may answer at once.
         self.bell.ring();
         way
     }
@@ -278,14 +278,14 @@ impl Outlet {
         copied
     }
 
-    /// A datagram lies in the ring, of which so many octets were copied.
+    /// A datagram lies in the ring, of which so many bytes were copied.
     fn count(&mut self, copied: usize) {
         self.full = None;
         self.sent.datagrams += 1;
         self.sent.copied += copied as u64;
     }
 
-    /// Writes where the samples lie, and what lies nowhere else; gives how many octets that are.
+    /// Writes where the samples lie, and what lies nowhere else; gives how many bytes that are.
     fn name(
         &mut self,
         datagram: &Transmit<Bytes>,

@@ -1,7 +1,7 @@
 //! Shared memory with participants of other processes of this host.
 //!
 //! A *link* is a ring each way ([`shm`]). Datagrams of the endpoints take it instead of a socket where their path names it; discovery
-//! and everything else stay with UDP. Of the driver one thread reads all rings, or whoever leads it; another one meets the others
+//! and everything else stay with UDP. Of the driver one thread reads all rings, or the leading thread; another one meets the others
 //! ([`Encounters`]) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
 //! made again if the other participant lives.
 mod buffers;
@@ -42,11 +42,11 @@ pub use link::{Got, Way};
 const MOST: usize = 64;
 /// Who spins looks at the rings so often before it looks at the clock, which takes as long as some of that.
 const LOOKS: usize = 16;
-/// Who waits for datagrams looks again after so long, also if nobody rings: a process may die between writing and ringing, and a
+/// A thread that waits for datagrams looks again after so long, also without a ring: a process may die between writing and ringing, and a
 /// hostile one may keep others from being heard.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// All links of a participant. Nothing of the system is taken before somebody is found who can be met, and nothing kept after [`Links::close`].
+/// All links of a participant. Nothing of the system is taken before a process is found that can be met, and nothing kept after [`Links::close`].
 #[derive(Debug)]
 pub struct Links {
     announced: SharedMemory,
@@ -117,12 +117,12 @@ impl Links {
         })
     }
 
-    /// True if somebody can be met, and [`Links::begin`] has not been successful.
+    /// True if a process can be met, and [`Links::begin`] has not been successful.
     pub fn is_to_begin(&self) -> bool {
         self.caller.is_to_begin()
     }
 
-    /// Takes what is needed to share memory. From now on `ring` calls whoever has the [`Encounters`].
+    /// Takes what is needed to share memory. From now on `ring` calls the owner of the [`Encounters`].
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Links {
         Ok(())
     }
 
-    /// True if whoever has the [`Encounters`] was called, and has made no step since.
+    /// True if the owner of the [`Encounters`] was called, and has made no step since.
     pub fn has_wishes(&self) -> bool {
         self.caller.has_wishes()
     }
@@ -153,7 +153,7 @@ impl Links {
         self.count.load(Relaxed)
     }
 
-    /// True if there is a link: then whoever waits for data had better wait here than for a socket.
+    /// True if there is a link: then a thread that waits for data had better wait here than for a socket.
     pub fn is_used(&self) -> bool {
         self.count() > 0
     }
@@ -307,7 +307,7 @@ impl Links {
         self.closed.load(SeqCst)
     }
 
-    /// No more is sent or received. What threads that are in it still have ends with them, and loans with whoever has them.
+    /// No more is sent or received. What threads that are in it still have ends with them, and loans with their owners.
     pub fn close(&self) {
         self.closed.store(true, SeqCst);
         let open = self.open.write().unwrap_or_else(PoisonError::into_inner).take();

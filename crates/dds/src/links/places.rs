@@ -1,10 +1,10 @@
 //! Datagrams whose samples lie in chunks: the ring holds the rest of them, and the places.
 //!
-//! | octets | content |
+//! | bytes | content |
 //! |---|---|
 //! | 0 to 3 | magic word `PNPL` |
 //! | 4 to 7 | how many places follow |
-//! | 32 each | where in the datagram (4), octets (4), first page of the chunk (4), length of the chunk (4), number of the chunk (8), where in the chunk (4), zeros (4) |
+//! | 32 each | where in the datagram (4), bytes (4), first page of the chunk (4), length of the chunk (4), number of the chunk (8), where in the chunk (4), zeros (4) |
 //! | the rest | what of the datagram lies nowhere else |
 //!
 //! The words are in the byte order of the machine. A message that begins with another magic word is a datagram itself.
@@ -22,16 +22,16 @@ const HEAD: usize = 8;
 const PLACE: usize = 32;
 /// Most places of a datagram.
 const MOST: usize = 16;
-/// Fewer octets are copied: that costs less than to say where they are.
+/// Fewer bytes are copied: that costs less than to say where they are.
 const LEAST: usize = 512;
-/// Most octets of a datagram.
+/// Most bytes of a datagram.
 pub(super) const LARGEST: usize = 65_536;
 
 /// How a datagram is divided between a ring and chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Division {
     places: usize,
-    /// Octets of the message in the ring.
+    /// Bytes of the message in the ring.
     pub(super) len: usize,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn write(
         match in_chunk(&piece, chunks) {
             Ok((chunk, range)) => {
                 let Place { page, len, number } = chunk.place();
-                // A chunk has less than 2^32 octets.
+                // A chunk has less than 2^32 bytes.
                 let (octets, from) = (range.len() as u32, range.start as u32);
                 for word in [at, octets, page, len] {
                     head.write_all(&word.to_ne_bytes())?;
@@ -89,7 +89,7 @@ pub(super) fn write(
 pub(super) struct Places {
     head: [u8; HEAD + MOST * PLACE],
     count: usize,
-    /// Octets of the datagram.
+    /// Bytes of the datagram.
     pub(super) len: usize,
 }
 
@@ -171,7 +171,7 @@ fn word(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// The chunk and where in it, or the octets of a piece that is copied.
+/// The chunk and where in it, or the bytes of a piece that is copied.
 fn in_chunk<'a>(
     piece: &Piece<'a, Bytes>,
     chunks: &Arc<Chunks>,

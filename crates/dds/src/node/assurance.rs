@@ -448,7 +448,7 @@ impl Node {
     }
 }
 
-/// Most octets of requests that a participant keeps for managers that come later: some ten thousand.
+/// Most bytes of requests that a participant keeps for managers that come later: some ten thousand.
 const MOST_REQUESTS: usize = 32 << 20;
 
 fn subject(topic: &str, type_name: &str) -> Subject {
@@ -487,7 +487,7 @@ pub(super) fn decoded<T: DdsType>(octets: &Octets) -> (Option<T>, Option<T>) {
 pub(super) fn publish<T: DdsType>(cell: &WriterCell, sample: &T, now: Now) {
     let mut octets = Vec::new();
     if sample.encode_payload(Encoding::XCDR1, &mut octets).is_ok() {
-        // At the limit of octets the pair goes unasked, and counts as refused for want of an answer.
+        // At the limit of bytes the pair goes unasked, and counts as refused for want of an answer.
         let _ = cell.lock().machine.write(now, Body::Copy(&octets), &WriteOptions::default());
     }
 }

@@ -81,7 +81,7 @@ impl BuiltinReaders {
         let told = &mut *lock(&self.told);
         let revision = Some(discovery.endpoints_revision());
         let endpoints = std::mem::replace(&mut told.revision, revision) != revision;
-        // Whoever is ignored counts as a change of endpoints.
+        // An ignored participant counts as a change of endpoints.
         if people || endpoints {
             self.tell_arrivals(told, discovery, now, work);
         }

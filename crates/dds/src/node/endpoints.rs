@@ -284,7 +284,7 @@ impl Node {
         (sending, flow.map(|flow| Socket::from(flow.address)).unwrap_or_default())
     }
 
-    /// What a writer announces of repairs, if it keeps the conduct of bounds with losses: they leave from `source`, or from a new socket if that has no port.
+    /// A writer's announcement about repairs, if it keeps the rules of bounds with losses: they leave from `source`, or from a new socket if that has no port.
     fn offered_repairs(
         &self,
         assurance: &dcps::qos::OfferedAssurance,

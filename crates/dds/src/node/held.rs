@@ -1,6 +1,6 @@
 //! Readers whose acknowledgements wait for a datagram to go with.
 //!
-//! They wait for no longer than the endpoints' socket is not read: whoever reads on lets them go first. So holding them back needs
+//! They wait for no longer than the endpoints' socket is not read: a thread that reads on sends them first. So holding them back needs
 //! no timer, and delays nothing that would not be delayed anyway: a question that came meanwhile would lie in the socket too.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ impl Held {
         self.some.load(Ordering::Acquire)
     }
 
-    /// Lets a writer's datagram of at most `limit` octets take along what goes to the same place.
+    /// Lets a writer's datagram of at most `limit` bytes take along what goes to the same place.
     pub(super) fn carry(&self, limit: u32, datagram: &mut Transmit<Bytes>) {
         if !self.is_any() || datagram.is_message() || datagram.segment().is_some() {
             return;

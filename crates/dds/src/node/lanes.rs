@@ -17,7 +17,7 @@ use crate::host::BY_LINK;
 /// How many writers are remembered.
 const LANES: usize = 8;
 
-/// The last octets of the sender's prefix, and of the key of the writer's entity id, where they stand in a datagram that is for a lane: they
+/// The last bytes of the sender's prefix, and of the key of the writer's entity id, where they stand in a datagram that is for a lane: they
 /// differ between participants of a host and writers of a participant.
 const PREFIX_END: usize = 19;
 const KEY_END: usize = 46;

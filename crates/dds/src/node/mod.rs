@@ -69,12 +69,12 @@ pub(crate) struct Node {
     held: Held,
     paths: Paths,
     discovery_alarm: Arc<Alarm>,
-    /// What discovery has found or lost, for whoever waits for it.
+    /// What discovery has found or lost, for threads that wait for it.
     pub(crate) found: Arc<Watch>,
     /// What it knew of endpoints when they were told last.
     endpoints_told: AtomicU64,
     next_key: AtomicU32,
-    /// Octets that the endpoints' socket can hold; 0 if unknown.
+    /// Bytes that the endpoints' socket can hold; 0 if unknown.
     receive_buffer: AtomicU32,
     max_datagram: u32,
     /// The host sends several datagrams by one call.
@@ -106,7 +106,7 @@ pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + S
 /// What a participant keeps to besides QoS.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// Most octets of a datagram.
+    /// Most bytes of a datagram.
     pub(crate) datagram: u32,
     /// How long the verdict of a resource manager is waited for.
     pub(crate) patience: wire::Duration,
@@ -360,7 +360,7 @@ impl Node {
         self.host.close();
     }
 
-    /// A datagram of somebody else, which the kernel got at that time, if it says so.
+    /// A datagram of another participant, which the kernel got at that time, if it says so.
     fn take_in(
         &self,
         from: SocketAddr,

@@ -72,7 +72,7 @@ impl ReaderCell {
         }
     }
 
-    /// True if somebody waits for the history of writers, of which no status tells.
+    /// True if a thread waits for the history of writers, of which no status tells.
     pub(crate) fn is_history_awaited(&self) -> bool {
         self.history_waiters.load(Ordering::SeqCst) > 0
     }
@@ -96,7 +96,7 @@ impl ReaderCell {
         state
     }
 
-    /// The application is told of its data: DATA_AVAILABLE is not set for whoever locks it next. A lock for that alone would be on the
+    /// The application is told of its data: DATA_AVAILABLE is not set for the next thread that locks it. A lock for that alone would be on the
     /// way of each sample.
     pub(crate) fn settle_data_available(&self) {
         self.told.store(true, Ordering::Release);
@@ -136,7 +136,7 @@ impl ReaderState {
         rtps.on_single(now, single, &mut sink);
     }
 
-    /// A submessage for this reader, whose payload may stand for a sample that is no octets.
+    /// A submessage for this reader, whose payload may stand for a sample that is no bytes.
     pub(crate) fn receive(
         &mut self,
         arrival: &Arrival<'_>,

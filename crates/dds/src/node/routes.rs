@@ -90,7 +90,7 @@ impl Snapshot {
         Arc::clone(&lock(&self.current).routes)
     }
 
-    /// Where a datagram of somebody else goes, as far as can be told without interpreting it.
+    /// Where a datagram of another participant goes, as far as can be told without interpreting it.
     #[inline]
     pub(super) fn way<'a>(&self, from: SocketAddr, datagram: &'a [u8]) -> Way<'a> {
         let current = lock(&self.current);
@@ -110,7 +110,7 @@ impl Snapshot {
         }
     }
 
-    /// Changes the routes; whoever has the former ones keeps them until done.
+    /// Changes the routes; threads that have the former ones keep them until done.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {
         let mut current = lock(&self.current);
         current.lanes = Lanes::default();

@@ -165,7 +165,7 @@ impl Node {
         cell.watch.changed(news, work);
     }
 
-    /// Sends what a writer has to send, and sets its alarm; it is `now`. Whoever has it locked hands that in. Work is begun if there are
+    /// Sends what a writer has to send, and sets its alarm; it is `now`. The thread that has it locked hands that in. Work is begun if there are
     /// readers of this participant to deliver to.
     pub(super) fn send_of(
         &self,

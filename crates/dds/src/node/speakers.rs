@@ -1,4 +1,4 @@
-//! Where participants speak from, for whoever receives: what comes from elsewhere in their name does not count.
+//! Where participants speak from, for threads that receive: what comes from elsewhere in their name does not count.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,7 +15,7 @@ pub(crate) trait Part {
 
 impl Part for EntityId {
     fn part(&self) -> usize {
-        // The last octet of the key (RTPS 2.5, 9.3.1.2).
+        // The last byte of the key (RTPS 2.5, 9.3.1.2).
         usize::from(self.0[2])
     }
 }

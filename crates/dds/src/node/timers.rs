@@ -87,7 +87,7 @@ impl Timers {
     pub(crate) fn forget(&self, id: EntityId, alarm: &Alarm) {
         let mut queue = lock(&self.queue);
         remove(&mut queue, alarm.at(), id);
-        // Nobody sets it again.
+        // No other call sets it again.
         alarm.set(Instant::START);
     }
 

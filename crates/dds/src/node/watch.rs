@@ -142,7 +142,7 @@ impl Watch {
         }
     }
 
-    /// Tells whoever waits that statuses have changed, and gives those that the callback wants.
+    /// Tells waiting threads that statuses have changed, and gives those that the callback wants.
     fn tell(&self, news: StatusMask, work: &mut Work) -> StatusMask {
         if news == StatusMask::NONE {
             return news;
@@ -160,7 +160,7 @@ impl Watch {
         news & StatusMask(self.wanted.load(SeqCst))
     }
 
-    /// Wakes whoever waits for a condition of this entity.
+    /// Wakes threads that wait for a condition of this entity.
     pub(crate) fn wake_waiters(&self) {
         if self.waiting.load(SeqCst) == 0 {
             return;
@@ -218,7 +218,7 @@ impl Watch {
         let former = self.former(&mut turn);
         drop(turn);
         drop((before, former));
-        // Whoever found the turn taken has said before what is due.
+        // A thread that found the turn taken has said before what is due.
         fence(SeqCst);
     }
 

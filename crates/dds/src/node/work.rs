@@ -30,7 +30,7 @@ pub(crate) struct Work {
     pub(crate) not_matched: Vec<(Arc<EndpointData>, Vec<Mismatch>)>,
     /// What discovery has told, for the log.
     pub(crate) events: Vec<Event>,
-    /// The time of this pass, so that it is read once; nobody keeps it over a callback.
+    /// The time of this pass, so that it is read once; it is not kept over a callback.
     time: Option<Now>,
     /// Discovery has something to do.
     pub(crate) discovery: bool,

@@ -15,15 +15,15 @@ use super::work::Work;
 use super::writer::{Over, WriterCell, WriterState};
 use crate::bytes::{Bytes, Memory};
 
-/// How a sample becomes octets.
+/// How a sample becomes bytes.
 pub(crate) trait Encode {
-    /// Octets, encapsulation header and padding included; or more. Above 16 KiB the sample is kept by handle.
+    /// Bytes, encapsulation header and padding included; or more. Above 16 KiB the sample is kept by handle.
     fn size(&self, representation: Representation) -> Result<usize, Error>;
     /// Appends the canonical key, see [`dcps::TypeSupport`].
     fn key(&self, out: &mut Vec<u8>) -> Result<(), Error>;
-    /// Appends the octets.
+    /// Appends the bytes.
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error>;
-    /// Writes the octets, of which there are no more than `size` said, to the start of `out` and says how many there are.
+    /// Writes the bytes, of which there are no more than `size` said, to the start of `out` and says how many there are.
     fn encode_to(&self, representation: Representation, out: &mut [u8]) -> Result<usize, Error>;
 }
 
@@ -87,7 +87,7 @@ impl Node {
         written
     }
 
-    /// Writes octets that are a serialized sample already.
+    /// Writes bytes that are a serialized sample already.
     pub(crate) fn write_shared(
         &self,
         cell: &Arc<WriterCell>,
@@ -127,7 +127,7 @@ impl Node {
         Ok(Some(written))
     }
 
-    /// Memory for a serialized sample of `len` octets.
+    /// Memory for a serialized sample of `len` bytes.
     pub(crate) fn lend(&self, cell: &Arc<WriterCell>, len: usize) -> Result<Memory, Error> {
         let mut state = cell.lock();
         alive(&state, "loan")?;

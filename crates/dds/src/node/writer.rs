@@ -1,7 +1,7 @@
 //! A writer behind its lock, and the send token that keeps its datagrams in order.
 //!
-//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder. Nobody waits
-//! for the token with the lock held: whoever writes tries it.
+//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder. No thread waits
+//! for the token with the lock held: a thread that writes tries it.
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -53,7 +53,7 @@ struct Outgoing {
 #[derive(Debug, Default)]
 pub(crate) struct OwnDatagram {
     pub(crate) octets: Vec<u8>,
-    /// Samples that are not octets, and where their placeholders begin.
+    /// Samples that are not bytes, and where their placeholders begin.
     pub(crate) values: Vec<(usize, Bytes)>,
 }
 
@@ -300,7 +300,7 @@ impl WriterCell {
             host.interrupt();
         }
         if self.blocked.load(Ordering::SeqCst) > 0 {
-            // Whoever is about to wait holds the lock until it does.
+            // A thread that is about to wait holds the lock until it does.
             drop(self.lock());
             self.room.notify_all();
         }

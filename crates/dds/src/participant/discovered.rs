@@ -181,7 +181,7 @@ impl DomainParticipant {
         found
     }
 
-    /// The type that an endpoint announces, asked of its participant if it is not known; `None` if it announces none, or if nobody tells it
+    /// The type that an endpoint announces, asked of its participant if it is not known; `None` if it announces none, or if no participant tells it
     /// in time.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ pub struct WriterBuilder<T> {
     topic: String,
     type_name: Option<String>,
     qos: DataWriterQos,
-    /// Octets of the largest sample, for ASSURANCE.
+    /// Bytes of the largest sample, for ASSURANCE.
     largest: Option<u32>,
     closures: Option<Closures<T>>,
 }

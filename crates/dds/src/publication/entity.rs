@@ -122,7 +122,7 @@ impl WriterEntity {
         self.listening.set(listener, mask);
     }
 
-    /// Sees to it that whoever listens, at whatever level, is called.
+    /// Sees to it that listeners of every level are called.
     pub(crate) fn refresh(self: &Arc<Self>) {
         self.node.set_callback(&self.watch, || {
             let above = self.publisher.upgrade().map_or(StatusMask::NONE, |group| group.listened());

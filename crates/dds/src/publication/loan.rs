@@ -7,7 +7,7 @@ use crate::bytes::Memory;
 /// back by [`RawDataWriter::write_loaned`](super::RawDataWriter::write_loaned), or by being dropped.
 ///
 /// Where memory is shared with another process of the host, it lies there, and readers of that process copy it out once; else it is a
-/// buffer. Its octets are not cleared: they are zeros, or those of an earlier sample of the participant.
+/// buffer. Its bytes are not cleared: they are zeros, or those of an earlier sample of the participant.
 #[derive(Debug)]
 pub struct Loan {
     memory: Memory,
@@ -22,7 +22,7 @@ impl Loan {
         self.memory
     }
 
-    /// The sample has only so many octets; it never has more than the loan was for.
+    /// The sample has only so many bytes; it never has more than the loan was for.
     pub fn truncate(&mut self, len: usize) {
         self.memory.truncate(len);
     }

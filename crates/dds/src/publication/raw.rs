@@ -69,17 +69,17 @@ impl RawDataWriter {
         Ok(self.entity.cell("guid")?.guid)
     }
 
-    /// Writes octets that are a serialized sample, encapsulation header included, and gives its sequence number. Waits for room as
+    /// Writes bytes that are a serialized sample, encapsulation header included, and gives its sequence number. Waits for room as
     /// long as RELIABILITY max_blocking_time says.
     ///
     /// # Errors
-    /// `Timeout` if there was no room in that time; `BadParameter` if the octets are no sample of the type; `OutOfResources` if
+    /// `Timeout` if there was no room in that time; `BadParameter` if the bytes are no sample of the type; `OutOfResources` if
     /// they can never be held; `NotEnabled`; `AlreadyDeleted`.
     pub fn write_serialized(&self, sample: &Bytes, options: &WriteOptions) -> Result<SequenceNumber, Error> {
         self.entity.node.write_shared(self.entity.cell("write")?, sample, options)
     }
 
-    /// Lends memory for a serialized sample of `len` octets, encapsulation header included, to be written in place. It is for this writer,
+    /// Lends memory for a serialized sample of `len` bytes, encapsulation header included, to be written in place. It is for this writer,
     /// but any of the participant can write it. Nothing is taken from the heap where it is shared memory, or in steady state.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl RawDataWriter {
         Ok(Loan::new(self.entity.node.lend(self.entity.cell("loan")?, len)?))
     }
 
-    /// Writes a loan as [`RawDataWriter::write_serialized`] would write its octets, without copying them: the history holds them where
+    /// Writes a loan as [`RawDataWriter::write_serialized`] would write its bytes, without copying them: the history holds them where
     /// they are. After an error the loan is gone, too.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl RawDataWriter {
     /// Registers the instance of a serialized sample, or of a serialized key.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type, `OutOfResources` at the limit of instances, `NotEnabled`.
+    /// `BadParameter` if the bytes are no sample of the type, `OutOfResources` at the limit of instances, `NotEnabled`.
     pub fn register_serialized(&self, octets: &[u8], is_key: bool) -> Result<InstanceHandle, Error> {
         self.entity.node.register(self.entity.cell("register_instance")?, octets, is_key)
     }
@@ -251,7 +251,7 @@ impl RawDataWriter {
     }
 
     /// True if the participants of all matched readers have acknowledged that this writer is there. A best-effort reader may miss what is
-    /// written before. Participants of some makers never acknowledge it.
+    /// written before. Participants of some vendors never acknowledge it.
     pub fn is_announced(&self) -> bool {
         let Some(cell) = self.entity.enabled() else { return false };
         let readers: Vec<InstanceHandle> = cell.lock().machine.subscriptions().collect();

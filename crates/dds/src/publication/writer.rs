@@ -84,8 +84,8 @@ impl<T: DdsType> DataWriter<T> {
     }
 
     /// Writes a sample by a handle: readers of this participant get this very handle ([`DataReader::take_shared`](crate::DataReader::take_shared)),
-    /// and nothing but its key is serialized for them. Its octets are made once, if somebody else is to get it. Whoever shares the sample
-    /// must not change it any more, as by a lock inside of it. It takes its octets of limits as if it were serialized.
+    /// and nothing but its key is serialized for them. Its bytes are made once, if another participant is to get it. A program that shares the sample
+    /// must not change it any more, as by a lock inside of it. It takes its bytes of limits as if it were serialized.
     ///
     /// # Errors
     /// As [`DataWriter::write_with`].
@@ -198,7 +198,7 @@ impl<T: DdsType> Encode for Sample<'_, T> {
     }
 }
 
-/// Below this many octets it does not matter how large a sample is exactly.
+/// Below this many bytes it does not matter how large a sample is exactly.
 const SMALL: usize = 8 << 10;
 const PADDING: usize = 3;
 

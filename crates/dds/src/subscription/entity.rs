@@ -29,10 +29,10 @@ pub(crate) struct ReaderEntity {
     /// QoS as asked for, without what the subscriber and the topic add; and the type until it is enabled.
     qos: Mutex<DataReaderQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
-    /// What it filters by.
+    /// Its content-filtered topic, if it has one.
     pub(super) filtered: Option<Arc<FilteredEntity>>,
     listening: Listening<dyn AnyDataReaderListener>,
-    /// The first handle, as long as somebody has it.
+    /// The first handle, as long as it exists.
     pub(super) handle: OnceLock<Weak<Handle>>,
 }
 
@@ -181,7 +181,7 @@ impl ReaderEntity {
         self.listening.set(listener, mask);
     }
 
-    /// Sees to it that whoever listens, at whatever level, is called. Where somebody listens for DATA_ON_READERS, nobody is called for
+    /// Sees to it that listeners of every level are called. Where a listener is for DATA_ON_READERS, none is called for
     /// the data of a reader but by notify_datareaders.
     pub(crate) fn refresh(self: &Arc<Self>) {
         self.node.set_callback(&self.watch, || {

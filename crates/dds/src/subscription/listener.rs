@@ -85,7 +85,7 @@ pub trait DataReaderListener<T>: Send + Sync {
 pub trait AnyDataReaderListener: Send + Sync {
     callbacks!(RawDataReader);
 
-    /// As [`AnyDataReaderListener::on_data_available`], which it calls, with a handle that nobody else needs any more.
+    /// As [`AnyDataReaderListener::on_data_available`], which it calls, with a handle that is not needed any more.
     #[doc(hidden)]
     fn on_data_available_of(&self, reader: RawDataReader) {
         self.on_data_available(&reader);
@@ -117,7 +117,7 @@ pub trait AnyDataReaderListener: Send + Sync {
 /// # }
 /// ```
 pub trait SubscriberListener: AnyDataReaderListener {
-    /// Some reader has samples. If this is asked for, nobody's `on_data_available` is called.
+    /// Some reader has samples. If this is asked for, no `on_data_available` is called.
     fn on_data_on_readers(&self, subscriber: &Subscriber) {
         let _ = subscriber;
     }

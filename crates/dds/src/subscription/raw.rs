@@ -85,7 +85,7 @@ impl RawDataReader {
         Topic::new(Arc::clone(&self.0.entity.topic), self.0.subscriber.get_participant().clone())
     }
 
-    /// What it filters by, if it was made with a filter.
+    /// Its content-filtered topic, if it was made with one.
     pub fn get_contentfilteredtopic(&self) -> Option<ContentFilteredTopic> {
         let filtered = Arc::clone(self.0.entity.filtered.as_ref()?);
         Some(ContentFilteredTopic::of(filtered, self.get_topicdescription()))
@@ -190,7 +190,7 @@ impl RawDataReader {
         self.has_samples_where(states, |_| true)
     }
 
-    /// True if there are samples in these states of whose octets `matches` is true; it is asked while the reader is locked.
+    /// True if there are samples in these states of whose bytes `matches` is true; it is asked while the reader is locked.
     pub fn has_samples_where(&self, states: States, matches: impl FnMut(Option<&Payload>) -> bool) -> bool {
         let cell = self.0.entity.enabled();
         cell.is_some_and(|cell| {
@@ -217,7 +217,7 @@ impl RawDataReader {
     /// The instance of a serialized sample, or of a serialized key; `None` if this reader does not know it.
     ///
     /// # Errors
-    /// `BadParameter` if the octets are no sample of the type, `NotEnabled`.
+    /// `BadParameter` if the bytes are no sample of the type, `NotEnabled`.
     pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
         self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
     }

@@ -18,7 +18,7 @@ use crate::shared::{copied, shared};
 /// A reader of samples of type `T`. Clones are the same reader. What does not depend on the type is said by [`RawDataReader`], which
 /// it dereferences to.
 ///
-/// The forms of read and take are those of the standard; an empty result is its NO_DATA. Octets that cannot be decoded, as of a writer
+/// The forms of read and take are those of the standard; an empty result is its NO_DATA. Bytes that cannot be decoded, as of a writer
 /// that means another type by the same name, are left out and counted ([`DropReason::Malformed`](dcps::reader::DropReason)).
 ///
 /// ```

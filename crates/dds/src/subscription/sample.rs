@@ -7,25 +7,25 @@ use wire::cdr::{DdsType, Encoding};
 
 /// What a typed reader gives: a type of topics, or the data of a built-in topic.
 pub trait SampleType: Sized + 'static {
-    /// Why octets are no such sample, or the other way round.
+    /// Why bytes are no such sample, or the other way round.
     type Fault: Display + Into<KeyError>;
 
     /// Reads a serialized sample.
     ///
     /// # Errors
-    /// The octets are none.
+    /// The bytes are none.
     fn read_payload(payload: &[u8]) -> Result<Self, Self::Fault>;
 
     /// Reads a serialized sample into this one, whose memory is used again.
     ///
     /// # Errors
-    /// The octets are none; what `self` is then is not said.
+    /// The bytes are none; what `self` is then is not said.
     fn read_payload_into(&mut self, payload: &[u8]) -> Result<(), Self::Fault>;
 
     /// Reads a serialized key; the other members are initial.
     ///
     /// # Errors
-    /// The octets are none.
+    /// The bytes are none.
     fn read_key_payload(payload: &[u8]) -> Result<Self, Self::Fault>;
 
     /// Appends the serialized sample.

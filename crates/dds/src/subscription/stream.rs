@@ -84,7 +84,7 @@ impl<T: SampleType> SampleStream<T> {
         let former = lock(&self.sleeper.0).replace(waker);
         // Its end may be that of a task, which may be that of a stream.
         drop(former);
-        // Again, now that who brings a sample wakes: what came before that woke nobody.
+        // Again, now that a sample wakes the task: one that came before did not.
         self.look()
     }
 

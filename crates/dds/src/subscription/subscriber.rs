@@ -102,7 +102,7 @@ impl SubscriberEntity {
         }
     }
 
-    /// Calls whoever asked for DATA_ON_READERS.
+    /// Calls the listener that asked for DATA_ON_READERS.
     fn call_data_on_readers(self: &Arc<Self>) {
         let Some(participant) = DomainParticipant::of(&self.participant) else { return };
         let subscriber = Subscriber::new(Arc::clone(self), participant);
@@ -115,7 +115,7 @@ impl SubscriberEntity {
         }
     }
 
-    /// Sees to it that whoever listens, at whatever level, is called.
+    /// Sees to it that listeners of every level are called.
     pub(crate) fn refresh(self: &Arc<Self>) {
         self.node.set_callback(&self.watch, || {
             let wanted = self.listened() & StatusMask::DATA_ON_READERS;
@@ -166,7 +166,7 @@ impl SubscriberEntity {
         }
     }
 
-    /// The subscriber is deleted: nobody is called any more.
+    /// The subscriber is deleted: no listener is called any more.
     pub(crate) fn detach(&self) {
         self.node.set_callback(&self.watch, || (StatusMask::NONE, None));
     }
@@ -185,7 +185,7 @@ impl SubscriberEntity {
 }
 
 impl StatusSource for SubscriberEntity {
-    /// DATA_ON_READERS while a reader has data that nobody looked for, unless `on_data_on_readers` was called for them.
+    /// DATA_ON_READERS while a reader has data that was not looked for, unless `on_data_on_readers` was called for them.
     fn status_changes(&self) -> StatusMask {
         let is_available =
             |reader: &Arc<ReaderEntity>| reader.status_changes().intersects(StatusMask::DATA_AVAILABLE);
@@ -399,12 +399,12 @@ impl Subscriber {
         self.entity.refresh();
     }
 
-    /// The condition that a status of this subscriber has changed: DATA_ON_READERS, while a reader has data that nobody looked for.
+    /// The condition that a status of this subscriber has changed: DATA_ON_READERS, while a reader has data that was not looked for.
     pub fn get_statuscondition(&self) -> StatusCondition {
         StatusCondition::new(Arc::clone(&self.entity) as _)
     }
 
-    /// The statuses that changed since they were last read: DATA_ON_READERS, while a reader has data that nobody looked for and that
+    /// The statuses that changed since they were last read: DATA_ON_READERS, while a reader has data that was not looked for and that
     /// `on_data_on_readers` was not called for.
     pub fn get_status_changes(&self) -> StatusMask {
         self.entity.status_changes()

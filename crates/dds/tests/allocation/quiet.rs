@@ -12,7 +12,7 @@ use rtps::discovery::DiscoveryConfig;
 use rtps::{Path, Transmit};
 use wire::{Duration, GuidPrefix, Instant, Locator, Now, Timestamp};
 
-/// From, to, and the octets.
+/// From, to, and the bytes.
 type Datagram = (SocketAddr, SocketAddr, Vec<u8>);
 
 /// What all hosts share.

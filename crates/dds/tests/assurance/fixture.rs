@@ -23,7 +23,7 @@ pub(crate) struct Frame {
     pub(crate) octets: Vec<u8>,
 }
 
-/// Octets of a serialized [`Frame`] around its own: encapsulation header, number and length.
+/// Bytes of a serialized [`Frame`] around its own: encapsulation header, number and length.
 pub(crate) const AROUND: u32 = 12;
 
 pub(crate) const fn millis(count: i64) -> Duration {

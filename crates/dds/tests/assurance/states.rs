@@ -75,7 +75,7 @@ fn what_comes_after_the_last_sample_of_a_flow_does_not_come_along_it() {
     assert_eq!(flow.len(), frames, "every sample once along its flow, and nothing else");
 }
 
-/// How many datagrams a sample of so many octets is.
+/// How many datagrams a sample of so many bytes is.
 fn datagrams_of(octets: u32) -> usize {
     if octets + 107 <= 1_472 { 1 } else { octets.div_ceil(1_356) as usize }
 }

@@ -110,7 +110,7 @@ fn who_asks_late_learns_what_is_known() {
     assert_eq!(known.guid, one.guid().unwrap());
     let data = writers.read(1, States::ANY).unwrap().remove(0).data.unwrap();
     assert_eq!(writers.lookup_instance(&data).unwrap(), Some(found));
-    // The same reader for everyone who asks, with the octets of discovery.
+    // The same reader for everyone who asks, with the bytes of discovery.
     let again = builtin::<PublicationBuiltinTopicData>(&here, BuiltinTopic::Publication);
     let mut octets = Vec::new();
     again.access_serialized(&Request::READ, &mut octets).unwrap();

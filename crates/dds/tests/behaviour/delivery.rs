@@ -305,7 +305,7 @@ fn destination_order_by_source_is_that_of_writing() {
     assert_eq!(by_source.dropped(DropReason::OutOfOrder).count, 1);
 }
 
-/// The datagrams with a value, which is looked for in their octets.
+/// The datagrams with a value, which is looked for in their bytes.
 fn order_of(left: &[Left], values: &[i64]) -> Vec<i64> {
     let has = |left: &Left, value: i64| left.octets.windows(8).any(|octets| octets == value.to_le_bytes());
     left.iter().flat_map(|left| values.iter().copied().filter(|value| has(left, *value))).collect()
@@ -387,7 +387,7 @@ fn both_representations_are_read_and_the_first_is_written() {
     let wide = desk.recorded();
     two.write(&reading(1, mark)).unwrap();
     let narrow = desk.recorded();
-    // Version 1 aligns the value to eight octets: key, four octets of padding, value.
+    // Version 1 aligns the value to eight bytes: key, four bytes of padding, value.
     let key_then = |left: &[Left], padding: &[u8]| {
         let octets = [&1_u32.to_le_bytes()[..], padding, &mark.to_le_bytes()].concat();
         left.iter().any(|left| left.octets.windows(octets.len()).any(|window| window == octets))

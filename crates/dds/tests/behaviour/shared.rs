@@ -18,11 +18,11 @@ use crate::desk::Desk;
 use crate::fixture::{millis, publisher, settle, subscriber, two};
 
 thread_local! {
-    /// How often data became octets, or came from them, on this thread.
+    /// How often data became bytes, or came from them, on this thread.
     static CODED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Octets that note when they are serialized, or read.
+/// Bytes that note when they are serialized, or read.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Watched(Vec<u8>);
 
@@ -49,7 +49,7 @@ impl CdrType for Watched {
     }
 }
 
-/// A sample with such octets.
+/// A sample with such bytes.
 #[derive(DdsType, Clone, PartialEq, Debug, Default)]
 struct Note {
     #[dds(key)]
@@ -294,7 +294,7 @@ fn without_readers_of_the_participant_it_is_a_plain_write() {
     settle(&mut desk);
     let sample = note(1, 1, 100);
     write(&writer, &sample);
-    // The history has octets, and no handle.
+    // The history has bytes, and no handle.
     assert_eq!(Arc::strong_count(&sample), 1);
     desk.run(millis(5));
     assert_eq!(numbers(&far), [1]);

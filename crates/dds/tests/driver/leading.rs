@@ -11,7 +11,7 @@ use crate::PATIENCE;
 use crate::namespace::alone;
 use crate::node::{Node, later, transmit};
 
-/// A node that answers every datagram with the same number of octets.
+/// A node that answers every datagram with the same number of bytes.
 fn echo() -> Arc<Node> {
     Node::with(
         &Config::default(),

@@ -61,7 +61,7 @@ impl Node {
         node
     }
 
-    /// Sends a datagram with these octets in it.
+    /// Sends a datagram with these bytes in it.
     pub(crate) fn send(&self, channel: Channel, to: SocketAddr, octets: &[u8]) -> Sent {
         self.send_along(channel, &Self::path(to), octets, 0)
     }
@@ -93,7 +93,7 @@ impl Node {
         self.host.addresses().metatraffic_unicast[0].socket_addr().unwrap()
     }
 
-    /// How many datagrams came in with these octets at their end.
+    /// How many datagrams came in with these bytes at their end.
     pub(crate) fn count(&self, octets: &[u8]) -> usize {
         self.received.lock().unwrap().iter().filter(|(_, datagram)| holds(datagram, octets)).count()
     }
@@ -103,7 +103,7 @@ impl Node {
         self.received.lock().unwrap().len() as u64
     }
 
-    /// Where a datagram with these octets came from.
+    /// Where a datagram with these bytes came from.
     pub(crate) fn source(&self, octets: &[u8]) -> Option<SocketAddr> {
         let received = self.received.lock().unwrap();
         received.iter().find(|(_, datagram)| holds(datagram, octets)).map(|(source, _)| *source)
@@ -198,7 +198,7 @@ impl Engine for Node {
     }
 }
 
-/// A datagram with these octets in it, of a writer that was never announced.
+/// A datagram with these bytes in it, of a writer that was never announced.
 pub(crate) fn transmit(octets: &[u8], class: u8) -> Transmit<Bytes> {
     let guid = |prefix: u8, kind| Guid::new(GuidPrefix([prefix; 12]), EntityId::user(1, kind));
     let mut writer =
@@ -221,7 +221,7 @@ pub(crate) fn transmit(octets: &[u8], class: u8) -> Transmit<Bytes> {
     transmit
 }
 
-/// True if the datagram holds these octets.
+/// True if the datagram holds these bytes.
 pub(crate) fn holds(datagram: &[u8], octets: &[u8]) -> bool {
     datagram.windows(octets.len()).any(|window| window == octets)
 }

@@ -9,7 +9,7 @@ use crate::namespace::alone;
 use crate::patiently;
 use crate::player::{Ball, Player, apart, ball, linked, sharing};
 
-/// Octets of a ball besides those of its data, encapsulation header included: two numbers and a length.
+/// Bytes of a ball besides those of its data, encapsulation header included: two numbers and a length.
 const AROUND: usize = 4 + 4 + 4 + 8 + 4;
 
 /// Writes a ball as a loan, in place.
@@ -21,14 +21,14 @@ fn throw_loan(player: &Player, number: u64, len: usize) -> (SequenceNumber, bool
     (player.writer.write_loaned(loan, &WriteOptions::default()).unwrap(), is_shared)
 }
 
-/// Takes the next sample as octets.
+/// Takes the next sample as bytes.
 fn take(reader: &DataReader<Ball>, out: &mut Vec<Sample>) {
     let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
     let took = || (reader.access_serialized(&request, out).unwrap() > 0).then_some(());
     patiently(|| "nothing came".to_owned(), took);
 }
 
-/// Octets that went into the ring, and those that were left where they had been written, as the report says.
+/// Bytes that went into the ring, and those that were left where they had been written, as the report says.
 fn sent(player: &Player) -> (u64, u64) {
     let report = player.participant.report();
     let line = report.iter().find(|line| line.starts_with("shared memory with")).unwrap();

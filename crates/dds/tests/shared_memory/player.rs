@@ -153,7 +153,7 @@ impl Player {
     }
 }
 
-/// Its octets depend on its number.
+/// Its bytes depend on its number.
 pub(crate) fn ball(number: u64, len: usize) -> Ball {
     Ball { player: 1, number, octets: vec![number as u8; len] }
 }

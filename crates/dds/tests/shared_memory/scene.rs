@@ -182,7 +182,7 @@ pub(crate) fn hear(talk: &Talk) -> Said {
     talk.hear(&mut [0; 32]).unwrap()
 }
 
-/// A datagram with so many octets of payload.
+/// A datagram with so many bytes of payload.
 pub(crate) fn transmit(len: usize) -> Transmit<Bytes> {
     sending(Body::Copy(&vec![7; len]))
 }

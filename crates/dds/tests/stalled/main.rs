@@ -19,9 +19,9 @@ const WRITER: u32 = 300;
 const READER: u32 = 200;
 /// Samples that they keep, if they keep the last.
 const LAST: u32 = 10;
-/// Octets of a sample.
+/// Bytes of a sample.
 const OCTETS: usize = 1_000;
-/// Octets of memory that may come on top of what there is once histories are full, those of other tests of this process included: a second of
+/// Bytes of memory that may come on top of what there is once histories are full, those of other tests of this process included: a second of
 /// writing is more.
 const ON_TOP: u64 = 48 << 20;
 /// When the ends are as full as they will be.
@@ -137,7 +137,7 @@ impl Ends {
     }
 }
 
-/// Octets of memory that this process has now.
+/// Bytes of memory that this process has now.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -64,7 +64,7 @@ impl<'d> Drawing<'d> {
         self.told.bottom + LINE
     }
 
-    /// What is said to those who do not see it.
+    /// The alternative text, for readers that do not see the picture.
     pub(super) fn alternative(&self) -> String {
         let Scene { title, nodes, chains, .. } = self.scene;
         let components = nodes.iter().filter(|node| node.kind == NodeKind::Component).count();
@@ -232,7 +232,7 @@ impl Told {
     }
 }
 
-/// What is told of a chain: its verdict, what is proved, and what to do where nothing is.
+/// The text of a chain: its verdict, its bounds, and advice where there are none.
 fn verdict(chain: &Chain<'_>) -> Vec<(&'static str, String)> {
     let class = match chain.verdict.state {
         State::Admitted => "good strong",

@@ -20,7 +20,7 @@ pub(super) struct Scene<'s> {
     pub(super) nodes: Vec<Node>,
     pub(super) wires: Vec<Wire>,
     pub(super) chains: Vec<Chain<'s>>,
-    /// What bounds need and no plan says; empty if all chains have bounds.
+    /// Figures that bounds need and no plan gives; empty if all chains have bounds.
     pub(super) missing: Vec<&'s Obstacle>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Node {
 #[derive(Default)]
 pub(super) struct Port {
     pub(super) name: String,
-    /// What is written at it.
+    /// Its label.
     pub(super) label: String,
     pub(super) kind: Option<PortKind>,
     /// Whether it is a timer of which the plan says no period.
@@ -81,7 +81,7 @@ pub(super) struct Wire {
     pub(super) name: Option<String>,
     pub(super) kind: ServiceKind,
     pub(super) is_call: bool,
-    /// What carries it, and how long that takes.
+    /// The service that carries it, and the transfer time.
     pub(super) carrier: String,
     pub(super) about: String,
     pub(super) lacks: Vec<usize>,
@@ -99,7 +99,7 @@ pub(super) struct Chain<'s> {
 /// Ports of a type that the plan does not name are shown up to so many.
 const UNNAMED: usize = 12;
 
-/// What blocks are called in plans: the number of the plan, and the name.
+/// The key of a block: the number of the plan, and the name in it.
 type Key = (usize, String);
 
 impl<'s> Scene<'s> {
@@ -253,7 +253,7 @@ fn is_component(node: &GraphNode) -> bool {
     node.kind == NodeKind::Component
 }
 
-/// What a plan is called: by its name, its id or its file.
+/// The title of a plan: its name, its id or its file.
 pub(super) fn called(loaded: &Loaded) -> String {
     let said = loaded.plan.name.as_deref().or(loaded.plan.id.as_deref());
     clean(said.unwrap_or(loaded.source().file))
@@ -299,7 +299,7 @@ fn lane(name: &str, lane: &Lane) -> String {
     line
 }
 
-/// What nodes are made from.
+/// The data that nodes are made from.
 struct Context<'c> {
     loaded: &'c Loaded,
     plan: usize,
@@ -395,7 +395,7 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
     Port { name: name.to_owned(), label, kind, is_timeless, about: about.join("; "), wires: Vec::new() }
 }
 
-/// What carries an event, and how long that takes as far as the plan says so.
+/// The service that carries an event, and the transfer time if the plan gives it.
 fn carrier(kind: ServiceKind, transfer: Option<Transfer>, is_between_components: bool) -> String {
     let is_apart = matches!(kind, ServiceKind::Dds | ServiceKind::Federated);
     match transfer.filter(|_| is_apart) {

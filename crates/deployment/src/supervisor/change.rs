@@ -10,7 +10,7 @@ use super::steps::{Batch, Steps};
 use super::{Incarnation, Outcome, Record, Supervisor, Target};
 use crate::protocol::{Answer, Instruction, Phase};
 
-/// What a change is for.
+/// The purpose of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// Another plan, as a request wants.
@@ -50,7 +50,7 @@ pub(super) struct Change {
     leaving: BTreeSet<Incarnation>,
     /// Processes that have to take back what they did, or to hold to it.
     prepared: BTreeSet<Incarnation>,
-    /// What is to be done still.
+    /// The remaining steps.
     batches: VecDeque<Batch>,
     /// How many parts each process was given.
     parts: BTreeMap<Incarnation, u32>,
@@ -165,7 +165,7 @@ impl Supervisor {
             for (name, of) in
                 self.records.iter().filter_map(|(name, record)| Some((name, record.incarnation?)))
             {
-                // What goes has no part in the new plan, even if it is of a name that is there again.
+                // A process that leaves has no part in the new plan, even if a new process has its name.
                 let plan = if change.leaving.contains(&of) { String::new() } else { plan.clone() };
                 told.push((of, name.clone(), plan));
             }
@@ -183,7 +183,7 @@ impl Supervisor {
         change.stage = Stage::Performing;
         while let Some(Batch { process, phase, orders }) = change.batches.pop_front() {
             let of_record = self.records.get(&process).and_then(|record| record.incarnation);
-            // What goes is for the process as it was.
+            // Steps that take something out are for the process as it was.
             let of = match phase {
                 Phase::Passivate => of_record,
                 _ => change.fresh.get(&process).copied().or(of_record),
@@ -236,7 +236,7 @@ impl Supervisor {
     fn abort(&mut self, now: u64, why: String) {
         let Some(change) = self.change.as_mut().filter(|change| change.is_open()) else { return };
         if matches!(change.purpose, Purpose::Stop(_)) {
-            // What does not end in order ends all the same.
+            // A process that does not stop in order is ended all the same.
             change.notes.push(why);
             change.awaited.clear();
             change.deadline = now.saturating_add(self.patience);

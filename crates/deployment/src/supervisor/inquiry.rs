@@ -1,4 +1,4 @@
-//! What there is: asks all processes, and answers when all have, or when the time for that is over.
+//! Inquiries about the state: asks all processes, and answers when all have, or when the time for that is over.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ pub(super) struct Inquiry {
     pub(super) deadline: u64,
 }
 
-/// What a component had taken when it was asked last, and when that was.
+/// The deliveries of a component at the last inquiry, and the time of that.
 #[derive(Debug, Default)]
 pub(super) struct Rates(BTreeMap<(Incarnation, String), (u64, u64)>);
 

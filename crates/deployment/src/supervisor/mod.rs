@@ -32,7 +32,7 @@ pub struct Target {
     pub file: String,
 }
 
-/// What is wanted of the supervisor.
+/// A request to the supervisor.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// Another plan. The first one is launched.
@@ -41,14 +41,14 @@ pub enum Request {
     Stop,
     /// Everything ends at once.
     Kill,
-    /// What there is.
+    /// Asks for the state of the plan.
     Status,
 }
 
-/// What happens.
+/// An event that the supervisor is told.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Input {
-    /// Something is wanted; the number is told with its outcome.
+    /// A request; its number comes back with the outcome.
     Request(u64, Request),
     /// A process was started, and has this process id.
     Started(Incarnation, u32),
@@ -58,7 +58,7 @@ pub enum Input {
     Ended(Incarnation, bool, String),
 }
 
-/// What is to be done.
+/// An action that the shell has to carry out.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
     /// A process of a plan is started.
@@ -74,24 +74,24 @@ pub enum Action {
     Send(Incarnation, Instruction),
     /// A process is killed, for this reason; its end is told as any other.
     Kill(Incarnation, String),
-    /// What became of a request.
+    /// A request has ended with this outcome.
     Finished(u64, Outcome),
     /// Something of interest, for a log.
     Tell(String),
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It is done; with what else is of interest.
+    /// It is done, with notes such as warnings.
     Done(Vec<String>),
-    /// It is not done, and all is as before: why.
+    /// It is refused for this reason, and all is as before.
     Refused(String),
-    /// What there is.
+    /// The state of the plan.
     Status(PlanStatus),
 }
 
-/// What is known of a process of the plan that holds.
+/// The record of a process of the plan in force.
 #[derive(Clone, Debug, Default)]
 struct Record {
     incarnation: Option<Incarnation>,
@@ -103,7 +103,7 @@ struct Record {
     last: Option<String>,
 }
 
-/// What is known of a process that was started.
+/// The record of a process that was started.
 #[derive(Clone, Debug)]
 struct Child {
     process: String,
@@ -219,7 +219,7 @@ impl Supervisor {
         of_change.into_iter().chain(starts).chain(inquiries).min()
     }
 
-    /// What is to be done next.
+    /// The next action, if there is one.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }

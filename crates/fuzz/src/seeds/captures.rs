@@ -39,7 +39,7 @@ pub(super) fn announcements(message: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The packets of a pcap file: 24 octets of header, then records with 16 octets of header each.
+/// The packets of a pcap file: 24 bytes of header, then records with 16 bytes of header each.
 fn packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let little = matches!(bytes.first_chunk(), Some([0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1]));
     let mut rest = bytes.get(24..).unwrap_or(&[]);

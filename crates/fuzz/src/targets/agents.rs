@@ -1,4 +1,4 @@
-//! What etcd answers to a manager, and what a controller says to the agent of a bridge.
+//! Answers of etcd to a manager, and messages of a controller to the agent of a bridge.
 use core::time::Duration;
 
 use bridge::datapath::{DataPath, Found};
@@ -63,7 +63,7 @@ impl DataPath for Rules {
     }
 }
 
-/// What controllers say.
+/// Messages of controllers.
 pub(super) fn orders() -> Vec<Vec<u8>> {
     let add = Message::FlowMod(FlowMod::add(1, Match::new(), Vec::new()));
     let said = messages().into_iter().chain([add, Message::BarrierRequest]);

@@ -202,7 +202,7 @@ pub(super) fn sample<T: DdsType>(payload: &[u8]) {
     }
 }
 
-/// Values are compared by their octets: a number that is none does not equal itself.
+/// Values are compared by their bytes: a number that is none does not equal itself.
 fn check<T: DdsType>(value: &T, encoding: Encoding) {
     let mut first = Vec::new();
     let written = value.encode_payload(encoding, &mut first);

@@ -62,7 +62,7 @@ pub fn deployment_plan(bytes: &[u8]) {
     steps(Version { plan: &nothing, types: &types }, Version { plan: &plan, types: &types });
     let written = plan.to_toml();
     let again = Plan::read(Source { file: "again", text: &written }).map(|(plan, _)| plan);
-    // What is written may be longer than what may be read.
+    // The written text may be longer than the limit of texts that are read.
     assert!(written.len() > 1 << 20 || again.is_ok_and(|again| again == plan), "{written}");
 }
 

@@ -1,4 +1,4 @@
-//! Types that are described at run time: IDL, samples as octets, samples as text.
+//! Types that are described at run time: IDL, samples as bytes, samples as text.
 use std::sync::Arc;
 
 use dynamic::{Definition, DynamicTypeSupport, Sample, Schema, TypeIndex, idl, rust};
@@ -29,7 +29,7 @@ fn schema() -> Option<(Arc<Schema>, Vec<TypeIndex>)> {
     Some((schema, indices))
 }
 
-/// Reads any bytes as samples and keys of every type. What was read is written, in octets and as text, and read as the same.
+/// Reads any bytes as samples and keys of every type. What was read is written, in bytes and as text, and read as the same.
 pub(super) fn samples() -> impl FnMut(&[u8]) {
     let schema = schema();
     move |payload| {
@@ -156,7 +156,7 @@ pub(super) fn idl_seeds() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// What is written is read as the same; octets are compared, because a number that is none does not equal itself.
+/// What is written is read as the same; bytes are compared, because a number that is none does not equal itself.
 fn same_octets(schema: &Arc<Schema>, index: TypeIndex, sample: &Sample) {
     for representation in [Representation::Xcdr1, Representation::Xcdr2] {
         let encoding = Encoding { representation, endianness: Endianness::Big };

@@ -55,7 +55,7 @@ fn check(text: &str, outcome: Result<(), Problem>) {
     is_placed(text, &problem);
 }
 
-/// What is wrong is said, and its place is in the file, if it is about this one.
+/// A problem has a text, and its place is in the file, if it is about this file.
 pub(super) fn is_placed(text: &str, problem: &Problem) {
     assert!(!problem.what.is_empty(), "a problem says what is wrong");
     if let Some((line, column)) = problem.place.filter(|_| problem.file == "file") {

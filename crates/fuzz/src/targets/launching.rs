@@ -1,4 +1,4 @@
-//! What supervisors, component servers and commands tell each other, as lines; and what a component server does of it.
+//! Lines that supervisors, component servers and commands send each other, and a component server that gets them.
 use assembly::{Catalogue, Manifest};
 use deployment::{
     Answer, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor, Instruction, Lines, Order,
@@ -81,7 +81,7 @@ pub fn deployment_line(bytes: &[u8]) {
     }
 }
 
-/// What is read is written as what is read as the same.
+/// A message that is read is written as a line that is read as the same message.
 fn same<T>(text: &str)
 where
     T: serde::de::DeserializeOwned + serde::Serialize + PartialEq + core::fmt::Debug,

@@ -135,7 +135,7 @@ pub const SIGNED_SAMPLE: Target = Target {
     hunger: FILE_HUNGER,
 };
 
-/// What operators ask the manager over HTTP.
+/// HTTP requests of operators to the manager.
 pub const WEB_QUESTION: Target = Target {
     name: "web_question",
     structure: Structure::Plain,
@@ -163,7 +163,7 @@ pub const ETCD_ANSWER: Target = Target {
 /// How many times the usual budget an agent may take: each entry of a table becomes some rules, as trees of JSON.
 const RULES_HUNGER: usize = 64;
 
-/// What a controller says to the agent of a bridge.
+/// Messages of a controller to the agent of a bridge.
 pub const BRIDGE_ORDERS: Target = Target {
     name: "bridge_orders",
     structure: Structure::OpenFlow,
@@ -232,7 +232,7 @@ pub const OPENFLOW_MESSAGE: Target = Target {
 /// How many times the usual budget a channel may take: a message of eight bytes is an event, which is drained after the input.
 const EVENT_HUNGER: usize = 8;
 
-/// What a switch says to its controller.
+/// Messages of a switch to its controller.
 pub const OPENFLOW_STREAM: Target = Target {
     name: "openflow_stream",
     structure: Structure::OpenFlow,
@@ -304,7 +304,7 @@ pub const TYPE_OBJECT: Target = Target {
 /// How many times the budget of the network an input may take: what is told of a type is read, compared and written again several times.
 const LOOKUP_HUNGER: usize = 32;
 
-/// What participants ask each other about types, and answer.
+/// Requests and replies of participants about types.
 pub const TYPE_LOOKUP: Target = Target {
     name: "type_lookup",
     structure: Structure::Plain,
@@ -317,7 +317,7 @@ pub const TYPE_LOOKUP: Target = Target {
 
 /// How many inputs a manager gets: enough for its requests to be full.
 const MANAGER_BATCH: u64 = 512;
-/// What it may keep of them, in bytes: its requests and what is not told yet.
+/// The most bytes that it may keep of them: its requests and pending actions.
 const MANAGER_KEEPS: isize = 256 * 1024;
 /// How many times the budget of the network an input may take: a busy period of messages that come late in great numbers has as many
 /// steps as the analysis makes at most (`latency::busy::EFFORT`), whatever the numbers.
@@ -363,7 +363,7 @@ const LIAR_KEEPS: isize = 8 << 20;
 /// How many times the budget of the network they may take: a message of 60 bytes names a sample of 64 KiB that lies elsewhere.
 const LIAR_HUNGER: usize = 32;
 
-/// What another process writes into the memory that it shares.
+/// Contents of memory that another process shares.
 pub const SHARED_MEMORY_RING: Target = Target {
     name: "shared_memory_ring",
     structure: Structure::Plain,
@@ -374,7 +374,7 @@ pub const SHARED_MEMORY_RING: Target = Target {
     hunger: LIAR_HUNGER,
 };
 
-/// What another process says before memory is shared with it.
+/// The handshake of another process before memory is shared with it.
 pub const SHARED_MEMORY_MEETING: Target = Target {
     name: "shared_memory_meeting",
     structure: Structure::Plain,

@@ -46,7 +46,7 @@ const WRITERS: [(EntityId, Representation); 2] = [
     (EntityId::user(1, EntityKind::WriterWithKey), Representation::Xcdr1),
     (EntityId::user(2, EntityKind::WriterWithKey), Representation::Xcdr2),
 ];
-/// Octets, instances and samples that a reader may hold. Small, so that three readers together stay within what one input may take.
+/// Bytes, instances and samples that a reader may hold. Small, so that three readers together stay within what one input may take.
 const BYTE_LIMIT: usize = 4 * 1024;
 const MAX_INSTANCES: u32 = 5;
 const MAX_SAMPLES: u32 = 12;

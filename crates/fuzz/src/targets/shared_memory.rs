@@ -16,7 +16,7 @@ use wire::{Duration, GuidPrefix, Instant};
 const OWN: SharedMemory = SharedMemory { host: 1, network_namespace: 2, nonce: 9, user: 0 };
 const LIAR: SharedMemory = SharedMemory { nonce: 4, ..OWN };
 const PREFIX: GuidPrefix = GuidPrefix([7; 12]);
-/// Octets of each ring.
+/// Bytes of each ring.
 const RING: usize = 64 << 10;
 const CHUNKS: usize = 256 << 10;
 const LINE: usize = 64;

@@ -1,4 +1,4 @@
-//! OpenFlow: whole messages, and the octets of a connection to a switch that lies.
+//! OpenFlow: whole messages, and the bytes of a connection to a switch that lies.
 use core::time::Duration;
 
 use openflow::action::Action;
@@ -24,7 +24,7 @@ use openflow::{Message, Xid};
 
 /// The first transaction that the channel under test uses for a question of the test.
 const FIRST_QUESTION: u32 = 3;
-/// Octets that the channel may have waiting, and answers in parts.
+/// Bytes that the channel may have waiting, and answers in parts.
 const LIMIT: usize = 4096;
 
 /// A match with prerequisites and masks.

@@ -19,7 +19,7 @@ pub(crate) fn from_shape_main(stage: &Stage) {
     reader.finish();
 }
 
-/// Large samples likewise; all octets of `shape_main` are 255.
+/// Large samples likewise; all bytes of `shape_main` are 255.
 pub(crate) fn large_from_shape_main(stage: &Stage) {
     let mut reader = stage.start_reader();
     let mut writer = stage.start_shape_writer(&["-c", "RED", "--additional-payload-size", "100000"]);
@@ -70,7 +70,7 @@ pub(crate) fn to_shape_main(stage: &Stage) {
         reader.expect(&format!("Square     RED        {number:03} {:03} [20]", 3 * number));
     }
     if stage.terms.reliable {
-        // The last octet of the sample is shown in braces.
+        // The last byte of the sample is shown in braces.
         writer.order("write GREEN 11 100000");
         let last = (99_999 + 11) % 251;
         reader.expect(&format!("Square     GREEN      011 033 [20] {{{last}}}"));

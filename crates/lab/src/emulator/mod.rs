@@ -25,7 +25,7 @@ use system::Error;
 use transit::Transits;
 use wire::Wire;
 
-/// Octets of the longest frame.
+/// Bytes of the longest frame.
 const LONGEST: usize = 2_048;
 /// Above the switches, and above what the kernel does for them in soft interrupts.
 const PRIORITY: u8 = 70;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use bridge::classes::Queues;
 
-/// Octets of the shortest frame without what is around it on the wire.
+/// Bytes of the shortest frame without what is around it on the wire.
 const SHORTEST: u64 = 60;
-/// Octets around a frame on the wire: check sequence, preamble, gap.
+/// Bytes around a frame on the wire: check sequence, preamble, gap.
 const AROUND: u64 = 24;
 /// Codepoints there are.
 const CODEPOINTS: usize = 64;
@@ -228,7 +228,7 @@ mod tests {
 
     const LOW: u8 = 0;
     const HIGH: u8 = 46;
-    /// Nanoseconds of a frame of 101 octets, 125 on the wire, at 100 Mb/s.
+    /// Nanoseconds of a frame of 101 bytes, 125 on the wire, at 100 Mb/s.
     const FRAME: u64 = 10_000;
 
     fn port(room: u64, head_drop: bool) -> Port {
@@ -260,7 +260,7 @@ mod tests {
         assert!(port.next(1_000 + 2 * FRAME - 100, 99).is_none());
         // Whoever comes late finds what should have left at its time.
         assert_eq!(left(&mut port, 90_000), [(1_000 + 2 * FRAME, 1), (1_000 + 3 * FRAME, 2)]);
-        // An idle link begins when a frame comes, and the shortest one takes the time of 84 octets.
+        // An idle link begins when a frame comes, and the shortest one takes the time of 84 bytes.
         assert_eq!(port.accept(100_000, vec![0; 20]), None);
         assert_eq!(port.due(100_000), Some(100_000 + 84 * 80));
     }

@@ -10,7 +10,7 @@ const SWITCHING: u64 = 50_000;
 const KEPT: u64 = 100_000_000;
 /// Frames that are remembered at most; a power of two.
 const FRAMES: usize = 16_384;
-/// Octets that frames are known by: with the headers the beginning of what a datagram says, where its number is.
+/// Bytes that frames are known by: with the headers the beginning of what a datagram says, where its number is.
 const KNOWN_BY: usize = 128;
 /// Where an IPv4 packet has its type of service and its header checksum, which switches and gates change.
 const SERVICE: usize = 15;

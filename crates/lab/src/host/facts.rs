@@ -32,7 +32,7 @@ pub(crate) struct Facts {
     pub(crate) offloads: Vec<&'static str>,
     /// Whether what is received may be merged before the host sees it.
     pub(crate) merges: bool,
-    /// For each transmit queue, the file with the most octets that the card may have taken.
+    /// For each transmit queue, the file with the most bytes that the card may have taken.
     pub(crate) limits: Vec<PathBuf>,
 }
 
@@ -108,7 +108,7 @@ impl Facts {
         })
     }
 
-    /// Octets of the longest frame without what is around it on the wire.
+    /// Bytes of the longest frame without what is around it on the wire.
     pub(crate) fn longest(&self) -> u64 {
         u64::from(self.mtu) + latency::framing::ETHERNET_HEADER
     }

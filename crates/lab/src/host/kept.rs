@@ -102,7 +102,7 @@ impl Kept {
         }
         let made = self.make_anew(tools, wanted, ahead, rate);
         if made.is_err() {
-            // What is wrong is told; that there is nothing to remove is not.
+            // The first error is reported; an error of the removal after it is not.
             let _ = self.remove(tools);
         }
         made
@@ -156,7 +156,7 @@ impl Kept {
         let commands = neighbours::commands(missing, &self.interface);
         let added = self.remember(&made).and_then(|()| tools.batch("ip", None, &commands));
         if added.is_err() {
-            // What is wrong is told; that there is nothing to remove is not.
+            // The first error is reported; an error of the removal after it is not.
             let _ = self.remove(tools);
         }
         added

@@ -17,13 +17,13 @@ pub(crate) struct Neighbour {
 }
 
 impl fmt::Display for Neighbour {
-    /// What `ip neighbour replace` is given, but for the interface.
+    /// The arguments of `ip neighbour replace`, but for the interface.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} lladdr {}", self.address, self.mac)
     }
 }
 
-/// What a network file says of the hosts besides one.
+/// The addresses of all hosts of a network file but one.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Others {
     /// In the order of the file.
@@ -84,7 +84,7 @@ pub(crate) fn remove(tools: &Tools, interface: &str, made: &[Neighbour]) -> Resu
     tools.batch("ip", None, &lines)
 }
 
-/// What `ip -j neighbour show` says of an entry.
+/// An entry of `ip -j neighbour show`.
 #[derive(Deserialize)]
 struct Entry {
     dst: IpAddr,

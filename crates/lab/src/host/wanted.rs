@@ -19,7 +19,7 @@ const MAJOR: u16 = 0xdd5;
 const FRAMES: u64 = 1_000;
 /// The rate at which queues are served that nothing is to slow down, if `prio` is not there.
 const UNSLOWED: u64 = 100_000_000_000;
-/// Octets that the tags and the like of a frame may be besides its MTU.
+/// Bytes that the tags and the like of a frame may be besides its MTU.
 const BESIDES: u64 = 86;
 
 /// Queues of an interface.
@@ -51,9 +51,9 @@ pub(crate) struct Have {
 /// What a card takes ahead of the queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ahead {
-    /// Octets on the wire at most, beside the frame that is on it; `None` if nothing limits them.
+    /// Bytes on the wire at most, beside the frame that is on it; `None` if nothing limits them.
     pub(crate) most: Option<u64>,
-    /// The octets to which the kernel is to limit each transmit queue for that.
+    /// The bytes to which the kernel is to limit each transmit queue for that.
     pub(crate) limit: Option<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Wanted {
         have
     }
 
-    /// What the card takes ahead, if it is to take no more than so many octets.
+    /// What the card takes ahead, if it is to take no more than so many bytes.
     pub(crate) fn ahead(&self, facts: &Facts, ring: u64) -> Ahead {
         let full = facts.longest() + FRAME_AROUND;
         // HTB serves a class first, once, that has not sent for long: each of the lower ones may have a frame then.
@@ -145,13 +145,13 @@ impl Wanted {
     }
 }
 
-/// Octets on the wire that a card may have taken if the kernel hands it frames as long as it has no more than `limit` octets of them: these as
+/// Bytes on the wire that a card may have taken if the kernel hands it frames as long as it has no more than `limit` bytes of them: these as
 /// the smallest frames, and one more.
 fn taken(limit: u64, full: u64) -> u64 {
     (limit * (LEAST_FRAME + FRAME_AROUND)).div_ceil(LEAST_FRAME) + full
 }
 
-/// The limit with which a card takes no more than so many octets.
+/// The limit with which a card takes no more than so many bytes.
 fn limit_of(octets: u64, full: u64) -> u64 {
     octets.saturating_sub(full) * LEAST_FRAME / (LEAST_FRAME + FRAME_AROUND)
 }

@@ -54,7 +54,7 @@ fn a_babbler_is_held_and_who_keeps_the_contract_is_not_touched() {
     let lab = up(&three("gated"));
     greet(&lab, "a", "c");
     greet(&lab, "b", "c");
-    // The babbler has the larger part of the port: 10 datagrams of 1200 octets each 10 ms of 20 Mb/s.
+    // The babbler has the larger part of the port: 10 datagrams of 1200 bytes each 10 ms of 20 Mb/s.
     let babble = Contract { octets: 10 * 1_266, separation: 10_000_000, window: 8_000_000, ..each_two() };
     for (port, key, contract) in [
         // What queues add before the gate must be in the contract: here the host's own, where nothing else is sent.

@@ -87,7 +87,7 @@ pub(crate) fn trains(lab: &Lab) -> (u64, u64) {
     assert_eq!(frames.len(), 200);
     assert!(frames.iter().all(|(_, length)| *length == 1_442), "{frames:?}");
     let took = frames.chunks(40).map(|train| train[39].0 - train[0].0).max().unwrap();
-    // 1466 octets on the wire; two may follow each other at once.
+    // 1466 bytes on the wire; two may follow each other at once.
     (took, 38 * 1_466 * 8 * 50)
 }
 

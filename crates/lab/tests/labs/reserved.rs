@@ -15,7 +15,7 @@ fn network() -> String {
     format!("control = {{ burst = 20_000, rate = \"4 Mb/s\" }}\n{}", three("gated"))
 }
 
-/// 4,000 octets at once and 2 Mb/s.
+/// 4,000 bytes at once and 2 Mb/s.
 const BUCKET: Contract = Contract {
     kind: Kind::Bucket,
     octets: 4_000,

@@ -92,7 +92,7 @@ impl Counter {
     }
 }
 
-/// Sends `count` numbered datagrams of `size` octets, one for each `pause`, without catching up.
+/// Sends `count` numbered datagrams of `size` bytes, one for each `pause`, without catching up.
 pub(crate) fn send(socket: &UdpSocket, to: SocketAddrV4, size: usize, count: u64, pause: Duration) {
     let mut octets = vec![0; size];
     for number in 0..count {
@@ -104,7 +104,7 @@ pub(crate) fn send(socket: &UdpSocket, to: SocketAddrV4, size: usize, count: u64
     }
 }
 
-/// Sends as `send` does, with `rate` bits per second of datagrams of 1200 octets, until told to stop.
+/// Sends as `send` does, with `rate` bits per second of datagrams of 1200 bytes, until told to stop.
 pub(crate) struct Flood {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<u64>,

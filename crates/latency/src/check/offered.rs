@@ -15,9 +15,9 @@ const MILLISECOND: i128 = 1_000_000_000;
 const MILLION: i128 = 1_000_000;
 /// Bits of the smallest frame on the wire: 64 bytes, preamble and gap.
 const LEAST: i128 = 84 * 8;
-/// Octets around header and payload of a frame: preamble, check sequence, gap.
+/// Bytes around header and payload of a frame: preamble, check sequence, gap.
 const AROUND: i128 = 24;
-/// Octets of the headers of Ethernet, IPv4 and UDP: the least that a meter counts of a frame.
+/// Bytes of the headers of Ethernet, IPv4 and UDP: the least that a meter counts of a frame.
 const HEADERS: i128 = 42;
 
 /// What messages of a flow are on a link, in bits.

@@ -197,7 +197,7 @@ fn the_separation_at_a_subscriber_includes_the_variation_of_the_latency() {
     let (ports, [mut t1, ..]) = table_two();
     let ledger = Ledger::new(ports, Split::Load);
     t1.maximum_separation = Some(10 * MILLISECOND);
-    // The least latency: the message at the first port, its last frame (832 octets) at the second. The greatest: the limit.
+    // The least latency: the message at the first port, its last frame (832 bytes) at the second. The greatest: the limit.
     let most = 12 * MILLISECOND - (1_606_704 + 7_184) * NANOSECOND;
     t1.subscribers[0].maximum_separation = Some(most);
     assert_eq!(ledger.plan(1, &t1).map(|_| ()), Ok(()));
@@ -210,9 +210,9 @@ fn the_separation_at_a_subscriber_includes_the_variation_of_the_latency() {
 
 /// The earliest message has nothing around it that may be left out.
 ///
-/// A sample of 100 octets weighs 42 + 24 + 48 + 100 = 214 octets on the wire: Ethernet, IPv4 and UDP, what is around any frame, and the RTPS
+/// A sample of 100 bytes weighs 42 + 24 + 48 + 100 = 214 bytes on the wire: Ethernet, IPv4 and UDP, what is around any frame, and the RTPS
 /// header, an INFO_TS without a time and a DATA header. So it may be at the subscriber twice 1.712 us after it was sent: the frame leaves the
-/// host, and then the switch. With a time, an INFO_DST, padding and a HEARTBEAT it is 59 octets more. A subscriber that has got one so soon
+/// host, and then the switch. With a time, an INFO_DST, padding and a HEARTBEAT it is 59 bytes more. A subscriber that has got one so soon
 /// gets the next one, sent the longest separation later, at the limit.
 #[test]
 fn the_earliest_message_has_nothing_around_it_that_may_be_left_out() {

@@ -164,7 +164,7 @@ fn emission_is_of_what_has_several_frames() {
     assert_eq!([&single, &several].map(Flow::emitting), [0, 300 * MICROSECOND]);
     let fixed = |flow: &Flow| fixed_latency(flow, ports.iter()).unwrap();
     assert_eq!(fixed(&several) - fixed(&single), 300 * MICROSECOND);
-    // A datagram too small for two frames, and one octet more.
+    // A datagram too small for two frames, and one byte more.
     assert_eq!([one(1_472, 9), one(1_473, 9)].map(|flow| flow.emitting()), [0, 9 * MICROSECOND]);
 
     let all = bundle(&[single.clone(), several.clone()], &ports[0]).unwrap();

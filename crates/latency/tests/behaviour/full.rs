@@ -1,4 +1,4 @@
-//! Ports that are declared full: who is refused, what is taken down, and that all promises hold on the way there.
+//! Ports that are declared full: refused flows, shares that are taken down, and that all promises hold on the way there.
 use std::collections::BTreeSet;
 
 use crate::between::{Counts, judge_phases, judge_way, state_of};

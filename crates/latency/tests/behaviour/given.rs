@@ -167,7 +167,7 @@ fn lower_limits_than_any_method_meets_are_refused() {
 /// A flow gives up its share for another one at its first switch, and for what it then brings to the second switch in its turn a third flow, which
 /// the new one never meets.
 ///
-/// Frames of the three have 1250 octets: 1 us on the links of hosts, 10 us on that of the first switch, 100 us on that of the second. There the
+/// Frames of the three have 1250 bytes: 1 us on the links of hosts, 10 us on that of the first switch, 100 us on that of the second. There the
 /// third flow waits for one frame of the second one, which comes every 300 us, and has a share of 200 us. A message of the new flow has 40
 /// frames. They come to the first switch within 39 us of each other and take 400 us there. So a frame of the second flow that comes behind them
 /// leaves 371 us later, and its next one, which has come meanwhile, right behind it. Then the third flow waits for two frames, of which the

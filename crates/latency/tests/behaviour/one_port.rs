@@ -29,7 +29,7 @@ fn bucket(level: u8, burst: u64, rate: u64) -> Contender {
     Contender { level, arrival, smallest_frame: 0, largest_frame: 0, ingress: None }
 }
 
-/// T1, T2, T3 of MIDAS's Table II: octets and minimum separation in milliseconds.
+/// T1, T2, T3 of MIDAS's Table II: bytes and minimum separation in milliseconds.
 const TABLE_TWO: [(u32, u64); 3] = [(192_192, 3), (96_000, 3), (64_000, 11)];
 
 /// Table II by payload, T1 above T2 above T3, in bits of wire time at 1 Gb/s.
@@ -199,7 +199,7 @@ fn links_shape_what_comes_by_them() {
     );
 }
 
-/// Gap 14: Table II needs 2 x 66,904 + 33,452 octets, a frame that has come while the link was idle, the frame in
+/// Gap 14: Table II needs 2 x 66,904 + 33,452 bytes, a frame that has come while the link was idle, the frame in
 /// transmission, and a bit of rounding.
 #[test]
 fn the_buffer_that_table_two_needs() {

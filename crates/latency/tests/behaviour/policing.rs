@@ -152,7 +152,7 @@ fn a_meter_that_counts_frames_lets_twice_as_much_through() {
     let Enforcement::Meter(Meter { burst, rate, counts }) = flow.enforcement(&ports, share).unwrap() else {
         panic!()
     };
-    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, the message of 1,043 octets, and a millisecond for
+    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, the message of 1,043 bytes, and a millisecond for
     // the bucket to be filled up; whole milliseconds, because no more is filled in after a pause.
     assert_eq!((rate, burst, counts), (8_344_000, 3 * 8_344, Counts::Frame));
     assert_eq!(burst, ((1_043_u64 * 8 + 1_181).next_multiple_of(8) + 8_344).next_multiple_of(8_344));

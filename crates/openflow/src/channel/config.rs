@@ -27,11 +27,11 @@ pub struct Config {
     pub max_outstanding: usize,
     /// The most changes that wait for a barrier.
     pub max_unconfirmed: usize,
-    /// The most octets of all answers that come in parts and are not yet whole; so also the longest answer.
+    /// The most bytes of all answers that come in parts and are not yet whole; so also the longest answer.
     pub max_reply: usize,
-    /// The longest message in octets; OpenFlow itself ends at 65,535.
+    /// The longest message in bytes; OpenFlow itself ends at 65,535.
     pub max_message: u16,
-    /// The most octets that wait to be sent.
+    /// The most bytes that wait to be sent.
     pub max_output: usize,
 }
 

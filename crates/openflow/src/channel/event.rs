@@ -89,7 +89,7 @@ pub enum Event {
         /// The request that it was the answer to, which is over.
         request: Option<MessageType>,
     },
-    /// The channel has ended, and with it all requests and unconfirmed changes: nobody knows whether they were done.
+    /// The channel has ended, and with it all requests and unconfirmed changes: it is not known whether they were done.
     Down(DownReason),
 }
 
@@ -118,7 +118,7 @@ pub enum DownReason {
     EchoTimeout,
     /// The other side does not read what we send.
     OutputFull,
-    /// A length that is no length: nobody knows where the next message begins.
+    /// A length that is no length: it is not known where the next message begins.
     BadLength(BadLength),
 }
 
@@ -156,7 +156,7 @@ pub enum SendError {
     TooManyOutstanding,
     /// Too many changes wait for a barrier: send one, and wait for its answer.
     TooManyUnconfirmed,
-    /// Too many octets wait to be sent: send some.
+    /// Too many bytes wait to be sent: send some.
     OutputFull,
     /// HELLO and requests in parts are not for the owner; [`commit`](crate::Channel::commit) is for changes only.
     Reserved(MessageType),

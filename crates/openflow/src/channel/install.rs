@@ -48,7 +48,7 @@ pub enum Outcome {
     Refused(Vec<(usize, ErrorCode)>),
     /// The switch refused nothing, and has something else.
     Different(Vec<Difference>),
-    /// Nobody knows what the switch has: the channel ended, or an answer did not come, was refused or cannot be read.
+    /// What the switch has is not known: the channel ended, or an answer did not come, was refused or cannot be read.
     Unknown,
 }
 
@@ -82,7 +82,7 @@ impl Installation {
             asked: BTreeMap::new(),
             expected,
         };
-        // What stands behind a barrier is begun when what stands before it is done (OpenFlow 1.3.5, 6.2), so nobody has to wait for the
+        // What stands behind a barrier is begun when what stands before it is done (OpenFlow 1.3.5, 6.2), so the channel need not wait for the
         // answer to ask. What finds no room now is sent with a later event.
         let _ = installation.ask(channel, now);
         Ok(installation)

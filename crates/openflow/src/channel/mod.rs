@@ -115,7 +115,7 @@ impl Channel {
         self.requests.len()
     }
 
-    /// Octets to send.
+    /// Bytes to send.
     pub fn output(&self) -> &[u8] {
         self.output.bytes()
     }
@@ -143,7 +143,7 @@ impl Channel {
         }
     }
 
-    /// Octets have come in, in any pieces. Every eight of them may become an event, which takes some 200 octets: hand in at
+    /// Bytes have come in, in any pieces. Every eight of them may become an event, which takes some 200 bytes: hand in at
     /// most 64 KiB at a time, and drain the events between.
     pub fn handle_input(&mut self, now: Duration, bytes: &[u8]) {
         let mut framer = core::mem::replace(&mut self.framer, Framer::new(0));
@@ -322,7 +322,7 @@ impl Channel {
         self.requests.sent(xid, message, now.saturating_add(self.config.reply_timeout));
     }
 
-    /// Remembers a barrier that nobody has asked for: it has an answer, and confirms nothing.
+    /// Remembers a barrier that was not asked for: it has an answer, and confirms nothing.
     fn note_own_barrier(&mut self, now: Duration, xid: Xid) {
         self.requests.sent(xid, &Message::BarrierRequest, now.saturating_add(self.config.reply_timeout));
     }

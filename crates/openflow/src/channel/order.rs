@@ -21,7 +21,7 @@ pub(super) struct Order {
     meters: BTreeMap<u32, MeterCommand>,
     packets: bool,
     reads: bool,
-    /// Something of which nobody knows what it may be exchanged with.
+    /// A message that may not be reordered with any other.
     other: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Octets that wait to be sent, up to a limit.
+//! Bytes that wait to be sent, up to a limit.
 use alloc::vec::Vec;
 
 use super::SendError;
@@ -28,14 +28,14 @@ impl Output {
 
     pub(super) fn sent(&mut self, octets: usize) {
         self.sent = self.sent.saturating_add(octets).min(self.bytes.len());
-        // Moved only when more is gone than is left, so that an octet is moved once on the average.
+        // Moved only when more is gone than is left, so that a byte is moved once on the average.
         if self.sent >= self.len() {
             self.bytes.drain(..self.sent);
             self.sent = 0;
         }
     }
 
-    /// Drops what was put last, down to `len` octets.
+    /// Drops what was put last, down to `len` bytes.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(self.sent.saturating_add(len));
     }

@@ -61,7 +61,7 @@ struct Request {
 pub(super) struct Requests {
     waiting: BTreeMap<Xid, Request>,
     deadlines: BTreeSet<(Duration, Xid)>,
-    /// Octets of all unfinished answers.
+    /// Bytes of all unfinished answers.
     octets: usize,
 }
 
@@ -129,7 +129,7 @@ impl Requests {
         self.forget(xid).map(|kind| (xid, kind))
     }
 
-    /// Finds the request that a message of so many octets answers. Unfinished answers have at most `max` octets together.
+    /// Finds the request that a message of so many bytes answers. Unfinished answers have at most `max` bytes together.
     pub(super) fn take(&mut self, xid: Xid, message: Message, octets: usize, max: usize) -> Taken {
         let kind = message.kind();
         if !is_reply(kind) {

@@ -18,7 +18,7 @@ use crate::write::Put;
 choice! {
     /// What is asked for.
     MultipartType(u16) {
-        /// Makers and versions.
+        /// Manufacturers and versions.
         Description = 0,
         /// Flows.
         Flow = 1,
@@ -106,7 +106,7 @@ impl FlowFilter {
 /// A question.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MultipartRequest {
-    /// Makers and versions.
+    /// Manufacturers and versions.
     Description,
     /// Flows.
     Flow(FlowFilter),
@@ -130,7 +130,7 @@ pub enum MultipartRequest {
     MeterConfig(MeterId),
     /// What meters can be.
     MeterFeatures,
-    /// What tables can be: a body of octets; empty asks and changes nothing.
+    /// What tables can be: a body of bytes; empty asks and changes nothing.
     TableFeatures(Vec<u8>),
     /// What ports are.
     PortDescription,

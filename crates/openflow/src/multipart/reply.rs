@@ -13,7 +13,7 @@ use crate::write::Put;
 /// An answer, or a part of one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum MultipartReply {
-    /// Makers and versions.
+    /// Manufacturers and versions.
     Description(Description),
     /// Flows.
     Flow(Vec<FlowStats>),
@@ -37,7 +37,7 @@ pub enum MultipartReply {
     MeterConfig(Vec<MeterConfig>),
     /// What meters can be.
     MeterFeatures(MeterFeatures),
-    /// What tables can be, as octets.
+    /// What tables can be, as bytes.
     TableFeatures(Vec<u8>),
     /// What ports are.
     PortDescription(Vec<Port>),

@@ -11,18 +11,18 @@ use crate::read::{Problem, Reader, Result};
 use crate::words::{Age, GroupId, MeterId, PortNo, QueueId, TableId};
 use crate::write::Put;
 
-/// Makers and versions; texts are not checked to be UTF-8.
+/// Manufacturers and versions; texts are not checked to be UTF-8.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Description {
-    /// Who made the switch; at most 255 octets.
+    /// Who made the switch; at most 255 bytes.
     pub manufacturer: Vec<u8>,
-    /// What it is; at most 255 octets.
+    /// What it is; at most 255 bytes.
     pub hardware: Vec<u8>,
-    /// Version of its software; at most 255 octets.
+    /// Version of its software; at most 255 bytes.
     pub software: Vec<u8>,
-    /// Its serial number; at most 31 octets.
+    /// Its serial number; at most 31 bytes.
     pub serial: Vec<u8>,
-    /// What people call the data path; at most 255 octets.
+    /// What people call the data path; at most 255 bytes.
     pub datapath: Vec<u8>,
 }
 
@@ -46,12 +46,12 @@ impl Description {
     }
 }
 
-/// Packets and octets that were counted; all ones where the switch does not count.
+/// Packets and bytes that were counted; all ones where the switch does not count.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Traffic {
     /// Packets.
     pub packets: u64,
-    /// Octets.
+    /// Bytes.
     pub octets: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Octets written by hand after the layouts of the specification (OpenFlow 1.3.5, chapter 7): we write and read just these.
+//! Bytes written by hand after the layouts of the specification (OpenFlow 1.3.5, chapter 7): we write and read just these.
 
 use openflow::action::Action;
 use openflow::error_code::{ErrorCode, ErrorMessage};
@@ -14,7 +14,7 @@ use openflow::switch::{Capabilities, ControllerRole, Features, Role};
 use openflow::words::{Age, GroupId, MeterId, PortNo, QueueId, TableId};
 use openflow::{Message, Xid};
 
-/// The octets of a text of hexadecimal digits; spaces and line ends do not count, `#` begins a comment.
+/// The bytes of a text of hexadecimal digits; spaces and line ends do not count, `#` begins a comment.
 fn hex(text: &str) -> Vec<u8> {
     let digits: String = text
         .lines()

@@ -1,4 +1,4 @@
-//! Whatever is written is read as the same, cut short it is refused, and the heap follows the octets.
+//! Whatever is written is read as the same, cut short it is refused, and the heap follows the bytes.
 
 use std::collections::BTreeSet;
 

@@ -69,7 +69,7 @@ impl Random {
         (0..self.below(most + 1)).map(|_| self.bits() as u8).collect()
     }
 
-    /// Octets whose number fills what an experimenter's part is padded to.
+    /// Bytes whose number fills what an experimenter's part is padded to.
     pub(crate) fn padded(&mut self) -> Vec<u8> {
         let count = 8 * self.below(3);
         (0..count).map(|_| self.bits() as u8).collect()

@@ -28,7 +28,7 @@ impl Pair {
         }
     }
 
-    /// Carries octets both ways until none are left; `serve` answers what the switch is asked.
+    /// Carries bytes both ways until none are left; `serve` answers what the switch is asked.
     pub(crate) fn run_with(&mut self, mut serve: impl FnMut(Xid, Message) -> Vec<(Xid, Message)>) {
         while !self.controller.output().is_empty() || !self.switch.output().is_empty() {
             let piece = self.piece;

@@ -68,7 +68,7 @@ fn what_meters_count_is_in_the_plan() {
         (meter["rate"].as_u64().unwrap(), flow(&report, "T2")["subscribers"][0]["bound_ps"].as_u64().unwrap())
     };
     let (wire, frame) = (planned("wire"), planned("frame"));
-    // 131 frames, each with 24 octets more on the wire, every 30 ms.
+    // 131 frames, each with 24 bytes more on the wire, every 30 ms.
     assert!((wire.0 - frame.0).abs_diff(131 * 24 * 8 * 1_000 / 30) <= 1, "{wire:?} {frame:?}");
     assert!(frame.1 > wire.1 + 1_500_000_000, "{wire:?} {frame:?}");
 }

@@ -20,7 +20,7 @@ fn worst(name: &str, seeds: u64, topic: &str) -> (u64, u64) {
     (found["worst_ps"].as_u64().unwrap(), bound)
 }
 
-/// The largest frame of the largest sample has 1,490 octets, and that of a smaller one 1,538: 38.4 us more at 10 Mb/s.
+/// The largest frame of the largest sample has 1,490 bytes, and that of a smaller one 1,538: 38.4 us more at 10 Mb/s.
 #[test]
 fn a_smaller_sample_has_the_larger_frame() {
     let (worst, bound) = worst("whole-sample.toml", 2, "clock/tick");
@@ -28,7 +28,7 @@ fn a_smaller_sample_has_the_larger_frame() {
     assert_eq!(bound, 1_425_128_000);
 }
 
-/// 500 frames lose 4 octets each behind the edge, and those of a babbler that fill the same octets only 29 times.
+/// 500 frames lose 4 bytes each behind the edge, and those of a babbler that fill the same bytes only 29 times.
 #[test]
 fn a_babbler_behind_a_tagged_link_sends_large_frames() {
     let (worst, bound) = worst("tagged-edge.toml", 6, "clock/tick");
@@ -51,7 +51,7 @@ fn frames_that_overtake_wait_for_those_behind_them() {
     assert_eq!(subscriber["method"], "concatenation", "{subscriber}");
 }
 
-/// The bound of the backlog counts the largest frame of control, not of the flows, as the one on the wire: 1,372 octets more.
+/// The bound of the backlog counts the largest frame of control, not of the flows, as the one on the wire: 1,372 bytes more.
 #[test]
 fn a_frame_of_control_keeps_its_place() {
     let (_, _) = worst("control-on-the-wire.toml", 6, "meter/readings");
@@ -61,7 +61,7 @@ fn a_frame_of_control_keeps_its_place() {
     assert_eq!(port["backlog_octets"], 19_777 + 1_538 - 166, "{port}");
 }
 
-/// The largest frame on the link has 1,568 octets, and not the 1,538 of the switch that sends it: 24 us more at 10 Mb/s.
+/// The largest frame on the link has 1,568 bytes, and not the 1,538 of the switch that sends it: 24 us more at 10 Mb/s.
 #[test]
 fn a_frame_of_best_effort_has_the_tag_of_its_link() {
     let (worst, bound) = worst("longer-tags.toml", 2, "meter/readings");
@@ -121,12 +121,12 @@ fn ordinary_ports_are_slower_than_ideal_ones() {
     }
 }
 
-/// Frames of 84 octets take cells of 256: a buffer that would hold the octets of all of them loses some, and is refused.
+/// Frames of 84 bytes take cells of 256: a buffer that would hold the bytes of all of them loses some, and is refused.
 #[test]
 fn small_frames_take_whole_cells() {
     let folder = Folder::new("cells");
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
-    // 200 frames of 84 octets each are 16,800, and 40,000 octets hold 13,104 of them in cells.
+    // 200 frames of 84 bytes each are 16,800, and 40,000 bytes hold 13,104 of them in cells.
     let small = text.unwrap().replace("size = 100\n", "size = 3_600\ndatagram = 18\n");
     let small =
         small.replace("ends = [\"sink\", \"s1\"]\n", "ends = [\"sink\", \"s1\"]\nrate = \"100 Mb/s\"\n");

@@ -76,7 +76,7 @@ impl Engine<'_> {
         standing.max().map(|(_, thread)| thread)
     }
 
-    /// What ends at an instant ends before anything else happens at it.
+    /// Work that ends at an instant ends before any other event of that instant.
     pub(super) fn conclude_all(&mut self) {
         for core in 0..self.cores.len() {
             self.charge(core);

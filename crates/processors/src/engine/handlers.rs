@@ -1,4 +1,4 @@
-//! What a thread does: it takes deliveries, acquires locks, and runs the steps of handlers.
+//! The work of threads: they take deliveries, acquire locks, and run the steps of handlers.
 use alloc::vec::Vec;
 
 use super::state::{Frame, Stage, ThreadState};

@@ -16,7 +16,7 @@ use crate::system::{Entry, Full, Scheduling, Source, SourceKind, System, Target}
 pub(crate) use state::Origins;
 use state::{ChainState, Core, Flight, LetRun, Lock, PortState, Thread, ThreadState};
 
-/// What happens at an instant.
+/// An event at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
     /// An event of a source, by its number.
@@ -37,7 +37,7 @@ enum Event {
     Window(usize),
     /// A run in logical execution time has to publish.
     Publish(usize),
-    /// What a join keeps is given up, if it is still the same.
+    /// A join gives up the events that it keeps, if they are still the same.
     Expire(usize, u64),
 }
 
@@ -380,7 +380,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What is not finished has lasted until now.
+    /// Counts deliveries that are not finished as if they ended now.
     fn close(&mut self) {
         let now = self.now;
         for chain in 0..self.chains.len() {

@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub(crate) running: Option<usize>,
     /// Up to when the time of the running thread is counted; later than now during a stall.
     pub(crate) since: u64,
-    /// What it ran last.
+    /// The thread that it ran last.
     pub(crate) last: Option<usize>,
     /// Grows with each change, so that planned events of before are known.
     pub(crate) version: u64,
@@ -142,9 +142,9 @@ pub(crate) struct Thread {
     pub(crate) place: i64,
     pub(crate) server: Option<Server>,
     pub(crate) frames: Vec<Frame>,
-    /// What a switch has added.
+    /// The time that changes of threads have added.
     pub(crate) overhead: u64,
-    /// What is left of the step.
+    /// The rest of the step.
     pub(crate) left: u64,
     /// Whether it has just had all the time of a step.
     pub(crate) is_ending: bool,
@@ -188,7 +188,7 @@ pub(crate) struct Lock {
     pub(crate) waiting: Vec<usize>,
 }
 
-/// What waits in a queue.
+/// A delivery in a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) number: u64,

@@ -88,7 +88,7 @@ fn random_systems_are_alive() {
     assert!(features.iter().all(|feature| *feature > 5), "{features:?}");
 }
 
-/// An explanation begins with what it is about, and names who ran.
+/// An explanation begins with its subject, and names the threads that ran.
 #[test]
 fn explanations() {
     let system = generate::system(3);

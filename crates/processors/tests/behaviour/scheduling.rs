@@ -106,7 +106,7 @@ fn priority_is_inherited_through_two_locks() {
 }
 
 /// The lowest thread holds a lock, and the next one waits for it, when two deliveries come for the highest at once. The first of them is
-/// blocked by the lowest. After it the lock goes to who waits, and the second is blocked, too.
+/// blocked by the lowest. After it the lock goes to the waiting thread, and the second is blocked, too.
 #[test]
 fn a_lock_is_handed_over() {
     let mut draft = Draft::new(1);
@@ -120,7 +120,7 @@ fn a_lock_is_handed_over() {
     assert_eq!(draft.worst(Goal::Response(ports[2])), 5_000 + 1_000 + 4_000 + 1_000);
 }
 
-/// The holder of a lock on another core runs with the priority of who waits, behind what is higher there.
+/// The holder of a lock on another core runs with the priority of the waiting thread, behind what is higher there.
 #[test]
 fn a_lock_across_cores() {
     let mut draft = Draft::new(2);

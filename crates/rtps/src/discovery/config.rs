@@ -16,20 +16,20 @@ pub struct Limits {
     pub participants: usize,
     /// Most participants that have not been validated; the least recently heard makes room. Default 1,024.
     pub strangers: usize,
-    /// Most octets of announcements of those. Default 2 MiB.
+    /// Most bytes of announcements of those. Default 2 MiB.
     pub stranger_octets: u64,
     /// Most endpoints of one participant. Default 8,192.
     pub endpoints: usize,
-    /// Most octets of endpoint data of one participant. Default 8 MiB.
+    /// Most bytes of endpoint data of one participant. Default 8 MiB.
     pub endpoint_octets: usize,
     /// Most endpoints of all participants together. Default 65,536.
     pub all_endpoints: usize,
     /// Most bytes of endpoint data of all participants together. Default 64 MiB.
     pub all_endpoint_octets: usize,
-    /// Most octets of discovery data of all participants that are held back because something before is missing.
+    /// Most bytes of discovery data of all participants that are held back because something before is missing.
     /// Default 4 MiB.
     pub held_back_octets: usize,
-    /// Most octets of our own announcements of endpoints. Default 32 MiB for writers and for readers each.
+    /// Most bytes of our own announcements of endpoints. Default 32 MiB for writers and for readers each.
     pub announced_octets: usize,
     /// Events waiting to be taken beyond which no input is taken. Default 16,384.
     pub events: usize,
@@ -59,11 +59,11 @@ pub struct DiscoveryConfig {
     pub prefix: GuidPrefix,
     /// The domain, 0 to 232.
     pub domain_id: u32,
-    /// Participants of another tag of the same domain are not seen. At most 255 octets, default empty.
+    /// Participants of another tag of the same domain are not seen. At most 255 bytes, default empty.
     pub domain_tag: String,
-    /// Name for people, announced. At most 255 octets.
+    /// Name for people, announced. At most 255 bytes.
     pub entity_name: Option<String>,
-    /// USER_DATA of the participant, announced. At most 32,768 octets: an announcement has to fit one datagram.
+    /// USER_DATA of the participant, announced. At most 32,768 bytes: an announcement has to fit one datagram.
     pub user_data: Vec<u8>,
     /// Time between two announcements, less up to a tenth at random. Default 3 s.
     pub announce_period: Duration,
@@ -110,9 +110,9 @@ pub enum ConfigError {
     Prefix,
     /// The domain has no ports.
     DomainId(u32),
-    /// A text is longer than 255 octets or contains a NUL.
+    /// A text is longer than 255 bytes or contains a NUL.
     Text(String),
-    /// The user data are longer than 32,768 octets.
+    /// The user data are longer than 32,768 bytes.
     UserData(usize),
     /// A duration is not positive, or the lease is not longer than the announcement period.
     Durations,

@@ -191,7 +191,7 @@ impl Endpoints {
         }
     }
 
-    /// Takes a remote endpoint, new or changed, whose record has `octets` octets, and matches it.
+    /// Takes a remote endpoint, new or changed, whose record has `octets` bytes, and matches it.
     pub(super) fn put_remote(
         &mut self,
         data: EndpointData,

@@ -180,7 +180,7 @@ impl<P: Payload> Discovery<P> {
         self.announcer.direct(prefix);
     }
 
-    /// Drops what nobody can have sent, and everything while events are not taken. Addresses are made comparable.
+    /// Drops datagrams that no participant can have sent, and everything while events are not taken. Addresses are made comparable.
     fn admit(&mut self, context: &Context) -> Option<Context> {
         if self.phase != Phase::Running {
             return None;
@@ -206,7 +206,7 @@ impl<P: Payload> Discovery<P> {
     fn spdp(&mut self, now: Now, context: &Context, data: &Data<'_>) {
         match spdp::read(context.source.prefix, data) {
             Ok(Announcement::Here(record)) => {
-                // The header of DATA and its payload: no octet is counted twice, whatever a datagram holds.
+                // The header of DATA and its payload: no byte is counted twice, whatever a datagram holds.
                 let payload = data.payload.map_or(0, |payload| payload.bytes.len());
                 let octets = DATA_HEADER_LEN.saturating_add(payload) as u64;
                 self.announced(now, context, *record, octets);

@@ -1,5 +1,5 @@
 //! The built-in endpoints of the type lookup service (XTypes 1.3, 7.6.3.3): who is asked and who is answered has a writer of its own, so that
-//! nobody else gets that. What is asked is the concern of [`Types`](super::types::Types).
+//! no other participant gets that. What is asked is the concern of [`Types`](super::types::Types).
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -18,9 +18,9 @@ use crate::transmit::Transmit;
 use crate::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
 use wire::sorted::{SortedMap, SortedSet};
 
-/// Octets of requests or replies that wait for one participant; what does not fit is not sent.
+/// Bytes of requests or replies that wait for one participant; what does not fit is not sent.
 const MOST_WAITING: usize = 256 << 10;
-/// Octets of a request or reply, and of all that are put together from fragments.
+/// Bytes of a request or reply, and of all that are put together from fragments.
 const MOST_SAMPLE: u32 = 256 << 10;
 const MOST_HELD: usize = 1 << 20;
 

@@ -190,7 +190,7 @@ impl<P: Payload> Discovery<P> {
         Ok(())
     }
 
-    /// Unmatches a local endpoint and tells everybody that it is gone; false if it is not known.
+    /// Unmatches a local endpoint and tells all participants that it is gone; false if it is not known.
     pub fn remove_endpoint(&mut self, now: Now, id: EntityId) -> bool {
         let guid = Guid::new(self.config.prefix, id);
         let Some(data) = self.endpoints.get(guid).cloned() else { return false };
@@ -428,7 +428,7 @@ impl<P: Payload> Discovery<P> {
         self.rejections.count(reason)
     }
 
-    /// Octets that the built-in writers and readers hold.
+    /// Bytes that the built-in writers and readers hold.
     pub fn held_bytes(&self) -> usize {
         self.sedp.held_bytes() + self.lookup.held_bytes()
     }

@@ -123,7 +123,7 @@ impl Readings {
             .map(|(guid, record)| (*guid, record))
     }
 
-    /// A participant announces itself, and what one of its writers amounts to unless it is of another maker; `next` is what the reader
+    /// A participant announces itself, and what one of its writers amounts to unless it is of another vendor; `next` is what the reader
     /// expects of that writer.
     pub(super) fn announced(
         &mut self,

@@ -27,11 +27,11 @@ pub enum Rejection {
     UnknownAddress,
     /// Something for an endpoint of the application in the name of a participant, from an address that is not known for it.
     UserSource,
-    /// A source address that nobody can have: multicast, broadcast, unspecified, port 0.
+    /// A source address that no socket can have: multicast, broadcast, unspecified, port 0.
     SourceAddress,
     /// There are as many participants as the limit allows.
     ParticipantLimit,
-    /// The participant has as many endpoints, or octets of endpoint data, as the limit allows.
+    /// The participant has as many endpoints, or bytes of endpoint data, as the limit allows.
     EndpointLimit,
     /// All participants together have as many endpoints, or bytes of endpoint data, as the limit allows.
     MemoryLimit,

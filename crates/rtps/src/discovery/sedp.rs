@@ -100,7 +100,7 @@ pub(super) fn builtin_endpoints() -> BuiltinEndpointSet {
 /// What the built-in readers delivered.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// An endpoint, and the octets of its record.
+    /// An endpoint, and the bytes of its record.
     Endpoint(Box<EndpointData>, usize),
     /// An endpoint is gone.
     Gone(Guid),
@@ -130,7 +130,7 @@ pub(super) struct Sedp<P> {
     /// What that amounts to, at these last changes.
     summary: Option<[EndpointsSummary; 2]>,
     readings: Readings,
-    /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
+    /// Goodbyes of endpoints, kept until all participants have them, and longer if one was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
     keep_goodbyes_until: Instant,
     scratch: Vec<u8>,
@@ -224,7 +224,7 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    /// A participant that is known announces itself, and what its endpoints amount to unless it is of another maker.
+    /// A participant that is known announces itself, and what its endpoints amount to unless it is of another vendor.
     pub(super) fn announced(&mut self, now: Now, prefix: GuidPrefix, summary: Option<[EndpointsSummary; 2]>) {
         for (index, pair) in self.pairs.iter_mut().enumerate() {
             let writer = Guid::new(prefix, pair.topic.writer_id());
@@ -286,7 +286,7 @@ impl<P: Payload> Sedp<P> {
         Ok(())
     }
 
-    /// Tells everybody that a local endpoint is gone.
+    /// Tells all participants that a local endpoint is gone.
     pub(super) fn dispose(&mut self, now: Now, data: &EndpointData) {
         let id = data.guid.entity_id;
         let topic = Topic::of_endpoint(id);

@@ -22,20 +22,20 @@ use wire::sorted::SortedSet;
 /// Shortest time between two rounds of announcements.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
 
-/// Octets of padding of an announcement that goes to whoever hears it while we are new. It pays for the answer, which names us,
-/// has a HEARTBEAT, and may have longer names and more addresses than we have: a stranger gets no more octets than it sent, and
+/// Bytes of padding of an announcement that goes to all receivers while we are new. It pays for the answer, which names us,
+/// has a HEARTBEAT, and may have longer names and more addresses than we have: a stranger gets no more bytes than it sent, and
 /// one that cannot be answered is found with its next announcement only.
 const PADDING: usize = 256;
-/// Most octets of an announcement with padding: IP shall not fragment it for that.
+/// Most bytes of an announcement with padding: IP shall not fragment it for that.
 const WITH_PADDING: usize = 1_200;
-/// Octets by which a path of IPv6 carries less than its interface does with IPv4.
+/// Bytes by which a path of IPv6 carries less than its interface does with IPv4.
 const IPV6_LONGER: usize = 20;
-/// Octets of its message beside the payload: header, INFO_TS, and what comes before the payload in DATA.
+/// Bytes of its message beside the payload: header, INFO_TS, and what comes before the payload in DATA.
 const AROUND: usize = Header::LEN + encode::INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN;
 
-/// Octets of a HEARTBEAT.
+/// Bytes of a HEARTBEAT.
 const HEARTBEAT_LEN: u64 = 32;
-/// Octets of a probe that leaves alone before what asks: header, INFO_DST.
+/// Bytes of a probe that leaves alone before what asks: header, INFO_DST.
 const BEFORE_PROBE: u64 = (Header::LEN + 16) as u64;
 
 /// What a DATA of an SPDP writer says.
@@ -80,9 +80,9 @@ pub(super) fn read(source: GuidPrefix, data: &Data<'_>) -> Result<Announcement, 
 /// Who is still to be told in the round under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Round {
-    /// Nobody: there is none.
+    /// None: there is no target.
     Over,
-    /// The groups and the configured peers, then everybody.
+    /// The groups and the configured peers, then all participants.
     Groups,
     /// The validated participants after this one.
     Participants(Option<GuidPrefix>),
@@ -151,7 +151,7 @@ impl Announcer {
         new
     }
 
-    /// From now on this is announced, at once to everybody.
+    /// From now on this is announced, at once to all participants.
     pub(super) fn change(&mut self, data: &ParticipantData, network: &Network) {
         self.say(data, network);
         self.number = self.number.next();

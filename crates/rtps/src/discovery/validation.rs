@@ -83,7 +83,7 @@ impl Ledger {
         let to = asked.to;
         if let Some(known) = self.validated.get_mut(&prefix) {
             if known.speaks_from(from) {
-                // The participant itself is there, whoever has said so: it may be reached there, too.
+                // The participant itself is there, whatever the source of that message: it may be reached there, too.
                 remember(&mut known.reached, to);
                 known.answered(now, asked.at);
                 self.schedule(prefix);
@@ -126,7 +126,7 @@ impl Ledger {
     /// Validates a stranger that was proved. If there is no room, gives a participant that has to make it first.
     ///
     /// # Errors
-    /// There is no room, and nobody who can make it.
+    /// There is no room, and no stranger that can make it.
     pub(super) fn validate(
         &mut self,
         now: Instant,

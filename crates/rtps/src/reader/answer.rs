@@ -8,11 +8,11 @@ use super::{Reader, Store};
 use crate::Payload;
 use crate::transmit::Transmit;
 
-/// Octets of a NACK_FRAG with 256 positions.
+/// Bytes of a NACK_FRAG with 256 positions.
 const MAX_NACK_FRAG_LEN: usize = 64;
 /// NACK_FRAGs in one datagram.
 const NACK_FRAGS: usize = 4;
-/// GUID prefixes of RTI Connext begin so; it wants base 0 where everybody else wants 1 in the ACKNACK that asks for a first HEARTBEAT.
+/// GUID prefixes of RTI Connext begin so; it wants base 0 where all other vendors want 1 in the ACKNACK that asks for a first HEARTBEAT.
 const RTI: [u8; 2] = [1, 1];
 
 impl Reader {

@@ -61,7 +61,7 @@ impl Reader {
         self.writers.iter().any(|proxy| proxy.hold.holds())
     }
 
-    /// Appends the acknowledgements that wait to `out`, a datagram for `path` alone that has room for `room` more octets.
+    /// Appends the acknowledgements that wait to `out`, a datagram for `path` alone that has room for `room` more bytes.
     pub fn carry<P: Payload>(&mut self, path: &Path, room: usize, out: &mut Transmit<P>) {
         let mut room = room;
         let reader_id = self.config.guid.entity_id;

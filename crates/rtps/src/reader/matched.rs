@@ -59,7 +59,7 @@ impl Reader {
     pub fn set_conduct(&mut self, writer: Guid, conduct: Option<Conduct>) -> bool {
         let index = self.position(writer).ok();
         let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) else { return false };
-        // What is announced, and when the last datagram has left, is still so.
+        // The announcement, and the time of the last datagram, are still the same.
         if proxy.announced.as_ref().map(|announced| *announced.conduct()) != conduct {
             proxy.set_conduct(conduct);
         }

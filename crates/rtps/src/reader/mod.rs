@@ -153,7 +153,7 @@ struct Store {
 }
 
 impl Store {
-    /// Most spare buffers that are kept, and most octets of each.
+    /// Most spare buffers that are kept, and most bytes of each.
     const SPARE: usize = 4_096;
     const SPARE_LEN: usize = 4 << 20;
     const SPARE_BYTES: usize = 8 << 20;
@@ -163,7 +163,7 @@ impl Store {
         (self.config.byte_limit / 4).min(Self::SPARE_BYTES)
     }
 
-    /// A buffer for `len` octets. What is held counts with its capacity, so a spare one that is far too large is not used.
+    /// A buffer for `len` bytes. What is held counts with its capacity, so a spare one that is far too large is not used.
     fn buffer(&mut self, len: usize) -> Vec<u8> {
         let index = fitting(self.spare.iter().map(Vec::capacity), len);
         let Some(buffer) = index.and_then(|index| self.spare.swap_remove_back(index)) else {
@@ -234,7 +234,7 @@ impl Reader {
         &self.config
     }
 
-    /// Octets of samples that wait and of incomplete ones; never above the byte limit.
+    /// Bytes of samples that wait and of incomplete ones; never above the byte limit.
     pub const fn held_bytes(&self) -> usize {
         self.store.held_bytes
     }
@@ -439,7 +439,7 @@ impl Reader {
         }
     }
 
-    /// Makes room for `more` octets of the writer at `index`: what the writers behind it hold ahead of their turn goes
+    /// Makes room for `more` bytes of the writer at `index`: what the writers behind it hold ahead of their turn goes
     /// first, then what the writer itself holds further ahead. Writers before it keep theirs, so that one of them always gets on.
     fn reserve(&mut self, index: usize, more: usize, now: Instant) {
         let mut victim = self.writers.len();

@@ -41,7 +41,7 @@ impl Held {
         self.payload
     }
 
-    /// Octets that it takes while it waits.
+    /// Bytes that it takes while it waits.
     pub(super) fn cost(&self) -> usize {
         Self::cost_of(&self.payload)
     }

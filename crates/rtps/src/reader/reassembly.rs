@@ -1,4 +1,4 @@
-//! Fragments of one sample, put together with memory in proportion to the octets received (RTPS 2.5, 8.4.14).
+//! Fragments of one sample, put together with memory in proportion to the bytes received (RTPS 2.5, 8.4.14).
 //!
 //! Fragments are appended in the order in which they come; what came in order is already the sample. Only a sample
 //! whose fragments came out of order is copied once more at the end. Sorting pieces in takes time in proportion to their number,
@@ -25,13 +25,13 @@ pub(super) struct Assembly {
     fragment_size: u32,
     sample_size: u32,
     bytes: Vec<u8>,
-    /// Sorted by first fragment, not overlapping, joined where both numbers and octets follow each other.
+    /// Sorted by first fragment, not overlapping, joined where both numbers and bytes follow each other.
     runs: Vec<Run>,
     /// Fragments that are here.
     count: u32,
 }
 
-/// Fragments `first..first + count`, counted from 0, whose octets stand together at `offset`.
+/// Fragments `first..first + count`, counted from 0, whose bytes stand together at `offset`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     first: u32,
@@ -46,7 +46,7 @@ impl Run {
 }
 
 impl Assembly {
-    /// Begins with the facts that the first fragment states; `buffer` is used for the octets.
+    /// Begins with the facts that the first fragment states; `buffer` is used for the bytes.
     pub(super) fn new(
         fragment: &DataFrag<'_>,
         timestamp: Option<Timestamp>,

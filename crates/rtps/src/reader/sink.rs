@@ -20,11 +20,11 @@ pub struct Sample<'a> {
     pub inline_qos: InlineQos,
     /// The payload is a serialized key.
     pub is_key: bool,
-    /// The octets.
+    /// The bytes.
     pub payload: SamplePayload<'a>,
 }
 
-/// Where the octets of a sample are, encapsulation header included; up to three octets of padding may follow.
+/// Where the bytes of a sample are, encapsulation header included; up to three bytes of padding may follow.
 #[derive(Debug, Default)]
 pub enum SamplePayload<'a> {
     /// There are none.
@@ -39,7 +39,7 @@ pub enum SamplePayload<'a> {
 }
 
 impl SamplePayload<'_> {
-    /// How many octets there are.
+    /// How many bytes there are.
     #[inline]
     pub fn size(&self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl SamplePayload<'_> {
         }
     }
 
-    /// The octets.
+    /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {

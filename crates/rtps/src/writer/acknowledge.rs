@@ -115,7 +115,7 @@ impl<P: Payload> Writer<P> {
         let fresh = (self.fresh, self.fresh_fragment);
         let mut waited_for = self.readers.iter().filter(|proxy| proxy.is_waited_for()).peekable();
         if waited_for.peek().is_none() {
-            // It will ask nobody. Without it the next change would have to set a timer anew, each time that all is acknowledged.
+            // It will ask no reader. Without it the next change would have to set a timer anew, each time that all is acknowledged.
             if self.heartbeat_at != Instant::NEVER {
                 self.heartbeat_at = self.heartbeat_at.min(now.monotonic.after(self.waits.0));
             }

@@ -14,31 +14,31 @@ use super::history::{History, Place, Record, Source};
 use crate::transmit::Transmit;
 use crate::{Path, Payload};
 
-/// Octets of a datagram with one DATA, apart from its payload.
+/// Bytes of a datagram with one DATA, apart from its payload.
 pub(crate) fn overhead(inline_qos: Option<&[u8]>) -> usize {
     (Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + 3 + HEARTBEAT_LEN)
         .saturating_add(inline_qos.map_or(0, <[u8]>::len))
 }
 
-/// Octets of a datagram of the history with one DATA, apart from its payload and inline QoS: it is for every reader.
+/// Bytes of a datagram of the history with one DATA, apart from its payload and inline QoS: it is for every reader.
 pub(crate) const fn slab_around() -> usize {
     Header::LEN + INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + 3 + HEARTBEAT_LEN
 }
 
-/// Octets of a fragment such that a datagram of `datagram` octets holds one; a multiple of four.
+/// Bytes of a fragment such that a datagram of `datagram` bytes holds one; a multiple of four.
 pub(crate) fn fragment_size(datagram: u32, inline_qos: Option<&[u8]>) -> u32 {
     let around = fragment_overhead(inline_qos);
     let room = (datagram as usize).saturating_sub(around).clamp(64, 65_000);
     (room & !3) as u32
 }
 
-/// Octets of a datagram with one DATA_FRAG, apart from its payload.
+/// Bytes of a datagram with one DATA_FRAG, apart from its payload.
 fn fragment_overhead(inline_qos: Option<&[u8]>) -> usize {
     (Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_FRAG_HEADER_LEN + HEARTBEAT_LEN)
         .saturating_add(inline_qos.map_or(0, <[u8]>::len))
 }
 
-/// Octets that stand for a sample in a datagram to readers of the same process.
+/// Bytes that stand for a sample in a datagram to readers of the same process.
 const PLACEHOLDER: usize = 4;
 /// No datagram with one placeholder is longer.
 pub(crate) const VALUE_DATAGRAM: usize = Path::MIN_DATAGRAM as usize;
@@ -62,7 +62,7 @@ pub(crate) struct Datagram<'t, P> {
     len: usize,
     limit: usize,
     empty: bool,
-    /// It goes to readers of the same process alone: samples need not become octets.
+    /// It goes to readers of the same process alone: samples need not become bytes.
     local: bool,
     /// The timestamp in force, once an INFO_TS has been written.
     timestamp: Option<Option<Timestamp>>,
@@ -150,7 +150,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
         Added::Whole
     }
 
-    /// Adds a change whose payload is a placeholder: whoever it is for gets the handle.
+    /// Adds a change whose payload is a placeholder: its reader gets the handle.
     fn value(&mut self, payload: &P, inline_qos: &[u8], record: &Record) -> Added {
         let len = INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + inline_qos.len() + PLACEHOLDER;
         if self.len.saturating_add(len + HEARTBEAT_LEN) > self.limit && !self.empty {
@@ -164,7 +164,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
         Added::Whole
     }
 
-    /// Adds what stands before the payload of a DATA submessage, padding included of so many octets.
+    /// Adds what stands before the payload of a DATA submessage, padding included of so many bytes.
     fn begin_data(&mut self, record: &Record, inline_qos: &[u8], payload: usize) {
         let header = DataHeader {
             reader_id: self.reader_id,
@@ -201,7 +201,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
         });
     }
 
-    /// Octets of a fragment of this change in this datagram's size, if it goes in fragments.
+    /// Bytes of a fragment of this change in this datagram's size, if it goes in fragments.
     pub(crate) fn fragment_of(&self, history: &History<P>, record: &Record) -> Option<u32> {
         fragments_of(history, record, self.limit as u32).map(|(size, _)| size)
     }
@@ -224,7 +224,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
             sequence_number: record.number,
             first_fragment: FragmentNumber(index.saturating_add(1)),
             fragment_count: 1,
-            // `fragment_size` keeps sizes below 65,536, and no sample is longer than 2^32 - 1 octets.
+            // `fragment_size` keeps sizes below 65,536, and no sample is longer than 2^32 - 1 bytes.
             fragment_size: size as u16,
             sample_size: total as u32,
             inline_qos: (!inline_qos.is_empty()).then_some(inline_qos),
@@ -278,7 +278,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
     }
 }
 
-/// Size and number of the fragments of a change for datagrams of `datagram` octets; `None` if it goes whole.
+/// Size and number of the fragments of a change for datagrams of `datagram` bytes; `None` if it goes whole.
 ///
 /// A reader gets every fragment of a change in one size: that of the time when it was written, or, for a reader with a
 /// smaller path, the size of that path.
@@ -304,7 +304,7 @@ pub(crate) fn fragments_of<P: Payload>(
     (size > 0).then(|| (size, u32::try_from(len.div_ceil(size as usize)).unwrap_or(u32::MAX)))
 }
 
-/// Octets of the datagrams that a change was laid out for when it was written. A reader whose path carries less gets it
+/// Bytes of the datagrams that a change was laid out for when it was written. A reader whose path carries less gets it
 /// alone, in fragments of its own size.
 pub(crate) fn datagram_of<P: Payload>(history: &History<P>, record: &Record) -> usize {
     match &record.place {

@@ -20,16 +20,16 @@ pub struct Change<'a> {
 /// The payload of a change, encapsulation header included; empty for a change without payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a, P> {
-    /// Octets to copy.
+    /// Bytes to copy.
     Copy(&'a [u8]),
     /// A handle to keep. Small ones are copied all the same.
     Shared(P),
-    /// A handle to keep, however small: it lies where whoever sends it wants it to lie. It shares its datagram with no other change.
+    /// A handle to keep, however small: it stays at the place that its sender chooses. It shares its datagram with no other change.
     Kept(P),
 }
 
 impl<P: Payload> Body<'_, P> {
-    /// The octets.
+    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Copy(bytes) => bytes,
@@ -37,7 +37,7 @@ impl<P: Payload> Body<'_, P> {
         }
     }
 
-    /// How many octets they are.
+    /// How many bytes they are.
     pub fn size(&self) -> usize {
         match self {
             Self::Copy(bytes) => bytes.len(),
@@ -52,23 +52,23 @@ impl<P: Payload> Body<'_, P> {
 pub enum WriteError {
     /// The history has reached its byte limit: wait for acknowledgements, or remove a change.
     Full {
-        /// Octets held.
+        /// Bytes held.
         held: usize,
-        /// Octets that the change needs on top.
+        /// Bytes that the change needs on top.
         needed: usize,
         /// The limit.
         limit: usize,
     },
-    /// The sample can never be held or sent: it is larger than the byte limit or than 2^32 - 1 octets.
+    /// The sample can never be held or sent: it is larger than the byte limit or than 2^32 - 1 bytes.
     TooLarge {
-        /// Octets of the payload.
+        /// Bytes of the payload.
         len: usize,
         /// The most that is possible.
         limit: usize,
     },
     /// It is larger than the writer's contract says.
     AboveContract {
-        /// Octets of the payload and of inline QoS in each of its fragments.
+        /// Bytes of the payload and of inline QoS in each of its fragments.
         len: usize,
         /// The most that was declared.
         limit: usize,
@@ -105,7 +105,7 @@ pub enum InPlaceError<E> {
     Encode(E),
     /// The encoder wrote more than it had said.
     Overrun {
-        /// What it had said, in octets.
+        /// What it had said, in bytes.
         max_len: usize,
     },
 }

@@ -48,7 +48,7 @@ impl<P: Payload> Writer<P> {
             }
             _ => None,
         };
-        // A sample that is more than octets goes to others and to readers of the same process apart: those lag behind the others.
+        // A sample that is more than bytes goes to others and to readers of the same process apart: those lag behind the others.
         let is_value = slab.is_none() && self.is_value(record);
         let others = |proxy: &ReaderProxy| !proxy.is_local() && self.is_in_step(proxy);
         let mut local = is_value && !self.readers.iter().any(others);
@@ -62,7 +62,7 @@ impl<P: Payload> Writer<P> {
         };
         let len = if local { VALUE_DATAGRAM } else { datagram_of(&self.history, record) };
         if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy, len)) {
-            // Nobody is in step, or it was laid out for larger paths than there are now: each is served alone.
+            // No reader is in step, or it was laid out for larger paths than there are now: each is served alone.
             let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
             (self.fresh, self.fresh_fragment) = (end, 0);
             self.history.close();
@@ -92,7 +92,7 @@ impl<P: Payload> Writer<P> {
             self.send_gap(now, number, out);
             return Some(true);
         }
-        // The window counts a sample that is more than octets as if it were octets.
+        // The window counts a sample that is more than bytes as if it were bytes.
         let octets = if local { whole } else { len };
         self.unasked = self.unasked.saturating_add(octets as u64 + DATAGRAM_COST);
         if is_message {
@@ -121,7 +121,7 @@ impl<P: Payload> Writer<P> {
         self.has_flows && self.readers.iter().any(|proxy| proxy.is_flow && self.is_in_step(proxy))
     }
 
-    /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
+    /// Chooses the readers in step whose paths and windows have room for a datagram of `len` bytes, and adds their paths;
     /// false if there is none. With `local` those of the same process only, or only the others.
     #[inline(never)]
     fn choose_recipients(
@@ -180,7 +180,7 @@ impl<P: Payload> Writer<P> {
         self.fresh_fragment = fragment;
     }
 
-    /// Moves on over changes that need not be sent: nobody is there, or they were removed.
+    /// Moves on over changes that need not be sent: there is no reader, or they were removed.
     fn pass_fresh(&mut self, number: SequenceNumber) {
         for proxy in &mut self.readers {
             // A reader whose filter is evaluated is told of the gap with the next change that it gets.
@@ -202,7 +202,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// As [`Writer::asks`], for the HEARTBEAT that goes with a fresh change: it asks after half a heartbeat period too, and a question
-    /// of its own, by time, is left for when nothing fresh has left for a period. Whoever answers a change with a change so gets by
+    /// of its own, by time, is left for when nothing fresh has left for a period. So an application that answers a change with a change gets by
     /// without datagrams that only ask or only acknowledge.
     pub(super) fn asks_along(&mut self, now: Instant) -> bool {
         let asks = self.asks() || now >= self.ask_at;
@@ -211,7 +211,7 @@ impl<P: Payload> Writer<P> {
             // A question by itself does not count: the changes after it would leave the next one to the timer again.
             self.ask_at = now.after(self.waits.0.scaled(1, 2));
         }
-        // A question that is due is not put off: somebody may wait for the answer. And one that is not sent this change is reached by
+        // A question that is due is not put off: a thread may wait for the answer. And one that is not sent this change is reached by
         // such a question only.
         if now < self.heartbeat_at && self.readers.iter().all(|proxy| proxy.chosen || !proxy.is_waited_for())
         {
@@ -347,7 +347,7 @@ impl<P: Payload> Writer<P> {
     }
 }
 
-/// True if a datagram of `len` octets of fresh changes fits every path of a reader.
+/// True if a datagram of `len` bytes of fresh changes fits every path of a reader.
 pub(super) fn fits(proxy: &ReaderProxy, len: usize) -> bool {
     len <= proxy.fresh_datagram() as usize
 }

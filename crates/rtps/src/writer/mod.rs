@@ -42,12 +42,12 @@ pub struct WriterConfig {
     /// Most bytes of history (capacity of slabs and length of large samples); beyond it `write` says `Full`, and `TooLarge` of a sample that
     /// is larger. Default 1 MiB.
     pub byte_limit: usize,
-    /// Most octets under way to one reader, unacknowledged, each datagram counted with 768 octets more for the receiver's
+    /// Most bytes under way to one reader, unacknowledged, each datagram counted with 768 bytes more for the receiver's
     /// kernel. A reader that announces its receive buffer gets half of that. Default 160 KiB.
     pub window: u32,
     /// Longest wait for more changes to share a datagram with; zero sends at once (LATENCY_BUDGET). Default zero.
     pub batch_delay: Duration,
-    /// Largest datagram, in octets of UDP payload, whatever the paths allow. Default 65,507.
+    /// Largest datagram, in bytes of UDP payload, whatever the paths allow. Default 65,507.
     pub max_datagram: u32,
     /// DSCP, 0 to 63. Default 0.
     pub class: u8,
@@ -56,9 +56,9 @@ pub struct WriterConfig {
     pub heartbeat_period: Duration,
     /// Longest such wait. Default 500 ms.
     pub max_heartbeat_period: Duration,
-    /// Payloads above this many octets are kept by handle and never copied. Default 16 KiB.
+    /// Payloads above this many bytes are kept by handle and never copied. Default 16 KiB.
     pub copy_limit: usize,
-    /// Most octets of payload and inline QoS in a change whose writer has a contract; larger ones are refused, and datagrams of several
+    /// Most bytes of payload and inline QoS in a change whose writer has a contract; larger ones are refused, and datagrams of several
     /// small ones are no larger. Inline QoS counts in each fragment. Such a writer makes its datagrams as large as `max_datagram`
     /// whatever its readers' paths are; a reader whose path carries less is served alone. Default none.
     pub largest_message: Option<u32>,
@@ -132,7 +132,7 @@ pub struct Writer<P> {
     fresh: SequenceNumber,
     /// Its next fragment, counted from 0.
     fresh_fragment: u32,
-    /// Octets sent since an answer was last asked for.
+    /// Bytes sent since an answer was last asked for.
     unasked: u64,
     /// From then on the next fresh change asks for an answer, however little was sent.
     ask_at: Instant,
@@ -215,7 +215,7 @@ impl<P: Payload> Writer<P> {
         self.history.first()
     }
 
-    /// Octets of history; never above the byte limit.
+    /// Bytes of history; never above the byte limit.
     pub fn held_bytes(&self) -> usize {
         self.history.held_bytes()
     }
@@ -315,7 +315,7 @@ impl<P: Payload> Writer<P> {
                 })
                 .map_err(|error| match error {
                     InPlaceError::Write(error) => error,
-                    // Copying cannot fail and writes `len` octets.
+                    // Copying cannot fail and writes `len` bytes.
                     InPlaceError::Encode(()) | InPlaceError::Overrun { .. } => {
                         WriteError::TooLarge { len, limit: self.config.byte_limit }
                     }
@@ -342,7 +342,7 @@ impl<P: Payload> Writer<P> {
         Ok(number)
     }
 
-    /// Writes a change whose payload of at most `max_len` octets, encapsulation header included, is encoded straight
+    /// Writes a change whose payload of at most `max_len` bytes, encapsulation header included, is encoded straight
     /// into the history by `encode`, which appends to the buffer it is given and does not touch what is there.
     ///
     /// # Errors
@@ -472,7 +472,7 @@ impl<P: Payload> Writer<P> {
             && len.saturating_add(assemble::overhead(change.inline_qos)) <= self.datagram as usize
     }
 
-    /// Octets of a fragment of a sample of `len` octets, or 0 if one datagram holds it.
+    /// Bytes of a fragment of a sample of `len` bytes, or 0 if one datagram holds it.
     fn fragment_size(&self, inline_qos: Option<&[u8]>, len: usize) -> u32 {
         if len.saturating_add(assemble::overhead(inline_qos)) <= self.datagram as usize {
             return 0;
@@ -526,7 +526,7 @@ impl<P: Payload> Writer<P> {
         self.history.set_datagram(self.datagram as usize);
     }
 
-    /// Forgets what nobody can ask for any more.
+    /// Forgets changes that no reader can ask for any more.
     fn trim(&mut self) {
         if self.config.retain {
             return;

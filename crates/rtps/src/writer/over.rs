@@ -12,7 +12,7 @@ use crate::path::Path;
 use crate::transmit::Transmit;
 
 impl<P: Payload> Writer<P> {
-    /// Most octets of a payload that is written so: whoever sends it does so with the writer locked.
+    /// Most bytes of a payload that is written so: whoever sends it does so with the writer locked.
     const MOST: usize = 4 << 10;
 
     /// Writes a sample without inline QoS in the place of the only change that is held, which is removed, and polls: what then would
@@ -77,7 +77,7 @@ impl<P: Payload> Writer<P> {
         Some(&self.history.newest()?.2.bytes)
     }
 
-    /// As [`Writer::written_over`], for a host that takes no octets but in a transmit.
+    /// As [`Writer::written_over`], for a host that takes no bytes but in a transmit.
     pub fn put_over(&self, out: &mut Transmit<P>) {
         out.clear();
         if let (Some(path), Some((_, _, slab))) = (self.only_path(), self.history.newest()) {

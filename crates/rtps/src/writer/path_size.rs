@@ -226,7 +226,7 @@ impl<P: Payload> Writer<P> {
             self.path_news.retain(|news| news.path != path);
             self.path_news.push(PathNews { path, datagram });
             if self.path_news.len() > self.readers.len() {
-                // Nobody takes them, and readers come and go.
+                // No datagram leaves, and readers come and go.
                 self.path_news.remove(0);
             }
         }

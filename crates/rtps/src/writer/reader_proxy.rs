@@ -35,7 +35,7 @@ pub struct MatchedReader {
     pub paths: Vec<Path>,
     /// Repairs and what else is for it alone go here, if fresh changes go to a group or along a flow; otherwise along `paths`.
     pub direct: Option<Path>,
-    /// Octets that its socket can hold, if it said so.
+    /// Bytes that its socket can hold, if it said so.
     pub receive_buffer: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ReaderProxy {
     pub(super) size: PathSize,
     /// Fresh changes go along a flow that was admitted for it: a contract takes the place of the window.
     pub(crate) is_flow: bool,
-    /// Most octets on the way to this reader, unacknowledged.
+    /// Most bytes on the way to this reader, unacknowledged.
     pub(crate) window: u64,
     /// The first change that is meant for it; before that it gets GAPs.
     pub(crate) start: SequenceNumber,
@@ -97,7 +97,7 @@ pub(crate) struct ReaderProxy {
     pub(crate) requested_fragment: u32,
     /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
-    /// Octets that may still be repeated before `refill_at`.
+    /// Bytes that may still be repeated before `refill_at`.
     pub(crate) repair_credit: u64,
     pub(crate) refill_at: Instant,
     /// What it asked for last: changes, and the fragments of the first incomplete one. The same counts again after an interval of repairs.
@@ -215,7 +215,7 @@ impl ReaderProxy {
         self.gap_from.is_some_and(|from| from <= self.acked) && self.acknowledge(self.sent, offset)
     }
 
-    /// It is of the same participant: samples need not become octets for it.
+    /// It is of the same participant: samples need not become bytes for it.
     pub(crate) fn is_local(&self) -> bool {
         self.paths == [Path::IN_PROCESS]
     }
@@ -301,7 +301,7 @@ impl ReaderProxy {
         smallest(self.paths.iter())
     }
 
-    /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
+    /// True if `cost` more bytes may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
     #[inline]
     pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
         if !self.reliable || self.is_flow || (fragment > 0 && !self.acks_fragments) {
@@ -390,7 +390,7 @@ impl ReaderProxy {
         }
     }
 
-    /// Octets may be repeated to it; replenishes them when it is time.
+    /// Bytes may be repeated to it; replenishes them when it is time.
     pub(crate) fn may_repair(&mut self, now: Instant) -> bool {
         if now >= self.refill_at {
             self.repair_credit = (self.window >> self.halvings()).max(1);

@@ -46,7 +46,7 @@ impl<P: Payload> Writer<P> {
         found
     }
 
-    /// True if surely nothing is left to send after a datagram of fresh changes, so that nobody has to ask for the next one.
+    /// True if surely nothing is left to send after a datagram of fresh changes, so that the caller need not poll for the next one.
     fn is_at_rest(&self) -> bool {
         self.fresh > self.last
             && !self.liveliness

@@ -109,7 +109,7 @@ fn announcements_that_fit_cause_nothing() {
     assert!((60..=100).contains(&(world.sent.len() - before)), "{}", world.sent.len() - before);
 }
 
-/// A participant of another maker says nothing of its endpoints in announcements: its SEDP writer is asked how far it has got.
+/// A participant of another vendor says nothing of its endpoints in announcements: its SEDP writer is asked how far it has got.
 #[test]
 fn an_endpoint_that_another_makers_writer_has_not_written_goes() {
     let mut world = World::new(1);

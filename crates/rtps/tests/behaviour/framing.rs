@@ -100,7 +100,7 @@ fn no_sample_has_more_frames_or_octets_than_admission_counts() {
 fn inline_qos_counts_in_every_fragment() {
     let inline_qos = [[0x70, 0, 16, 0].as_slice(), &[9; 16], &[1, 0, 0, 0]].concat();
     let payload: Arc<[u8]> = vec![5; 10_000].into();
-    // 1,472 octets have room for fragments of 1,332 beside it.
+    // 1,472 bytes have room for fragments of 1,332 beside it.
     let weight = 10_000 + 24 * 8;
     let error = write(&mut admitted(1_472, weight - 1), &payload, Some(&inline_qos)).unwrap_err();
     assert_eq!(error, WriteError::AboveContract { len: weight as usize, limit: weight as usize - 1 });

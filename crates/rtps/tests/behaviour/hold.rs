@@ -73,7 +73,7 @@ impl Bench {
         all
     }
 
-    /// What goes along with a datagram for `path` that has room for so many octets.
+    /// What goes along with a datagram for `path` that has room for so many bytes.
     fn carried(&mut self, path: &Path, room: usize) -> Vec<(i64, usize)> {
         let mut transmit: Transmit<Payload> = Transmit::new();
         self.reader.carry(path, room, &mut transmit);

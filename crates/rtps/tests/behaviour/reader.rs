@@ -67,7 +67,7 @@ impl Bench {
         self.receive(|out| encode::data(out, &header, &vec![0; len]));
     }
 
-    /// One fragment of `size` octets.
+    /// One fragment of `size` bytes.
     fn fragment(&mut self, number: i64, fragment: u32, size: u16, sample_size: u32) {
         let header = DataFragHeader {
             reader_id: EntityId::UNKNOWN,

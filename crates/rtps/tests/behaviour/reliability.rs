@@ -5,7 +5,7 @@ use rtps::reader::ReaderConfig;
 use rtps::writer::{WriteError, WriterConfig};
 use wire::{Duration, SequenceNumber};
 
-/// A sample whose octets follow from its number; the first four are an encapsulation header.
+/// A sample whose bytes follow from its number; the first four are an encapsulation header.
 fn sample(number: u64, len: usize) -> Vec<u8> {
     let mut random = Random::new(number);
     let mut bytes = vec![0, 1, 0, 0];
@@ -13,7 +13,7 @@ fn sample(number: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Octets of a received sample, without the padding and its count in the encapsulation options.
+/// Bytes of a received sample, without the padding and its count in the encapsulation options.
 fn same(received: &[u8], sent: &[u8]) -> bool {
     received.len() >= sent.len() && received.len() < sent.len() + 4 && received[4..sent.len()] == sent[4..]
 }

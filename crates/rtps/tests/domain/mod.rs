@@ -242,7 +242,7 @@ impl World {
         self.nodes[node].participant.discovery().matches(id).any(|guid| guid == other)
     }
 
-    /// Octets sent to an address since the start.
+    /// Bytes sent to an address since the start.
     pub fn octets_to(&self, address: IpAddr) -> u64 {
         let to = self.sent.iter().filter(|(_, datagram)| datagram.to.ip() == address);
         to.map(|(_, datagram)| datagram.bytes.len() as u64).sum()

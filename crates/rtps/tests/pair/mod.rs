@@ -89,7 +89,7 @@ pub struct Pair {
     pub random: Random,
     pub wire: Wire,
     pub mtu: u32,
-    /// Datagrams under way: arrival, order, destination host (1 is the writer) and octets.
+    /// Datagrams under way: arrival, order, destination host (1 is the writer) and bytes.
     flight: BTreeMap<(u64, u64), (u8, Vec<u8>)>,
     order: u64,
     transmit: Transmit<Payload>,
@@ -101,7 +101,7 @@ pub struct Pair {
     /// Larger datagrams to readers are swallowed, or only those to one host.
     pub carries: Option<usize>,
     pub narrow_host: Option<u8>,
-    /// Most octets on the way to readers at any time, each datagram counted with 768 more.
+    /// Most bytes on the way to readers at any time, each datagram counted with 768 more.
     pub most_under_way: usize,
 }
 

@@ -140,7 +140,7 @@ fn what_is_not_said_has_no_bound() {
 }
 
 /// Threads without a real-time class that share a component with others have to stay on one core, since they run with the priority of
-/// those who wait for them.
+/// the threads that wait for them.
 #[test]
 fn shared_components_pin_the_others() {
     let plan = PLAN.split("[chain.log]").next().unwrap();

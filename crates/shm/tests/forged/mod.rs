@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// Octets before the ring.
+/// Bytes before the ring.
 pub(crate) const RING: usize = 4_096;
 /// The seals that a segment has to have.
 pub(crate) const SEALS: c_int =

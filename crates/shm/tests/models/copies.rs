@@ -18,7 +18,7 @@ fn window(file: &OwnedFd) -> ChunkWindow {
     ChunkWindow::open(file.as_fd(), NONCE).unwrap()
 }
 
-/// Writes a message; the model makes its octets the number of the message.
+/// Writes a message; the model makes its bytes the number of the message.
 fn write(chunks: &Arc<Chunks>) -> Option<Chunk> {
     let mut chunk = chunks.lend(16)?;
     assert_eq!(chunk.len(), 16);

@@ -93,7 +93,7 @@ impl Map {
         Ok(FILES.with_borrow(of_file))
     }
 
-    /// Octets of a descriptor's memory.
+    /// Bytes of a descriptor's memory.
     pub(crate) fn len_of(file: RawFd) -> usize {
         FILES.with_borrow(|files| files.iter().find(|(other, _)| *other == file).unwrap().1.len())
     }

@@ -4,7 +4,7 @@ use models::thread;
 use crate::ring::{Consumer, Producer, Refused, join};
 use crate::segment::Segment;
 
-/// Octets of the ring: sixteen lines, of which a message takes two at most.
+/// Bytes of the ring: sixteen lines, of which a message takes two at most.
 pub(crate) const CAPACITY: usize = 1_024;
 
 /// One end writes, the other one reads.
@@ -14,7 +14,7 @@ pub(crate) fn ends() -> (Producer, Consumer) {
     (join(one, see_other).0, join(other, see_one).1)
 }
 
-/// Octets of one line, or of two.
+/// Bytes of one line, or of two.
 pub(crate) const fn len(number: u8) -> usize {
     if number.is_multiple_of(3) { 8 } else { 100 }
 }

@@ -62,7 +62,7 @@ struct Link {
     last_arrival: Instant,
 }
 
-/// Octets of IP and UDP headers.
+/// Bytes of IP and UDP headers.
 const fn headers(address: &SocketAddr) -> u32 {
     if address.is_ipv4() { 28 } else { 48 }
 }
@@ -141,7 +141,7 @@ impl Network {
         self.links.values_mut().for_each(|link| link.burst_left = 0);
     }
 
-    /// Sends `len` octets of UDP payload from a port of a host along a path, and says where and when copies arrive.
+    /// Sends `len` bytes of UDP payload from a port of a host along a path, and says where and when copies arrive.
     pub fn send(
         &mut self,
         now: Instant,

@@ -24,7 +24,7 @@ pub struct Profile {
     pub delay: Duration,
     /// Most additional time; the order on the link is kept.
     pub jitter: Duration,
-    /// Largest IP packet in octets.
+    /// Largest IP packet in bytes.
     pub mtu: u32,
     /// True if larger packets are fragmented, false if they vanish.
     pub fragments: bool,

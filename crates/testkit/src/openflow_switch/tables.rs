@@ -146,7 +146,7 @@ pub struct Switch {
     pub refuses_packet_meter: bool,
     /// How often it has.
     pub refused: u32,
-    /// What entries by which nothing leaves have counted.
+    /// The counts of entries that send nothing.
     counted: BTreeMap<Place, u64>,
     /// The generation of its master, if it has had one.
     pub generation: Option<u64>,

@@ -17,7 +17,7 @@ const NUMBER: u32 = 0x3fff_ffff;
 #[derive(Default)]
 struct Known {
     owner: u32,
-    /// Who waits, the next one first.
+    /// The waiting threads, the next one first.
     waiting: Vec<u32>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn unlock(word: &AtomicU32) {
     kernel.given.notify_all();
 }
 
-/// Whether who owns the word waits for a word of the calling thread, or for one whose owner does.
+/// Whether the owner of the word waits for a word of the calling thread, or for a word whose owner does.
 fn is_circle(words: &MutexGuard<'_, HashMap<usize, Known>>, place: usize, me: u32) -> bool {
     let mut place = place;
     for _ in 0..words.len() {

@@ -45,7 +45,7 @@ fn next(receiver: &Receiver, buffer: &mut [u8]) -> Datagram {
     }
 }
 
-/// The octets of the next datagram.
+/// The bytes of the next datagram.
 fn octets(receiver: &Receiver) -> Vec<u8> {
     let mut buffer = vec![0; 65_535];
     let datagram = next(receiver, &mut buffer);
@@ -67,7 +67,7 @@ fn until_received(sender: &Sender, destination: &Destination, receiver: &Receive
     panic!("{destination:?} never got ready");
 }
 
-/// Octets in which a shift or a swap shows.
+/// Bytes in which a shift or a swap shows.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index * 31 + index / 251) as u8).collect()
 }

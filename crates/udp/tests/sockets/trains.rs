@@ -61,7 +61,7 @@ fn trains_that_cannot_be_are_refused() {
         }
         sender.send_train([&data[..64 * 1_000]], 1_000, &far).unwrap();
         sender.send_train([&data[..5_000]], 1_472, &far).unwrap();
-        // The interface sends 1472 octets in one piece.
+        // The interface sends 1472 bytes in one piece.
         let error = sender.send_train([&data[..5_000]], 1_473, &far).unwrap_err();
         assert!(matches!(error.failure, SendFailure::TooLarge { path_mtu: Some(1_500) }), "{error}");
         assert_eq!(sender.failures().too_large, 4);

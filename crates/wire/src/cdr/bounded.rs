@@ -36,7 +36,7 @@ pub trait Boundable: CdrType {
     /// The type with a bound of `N` elements; its sizes are those of a bounded member.
     type Bounded<const N: usize>: CdrType;
 
-    /// Elements, as the bound counts them: octets of a string without its NUL, UTF-16 code units of a wide string,
+    /// Elements, as the bound counts them: bytes of a string without its NUL, UTF-16 code units of a wide string,
     /// elements of a sequence, entries of a map.
     fn count(&self) -> usize;
 }
@@ -123,7 +123,7 @@ macro_rules! bounded {
 }
 
 bounded! {
-    /// A string of at most `N` octets, the NUL at its end not counted.
+    /// A string of at most `N` bytes, the NUL at its end not counted.
     BoundedString [] [] String as str;
     Description::Text(Some(N as u32)), String::len, text(N), text(N), text(N), text(N)
 }

@@ -16,18 +16,18 @@ pub trait DdsType: CdrType {
     const EXTENSIBILITY: Extensibility;
     /// True if samples belong to instances: some member is marked as key.
     const HAS_KEY: bool;
-    /// The greatest size of a value in XCDR version 1, in octets after the encapsulation header.
+    /// The greatest size of a value in XCDR version 1, in bytes after the encapsulation header.
     const MAX_SERIALIZED_SIZE_XCDR1: Option<usize> = Self::SIZE_XCDR1.max();
-    /// The greatest size of a value in XCDR version 2, in octets after the encapsulation header.
+    /// The greatest size of a value in XCDR version 2, in bytes after the encapsulation header.
     const MAX_SERIALIZED_SIZE_XCDR2: Option<usize> = Self::SIZE_XCDR2.max();
-    /// The greatest size of the octets that a key hash is made of, in XCDR version 1.
+    /// The greatest size of the bytes that a key hash is made of, in XCDR version 1.
     const MAX_KEY_SIZE_XCDR1: Option<usize> =
         if Self::HAS_KEY { Self::KEY_SIZE_XCDR1.max() } else { Some(0) };
-    /// The greatest size of the octets that a key hash is made of, in XCDR version 2.
+    /// The greatest size of the bytes that a key hash is made of, in XCDR version 2.
     const MAX_KEY_SIZE_XCDR2: Option<usize> =
         if Self::HAS_KEY { Self::KEY_SIZE_XCDR2.max() } else { Some(0) };
 
-    /// The greatest size of a value, in octets after the encapsulation header.
+    /// The greatest size of a value, in bytes after the encapsulation header.
     fn max_serialized_size(representation: Representation) -> Option<usize> {
         match representation {
             Representation::Xcdr1 => Self::MAX_SERIALIZED_SIZE_XCDR1,
@@ -35,7 +35,7 @@ pub trait DdsType: CdrType {
         }
     }
 
-    /// The size of this value, in octets after the encapsulation header. Allocates nothing.
+    /// The size of this value, in bytes after the encapsulation header. Allocates nothing.
     fn serialized_size(&self, representation: Representation) -> Result<usize, EncodeError> {
         let encoding = Encoding { representation, endianness: Endianness::Little };
         let mut encoder = Encoder::new(CountSink::default(), encoding, Scope::Data);
@@ -49,7 +49,7 @@ pub trait DdsType: CdrType {
         append(self, encoding, Scope::Data, out)
     }
 
-    /// Writes the serialized payload to the start of `out` and gives its size in octets.
+    /// Writes the serialized payload to the start of `out` and gives its size in bytes.
     fn encode_payload_to(&self, encoding: Encoding, out: &mut [u8]) -> Result<usize, EncodeError> {
         let full = EncodeError { fault: EncodeFault::BufferTooSmall, at: 0, member: None };
         let (header, body) = out.split_first_chunk_mut::<ENCAPSULATION_SIZE>().ok_or(full)?;
@@ -88,7 +88,7 @@ pub trait DdsType: CdrType {
         self.decode_into(decoder)
     }
 
-    /// Reads of a serialized payload what its key needs, into this value, and says how many octets that took. The value is good for its
+    /// Reads of a serialized payload what its key needs, into this value, and says how many bytes that took. The value is good for its
     /// key alone then.
     fn decode_payload_to_key(&mut self, payload: &[u8]) -> Result<usize, DecodeError> {
         let (encoding, body) = Encoding::open(payload, Self::EXTENSIBILITY)?;
@@ -107,7 +107,7 @@ pub trait DdsType: CdrType {
     }
 
     /// The key hash of this value's instance; zero for a type without key. The version is that of the data, since
-    /// alignment makes a difference. `scratch` is used, and its contents lost, if the key may exceed 16 octets.
+    /// alignment makes a difference. `scratch` is used, and its contents lost, if the key may exceed 16 bytes.
     fn key_hash(
         &self,
         representation: Representation,
@@ -168,7 +168,7 @@ fn append<T: DdsType>(
     }
 }
 
-/// Pads a payload to a multiple of four octets and gives the number of octets added.
+/// Pads a payload to a multiple of four bytes and gives the number of bytes added.
 fn pad<S: Sink>(encoder: &mut Encoder<S>) -> Result<u8, EncodeError> {
     let before = encoder.position();
     encoder.align(4)?;

@@ -1,4 +1,4 @@
-//! From octets to values. Nothing here trusts a count or a length.
+//! From bytes to values. Nothing here trusts a count or a length.
 use super::member::{
     EMHEADER_MUST_UNDERSTAND, LONG_ID_MASK, LONG_MUST_UNDERSTAND, MEMBER_ID_MASK, Member, PID_EXTENDED,
     PID_LIST_END, SHORT_ID_MASK, SHORT_MUST_UNDERSTAND,
@@ -6,10 +6,10 @@ use super::member::{
 use super::{CdrType, DecodeError, DecodeFault, Encoding, Extensibility, MAX_DEPTH, Representation, Scope};
 use crate::cursor::Endianness;
 
-/// Most elements without octets of their own that one payload may announce, in all its sequences together.
+/// Most elements without bytes of their own that one payload may announce, in all its sequences together.
 pub const MAX_EMPTY_ELEMENTS: usize = 65_536;
 
-/// Reads one value. Alignment counts from the first octet after the encapsulation header.
+/// Reads one value. Alignment counts from the first byte after the encapsulation header.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     /// Ends where the innermost delimited part ends.
@@ -21,7 +21,7 @@ pub struct Decoder<'a> {
     scope: Scope,
     depth: usize,
     collections: usize,
-    /// How many elements without octets may still come.
+    /// How many elements without bytes may still come.
     empty_elements: usize,
     /// The bound of the string or collection that is read next.
     bound: Option<usize>,
@@ -86,12 +86,12 @@ impl<'a> Decoder<'a> {
         self.encoding.endianness
     }
 
-    /// Octets read so far.
+    /// Bytes read so far.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// Octets left in the innermost delimited part.
+    /// Bytes left in the innermost delimited part.
     pub const fn remaining(&self) -> usize {
         self.bytes.len().saturating_sub(self.position)
     }
@@ -112,7 +112,7 @@ impl<'a> Decoder<'a> {
         self.octets(skip).map(|_| ())
     }
 
-    /// Reads `len` octets as they are.
+    /// Reads `len` bytes as they are.
     #[inline]
     pub fn octets(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let Some(octets) = self.bytes.get(self.position..).and_then(|rest| rest.get(..len)) else {
@@ -122,7 +122,7 @@ impl<'a> Decoder<'a> {
         Ok(octets)
     }
 
-    /// Reads `N` octets, aligned to `N` (1, 2, 4 or 8).
+    /// Reads `N` bytes, aligned to `N` (1, 2, 4 or 8).
     #[inline]
     pub fn word<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.align(N)?;
@@ -133,7 +133,7 @@ impl<'a> Decoder<'a> {
         Ok(*octets)
     }
 
-    /// Reads two octets, aligned.
+    /// Reads two bytes, aligned.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, DecodeError> {
         let octets = self.word()?;
@@ -143,7 +143,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// Reads four octets, aligned.
+    /// Reads four bytes, aligned.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, DecodeError> {
         let octets = self.word()?;
@@ -171,7 +171,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads a count of elements of at least `min` octets each, and refuses one that cannot be true.
+    /// Reads a count of elements of at least `min` bytes each, and refuses one that cannot be true.
     pub fn count(&mut self, bound: Option<usize>, min: usize) -> Result<usize, DecodeError> {
         let announced = self.u32()?;
         let count = announced as usize;
@@ -186,7 +186,7 @@ impl<'a> Decoder<'a> {
         Ok(count)
     }
 
-    /// The least octets of an element of a collection.
+    /// The least bytes of an element of a collection.
     pub fn min_size<T: CdrType>(&self) -> usize {
         let min = match self.encoding.representation {
             Representation::Xcdr1 => const { T::SIZE_XCDR1.min() },
@@ -197,7 +197,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// How many of `count` elements may be given memory before they were seen: no more than 16 KiB and eight times
-    /// the octets that are left.
+    /// the bytes that are left.
     pub fn reservation<T>(&self, count: usize) -> usize {
         let budget = self.remaining().saturating_mul(8).saturating_add(16 << 10);
         count.min(budget / size_of::<T>().max(1))
@@ -386,7 +386,7 @@ impl<'a> Decoder<'a> {
         Ok(part)
     }
 
-    /// Begins a part of `len` octets.
+    /// Begins a part of `len` bytes.
     fn enter(&mut self, len: u32) -> Result<Part<'a>, DecodeError> {
         let inner = self.position.checked_add(len as usize).and_then(|end| self.bytes.get(..end));
         let Some(inner) = inner else { return Err(self.error(DecodeFault::Truncated)) };

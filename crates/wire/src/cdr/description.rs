@@ -17,7 +17,7 @@ pub enum Description {
     Unknown,
     /// A number, character or boolean.
     Primitive(Primitive),
-    /// A string, with its most octets, if it has a bound.
+    /// A string, with its most bytes, if it has a bound.
     Text(Option<u32>),
     /// A wide string, with its most UTF-16 code units, if it has a bound.
     WideText(Option<u32>),
@@ -59,7 +59,7 @@ pub enum Body {
     Alias {
         /// The type.
         of: Describe,
-        /// Its `u8` are octets, not numbers.
+        /// Its `u8` are bytes, not numbers.
         octets: bool,
     },
     /// A structure.
@@ -73,7 +73,7 @@ pub enum Body {
     Union {
         /// Type of the discriminator.
         discriminator: Describe,
-        /// It is an octet, not a number.
+        /// It is a byte, not a number.
         octets: bool,
         /// The discriminator alone is the key.
         key: bool,
@@ -153,7 +153,7 @@ pub struct Value {
     pub ty: Describe,
     /// Its bound, if the type has none itself.
     pub bound: Option<u32>,
-    /// Its `u8` are octets, not numbers.
+    /// Its `u8` are bytes, not numbers.
     pub octets: bool,
     /// Its `Box` is of Rust alone: it is not said to be external.
     pub boxed: bool,

@@ -1,15 +1,15 @@
-//! The four octets before every serialized payload (RTPS 2.5, 10.5; XTypes 1.3, 7.6.3.1.2).
+//! The four bytes before every serialized payload (RTPS 2.5, 10.5; XTypes 1.3, 7.6.3.1.2).
 use super::{DecodeError, DecodeFault};
 use crate::cursor::Endianness;
 use crate::qos::DataRepresentation;
 
-/// Octets of the encapsulation header.
+/// Bytes of the encapsulation header.
 pub const ENCAPSULATION_SIZE: usize = 4;
 
 /// The version of the CDR encoding (XTypes 1.3, 7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Representation {
-    /// Version 1: CDR and PL_CDR, values of eight octets are aligned to eight.
+    /// Version 1: CDR and PL_CDR, values of eight bytes are aligned to eight.
     Xcdr1,
     /// Version 2: PLAIN_CDR2, DELIMITED_CDR2 and PL_CDR2, no alignment beyond four.
     Xcdr2,
@@ -50,7 +50,7 @@ impl Encoding {
     /// XCDR version 2 in the byte order of this machine.
     pub const XCDR2: Self = Self { representation: Representation::Xcdr2, endianness: NATIVE };
 
-    /// The encapsulation header for a type and a number of padding octets (0 to 3) after the value.
+    /// The encapsulation header for a type and a number of padding bytes (0 to 3) after the value.
     pub const fn header(self, extensibility: Extensibility, padding: u8) -> [u8; ENCAPSULATION_SIZE] {
         let kind = match (self.representation, extensibility) {
             (Representation::Xcdr1, Extensibility::Final | Extensibility::Appendable) => 0,
@@ -66,7 +66,7 @@ impl Encoding {
         [0, kind | order, 0, padding & 3]
     }
 
-    /// Reads the header of a payload of a type with this extensibility; gives the encoding and the octets of the value,
+    /// Reads the header of a payload of a type with this extensibility; gives the encoding and the bytes of the value,
     /// without the padding that the options tell of. The other bits of the options are ignored.
     pub fn open(payload: &[u8], extensibility: Extensibility) -> Result<(Self, &[u8]), DecodeError> {
         let Some((&[high, low, _, options], body)) = payload.split_first_chunk() else {
@@ -97,7 +97,7 @@ impl Encoding {
     }
 }
 
-/// Octets of a payload around a value of `size` octets: header before, padding to a multiple of four after.
+/// Bytes of a payload around a value of `size` bytes: header before, padding to a multiple of four after.
 pub const fn payload_size(size: usize) -> usize {
     (size.saturating_add(3) & !3).saturating_add(ENCAPSULATION_SIZE)
 }

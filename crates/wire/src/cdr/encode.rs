@@ -1,4 +1,4 @@
-//! From values to octets.
+//! From values to bytes.
 use super::Written;
 use super::member::{
     EMHEADER_MUST_UNDERSTAND, FITS_SHORT_PARAMETER_ID, LONG_MUST_UNDERSTAND, LengthCode, MEMBER_ID_MASK,
@@ -19,7 +19,7 @@ pub enum Scope {
     KeyHash,
 }
 
-/// Writes one value. Alignment counts from the first octet after the encapsulation header.
+/// Writes one value. Alignment counts from the first byte after the encapsulation header.
 #[derive(Debug)]
 pub struct Encoder<S> {
     sink: S,
@@ -69,7 +69,7 @@ impl<S: Sink> Encoder<S> {
         self.encoding.endianness
     }
 
-    /// Octets written so far.
+    /// Bytes written so far.
     pub fn position(&self) -> usize {
         self.sink.position()
     }
@@ -94,19 +94,19 @@ impl<S: Sink> Encoder<S> {
         self.octets([0; 8].get(..padding).unwrap_or(&[]))
     }
 
-    /// Writes octets as they are.
+    /// Writes bytes as they are.
     #[inline]
     pub fn octets(&mut self, octets: &[u8]) -> Result<(), EncodeError> {
         self.sink.extend(octets).map_err(|Full| self.error(EncodeFault::BufferTooSmall))
     }
 
-    /// Writes `len` octets that `write` puts in place.
+    /// Writes `len` bytes that `write` puts in place.
     #[inline]
     pub fn fill(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), EncodeError> {
         self.sink.fill(len, write).map_err(|Full| self.error(EncodeFault::BufferTooSmall))
     }
 
-    /// Writes two octets, aligned.
+    /// Writes two bytes, aligned.
     #[inline]
     pub fn u16(&mut self, value: u16) -> Result<(), EncodeError> {
         self.align(2)?;
@@ -116,7 +116,7 @@ impl<S: Sink> Encoder<S> {
         })
     }
 
-    /// Writes four octets, aligned.
+    /// Writes four bytes, aligned.
     #[inline]
     pub fn u32(&mut self, value: u32) -> Result<(), EncodeError> {
         self.align(4)?;
@@ -246,7 +246,7 @@ impl<S: Sink> Encoder<S> {
         let at = self.sink.position();
         let short = member.id <= FITS_SHORT_PARAMETER_ID;
         self.octets(if short { &[0; 4] } else { &[0; 12] })?;
-        // The value is aligned as if it were the first octet (XTypes 1.3, 7.4.1.1.5).
+        // The value is aligned as if it were the first byte (XTypes 1.3, 7.4.1.1.5).
         let outer = core::mem::replace(&mut self.origin, self.sink.position());
         let start = self.origin;
         if let Some(value) = value {

@@ -21,7 +21,7 @@ impl<T: CdrType> Written for T {
     }
 }
 
-/// The entries of a map in the order of their keys: the same map is always written by the same octets. It is written as a
+/// The entries of a map in the order of their keys: the same map is always written by the same bytes. It is written as a
 /// [`BTreeMap`] of them.
 #[derive(Debug)]
 pub struct SortedEntries<'a, K, V>(BTreeMap<&'a K, &'a V>);

@@ -32,7 +32,7 @@ pub enum EncodeFault {
 pub struct EncodeError {
     /// What is wrong.
     pub fault: EncodeFault,
-    /// Octets written before, counted after the encapsulation header.
+    /// Bytes written before, counted after the encapsulation header.
     pub at: usize,
     /// The innermost member that was being written.
     pub member: Option<&'static str>,
@@ -119,7 +119,7 @@ pub enum DecodeFault {
 pub struct DecodeError {
     /// What is wrong.
     pub fault: DecodeFault,
-    /// Octets read before, counted after the encapsulation header.
+    /// Bytes read before, counted after the encapsulation header.
     pub at: usize,
     /// The innermost member that was being read.
     pub member: Option<&'static str>,

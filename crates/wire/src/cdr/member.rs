@@ -35,26 +35,26 @@ pub struct Member {
 /// The length code (LC) of an EMHEADER: how the length of a member is told (XTypes 1.3, 7.4.3.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LengthCode {
-    /// One octet.
+    /// One byte.
     One = 0,
-    /// Two octets.
+    /// Two bytes.
     Two = 1,
-    /// Four octets.
+    /// Four bytes.
     Four = 2,
-    /// Eight octets.
+    /// Eight bytes.
     Eight = 3,
     /// A length follows the EMHEADER.
     NextInt = 4,
-    /// The value begins with its own length in octets.
+    /// The value begins with its own length in bytes.
     OwnOctets = 5,
-    /// The value begins with a count of elements of four octets.
+    /// The value begins with a count of elements of four bytes.
     OwnFours = 6,
-    /// The value begins with a count of elements of eight octets.
+    /// The value begins with a count of elements of eight bytes.
     OwnEights = 7,
 }
 
 impl LengthCode {
-    /// The code of a primitive of `size` octets.
+    /// The code of a primitive of `size` bytes.
     pub const fn primitive(size: usize) -> Self {
         match size {
             1 => Self::One,

@@ -1,13 +1,13 @@
-//! CDR: values of application types and their octets (XTypes 1.3, 7.4; RTPS 2.5, 10).
+//! CDR: values of application types and their bytes (XTypes 1.3, 7.4; RTPS 2.5, 10).
 //!
 //! Both versions of the encoding (XCDR1 and XCDR2), both byte orders, and final, appendable and mutable types.
 //! `CdrType` is what can be a member; `DdsType`, derived, is what can be a topic. The greatest size that values of a
 //! type can take is a constant of the type; where it is `None`, something in the type has no bound.
 //!
-//! Decoding costs time and memory in proportion to the octets received: counts are checked against the octets that
-//! are left before anything is allocated, at most 16 KiB and eight times those octets are reserved for elements that
+//! Decoding costs time and memory in proportion to the bytes received: counts are checked against the bytes that
+//! are left before anything is allocated, at most 16 KiB and eight times those bytes are reserved for elements that
 //! are announced, and beyond that collections grow as their elements arrive. The factor is thus one of the type, what
-//! an element takes in memory for its least octets on the wire, and nothing that a sender can choose.
+//! an element takes in memory for its least bytes on the wire, and nothing that a sender can choose.
 pub mod description;
 pub mod sink;
 

@@ -8,7 +8,7 @@ use super::{
 use crate::cursor::Endianness;
 use crate::schema::Primitive;
 
-/// A character of one octet (IDL `char`).
+/// A character of one byte (IDL `char`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Char8(pub u8);
 
@@ -16,7 +16,7 @@ pub struct Char8(pub u8);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Char16(pub u16);
 
-/// Primitives of one octet that are copied as they are.
+/// Primitives of one byte that are copied as they are.
 macro_rules! octet {
     ($type:ty, $primitive:ident, $initial:expr, $to:expr, $from:expr) => {
         impl CdrType for $type {
@@ -143,7 +143,7 @@ impl CdrType for bool {
     }
 }
 
-/// Numbers of more than one octet.
+/// Numbers of more than one byte.
 macro_rules! number {
     ($type:ty, $primitive:ident, $size:literal, $initial:expr, $to_be:expr, $to_le:expr, $from_be:expr, $from_le:expr) => {
         impl CdrType for $type {
@@ -264,7 +264,7 @@ number!(
     |octets| Char16(u16::from_le_bytes(octets))
 );
 
-/// `count` aligned words of `N` octets.
+/// `count` aligned words of `N` bytes.
 fn words<'a, const N: usize>(
     decoder: &mut Decoder<'a>,
     count: usize,

@@ -1,21 +1,21 @@
-//! Where encoded octets go: to the end of a vector, into a fixed space, or nowhere but into a count.
+//! Where encoded bytes go: to the end of a vector, into a fixed space, or nowhere but into a count.
 use alloc::vec::Vec;
 
-/// A place for encoded octets. Positions count from the first octet of the value.
+/// A place for encoded bytes. Positions count from the first byte of the value.
 pub trait Sink: sealed::Sealed {
-    /// Octets written so far.
+    /// Bytes written so far.
     fn position(&self) -> usize;
 
-    /// Appends octets.
+    /// Appends bytes.
     fn extend(&mut self, octets: &[u8]) -> Result<(), Full>;
 
-    /// Appends `len` octets that `write` puts in place; it is not called if nobody keeps them.
+    /// Appends `len` bytes that `write` puts in place; it is not called if they are not kept.
     fn fill(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), Full>;
 
-    /// Overwrites octets that were written before.
+    /// Overwrites bytes that were written before.
     fn replace(&mut self, at: usize, octets: &[u8]);
 
-    /// Moves everything from `at` on by `len` octets towards the end.
+    /// Moves everything from `at` on by `len` bytes towards the end.
     fn open_gap(&mut self, at: usize, len: usize) -> Result<(), Full>;
 }
 
@@ -70,7 +70,7 @@ impl Sink for VecSink<'_> {
     }
 }
 
-/// Writes into a fixed space, from its first octet on.
+/// Writes into a fixed space, from its first byte on.
 #[derive(Debug)]
 pub struct SliceSink<'a> {
     out: &'a mut [u8],
@@ -78,7 +78,7 @@ pub struct SliceSink<'a> {
 }
 
 impl<'a> SliceSink<'a> {
-    /// The value begins at the first octet of `out`.
+    /// The value begins at the first byte of `out`.
     pub const fn new(out: &'a mut [u8]) -> Self {
         Self { out, position: 0 }
     }
@@ -114,7 +114,7 @@ impl Sink for SliceSink<'_> {
     }
 }
 
-/// Counts octets and keeps none.
+/// Counts bytes and keeps none.
 #[derive(Debug, Default)]
 pub struct CountSink {
     position: usize,

@@ -1,12 +1,12 @@
 //! How large the encoding of any value of a type can become, computed by the compiler.
 //!
-//! CDR pads: how many octets a value takes depends on where it starts. A bound is therefore kept for each start
+//! CDR pads: how many bytes a value takes depends on where it starts. A bound is therefore kept for each start
 //! offset modulo 8. The end of an encoding never moves back when its start moves forward, so the greatest end after
 //! each part is the greatest end of the whole, and bounds of parts can be chained without losing exactness.
 use super::Extensibility;
 use super::member::{FITS_SHORT_PARAMETER_ID, LengthCode};
 
-/// The least and the greatest number of octets that values of a type take, for every alignment of their start.
+/// The least and the greatest number of bytes that values of a type take, for every alignment of their start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeBound {
     min: usize,
@@ -17,10 +17,10 @@ pub struct SizeBound {
 impl SizeBound {
     /// Nothing is written.
     pub const EMPTY: Self = Self { min: 0, max: Some([0; 8]) };
-    /// Anything from no octets upwards. For types that contain themselves.
+    /// Anything from no bytes upwards. For types that contain themselves.
     pub const UNBOUNDED: Self = Self { min: 0, max: None };
 
-    /// `size` octets aligned to `alignment` (1, 2, 4 or 8).
+    /// `size` bytes aligned to `alignment` (1, 2, 4 or 8).
     pub const fn primitive(size: usize, alignment: usize) -> Self {
         let mut max = [0; 8];
         let mut start = 0;
@@ -32,7 +32,7 @@ impl SizeBound {
         Self { min: size, max: Some(max) }
     }
 
-    /// The greatest size from the start of a serialized payload, in octets after the encapsulation header.
+    /// The greatest size from the start of a serialized payload, in bytes after the encapsulation header.
     pub const fn max(self) -> Option<usize> {
         match self.max {
             Some(max) => Some(max[0]),
@@ -40,7 +40,7 @@ impl SizeBound {
         }
     }
 
-    /// The least size in octets, padding left out.
+    /// The least size in bytes, padding left out.
     pub const fn min(self) -> usize {
         self.min
     }
@@ -114,7 +114,7 @@ impl SizeBound {
             return self;
         }
         let max = match self.max {
-            // The value is aligned as if it were the first octet.
+            // The value is aligned as if it were the first byte.
             Some(max) => {
                 let short = id <= FITS_SHORT_PARAMETER_ID && max[0] <= u16::MAX as usize;
                 let header = Self::primitive(if short { 4 } else { 12 }, 4);

@@ -7,7 +7,7 @@ use super::{
     Sink, SizeBound,
 };
 
-/// A string of UTF-16 code units (IDL `wstring`). On the wire it is its length in octets and the code units, without
+/// A string of UTF-16 code units (IDL `wstring`). On the wire it is its length in bytes and the code units, without
 /// NUL, in both versions of CDR.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct WString(pub Vec<u16>);

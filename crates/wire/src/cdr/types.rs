@@ -56,7 +56,7 @@ pub trait CdrType: Sized {
         Self::encode_slice(items, encoder)
     }
 
-    /// Reads `count` elements of a sequence, which are known to fit into the octets that are left.
+    /// Reads `count` elements of a sequence, which are known to fit into the bytes that are left.
     fn decode_vec(items: &mut Vec<Self>, count: usize, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
         items.truncate(count);
         for item in &mut *items {

@@ -6,7 +6,7 @@ use super::MAX_NAME;
 use crate::cursor::Cursor;
 use crate::parameter::value;
 
-/// What a reader of a content-filtered topic asks for.
+/// The filter that a reader of a content-filtered topic announces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContentFilterProperty {
     /// Name of the content-filtered topic.

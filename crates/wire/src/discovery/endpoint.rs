@@ -61,7 +61,7 @@ pub struct EndpointData {
     pub multicast: Vec<Locator>,
     /// The reader wants QoS inline.
     pub expects_inline_qos: bool,
-    /// Octets of the writer's largest serialized sample, if it has a bound.
+    /// Bytes of the writer's largest serialized sample, if it has a bound.
     pub max_serialized_size: Option<u32>,
     /// Type information of XTypes as it came, opaque here.
     pub type_information: Option<Vec<u8>>,
@@ -71,7 +71,7 @@ pub struct EndpointData {
     pub group: Option<EntityId>,
     /// The content filter of the reader.
     pub content_filter: Option<Box<ContentFilterProperty>>,
-    /// Octets that the reader can take in at once; a parameter of ours, see docs/wire.md.
+    /// Bytes that the reader can take in at once; a parameter of ours, see docs/wire.md.
     pub receive_buffer: Option<u32>,
     /// Bytes of the largest serialized sample that the reader can take; a parameter of ours.
     pub largest_sample: Option<u32>,

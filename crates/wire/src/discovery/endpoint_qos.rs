@@ -141,7 +141,7 @@ pub(super) fn read(qos: &mut EndpointQos, parameter: &Parameter<'_>) -> Result<b
 }
 
 /// Reads PARTITION. It is read apart from the others, once per record, because it is the one parameter that costs an allocation
-/// per eight octets. Names stand at multiples of four, so that `count` of them take 8 * `count` - 3 octets at least.
+/// per eight bytes. Names stand at multiples of four, so that `count` of them take 8 * `count` - 3 bytes at least.
 pub(super) fn partition(fields: &mut Cursor<'_>) -> Result<Vec<String>, ParameterError> {
     let wrong = ParameterError { pid: pid::PARTITION, reason: ParameterReason::Value };
     let count = fields.u32().and_then(|count| usize::try_from(count).ok()).ok_or(wrong)?;

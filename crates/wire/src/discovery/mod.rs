@@ -29,7 +29,7 @@ pub use participant_message::ParticipantMessage;
 
 /// The most locators that are kept of one list.
 pub const MAX_LOCATORS: usize = 16;
-/// The most octets of a topic name, type name, entity name, partition name or domain tag, without NUL.
+/// The most bytes of a topic name, type name, entity name, partition name or domain tag, without NUL.
 pub const MAX_NAME: usize = 256;
 /// The most partition names of an endpoint.
 pub const MAX_PARTITIONS: usize = 256;

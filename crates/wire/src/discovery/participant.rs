@@ -156,8 +156,8 @@ impl ParticipantData {
         self.encode_padded(0, out);
     }
 
-    /// Appends the announcement with as many octets of padding more (PID_PAD), a multiple of 4 from 4 on; 0 is without.
-    /// Whoever answers no more octets than it gets may answer such an announcement with a larger one.
+    /// Appends the announcement with as many bytes of padding more (PID_PAD), a multiple of 4 from 4 on; 0 is without.
+    /// A participant that answers with no more bytes than it gets may answer such an announcement with a larger one.
     pub fn encode_padded(&self, padding: usize, out: &mut Vec<u8>) {
         const HEADER: usize = 4;
         let mut list = begin(out);

@@ -23,7 +23,7 @@ impl ParticipantMessage {
     /// The writers with MANUAL_BY_PARTICIPANT liveliness are alive.
     pub const MANUAL: [u8; 4] = [0, 0, 0, 2];
 
-    /// Appends the message as a serialized payload (CDR_LE). Data of more than `u32::MAX` octets is cut.
+    /// Appends the message as a serialized payload (CDR_LE). Data of more than `u32::MAX` bytes is cut.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[0, 1, 0, 0]);
         out.extend_from_slice(&self.prefix.0);

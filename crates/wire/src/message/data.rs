@@ -16,17 +16,17 @@ pub struct Data<'a> {
     pub sequence_number: SequenceNumber,
     /// QoS and status of this change.
     pub inline_qos: Option<ParameterList<'a>>,
-    /// The data or the key. `None` without the D and K flags, and also when there is a flag but no octet after it:
+    /// The data or the key. `None` without the D and K flags, and also when there is a flag but no byte after it:
     /// peers that dispose by key hash alone differ in whether they set one.
     pub payload: Option<SerializedPayload<'a>>,
 }
 
-/// The payload of DATA (RTPS 2.5, 9.4.2.12): its first four octets are the encapsulation header.
+/// The payload of DATA (RTPS 2.5, 9.4.2.12): its first four bytes are the encapsulation header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SerializedPayload<'a> {
     /// True if only the key members are there.
     pub is_key: bool,
-    /// Four octets or more, up to the end of the submessage: padding to a multiple of four is still in.
+    /// Four bytes or more, up to the end of the submessage: padding to a multiple of four is still in.
     pub bytes: &'a [u8],
 }
 
@@ -74,7 +74,7 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Reads `extraFlags` and `octetsToInlineQos`, and gives the position that the latter points to: octets are counted from
+/// Reads `extraFlags` and `octetsToInlineQos`, and gives the position that the latter points to: bytes are counted from
 /// the end of that field (RTPS 2.5, 9.4.5.4.3).
 #[inline]
 pub(super) fn inline_qos_position(fields: &mut Cursor<'_>) -> Result<usize, SubmessageReason> {

@@ -14,23 +14,23 @@ use crate::guid::{EntityId, GuidPrefix};
 use crate::sequence_number::{Bitmap, FragmentNumber, SequenceNumber, SequenceNumberSet};
 use crate::time::Timestamp;
 
-/// Octets of DATA before its inline QoS or payload, submessage header included.
+/// Bytes of DATA before its inline QoS or payload, submessage header included.
 pub const DATA_HEADER_LEN: usize = 24;
-/// Octets of DATA_FRAG before its inline QoS or payload, submessage header included.
+/// Bytes of DATA_FRAG before its inline QoS or payload, submessage header included.
 pub const DATA_FRAG_HEADER_LEN: usize = 36;
-/// Octets of INFO_TS with a time.
+/// Bytes of INFO_TS with a time.
 pub const INFO_TIMESTAMP_LEN: usize = 12;
-/// Octets of INFO_DST.
+/// Bytes of INFO_DST.
 pub const INFO_DESTINATION_LEN: usize = 16;
-/// Octets of HEARTBEAT.
+/// Bytes of HEARTBEAT.
 pub const HEARTBEAT_LEN: usize = 32;
-/// Octets of HEARTBEAT_FRAG.
+/// Bytes of HEARTBEAT_FRAG.
 pub const HEARTBEAT_FRAG_LEN: usize = 28;
-/// Octets of an ACKNACK with 256 numbers, the longest.
+/// Bytes of an ACKNACK with 256 numbers, the longest.
 pub const MAX_ACKNACK_LEN: usize = 60;
-/// Octets of a NACK_FRAG with 256 numbers, the longest.
+/// Bytes of a NACK_FRAG with 256 numbers, the longest.
 pub const MAX_NACK_FRAG_LEN: usize = 64;
-/// Octets of a GAP with 256 numbers, the longest.
+/// Bytes of a GAP with 256 numbers, the longest.
 pub const MAX_GAP_LEN: usize = 64;
 
 /// The fields of a DATA that is written.
@@ -61,9 +61,9 @@ pub struct DataFragHeader<'a> {
     pub first_fragment: FragmentNumber,
     /// Fragments here, 1 or more.
     pub fragment_count: u16,
-    /// Octets of every fragment but the last of the sample; a multiple of four keeps the fragments aligned.
+    /// Bytes of every fragment but the last of the sample; a multiple of four keeps the fragments aligned.
     pub fragment_size: u16,
-    /// Octets of the whole payload, encapsulation header included.
+    /// Bytes of the whole payload, encapsulation header included.
     pub sample_size: u32,
     /// An encoded parameter list (little endian), sentinel included.
     pub inline_qos: Option<&'a [u8]>,
@@ -121,7 +121,7 @@ pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
     let (high, low) = header.sequence_number.to_words();
     let octets: [u8; DATA_HEADER_LEN] = words([
         start(kind::DATA, flags | inline_qos_flag(header.inline_qos), payload_at),
-        // Extra flags, and 16 octets to the inline QoS.
+        // Extra flags, and 16 bytes to the inline QoS.
         16 << 16,
         id(header.reader_id),
         id(header.writer_id),
@@ -136,7 +136,7 @@ pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
 /// Completes the DATA at `start`: pads it to a multiple of four and sets its length; 0 if it is too long for the field, so
 /// that it has to be the last of its message.
 ///
-/// If the payload is XCDR and octets were padded here, their number goes into the last two bits of the encapsulation options
+/// If the payload is XCDR and bytes were padded here, their number goes into the last two bits of the encapsulation options
 /// (XTypes 1.3, 7.6.3.1.2). Options of a payload that was already a multiple of four are left alone.
 #[inline]
 pub fn finish_data(out: &mut Vec<u8>, start: usize) {
@@ -162,7 +162,7 @@ pub fn data(out: &mut Vec<u8>, header: &DataHeader<'_>, payload: &[u8]) {
     finish_data(out, start);
 }
 
-/// Appends a DATA_FRAG without its payload of `payload_len` octets, which travels right behind it. If another submessage
+/// Appends a DATA_FRAG without its payload of `payload_len` bytes, which travels right behind it. If another submessage
 /// follows, the payload has to be padded to a multiple of four, and `payload_len` includes the padding.
 #[inline]
 pub fn data_frag_header(out: &mut Vec<u8>, header: &DataFragHeader<'_>, payload_len: usize) {
@@ -277,7 +277,7 @@ pub fn pad(out: &mut Vec<u8>, len: usize) {
     }
 }
 
-/// Appends a submessage header: little endian, `len` octets follow.
+/// Appends a submessage header: little endian, `len` bytes follow.
 #[inline]
 fn begin(out: &mut Vec<u8>, id: u8, flags: u8, len: usize) {
     out.extend_from_slice(&start(id, flags, len).to_le_bytes());
@@ -296,7 +296,7 @@ const fn id(entity: EntityId) -> u32 {
     u32::from_le_bytes(entity.0)
 }
 
-/// The octets of a submessage that has a fixed length: appended at once they cost less than one by one.
+/// The bytes of a submessage that has a fixed length: appended at once they cost less than one by one.
 #[inline]
 fn words<const N: usize, const LEN: usize>(words: [u32; N]) -> [u8; LEN] {
     const { assert!(LEN == 4 * N) };
@@ -307,7 +307,7 @@ fn words<const N: usize, const LEN: usize>(words: [u32; N]) -> [u8; LEN] {
     octets
 }
 
-/// `octetsToNextHeader` for `len` octets: 0, "to the end", for what the field cannot hold.
+/// `octetsToNextHeader` for `len` bytes: 0, "to the end", for what the field cannot hold.
 #[inline]
 fn length_field(len: usize) -> [u8; 2] {
     u16::try_from(len).unwrap_or(0).to_le_bytes()

@@ -23,15 +23,15 @@ pub struct DataFrag<'a> {
     pub first_fragment: FragmentNumber,
     /// Fragments here, 1 or more.
     pub fragment_count: u16,
-    /// Octets of every fragment but the last of the sample, 1 or more.
+    /// Bytes of every fragment but the last of the sample, 1 or more.
     pub fragment_size: u16,
-    /// Octets of the whole payload, encapsulation header included; 1 or more. A claim of the peer: never allocate by it.
+    /// Bytes of the whole payload, encapsulation header included; 1 or more. A claim of the peer: never allocate by it.
     pub sample_size: u32,
     /// QoS and status of this change.
     pub inline_qos: Option<ParameterList<'a>>,
     /// True if the sample has only key members.
     pub is_key: bool,
-    /// The octets of the fragments, without padding.
+    /// The bytes of the fragments, without padding.
     pub bytes: &'a [u8],
 }
 
@@ -125,7 +125,7 @@ impl NackFrag {
     }
 }
 
-/// How many octets the fragments `first..first + count` of a sample have; `None` unless they all lie within it.
+/// How many bytes the fragments `first..first + count` of a sample have; `None` unless they all lie within it.
 fn fragments_len(first: u32, count: u16, size: u16, sample: u32) -> Option<usize> {
     if first == 0 || count == 0 || size == 0 || sample == 0 {
         return None;

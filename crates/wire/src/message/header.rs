@@ -4,7 +4,7 @@ use core::fmt;
 use crate::guid::GuidPrefix;
 use crate::vendor::{ProtocolVersion, VendorId};
 
-/// The twenty octets that begin every message, and the source that INFO_SRC names (RTPS 2.5, 8.3.3.1, 9.4.4).
+/// The twenty bytes that begin every message, and the source that INFO_SRC names (RTPS 2.5, 8.3.3.1, 9.4.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Protocol version of the sender; its minor version is never a reason to refuse.
@@ -16,9 +16,9 @@ pub struct Header {
 }
 
 impl Header {
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub const LEN: usize = 20;
-    /// The first four octets of a message.
+    /// The first four bytes of a message.
     pub const MAGIC: [u8; 4] = *b"RTPS";
 
     /// The header of our messages.
@@ -26,7 +26,7 @@ impl Header {
         Self { version: ProtocolVersion::OURS, vendor: VendorId::PUNCTUAL, prefix }
     }
 
-    /// The octets as they stand at the start of a message.
+    /// The bytes as they stand at the start of a message.
     #[inline]
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let [r, t, p, s] = Self::MAGIC;
@@ -36,7 +36,7 @@ impl Header {
         [r, t, p, s, major, minor, v0, v1, a, b, c, d, e, f, g, h, i, j, k, l]
     }
 
-    /// Reads the octets at the start of a message; `None` unless they begin with the magic word.
+    /// Reads the bytes at the start of a message; `None` unless they begin with the magic word.
     #[inline]
     pub(crate) fn from_bytes(bytes: [u8; Self::LEN]) -> Option<Self> {
         let [r, t, p, s, major, minor, v0, v1, a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
@@ -51,12 +51,12 @@ impl Header {
 /// Why bytes are no message that can be read at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageError {
-    /// Fewer octets than a header.
+    /// Fewer bytes than a header.
     TooShort {
         /// How many there are.
         len: usize,
     },
-    /// The first four octets are not "RTPS".
+    /// The first four bytes are not "RTPS".
     NotRtps,
     /// A major version other than 2.
     Version(ProtocolVersion),

@@ -25,7 +25,7 @@ pub struct Locators<'a> {
 }
 
 impl<'a> Locators<'a> {
-    /// Octets of one locator.
+    /// Bytes of one locator.
     const LOCATOR_LEN: usize = 24;
 
     fn read(fields: &mut Cursor<'a>) -> Result<Self, SubmessageReason> {

@@ -7,7 +7,7 @@ use super::{Parameter, ParameterError, ParameterList, ParameterReason, Parameter
 use crate::guid::Guid;
 use crate::sequence_number::SequenceNumber;
 
-/// What a change does to its instance (RTPS 2.5, 9.6.3.9): four octets, the same in both byte orders, flags in the last.
+/// What a change does to its instance (RTPS 2.5, 9.6.3.9): four bytes, the same in both byte orders, flags in the last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct StatusInfo(pub u32);
 
@@ -56,7 +56,7 @@ pub struct InlineQos {
 }
 
 impl InlineQos {
-    /// The most octets that `encode` appends.
+    /// The most bytes that `encode` appends.
     pub const MAX_ENCODED_LEN: usize = 20 + 8 + 28 + 28 + 12 + 12 + 12 + 4;
 
     /// Reads the parameters of a list.

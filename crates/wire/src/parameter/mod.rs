@@ -19,14 +19,14 @@ pub use writer::ParameterWriter;
 pub struct Parameter<'a> {
     /// The parameter id, with its vendor (0x8000) and must-understand (0x4000) bits.
     pub pid: u16,
-    /// The value, a multiple of four octets.
+    /// The value, a multiple of four bytes.
     pub value: &'a [u8],
     /// Byte order of the value.
     pub endianness: Endianness,
 }
 
 impl<'a> Parameter<'a> {
-    /// A reader at the first octet of the value.
+    /// A reader at the first byte of the value.
     #[inline]
     pub const fn cursor(&self) -> Cursor<'a> {
         Cursor::new(self.value, self.endianness)
@@ -43,10 +43,10 @@ pub struct ParameterList<'a> {
 impl<'a> ParameterList<'a> {
     /// The most parameters of one list, pads counted too.
     pub const MAX_PARAMETERS: usize = 512;
-    /// The most octets of one list, sentinel included.
+    /// The most bytes of one list, sentinel included.
     pub const MAX_LEN: usize = 65_536;
 
-    /// Reads the list at the start of `bytes` and says how many octets it takes, sentinel included.
+    /// Reads the list at the start of `bytes` and says how many bytes it takes, sentinel included.
     ///
     /// Every length must be a multiple of four, as RTPS 2.5, 9.4.2.11 demands; the length of the sentinel is not looked at.
     ///
@@ -149,7 +149,7 @@ pub enum ParameterReason {
     Unaligned,
     /// The list has more than [`ParameterList::MAX_PARAMETERS`].
     TooMany,
-    /// The list has more than [`ParameterList::MAX_LEN`] octets.
+    /// The list has more than [`ParameterList::MAX_LEN`] bytes.
     TooLong,
     /// It must be understood, and is not known here.
     MustUnderstand,

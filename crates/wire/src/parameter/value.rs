@@ -30,13 +30,13 @@ pub(crate) fn locator(fields: &mut Cursor<'_>) -> Option<Locator> {
     Some(Locator { kind: fields.i32()?, port: fields.u32()?, address: fields.array()? })
 }
 
-/// A sequence of octets; its copy is as large as the octets that are really there.
+/// A sequence of bytes; its copy is as large as the bytes that are really there.
 pub(crate) fn octets(fields: &mut Cursor<'_>) -> Option<Vec<u8>> {
     let len = usize::try_from(fields.u32()?).ok()?;
     fields.take(len).map(<[u8]>::to_vec)
 }
 
-/// A string of at most `max` octets without its NUL.
+/// A string of at most `max` bytes without its NUL.
 pub(crate) fn text(fields: &mut Cursor<'_>, max: usize) -> Result<String, ParameterReason> {
     let len =
         fields.u32().and_then(|len| usize::try_from(len).ok()).ok_or(ParameterReason::TextWithoutNul)?;

@@ -15,7 +15,7 @@ impl<'a> ParameterWriter<'a> {
         Self { out }
     }
 
-    /// Appends one parameter, padded with zeros to a multiple of four octets. A value of more than 65,532 octets does not
+    /// Appends one parameter, padded with zeros to a multiple of four bytes. A value of more than 65,532 bytes does not
     /// fit into a parameter: it is left out.
     #[inline(never)]
     pub fn octets(&mut self, pid: u16, value: &[u8]) {

@@ -56,7 +56,7 @@ fn scaled(number: &str, factor: u64) -> Option<i64> {
         return None;
     }
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    // Nobody means more digits than these, and no factor has more zeros.
+    // More digits than these are not meant, and no factor has more zeros.
     let fraction = fraction.get(..fraction.len().min(18))?;
     let parts = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let fraction: u64 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };

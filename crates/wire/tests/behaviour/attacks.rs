@@ -87,7 +87,7 @@ fn a01_lengths_lie() {
         let expected = (octets != 17).then_some(SubmessageReason::InlineQosOffset);
         assert_eq!(reason, expected, "{octets}");
     }
-    // Fewer octets than a submessage header at the end.
+    // Fewer bytes than a submessage header at the end.
     for rest in [&[0x15][..], &[0x15, 1], &[0x15, 1, 0]] {
         assert_eq!(refusal(rest), Some(SubmessageReason::Truncated));
     }
@@ -242,7 +242,7 @@ fn a09_fragments_lie() {
             "{first} {count} {size} {sample}"
         );
     }
-    // A claim of 4 GiB is a number in a view: the octets are those of the datagram.
+    // A claim of 4 GiB is a number in a view: the bytes are those of the datagram.
     let bytes = message(&frag(1, 1, 1_000, u32::MAX, 1_000));
     let found = Message::parse(&bytes).unwrap().submessages().next().unwrap().unwrap();
     let Submessage::DataFrag(frag) = found else { panic!("{found:?}") };

@@ -54,7 +54,7 @@ struct Keyless {
     tail: Vec<u8>,
 }
 
-/// The greatest share of the payload that may be read, in octets.
+/// The greatest share of the payload that may be read, in bytes.
 fn reads_at_most<T: DdsType>(value: &T, most: usize) {
     for representation in [Representation::Xcdr1, Representation::Xcdr2] {
         let encoding = match representation {

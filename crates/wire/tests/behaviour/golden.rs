@@ -1,4 +1,4 @@
-//! Recordings of other makers' programs (golden/README.md): every datagram is read, in the numbers that another dissector
+//! Recordings of other vendors' programs (golden/README.md): every datagram is read, in the numbers that another dissector
 //! counts, every discovery record decodes, and says what the scenario says.
 
 use std::collections::{BTreeMap, BTreeSet};

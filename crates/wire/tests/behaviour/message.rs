@@ -264,7 +264,7 @@ fn a_data_too_long_for_its_length_field_reaches_to_the_end() {
 fn fragments_are_cut_to_their_size() {
     let bytes = message(|out| {
         encode::data_frag_header(out, &frag_header(), 16);
-        // Fragments 2 and 3 of a sample of 21 octets are 13 octets; three more are padding.
+        // Fragments 2 and 3 of a sample of 21 bytes are 13 bytes; three more are padding.
         out.extend_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0, 0]);
         encode::info_timestamp(out, None);
     });

@@ -1,4 +1,4 @@
-//! Every valid message and record, cut at every position and changed at every octet: reading returns, and what it returns is sound.
+//! Every valid message and record, cut at every position and changed at every byte: reading returns, and what it returns is sound.
 
 use crate::samples::{PREFIX, Random, full_endpoint, full_message, full_participant};
 use wire::discovery::{
@@ -106,7 +106,7 @@ fn read_records(bytes: &[u8]) -> usize {
     decoded + usize::from(ParticipantMessage::decode(bytes).is_ok())
 }
 
-/// Calls `read` with every cut, every single changed bit, some whole octets and many random changes of `bytes`.
+/// Calls `read` with every cut, every single changed bit, some whole bytes and many random changes of `bytes`.
 fn torment(bytes: &[u8], seed: u64, read: fn(&[u8]) -> usize) {
     assert!(read(bytes) > 0, "the sample itself is good");
     for len in 0..bytes.len() {

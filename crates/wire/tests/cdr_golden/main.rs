@@ -1,4 +1,4 @@
-//! CDR against octets of another implementation.
+//! CDR against bytes of another implementation.
 //!
 //! `golden/cdr/golden.txt` is what the Python serializer of Eclipse Cyclone DDS 11.0.1 writes. Where that differs from
 //! XTypes 1.3, `golden/cdr/spec.txt` has the standard's form, made by a second, independent encoder: it is what we
@@ -7,7 +7,7 @@
 //! 1. Parameters of XCDR1 always have the long header there; the standard has the short one where it suffices.
 //! 2. The length of a parameter of an XCDR1 mutable type is rounded up to four there, as in XTypes 1.1.
 //! 3. Key members of mutable types lack the must-understand flag there.
-//! 4. Enumerations with a bit bound below 17 take four octets in XCDR1 there (`BoundEnums`); not readable as ours.
+//! 4. Enumerations with a bit bound below 17 take four bytes in XCDR1 there (`BoundEnums`); not readable as ours.
 //! 5. Maps with elements that are not primitive lack the DHEADER in XCDR2 there (`StringMaps`); not readable as ours.
 //!
 //! To make the files again: `pip install cyclonedds==11.0.1`, then in `tests/golden/cdr`
@@ -23,7 +23,7 @@ use types::*;
 use wire::cdr::{BoundedString, Char8, DdsType, Encoding, KeyHash, Representation};
 use wire::cursor::Endianness;
 
-/// Sample lines whose octets are of another form than ours and cannot be read (4 and 5 above).
+/// Sample lines whose bytes are of another form than ours and cannot be read (4 and 5 above).
 const UNREADABLE: [(&str, &str); 2] = [("BoundEnums", "XCDR1"), ("StringMaps", "XCDR2")];
 
 type Lines = BTreeMap<(String, String, String), Vec<u8>>;

@@ -1,4 +1,4 @@
-//! What holds for every value of every type, tried with seeded random values and octets.
+//! What holds for every value of every type, tried with seeded random values and bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "in a test a panic is the report")]
 
 mod generate;
@@ -201,7 +201,7 @@ fn cut_and_changed_octets_do_no_harm() {
                     if let Some(options) = cut.get_mut(3) {
                         *options = 0;
                     }
-                    // The end of an appendable type may be missing; every other octet counts.
+                    // The end of an appendable type may be missing; every other byte counts.
                     if T::EXTENSIBILITY != Extensibility::Appendable && len < octets {
                         assert!(T::decode_payload(&cut).is_err(), "{len} of {octets} octets");
                     }

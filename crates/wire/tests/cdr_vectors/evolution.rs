@@ -171,7 +171,7 @@ fn a_key_cannot_be_missing() {
 #[test]
 fn length_codes_of_other_writers_are_read() {
     let expected = Ok(Keyed { a: 5, b: Some(7) });
-    // A length of its own (LC 4) for one octet; the order is free, an unknown member lies between.
+    // A length of its own (LC 4) for one byte; the order is free, an unknown member lies between.
     let payload = [
         0, 11, 0, 0, 33, 0, 0, 0, //
         2, 0, 0, 0x40, 1, 0, 0, 0, 7, 0, 0, 0, //

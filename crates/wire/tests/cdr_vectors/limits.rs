@@ -132,7 +132,7 @@ fn depth_is_limited_in_both_directions() {
         let error = chain(33).encode_payload(encoding, &mut payload.clone()).unwrap_err();
         assert_eq!(error.fault, EncodeFault::TooDeep);
     }
-    // 40 levels: each a DHEADER, a presence octet and padding.
+    // 40 levels: each a DHEADER, a presence byte and padding.
     let mut payload = vec![0, 9, 0, 0];
     for level in 0..40_u32 {
         payload.extend((8 * (40 - level)).to_le_bytes());

@@ -1,4 +1,4 @@
-//! CDR by hand: octets that the rules of XTypes 1.3, 7.4 give for small values.
+//! CDR by hand: bytes that the rules of XTypes 1.3, 7.4 give for small values.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "in a test a panic is the report")]
 
 mod evolution;

@@ -1,4 +1,4 @@
-//! Types of Rust that stand for types of IDL: octets by hand.
+//! Types of Rust that stand for types of IDL: bytes by hand.
 use std::collections::HashMap;
 
 use super::*;

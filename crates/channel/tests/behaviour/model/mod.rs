@@ -16,17 +16,17 @@ pub(crate) struct Publisher {
     waits_for: Option<usize>,
 }
 
-/// Peers by the order in which they came; those who are gone are `None`.
+/// Peers by the order in which they came; peers that are gone are `None`.
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) publishers: Vec<Option<Publisher>>,
     pub(crate) consumers: Vec<Option<Consumer>>,
-    /// The order in which time reaches consumers: the channel gives places of those who are gone to others.
+    /// The order in which time reaches consumers: the channel gives the places of consumers that are gone to others.
     pub(crate) places: Vec<Option<usize>>,
     pub(crate) now: u64,
     events: u64,
     deliveries: u64,
-    /// Who was found silent since it was asked for: publishers, consumers.
+    /// Peers found silent since the last question: publishers, consumers.
     pub(crate) silent: (Vec<usize>, Vec<usize>),
     /// Publishers that were told of room since it was asked for.
     pub(crate) room: Vec<usize>,

@@ -59,7 +59,7 @@ impl Gate {
             State::Pending if !is_last => {}
             State::Pending => {
                 pair.is_taken_up = true;
-                // Somebody is at it, and has as long as it says.
+                // A manager works on it, and has as long as it says.
                 let lease = verdict::lease_end(now, verdict);
                 pair.patience_at = lease.max(now.after(self.patience));
                 if pair.grant.is_none() && pair.runs == Runs::No {
@@ -212,7 +212,7 @@ fn beside(ordinary: Path, source: Socket, class: u8, to: SocketAddr) -> Option<P
     Some(Path { destination: to, flow: Some(flow), link: None, ..ordinary })
 }
 
-/// What both sides keep, as their machines take it.
+/// The waits that both sides keep, as their machines take them.
 fn conduct_of(kept: &Repairs) -> Conduct {
     Conduct {
         heartbeat: duration(kept.heartbeat),

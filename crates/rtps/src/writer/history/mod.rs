@@ -1,7 +1,7 @@
 //! History of a writer: slabs of pre-formatted DATA submessages, and large samples by handle.
 //!
 //! A slab is one datagram in the making: message header, then INFO_TS and DATA submessages. It is filled by the
-//! writer alone, closed when it leaves or when somebody refers to it, and shared from then on.
+//! writer alone, closed when it leaves or gets another handle, and shared from then on.
 mod over;
 mod record;
 
@@ -17,7 +17,7 @@ use crate::Payload;
 use crate::slab::{SlabPool, capacity_for};
 pub(crate) use record::{Entry, Large, Place, Record, Slab, Source};
 
-/// What a datagram costs a receive buffer beside its octets: the kernel charges its own bookkeeping too.
+/// What a datagram costs a receive buffer beside its bytes: the kernel charges its own bookkeeping too.
 pub(crate) const DATAGRAM_COST: u64 = 768;
 
 /// Where the first DATA of a datagram begins, if its time is told before it.
@@ -61,7 +61,7 @@ impl<P: Payload> History<P> {
         }
     }
 
-    /// Octets of slabs (their capacity) and of large samples.
+    /// Bytes of slabs (their capacity) and of large samples.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -132,7 +132,7 @@ impl<P: Payload> History<P> {
         (self.open && self.slabs.get(newest)?.is_some()).then_some(self.first_slab + newest as u64)
     }
 
-    /// No slab grows beyond this many octets from now on.
+    /// No slab grows beyond this many bytes from now on.
     pub(crate) fn set_datagram(&mut self, octets: usize) {
         self.datagram = octets;
     }
@@ -150,7 +150,7 @@ impl<P: Payload> History<P> {
         Some((record, id, self.slabs.back()?.as_ref()?))
     }
 
-    /// Puts a HEARTBEAT behind the data of a slab, and says so, if nobody else holds the slab yet. Without one (`None`) it removes an older one.
+    /// Puts a HEARTBEAT behind the data of a slab, and says so, if the slab has no other handle yet. Without one (`None`) it removes an older one.
     pub(crate) fn finish(&mut self, id: u64, heartbeat: Option<&Heartbeat>) -> Option<(&Slab, bool)> {
         let slab = self.slabs.get_mut(index(id, self.first_slab)?)?.as_mut()?;
         let bytes = Arc::get_mut(&mut slab.bytes);
@@ -164,13 +164,13 @@ impl<P: Payload> History<P> {
         Some((slab, inside))
     }
 
-    /// Octets that `append` would add to `held_bytes`.
+    /// Bytes that `append` would add to `held_bytes`.
     pub(crate) fn cost(&self, entry: &Entry<'_>, max_payload: usize, target: usize) -> usize {
         if self.room(entry, max_payload) { 0 } else { self.new_capacity(entry, max_payload, target) }
     }
 
-    /// Appends a change whose payload `fill` writes: at most `max_payload` octets, or the change is taken back.
-    /// A new slab has room for `target` octets at least. `Ok(false)` if `fill` wrote more or no slab can hold it.
+    /// Appends a change whose payload `fill` writes: at most `max_payload` bytes, or the change is taken back.
+    /// A new slab has room for `target` bytes at least. `Ok(false)` if `fill` wrote more or no slab can hold it.
     pub(crate) fn append<E>(
         &mut self,
         number: SequenceNumber,
@@ -444,7 +444,7 @@ impl<P: Payload> History<P> {
     }
 }
 
-/// Octets of INFO_TS and DATA around a payload of `max_payload` octets.
+/// Bytes of INFO_TS and DATA around a payload of `max_payload` bytes.
 fn submessage_len(entry: &Entry<'_>, max_payload: usize) -> usize {
     let inline_qos = entry.inline_qos.map_or(0, <[u8]>::len);
     INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN + inline_qos + max_payload.saturating_add(3)

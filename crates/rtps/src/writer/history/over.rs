@@ -9,13 +9,13 @@ use super::{DATA_AT, DATAGRAM_COST, Entry, History, Place, Record};
 use crate::Payload;
 
 impl<P: Payload> History<P> {
-    /// Octets of a datagram with one sample of `len` octets, without inline QoS and HEARTBEAT.
+    /// Bytes of a datagram with one sample of `len` bytes, without inline QoS and HEARTBEAT.
     pub(crate) const fn len_over(&self, len: usize) -> usize {
         Header::LEN + INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN + len.next_multiple_of(4)
     }
 
-    /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that: there is only one
-    /// change, in a slab that nobody else holds.
+    /// The capacity of a slab of its own for a sample of `len` bytes, if [`History::write_over`] may have one of just that: there is only one
+    /// change, in a slab without another handle.
     #[inline]
     pub(crate) fn capacity_over(&self, len: usize) -> Option<usize> {
         let entry = Entry { kind: PayloadKind::Data, inline_qos: None, timestamp: None };

@@ -1,4 +1,4 @@
-//! What is known of a change that is held, and where its octets lie.
+//! What is known of a change that is held, and where its bytes lie.
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -14,7 +14,7 @@ pub(crate) struct Record {
     pub(crate) number: SequenceNumber,
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) kind: PayloadKind,
-    /// What all changes before this one cost a receive buffer, in octets.
+    /// What all changes before this one cost a receive buffer, in bytes.
     pub(crate) offset: u64,
     pub(crate) place: Place,
 }
@@ -29,7 +29,7 @@ impl Record {
     }
 }
 
-/// Where the octets of a change are.
+/// Where the bytes of a change are.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
     /// Removed; the entry goes with the next sweep.
@@ -45,14 +45,14 @@ pub(crate) enum Place {
 pub(crate) struct Large<P> {
     pub(crate) payload: P,
     pub(crate) inline_qos: Vec<u8>,
-    /// Octets of a fragment, or 0 if the sample fits a datagram whole.
+    /// Bytes of a fragment, or 0 if the sample fits a datagram whole.
     pub(crate) fragment_size: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct Slab {
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Octets of header, INFO_TS and DATA; a HEARTBEAT may follow.
+    /// Bytes of header, INFO_TS and DATA; a HEARTBEAT may follow.
     pub(crate) end: usize,
     pub(crate) last: SequenceNumber,
     /// The timestamp that holds at `end`.

@@ -98,7 +98,7 @@ impl OwnWriter {
         Arc::new(Self { raw, typed, guid, plan, form, last, busy, matched })
     }
 
-    /// A sample of an instance, given to the writer as octets if `serialized`.
+    /// A sample of an instance, given to the writer as bytes if `serialized`.
     fn write(&self, instance: u32, octets: &[u8], serialized: bool) -> Result<SequenceNumber, Error> {
         match self.typed.as_ref().filter(|_| !serialized) {
             Some(typed) => typed.write(instance, octets),

@@ -46,11 +46,11 @@ pub enum Families {
 /// How long samples are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// At most 200 octets.
+    /// At most 200 bytes.
     Small,
-    /// Mostly small, now and then up to 4,000 octets.
+    /// Mostly small, now and then up to 4,000 bytes.
     Medium,
-    /// Up to 60,000 octets: most go in fragments.
+    /// Up to 60,000 bytes: most go in fragments.
     Large,
 }
 
@@ -113,7 +113,7 @@ pub struct Writes {
     pub autodispose: bool,
     /// DATA_REPRESENTATION.
     pub xcdr2: bool,
-    /// Made without a Rust type: it writes octets alone.
+    /// Made without a Rust type: it writes bytes alone.
     pub untyped: bool,
     /// How long samples are.
     pub sizes: Sizes,
@@ -199,7 +199,7 @@ impl Config {
             permanent: 0,
         };
         let mut mix = Mix::draw(random, &frame);
-        // A datagram on the host itself may have 65,507 octets; a smaller buffer would never hold it.
+        // A datagram on the host itself may have 65,507 bytes; a smaller buffer would never hold it.
         mix.receive_buffer = mix.receive_buffer.max(72 << 10);
         let announce_millis = random.within(100..=500);
         let families = random.pick(&[Families::V4, Families::V4, Families::Both, Families::V6]);

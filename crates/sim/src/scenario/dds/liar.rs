@@ -13,9 +13,9 @@ use super::room::{Room, Talk};
 use super::sharing::Sharing;
 use crate::random::Random;
 
-/// Octets of its ring.
+/// Bytes of its ring.
 const RING: usize = 64 << 10;
-/// Octets that it shares for samples.
+/// Bytes that it shares for samples.
 const CHUNKS: usize = 64 << 10;
 const HEAD: usize = 8;
 const LINE: usize = 64;

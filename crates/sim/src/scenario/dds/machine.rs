@@ -26,7 +26,7 @@ const SETTLED: Duration = Duration::from_micros(200);
 pub(super) struct Machine {
     random: Random,
     rooms: Vec<Arc<Room>>,
-    /// Octets of each ring.
+    /// Bytes of each ring.
     ring: u32,
     /// Longest time until a participant looks that was rung for.
     slowest: Duration,

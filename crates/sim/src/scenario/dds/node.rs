@@ -161,7 +161,7 @@ impl DdsNode {
     }
 }
 
-/// Octets of samples that only tell that an instance has ended: they are not refused for want of room.
+/// Bytes of samples that only tell that an instance has ended: they are not refused for want of room.
 const NOTICES: usize = 4 << 10;
 
 fn is_deleted(answer: &Result<(), Error>) -> bool {

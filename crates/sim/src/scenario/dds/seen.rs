@@ -44,7 +44,7 @@ pub struct Taken {
     pub instance: Option<u32>,
     /// What its instance is called.
     pub handle: InstanceHandle,
-    /// Its octets, if it has data.
+    /// Its bytes, if it has data.
     pub octets: Option<Vec<u8>>,
     /// The state of the instance when it was taken.
     pub state: InstanceState,

@@ -1,4 +1,4 @@
-//! The types of topics: with a short key, with a long one, and without. Each sample says its instance and carries octets.
+//! The types of topics: with a short key, with a long one, and without. Each sample says its instance and carries bytes.
 use std::sync::Arc;
 
 use dds::cdr::{Encoding, KeyHash, Representation};
@@ -44,7 +44,7 @@ pub trait Datum: DdsType + Send + Sync + 'static {
     /// A sample of an instance.
     fn new(instance: u32, octets: Vec<u8>) -> Self;
 
-    /// The instance, if the key is that of one, and the octets.
+    /// The instance, if the key is that of one, and the bytes.
     fn parts(self) -> (Option<u32>, Vec<u8>);
 }
 
@@ -113,7 +113,7 @@ impl Form {
         out
     }
 
-    /// Instance and octets of a serialized sample.
+    /// Instance and bytes of a serialized sample.
     pub fn decode(self, payload: &[u8]) -> Result<(Option<u32>, Vec<u8>), String> {
         with_type!(self, T => T::decode_payload(payload).map(T::parts).map_err(|error| format!("{error}")))
     }

@@ -31,11 +31,11 @@ const KINDS: &[Kind] = &[
 /// How long samples are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sizes {
-    /// At most 200 octets.
+    /// At most 200 bytes.
     Small,
-    /// At most 4,000 octets.
+    /// At most 4,000 bytes.
     Medium,
-    /// Up to 120,000 octets: most go in fragments.
+    /// Up to 120,000 bytes: most go in fragments.
     Large,
     /// Mostly small, some large.
     Mixed,
