@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000_000;
 /// The longest time before a start.
 const LONGEST: u64 = 60 * SECOND;
 
-/// The default policy: after a failure, five times within a minute, the first time after 200 ms.
+/// What holds where a plan says nothing: after a failure, five times within a minute, the first time after 200 ms.
 const POLICY: Restart = Restart {
     policy: RestartPolicy::OnFailure,
     limit: Some(5),

@@ -1,4 +1,4 @@
-//! The state that survives a restart of a resource manager: the epoch, the grants, and the drained switches.
+//! What survives a restart of a resource manager: the epoch, the grants, and which switches are drained.
 //!
 //! [`Store`] is the trait. [`FileStore`] keeps one file, [`MemoryStore`] nothing; [`EtcdStore`] keeps all in etcd, which several managers of a
 //! network share: one of them leads, and only that one changes anything ([`leadership`]). A change is kept when the call returns.

@@ -184,7 +184,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "what an asker has does not count against its rule",
         "allowed.rs",
         "            if !is_served {\n                continue;",
-        "            if !is_served || true {\n                continue;",
+        "            if is_served {\n                continue;",
     ),
     mutant(
         "limits of a rule for all flows of an asker are not asked",

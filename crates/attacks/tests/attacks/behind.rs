@@ -4,6 +4,8 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use testkit::patience::patiently;
+
 use crate::managed::Managed;
 use crate::program::PATIENCE;
 
@@ -61,11 +63,8 @@ fn what_was_changed_behind_the_manager_is_right_again_in_two_seconds_and_told() 
         if took > RIGHT + SLACK {
             faults.push(format!("{what}: right again after {took:?}"));
         }
-        managed.goes_on_after(what, PATIENCE);
-        managed.reader.until(PATIENCE, || managed.log("log").len() > told);
-        if managed.log("log").len() == told {
-            faults.push(format!("{what}: no line in the log"));
-        }
+        managed.goes_on(what);
+        patiently(&format!("{what}: a line in the log"), || (managed.log("log").len() > told).then_some(()));
     }
     managed.assert_none_forged();
     assert!(faults.is_empty(), "{faults:#?}");

@@ -1,19 +1,17 @@
 //! One host that asks for thousands of flows, and stores of the manager that break.
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::admission::{REQUEST, Request};
 use crate::managed::{Managed, told_in};
 use crate::peer::{Endpoint, Manners, Peer, Sample};
 use crate::place::INTERFACE;
-use crate::program::{PATIENCE, Program};
+use crate::program::Program;
 
 const PREFIX: [u8; 12] = *b"asks so much";
 const REQUESTS: [u8; 4] = [0, 0, 2, 2];
 /// Requests of the one host.
 const CROWD: u32 = 10_000;
-/// How long the requests may take to be heard.
-const HEARD: Duration = Duration::from_secs(60);
 
 #[test]
 fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pair() {
@@ -29,7 +27,6 @@ fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pai
         endpoints: vec![Endpoint { entity: REQUESTS, topic, type_name, is_lasting: true }],
     };
     let peer = Peer::new(&managed.host("stranger"), manners);
-    let since = Instant::now();
     let (writer, manager) = (managed.writer.guid(), managed.manager_guid());
     let source = std::net::SocketAddrV4::new(managed.address("camera"), 7411);
     let destination = std::net::SocketAddrV4::new(managed.address("stranger"), 7410);
@@ -51,20 +48,10 @@ fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pai
         };
         peer.write(REQUESTS, Sample { payload: request.bytes(), ends: false });
     }
-    let end = Instant::now() + HEARD;
-    while peer.acknowledged(REQUESTS) < i64::from(CROWD) {
-        assert!(
-            managed.managers_live(),
-            "the manager has ended after {} requests",
-            peer.acknowledged(REQUESTS)
-        );
-        assert!(Instant::now() < end, "only {} requests were heard", peer.acknowledged(REQUESTS));
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    managed.outlive_a_lease(Instant::now());
-    managed.goes_on_after("after the requests", PATIENCE);
-    assert!(managed.managers_live(), "the manager has ended");
-    managed.assert_assured(since, "with ten thousand requests");
+    managed.meanwhile("the acknowledgement of all requests", |_| {
+        (peer.acknowledged(REQUESTS) >= i64::from(CROWD)).then_some(())
+    });
+    managed.stays_assured("after the requests");
     let (succeeded, status) = managed.status();
     assert!(succeeded && status.contains("admitted Assured"), "{status}");
     managed.assert_none_forged();
@@ -108,7 +95,6 @@ fn a_full_disk_ends_no_flow_and_keeps_no_newcomer_out_for_good() {
     let manager = managed.start_manager_on_disk(&disk);
     let when = "with a store on a disk of its own";
     managed.has_its_pair_again(when);
-    let since = Instant::now();
     let inside = |script: &str| {
         let mut command = std::process::Command::new("nsenter");
         command.args(["--target", &manager.to_string(), "--mount", "sh", "-c", script]);
@@ -118,16 +104,10 @@ fn a_full_disk_ends_no_flow_and_keeps_no_newcomer_out_for_good() {
     let words = format!("sub Assured interface={INTERFACE} within=30");
     let newcomer = Program::start("the newcomer", &managed.host("stranger"), &words);
     // It cannot be admitted, as that could not be stored; the log says why.
-    let end = Instant::now() + PATIENCE;
-    while !managed.log("log")[told..].to_lowercase().contains("no space") {
-        assert!(managed.managers_live(), "the manager has ended: {}", managed.log("log"));
-        assert!(Instant::now() < end, "nothing is told of the full disk: {}", managed.log("log"));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    managed.outlive_a_lease(Instant::now());
-    managed.goes_on_after("with a full disk", PATIENCE);
-    assert!(managed.managers_live(), "the manager has ended: {}", managed.log("log"));
-    managed.assert_assured(since, "with a full disk");
+    managed.meanwhile("a line about the full disk in the log", |managed| {
+        managed.log("log")[told..].to_lowercase().contains("no space").then_some(())
+    });
+    managed.stays_assured("with a full disk");
     inside(&format!("rm {}/fill", disk.display()));
     newcomer.wait("pair Admitted Assured");
     newcomer.wait("got ");

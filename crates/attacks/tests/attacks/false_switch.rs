@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use testkit::patience::patiently;
+
 use crate::managed::Managed;
 use crate::program::PATIENCE;
 use crate::wires::Wires;
@@ -133,10 +135,10 @@ fn an_end_that_says_that_it_is_the_switch_is_turned_away_and_told_of() {
         }
         managed.assert_unharmed(what);
         wires.assert_in_time(&managed, what);
-        let told = || managed.log("log").lines().skip(lines).any(|line| line.contains(words));
-        managed.reader.until(PATIENCE, told);
         // What is told of a peer is told once, until it is something else: no two of these in a row are told in the same words.
-        assert!(told(), "{what}: {}", managed.log("log"));
+        patiently(&format!("{what}: `{words}` in the log"), || {
+            managed.log("log").lines().skip(lines).any(|line| line.contains(words)).then_some(())
+        });
     }
     assert_eq!(connected(&managed), before, "the switch has never been gone: {}", managed.log("log"));
     assert!(managed.managers_live());

@@ -1,11 +1,10 @@
 //! A legitimate participant that writes verdicts and requests about a pair that is not its own; and managers that come and go.
 use std::net::SocketAddrV4;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::admission::{REQUEST, Request, VERDICT, Verdict, key};
 use crate::managed::Managed;
 use crate::peer::{Endpoint, Manners, Peer, Sample};
-use crate::program::PATIENCE;
 
 const PREFIX: [u8; 12] = *b"not a manage";
 const VERDICTS: [u8; 4] = [0, 0, 1, 2];
@@ -33,12 +32,8 @@ fn stranger(managed: &Managed) -> Peer {
 fn forged_verdicts_and_requests_about_an_admitted_pair_count_for_nothing() {
     let Some(_turn) = lab_turn::turn() else { return };
     let mut managed = Managed::new();
-    let since = Instant::now();
     let _peer = forge(&managed);
-    managed.outlive_a_lease(Instant::now());
-    managed.goes_on_after("after the forgeries", PATIENCE);
-    managed.assert_assured(since, "after the forgeries");
-    assert!(managed.managers_live());
+    managed.stays_assured("after the forgeries");
     managed.assert_none_forged();
 }
 
@@ -110,21 +105,12 @@ fn a_manager_without_its_store_has_its_pairs_back_also_after_another_one() {
 fn a_second_manager_is_noticed_and_takes_nothing_from_the_first() {
     let Some(_turn) = lab_turn::turn() else { return };
     let mut managed = Managed::new();
-    let since = Instant::now();
     // No switch connects to it; what it does reaches participants alone.
     managed.start_manager_at("stranger", &["--listen", "127.0.0.1", "--store", "none"], "log2");
     let logs = ["log", "log2"];
-    let noticed = |managed: &Managed| {
-        logs.iter().all(|log| managed.log(log).to_lowercase().contains("another resource manager"))
-    };
-    let end = since + PATIENCE;
-    while !noticed(&managed) {
-        assert!(Instant::now() < end, "not noticed: {:#?}", logs.map(|log| managed.log(log)));
-        assert!(managed.managers_live(), "{}", managed.log("log2"));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    managed.outlive_a_lease(Instant::now());
-    managed.goes_on_after("with a second manager", PATIENCE);
-    assert!(managed.managers_live(), "{}", managed.log("log2"));
-    managed.assert_assured(since, "with a second manager");
+    managed.meanwhile("a line of each manager about the other one", |managed| {
+        let is_told = |log: &&str| managed.log(log).to_lowercase().contains("another resource manager");
+        logs.iter().all(is_told).then_some(())
+    });
+    managed.stays_assured("with a second manager");
 }

@@ -1,10 +1,11 @@
 //! Processes that the system gives no more: no descriptors, no files; and another user that knocks at the door of shared memory.
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+
+use testkit::patience::patiently;
 
 use crate::expected::expected;
 use crate::place::{Lan, turn};
-use crate::program::{Got, PATIENCE, Program};
+use crate::program::{Got, Program};
 
 /// Processor time of a busy process, in seconds, while which a victim is looked at: on a busy machine that takes longer.
 const LOOK: f64 = 1.0;
@@ -27,11 +28,8 @@ fn must_arrive(writer: &mut Program, reader: &Program, first: u64) {
 
 /// Waits until a busy program has used the time of a look.
 fn look(busy: &Program) {
-    let (before, end) = (busy.processor(), Instant::now() + PATIENCE);
-    while busy.processor() < before + LOOK {
-        assert!(Instant::now() < end, "the busy program gets no processor");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let before = busy.processor();
+    patiently("processor time of the busy program", || (busy.processor() >= before + LOOK).then_some(()));
 }
 
 /// The descriptors that a program has open, once it opens no more.
@@ -40,15 +38,13 @@ fn descriptors(program: &Program) -> BTreeSet<u32> {
         let open = std::fs::read_dir(format!("/proc/{}/fd", program.id())).unwrap();
         open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
     };
-    let (mut open, mut unchanged, end) = (list(), 0, Instant::now() + PATIENCE);
-    while unchanged < 20 {
-        assert!(Instant::now() < end, "it goes on to open files");
-        std::thread::sleep(Duration::from_millis(20));
+    let (mut open, mut unchanged) = (list(), 0);
+    patiently("the end of opening files", || {
         let now = list();
         unchanged = if now == open { unchanged + 1 } else { 0 };
         open = now;
-    }
-    open
+        (unchanged == 20).then(|| open.clone())
+    })
 }
 
 #[test]
@@ -113,10 +109,12 @@ fn another_user_that_knocks_without_end_costs_little_and_keeps_no_one_out() {
         names.map(|(_, name)| name.trim().to_owned()).collect::<BTreeSet<_>>()
     };
     let first = Program::start("the first writer", host, "pub Knocked shm=on");
-    first.until(PATIENCE, || names().len() == 2);
+    patiently("the names of two", || (names().len() == 2).then_some(()));
     drop(first);
-    reader.until(PATIENCE, || names().len() == 1);
-    let name = names().pop_first().unwrap();
+    let name = patiently("one name alone", || {
+        let mut names = names();
+        names.pop_first().filter(|_| names.is_empty())
+    });
     let by = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let knock = format!("knock punctual-{name}");
     let knocker = Program::start_by("the other user", host, &by, &knock);

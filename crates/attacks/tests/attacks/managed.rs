@@ -2,27 +2,27 @@
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use lab::Lab;
 use lab_turn::Folder;
 use lab_turn::text::{GATED, Text};
+use testkit::patience::patiently;
 
 use crate::expected::{expected, faults};
 use crate::place::Place;
-use crate::program::{Got, PATIENCE, Program};
+use crate::program::{Got, Program};
 
 /// Who is in the lab.
 const HOSTS: [&str; 4] = ["camera", "display", "manager", "stranger"];
 
-/// How long a verdict holds that nobody repeats (docs/wire.md), and a little.
-const LEASE: Duration = Duration::from_secs(7);
-/// Longest silence of a flow of 20 samples a second that goes on: half of a lease, as what stops with a verdict stops for longer.
-const SILENCE: Duration = Duration::from_secs(3);
-
 /// Bytes of each sample, and how many a second.
 pub(crate) const SIZE: usize = 500;
 const RATE: usize = 20;
+/// Samples in the 6 s that a verdict holds which nobody repeats (docs/wire.md), and a few.
+const LEASE: u64 = 7 * RATE as u64;
+/// Looks, 20 ms apart, without a new sample that a flow of 20 samples a second may have which goes on: half of a lease, as what stops with
+/// a verdict stops for longer.
+const SILENCE: u32 = 150;
 
 /// It ends with this value, and all that belongs to it.
 pub(crate) struct Managed {
@@ -103,14 +103,15 @@ impl Managed {
 
     /// Waits until a line of the manager's log has all of these words in it.
     pub(crate) fn is_told(&self, what: &str, words: &[&str]) {
-        let is_there = || self.log("log").lines().any(|line| words.iter().all(|word| line.contains(word)));
-        self.reader.until(PATIENCE, is_there);
-        assert!(is_there(), "{what} is not in the log, as {words:?}");
+        let is_there = |line: &str| words.iter().all(|word| line.contains(word));
+        patiently(&format!("a line about {what} with {words:?} in the log"), || {
+            self.log("log").lines().any(is_there).then_some(())
+        });
     }
 
     /// The pair is assured, goes on, and none of its samples is forged, or lost until now.
     pub(crate) fn assert_unharmed(&self, what: &str) {
-        self.goes_on_after(what, PATIENCE);
+        self.goes_on(what);
         let states = self.states();
         assert!(
             states.iter().skip_while(|state| !state.starts_with("pair Admitted Assured")).count() == 1,
@@ -173,60 +174,53 @@ impl Managed {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// How long it takes until a sample comes that was written from now on; it must come.
-    pub(crate) fn goes_on_after(&self, what: &str, patience: Duration) -> Duration {
-        let (from, known) = (Instant::now(), self.last());
+    /// Waits for a sample that was written from now on.
+    pub(crate) fn goes_on(&self, what: &str) {
         // What is under way was written before.
-        let wanted = known + 2;
-        self.reader.until(patience, || self.last() >= wanted);
-        assert!(
-            self.last() >= wanted,
-            "no sample for {patience:?} {what}; the reader was told {:?}",
-            self.states()
-        );
-        from.elapsed()
+        let wanted = self.last() + 2;
+        patiently(&format!("a sample {what}"), || (self.last() >= wanted).then_some(()));
     }
 
     /// Waits until the pair has been assured for a whole lease from now on, with samples and without a break: what ran because of a former
     /// manager has ended by then. A break begins that anew.
     pub(crate) fn has_its_pair_again(&mut self, when: &str) {
-        let (mut since, end) = (Instant::now(), Instant::now() + PATIENCE * 2);
-        while since.elapsed() < LEASE {
-            std::thread::sleep(Duration::from_millis(50));
+        let mut silence = Silence::new(self);
+        let mut from = self.last();
+        patiently(&format!("an assured pair {when}"), || {
             assert!(self.managers_live(), "{when} the manager has ended");
-            let is_assured =
-                self.states().last().is_some_and(|state| state.starts_with("pair Admitted Assured"));
-            if !is_assured || self.longest_silence(since) > SILENCE {
-                since = Instant::now();
+            if !self.is_assured() || silence.looks(self) > SILENCE {
+                (from, silence) = (self.last(), Silence::new(self));
             }
-            assert!(Instant::now() < end, "not assured {when}; the reader was told {:?}", self.states());
-        }
+            (self.last() >= from + LEASE).then_some(())
+        });
     }
 
-    /// Waits until a lease has passed since an instant: what then runs was admitted anew, or its verdict was repeated.
-    pub(crate) fn outlive_a_lease(&self, since: Instant) {
-        std::thread::sleep(LEASE.saturating_sub(since.elapsed()));
+    /// Asks until there is an answer; meanwhile the managers run, and the samples of the pair come without a long break.
+    pub(crate) fn meanwhile<T>(&mut self, what: &str, mut ask: impl FnMut(&Self) -> Option<T>) -> T {
+        let mut silence = Silence::new(self);
+        patiently(what, || {
+            assert!(self.managers_live(), "{what}: the manager has ended: {}", self.log("log"));
+            let looks = silence.looks(self);
+            assert!(
+                looks <= SILENCE,
+                "{what}: no sample in {looks} looks; the reader was told {:?}",
+                self.states()
+            );
+            ask(self)
+        })
     }
 
-    /// The pair is assured, and samples have come since an instant without a long break.
-    pub(crate) fn assert_assured(&self, since: Instant, when: &str) {
-        let (silence, states) = (self.longest_silence(since), self.states());
-        assert!(silence <= SILENCE, "no sample for {silence:?} {when}; the reader was told {states:?}");
-        assert!(
-            states.last().is_some_and(|state| state.starts_with("pair Admitted Assured")),
-            "{when}: {states:?}"
-        );
+    /// The pair is assured, and stays so with samples for a whole lease: what then runs was admitted anew, or its verdict was repeated.
+    pub(crate) fn stays_assured(&mut self, when: &str) {
+        let wanted = self.last() + LEASE;
+        self.meanwhile(&format!("samples of a lease {when}"), |managed| {
+            (managed.last() >= wanted).then_some(())
+        });
+        assert!(self.is_assured(), "{when}: {:?}", self.states());
     }
 
-    /// The longest time without a sample, from an instant until now.
-    fn longest_silence(&self, since: Instant) -> Duration {
-        let mut last = since;
-        let mut longest = Duration::ZERO;
-        for (at, _) in self.reader.samples().into_iter().filter(|(at, _)| *at >= since) {
-            longest = longest.max(at - last);
-            last = at;
-        }
-        longest.max(last.elapsed())
+    fn is_assured(&self) -> bool {
+        self.states().last().is_some_and(|state| state.starts_with("pair Admitted Assured"))
     }
 
     /// The states of the pair that the reader was told of.
@@ -243,6 +237,26 @@ impl Managed {
 
     fn last(&self) -> u64 {
         self.reader.samples().last().map_or(0, |(_, Got { number, .. })| *number)
+    }
+}
+
+/// How often one has looked for a new sample in vain.
+struct Silence {
+    last: u64,
+    looks: u32,
+}
+
+impl Silence {
+    fn new(managed: &Managed) -> Self {
+        Self { last: managed.last(), looks: 0 }
+    }
+
+    /// Looks once more; how often in vain since the last sample.
+    fn looks(&mut self, managed: &Managed) -> u32 {
+        let last = managed.last();
+        self.looks = if last == self.last { self.looks + 1 } else { 0 };
+        self.last = last;
+        self.looks
     }
 }
 

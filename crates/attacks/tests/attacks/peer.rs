@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use testkit::patience::patiently;
+
 use crate::message::{Message, PUBLICATIONS, SPDP, SUBSCRIPTIONS, read};
 use crate::place::Place;
-use crate::program::PATIENCE;
 use crate::spdp::{GROUP, Locators, ear, endpoint, participant};
 
 /// How a peer behaves.
@@ -115,18 +116,13 @@ impl Peer {
     /// Writes a sample, and waits until so many participants have all that the endpoint has written.
     pub(crate) fn deliver(&self, entity: [u8; 4], sample: Sample, participants: usize) {
         self.write(entity, sample);
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let (last, acknowledged) = {
-                let written = self.memory.written.lock().unwrap();
-                (written[&entity].samples.len() as i64, written[&entity].acknowledged.clone())
-            };
-            if acknowledged.values().filter(|acknowledged| **acknowledged >= last).count() >= participants {
-                return;
-            }
-            assert!(Instant::now() < end, "sample {last} did not arrive: {acknowledged:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        patiently(&format!("the acknowledgement of a sample by {participants} participants"), || {
+            let written = self.memory.written.lock().unwrap();
+            let written = &written[&entity];
+            let last = written.samples.len() as i64;
+            let have_it = written.acknowledged.values().filter(|acknowledged| **acknowledged >= last);
+            (have_it.count() >= participants).then_some(())
+        });
     }
 }
 

@@ -12,10 +12,10 @@ use lab::probe::{Probes, both_clocks};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recv, recvmsg, setsockopt, sockopt};
 use nix::sys::time::TimeSpec;
+use testkit::patience::patiently;
 
 use crate::managed::{Managed, SIZE};
 use crate::place::{INTERFACE, Place};
-use crate::program::PATIENCE;
 use crate::relay::open;
 
 /// Bytes before the RTPS message: headers of Ethernet, IPv4 and UDP.
@@ -51,7 +51,7 @@ impl Wires {
     /// No sample was on its way for longer than it was promised, unless the machine stood still meanwhile. Waits until enough have come.
     pub(crate) fn assert_in_time(self, managed: &Managed, what: &str) {
         let from = managed.reader.samples().len();
-        managed.reader.until(PATIENCE, || managed.reader.samples().len() >= from + LEAST);
+        patiently("samples", || (managed.reader.samples().len() >= from + LEAST).then_some(()));
         // What is on its way arrives, or is lost, which others see.
         std::thread::sleep(Duration::from_nanos(PROMISED));
         self.stop.store(true, Ordering::Relaxed);

@@ -36,13 +36,14 @@ fn what_is_changed_behind_the_manager_is_put_right_and_told() {
         (&["mod-flows", "table=0,udp,actions=drop"], "different"),
         (&["del-groups"], "groups: 1 missing"),
     ];
-    for (times, (arguments, told)) in (1..).zip(spoilt) {
+    for (arguments, told) in spoilt {
+        let known = ward.log().len();
+        // The manager may have put it right before one can look: that something was wrong is what its log says.
         ward.spoil("s1", arguments);
-        assert_ne!(ward.content("s1"), before, "{arguments:?} has done nothing");
         patiently("what was there before", || (ward.content("s1") == before).then_some(()));
         patiently("a line that says so", || {
-            let log = ward.log();
-            (log.matches("switch s1: put right").count() >= times && log.contains(told)).then_some(())
+            let log = &ward.log()[known..];
+            (log.contains("switch s1: put right") && log.contains(told)).then_some(())
         });
     }
     // The gate's contract of the flow.
@@ -80,7 +81,6 @@ fn deleted(text: &str, hosts: &[&str], [meters, groups]: [usize; 2], command: &s
     });
     let before = ward.content("s1");
     ward.spoil("s1", &[command]);
-    assert_ne!(ward.content("s1"), before, "{command} has done nothing");
     patiently("what was there before", || (ward.content("s1") == before).then_some(()));
     patiently("a line that says so", || {
         let log = ward.log();

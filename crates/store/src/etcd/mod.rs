@@ -31,7 +31,7 @@ use words::{Entry, delete, entries, get, has_value, is_created_at, put, range, t
 /// Reads bytes as an answer of etcd, as the store does: how many entries are in it.
 ///
 /// # Errors
-/// The answer is malformed, or etcd refuses.
+/// What is wrong with it, or what etcd refuses.
 pub fn read_answer(bytes: &[u8]) -> Result<usize, String> {
     let answer = http::read(200, bytes).map_err(|trouble| trouble.to_string())?;
     let of_range = entries(&answer).map_err(|trouble| trouble.to_string())?;
@@ -58,7 +58,7 @@ const PAGE: usize = 100;
 const MOST_KEPT: usize = 1 << 17;
 /// Bytes of all of it.
 const MOST_BYTES_OF_ALL: usize = 256 << 20;
-/// The format of the keys. Another text is refused, but for the one before, which has no drains; programs of that time must not overlook them.
+/// What the keys mean; another text is refused, but that before, which has no drains. Programs of that time must not overlook them.
 const FORMAT: &str = "punctual grants 3";
 const FORMAT_BEFORE: &str = "punctual grants 2";
 
@@ -443,7 +443,7 @@ impl Drop for EtcdStore {
     }
 }
 
-/// The key of a name in a folder.
+/// What a name in a folder stands for.
 fn key_of(folder: &str, name: &str) -> Option<Key> {
     match folder {
         "grants" => u64::from_str_radix(name, 16).ok().map(Key::Grant),
