@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::steps::{Batch, Steps};
 use super::{Incarnation, Outcome, Record, Supervisor, Target};
 use crate::protocol::{Answer, Instruction, Phase};
+use crate::steps::{Batch, Steps};
 
 /// What a change is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
