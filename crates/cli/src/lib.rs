@@ -72,7 +72,7 @@ enum Command {
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
-    /// Checks, explains, draws, compares and launches deployment plans of components.
+    /// Checks, explains, draws, compares, launches and exports deployment plans of components.
     Deploy(deploy::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
     Midas(midas::Midas),

@@ -1,7 +1,8 @@
 //! A program of component types as a component server.
 //!
 //! A program that deployment plans start links its types and calls [`serve!`]. `PROGRAM --describe` prints its manifest, as plans name it;
-//! `PROGRAM --serve` does what the supervisor tells it, which `punctual deploy launch` starts.
+//! `PROGRAM --serve` does what the supervisor tells it, which `punctual deploy launch` starts. `PROGRAM --serve=PROCESS@PLAN` carries out a
+//! process of a plan without a supervisor: `punctual deploy export` writes that for systemd and Kubernetes.
 //!
 //! ```
 //! use container::{Component, Consumer, Context, Event, Handle, Lifecycle, Outcome, Publisher};
@@ -39,6 +40,7 @@ mod describe;
 mod executor;
 mod program;
 mod session;
+mod standalone;
 mod topics;
 
 pub use program::Program;

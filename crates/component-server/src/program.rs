@@ -11,6 +11,7 @@ use dds::DdsType;
 use crate::describe::manifest;
 use crate::executor::Runner;
 use crate::session;
+use crate::standalone::{self, Order};
 use crate::topics::{self, Make};
 
 /// It was called in another way than a component server is.
@@ -50,7 +51,8 @@ impl Program {
         manifest(self.build, &self.types).json()
     }
 
-    /// Does what the command line says: `--describe` or `--serve`; what follows is for the program's own use.
+    /// Does what the command line says: `--describe`, `--serve`, or `--serve=PROCESS@PLAN`, as an exported plan has it; what follows is for
+    /// the program's own use.
     pub fn main(self) -> ExitCode {
         let asked = std::env::args().nth(1);
         let done = match asked.as_deref() {
@@ -59,13 +61,17 @@ impl Program {
                 writeln!(out, "{}", self.manifest()).map_err(|error| (FAILED, error.to_string()))
             }
             Some("--serve") => self.serve().map_err(|error| (FAILED, error)),
-            _ => Err((
-                WRONG,
-                format!(
-                    "{} is a component server: --describe prints its manifest, and punctual deploy launch starts it",
-                    self.build
-                ),
-            )),
+            asked => match asked.and_then(Order::parse) {
+                Some(order) => self.serve_alone(&order).map_err(|error| (FAILED, error)),
+                None => Err((
+                    WRONG,
+                    format!(
+                        "{} is a component server: --describe prints its manifest, punctual deploy launch starts it, and \
+                         --serve=PROCESS@PLAN is for what punctual deploy export has written",
+                        self.build
+                    ),
+                )),
+            },
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,
@@ -77,9 +83,17 @@ impl Program {
     }
 
     fn serve(&self) -> Result<(), String> {
+        session::run(self.build, self.runner())
+    }
+
+    fn serve_alone(&self, order: &Order) -> Result<(), String> {
+        standalone::run(self.runner(), order)
+    }
+
+    fn runner(&self) -> Runner {
         let own = manifest(self.build, &self.types);
         let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
-        session::run(self.build, Runner::new(self.types.clone(), self.topics.clone(), catalogue))
+        Runner::new(self.types.clone(), self.topics.clone(), catalogue)
     }
 }
 

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a program has to end after the supervisor has gone: one that hangs then is ended.
 const GRACE: Duration = Duration::from_secs(5);
 /// Exit code of a program that had to be ended.
-const HUNG: i32 = 70;
+pub(crate) const HUNG: i32 = 70;
 
 enum Came {
     Told(Instruction),

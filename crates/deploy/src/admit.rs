@@ -82,11 +82,11 @@ pub(crate) fn run(
     Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
 }
 
-/// Nothing if all chains of a plan keep their limits.
+/// Nothing if all chains of a plan keep their limits. `verb` is the command that demands it.
 ///
 /// # Errors
 /// The verdicts of those that do not, or of which it is not proved.
-pub(crate) fn demand(loaded: &Loaded) -> Result<(), Failure> {
+pub(crate) fn demand(loaded: &Loaded, verb: &str) -> Result<(), Failure> {
     let admission = admit(&[loaded.deployed()], Limits::default());
     let mut text = Vec::new();
     for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
@@ -97,7 +97,7 @@ pub(crate) fn demand(loaded: &Loaded) -> Result<(), Failure> {
     }
     let text = String::from_utf8_lossy(&text).into_owned();
     let file = loaded.source().file;
-    let more = format!("punctual deploy admit {file} says more; launch --unproved goes on without a proof");
+    let more = format!("punctual deploy admit {file} says more; {verb} --unproved goes on without a proof");
     Err((
         BAD_NEWS,
         format!(

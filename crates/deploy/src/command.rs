@@ -6,6 +6,7 @@ use assembly::{Manifest, Placed, Plan, Version, difference, steps};
 use clap::{Args, Subcommand};
 
 use crate::admit::{self, AdmitArguments};
+use crate::export::{self, ExportArguments};
 use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
 use crate::import::{self, ImportArguments};
@@ -23,7 +24,7 @@ pub(crate) const FAILED: u8 = 3;
 /// Why there is no answer: the exit code, and what is told.
 pub(crate) type Failure = (u8, String);
 
-/// Checks, explains, draws, compares and launches deployment plans of components.
+/// Checks, explains, draws, compares, launches and exports deployment plans of components.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     punctual deploy validate tracker.toml             what is wrong, with line, caret and remedy\n  \
@@ -140,6 +141,8 @@ enum Verb {
         #[arg(value_name = "DEPLOYMENT")]
         deployment: String,
     },
+    /// Writes the processes of a plan as units of systemd or manifests of Kubernetes, which start and restart them then
+    Export(ExportArguments),
     /// Makes a plan of descriptors in XML, and lists what has no place in one
     Import(ImportArguments),
     /// Prints the JSON schema of plans or manifests
@@ -166,6 +169,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         Verb::Status { deployment, json } => status::status(deployment.as_deref(), *json, out, told),
         Verb::Apply { plan } => status::apply(plan, out),
         Verb::Stop { deployment } => status::stop(deployment, out),
+        Verb::Export(arguments) => export::run(arguments, out, told),
         Verb::Import(arguments) => import::run(arguments, out, told),
         Verb::Schema { of } => {
             let schema = if of == "plan" { Plan::schema() } else { Manifest::schema() };

@@ -6,16 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use deployment::{
-    Action, Control, ControlAnswer, Input, Outcome, Request, Supervisor, Target, deployment_name, launchable,
-};
+use deployment::{Action, Control, ControlAnswer, Input, Outcome, Request, Supervisor, deployment_name};
 
-use crate::admit;
 use crate::children::{Children, Happening};
-use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
+use crate::command::{BAD_NEWS, DONE, FAILED, Failure};
 use crate::control::{self, Asked, Listening};
-use crate::files::Loaded;
-use crate::shown;
+use crate::target::{chosen, opened, target};
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
 const PATIENCE: u64 = 30_000_000_000_000;
@@ -55,7 +51,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let loaded = opened(plan, unproved)?;
+    let loaded = opened(plan, unproved, "launch")?;
     let host = chosen(&loaded, host)?;
     let target = target(&loaded, plan, host.as_deref(), told)?;
     let deployment = deployment_name(&target.plan);
@@ -84,15 +80,6 @@ pub(crate) fn run(
     ended
 }
 
-/// A plan that makes sense, and whose chains are proved to keep their limits unless that is not asked for.
-fn opened(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
-    let loaded = Loaded::sound(plan)?;
-    if !unproved {
-        admit::demand(&loaded)?;
-    }
-    Ok(loaded)
-}
-
 /// Ends the processes first, and gives the socket's place free then.
 fn close(launched: Launched<'_>, listening: Listening) {
     drop(launched);
@@ -110,59 +97,6 @@ fn interruptions(tell: &Sender<Event>) -> Result<(), Failure> {
     let tell = tell.clone();
     ctrlc::set_handler(move || drop(tell.send(Event::Interrupted)))
         .map_err(|error| (FAILED, format!("Ctrl-C cannot be handled: {error}")))
-}
-
-/// The host that is launched: what is said, or the only one that the plan has.
-fn chosen(loaded: &Loaded, host: Option<&str>) -> Result<Option<String>, Failure> {
-    let parts = loaded.plan.split(&loaded.types);
-    let names: Vec<&String> = parts.iter().filter_map(|part| part.host.as_ref()).collect();
-    match host {
-        Some(host) if names.iter().any(|name| *name == host) => Ok(Some(host.to_owned())),
-        Some(host) => Err((WRONG, shown::no_such("host", host, names))),
-        None if names.len() > 1 => {
-            let all: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-            let what = format!(
-                "the plan has processes on {}: say which host this is, by --host NAME",
-                all.join(", ")
-            );
-            Err((WRONG, what))
-        }
-        None => Ok(names.first().map(|name| (*name).clone())),
-    }
-}
-
-/// A plan that can be launched on this host. What it says in vain is told.
-fn target(loaded: &Loaded, path: &Path, host: Option<&str>, told: &mut dyn Write) -> Result<Target, Failure> {
-    let parts = loaded.plan.split(&loaded.types);
-    let here =
-        parts.iter().filter(|part| host.is_none() || part.host.is_none() || part.host.as_deref() == host);
-    let processes: Vec<&str> =
-        here.flat_map(|part| &part.processes).map(|process| process.name.as_str()).collect();
-    if processes.is_empty() {
-        return Err((WRONG, "the plan has no processes here: there is nothing to launch".to_owned()));
-    }
-    let (wrong, warnings) =
-        launchable(&loaded.plan, loaded.source(), &loaded.places, &loaded.types, &processes);
-    if !wrong.is_empty() {
-        return Err((BAD_NEWS, loaded.show(&wrong)));
-    }
-    for warning in warnings {
-        print(told, format_args!("note: {}\n", loaded.source().show(&warning)))?;
-    }
-    let file =
-        std::fs::canonicalize(path).map_err(|error| (FAILED, format!("{}: {error}", path.display())))?;
-    // Nothing is started if something is not there.
-    for name in &processes {
-        let artefact = loaded.plan.processes.get(*name).and_then(|process| process.artefact.as_ref());
-        if let Some((name, artefact)) = artefact.and_then(|name| loaded.plan.artefacts.get_key_value(name)) {
-            crate::children::executable(&file, name, artefact).map_err(|what| (BAD_NEWS, what))?;
-        }
-    }
-    Ok(Target {
-        plan: loaded.plan.clone(),
-        types: loaded.types.clone(),
-        file: file.to_string_lossy().into_owned(),
-    })
 }
 
 impl Launched<'_> {
@@ -233,7 +167,7 @@ impl Launched<'_> {
             Control::Stop => Request::Stop,
             Control::Apply { plan } => {
                 let path = Path::new(&plan);
-                let opened = opened(path, self.unproved);
+                let opened = opened(path, self.unproved, "launch");
                 let target = opened.and_then(|loaded| target(&loaded, path, self.host.as_deref(), self.told));
                 match target {
                     Ok(target) => Request::Apply(target.into()),

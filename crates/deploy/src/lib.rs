@@ -6,11 +6,13 @@ mod children;
 mod command;
 mod control;
 mod describe;
+mod export;
 mod files;
 mod graph;
 mod import;
 mod launch;
 mod shown;
 mod status;
+mod target;
 
 pub use command::{Arguments, run};

@@ -3,7 +3,8 @@
 //!
 //! [`Supervisor`] leads from one plan to another: it says which processes to start and end, and what to send to them. [`ComponentServer`]
 //! does what it is told by an [`Executor`], and takes it back if the whole does not come about. Neither knows a process, a socket or a
-//! clock: lines, ends of processes and the time go in, and what is to be done comes out. `docs/deploy-plan.md` says what people see of it.
+//! clock: lines, ends of processes and the time go in, and what is to be done comes out. A component server that systemd or Kubernetes
+//! starts has no supervisor, and follows [`standalone()`]. `docs/deploy-plan.md` describes what people see of it.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,8 +15,11 @@ mod lines;
 mod making;
 mod part;
 mod protocol;
+mod quoting;
 mod restart;
 mod server;
+mod standalone;
+mod steps;
 mod supervisor;
 
 pub use launchable::{Trouble, deployment_name, launchable};
@@ -25,6 +29,8 @@ pub use protocol::{
     Answer, ComponentStatus, Control, ControlAnswer, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order,
     Phase, PlanStatus, ProcessStatus, ProtocolError, line, read,
 };
-pub use restart::Restarts;
+pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
+pub use restart::{RESTART, Restarts};
 pub use server::{ComponentServer, Executor, Performed, Work};
+pub use standalone::{Standalone, standalone, start_order};
 pub use supervisor::{Action, Incarnation, Input, Outcome, Request, Supervisor, Target};

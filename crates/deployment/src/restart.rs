@@ -7,8 +7,8 @@ const SECOND: u64 = 1_000_000_000_000;
 /// The longest time before a start.
 const LONGEST: u64 = 60 * SECOND;
 
-/// What holds where a plan says nothing: after a failure, five times within a minute, the first time after 200 ms.
-const POLICY: Restart = Restart {
+/// The policy of a process whose plan states none: after a failure, five times within a minute, the first time after 200 ms.
+pub const RESTART: Restart = Restart {
     policy: RestartPolicy::OnFailure,
     limit: Some(5),
     within: Some(60 * SECOND),
@@ -25,7 +25,7 @@ pub struct Restarts {
 impl Restarts {
     /// The process ended by itself. Says when it is started again, if it is.
     pub fn next(&mut self, policy: Option<&Restart>, is_failure: bool, now: u64) -> Option<u64> {
-        let policy = policy.unwrap_or(&POLICY);
+        let policy = policy.unwrap_or(&RESTART);
         let may = match policy.policy {
             RestartPolicy::Never => false,
             RestartPolicy::OnFailure => is_failure,
@@ -44,7 +44,7 @@ impl Restarts {
         }
         let doubled =
             u32::try_from(count).ok().and_then(|count| 1_u64.checked_shl(count)).unwrap_or(u64::MAX);
-        let delay = policy.delay.or(POLICY.delay).unwrap_or_default().saturating_mul(doubled).min(LONGEST);
+        let delay = policy.delay.or(RESTART.delay).unwrap_or_default().saturating_mul(doubled).min(LONGEST);
         let at = now.saturating_add(delay);
         self.recent.push_back(at);
         // Without a limit only the delay is counted, which does not grow any more.

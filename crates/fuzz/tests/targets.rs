@@ -97,6 +97,11 @@ fn lines_of_deployments() {
 }
 
 #[test]
+fn texts_for_other_managers() {
+    withstands(&targets::MANAGER_TEXT, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn content_filters() {
     withstands(&targets::CONTENT_FILTER, "fuzz.stateless_executions", 10);
 }

@@ -1,6 +1,9 @@
 //! The command as a person types it: what it prints, and its exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod export;
 mod graph;
+mod manifests;
+mod units;
 
 use std::path::PathBuf;
 

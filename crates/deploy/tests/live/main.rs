@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bad;
+mod exported;
 mod place;
 mod tutorial;
+#[path = "../behaviour/units.rs"]
+mod units;
 
 use place::Place;
 

@@ -62,6 +62,17 @@ impl Place {
         std::fs::write(self.folder.join(name), text).unwrap();
     }
 
+    /// A file of this place.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Starts a command whose processes are of this place.
+    pub(crate) fn start(&self, mut command: Command) -> Supervisor {
+        command.env("XDG_RUNTIME_DIR", &self.folder).stdin(Stdio::null());
+        Supervisor::start(command)
+    }
+
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(Self::example("deploy"));
         for word in line.split(' ') {
@@ -176,6 +187,11 @@ impl Supervisor {
         send(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
     }
 
+    /// As other managers stop a process.
+    pub(crate) fn terminate(&self) {
+        send(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
+    }
+
     /// What was printed last, for reports of tests that fail.
     fn last_lines(&self) -> &[String] {
         &self.seen[self.seen.len().saturating_sub(30)..]
@@ -202,13 +218,20 @@ impl Supervisor {
 
     /// Waits until the supervisor, or a process of it, prints a line that begins so. Lines before it are passed over.
     pub(crate) fn prints(&mut self, beginning: &str) {
+        self.prints_line(beginning, |line| line.starts_with(beginning));
+    }
+
+    /// Waits until a line is printed that has this part.
+    pub(crate) fn prints_with(&mut self, part: &str) {
+        self.prints_line(part, |line| line.contains(part));
+    }
+
+    fn prints_line(&mut self, wanted: &str, is_wanted: impl Fn(&str) -> bool) {
         loop {
-            match self.next_line(beginning) {
-                Some(line) if line.starts_with(beginning) => return,
+            match self.next_line(wanted) {
+                Some(line) if is_wanted(&line) => return,
                 Some(_) => {}
-                None => {
-                    panic!("all have ended, and no line begins with {beginning:?}: {:#?}", self.last_lines())
-                }
+                None => panic!("all have ended, and no line has {wanted:?}: {:#?}", self.last_lines()),
             }
         }
     }

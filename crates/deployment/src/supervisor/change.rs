@@ -6,9 +6,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::steps::{Batch, Steps};
 use super::{Incarnation, Outcome, Record, Supervisor, Target};
 use crate::protocol::{Answer, Instruction, Phase};
+use crate::steps::{Batch, Steps};
 
 /// The purpose of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]

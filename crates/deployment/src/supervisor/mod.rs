@@ -1,7 +1,6 @@
 //! The supervisor of a host: leads its processes from one plan to another, all or none of it, and starts again what ended.
 mod change;
 mod inquiry;
-mod steps;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;

@@ -6,4 +6,5 @@ mod executor;
 mod plans;
 mod refusals;
 mod simulation;
+mod standalone;
 mod world;

@@ -2,10 +2,10 @@
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, deployment, deployment_descriptor,
     deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer, files, filter_expression,
-    filtered_types, filters, flow_file, gate_line, idl_text, launching, lldp_frame, network_file,
-    openflow_message, openflow_stream, operators, participant, policy_file, reader_cache, recording_file,
-    recordings, rtps_message, settings, settings_file, settings_toml, shared_memory, signed, signed_sample,
-    switch_models, switches, type_manifest, type_object, types, web_question,
+    filtered_types, filters, flow_file, gate_line, idl_text, launching, lldp_frame, manager_text, managers,
+    network_file, openflow_message, openflow_stream, operators, participant, policy_file, reader_cache,
+    recording_file, recordings, rtps_message, settings, settings_file, settings_toml, shared_memory, signed,
+    signed_sample, switch_models, switches, type_manifest, type_object, types, web_question,
 };
 use crate::runner::Target;
 use crate::seeds;
@@ -444,6 +444,17 @@ pub const DEPLOYMENT_LINE: Target = Target {
     hunger: PLAN_HUNGER,
 };
 
+/// Text of plans in the files of systemd and Kubernetes.
+pub const MANAGER_TEXT: Target = Target {
+    name: "manager_text",
+    structure: Structure::Plain,
+    seeds: managers::seeds,
+    session: || Box::new(manager_text),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
 /// Content filters of others, and the samples that they decide about.
 pub const CONTENT_FILTER: Target = Target {
     name: "content_filter",
@@ -459,7 +470,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 35] = [
+pub const ALL: [Target; 36] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -479,6 +490,7 @@ pub const ALL: [Target; 35] = [
     TYPE_MANIFEST,
     DEPLOYMENT_DESCRIPTOR,
     DEPLOYMENT_LINE,
+    MANAGER_TEXT,
     CONTENT_FILTER,
     ETCD_ANSWER,
     BRIDGE_ORDERS,

@@ -4,28 +4,28 @@ use alloc::vec::Vec;
 
 use assembly::{Connection, Plan, Step, Version, steps};
 
-use super::Target;
 use crate::protocol::{Order, Phase};
+use crate::supervisor::Target;
 
 /// Orders for one process that come one after the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Batch {
-    pub(super) process: String,
-    pub(super) phase: Phase,
-    pub(super) orders: Vec<Order>,
+pub(crate) struct Batch {
+    pub(crate) process: String,
+    pub(crate) phase: Phase,
+    pub(crate) orders: Vec<Order>,
 }
 
 /// Processes to start and to end, and orders in the order of what is to be done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Steps {
-    pub(super) start: Vec<String>,
-    pub(super) stop: Vec<String>,
-    pub(super) batches: Vec<Batch>,
+pub(crate) struct Steps {
+    pub(crate) start: Vec<String>,
+    pub(crate) stop: Vec<String>,
+    pub(crate) batches: Vec<Batch>,
 }
 
 impl Steps {
     /// The steps from one plan to another.
-    pub(super) fn between(old: &Target, new: &Target) -> Self {
+    pub(crate) fn between(old: &Target, new: &Target) -> Self {
         let was = Version { plan: &old.plan, types: &old.types };
         let is = Version { plan: &new.plan, types: &new.types };
         let mut all = Self::default();

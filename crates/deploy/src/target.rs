@@ -1,0 +1,115 @@
+//! A plan that is to be started, by a launch or by another manager: sound, proved, and carried out as it is written.
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use deployment::{Target, launchable};
+
+use crate::admit;
+use crate::children::executable;
+use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
+use crate::files::Loaded;
+use crate::shown;
+
+/// A plan that makes sense, and whose chains are proved to keep their limits unless that is not asked for. `verb` is the command that opens it.
+///
+/// # Errors
+/// A file cannot be read, what is wrong with the plan, or the verdicts on chains that are not proved.
+pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
+    let loaded = Loaded::sound(plan)?;
+    if !unproved {
+        admit::demand(&loaded, verb)?;
+    }
+    Ok(loaded)
+}
+
+/// The host that is meant: what is said, or the only one that the plan has.
+///
+/// # Errors
+/// The plan has no such host, or several.
+pub(crate) fn chosen(loaded: &Loaded, host: Option<&str>) -> Result<Option<String>, Failure> {
+    let parts = loaded.plan.split(&loaded.types);
+    let names: Vec<&String> = parts.iter().filter_map(|part| part.host.as_ref()).collect();
+    match host {
+        Some(host) if names.iter().any(|name| *name == host) => Ok(Some(host.to_owned())),
+        Some(host) => Err((WRONG, shown::no_such("host", host, names))),
+        None if names.len() > 1 => {
+            let all: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            let what = format!(
+                "the plan has processes on {}: say which host this is, by --host NAME",
+                all.join(", ")
+            );
+            Err((WRONG, what))
+        }
+        None => Ok(names.first().map(|name| (*name).clone())),
+    }
+}
+
+/// The processes of a host, or of all hosts, all of which can be started. What the plan says in vain is told.
+///
+/// # Errors
+/// There are none, or what of the plan nothing carries out.
+pub(crate) fn processes(
+    loaded: &Loaded,
+    host: Option<&str>,
+    told: &mut dyn Write,
+) -> Result<Vec<String>, Failure> {
+    let parts = loaded.plan.split(&loaded.types);
+    let here =
+        parts.iter().filter(|part| host.is_none() || part.host.is_none() || part.host.as_deref() == host);
+    let processes: Vec<&str> =
+        here.flat_map(|part| &part.processes).map(|process| process.name.as_str()).collect();
+    if processes.is_empty() {
+        return Err((WRONG, "the plan has no processes here: there is nothing to launch".to_owned()));
+    }
+    let (wrong, warnings) =
+        launchable(&loaded.plan, loaded.source(), &loaded.places, &loaded.types, &processes);
+    if !wrong.is_empty() {
+        return Err((BAD_NEWS, loaded.show(&wrong)));
+    }
+    for warning in warnings {
+        print(told, format_args!("note: {}\n", loaded.source().show(&warning)))?;
+    }
+    Ok(processes.into_iter().map(str::to_owned).collect())
+}
+
+/// The absolute path of a plan's file.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(path).map_err(|error| (FAILED, format!("{}: {error}", path.display())))
+}
+
+/// The file that a process executes, on this host. `file` is that of the plan.
+///
+/// # Errors
+/// It is not there, or has another digest than the plan says.
+pub(crate) fn program(loaded: &Loaded, file: &Path, process: &str) -> Result<PathBuf, Failure> {
+    let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.as_ref());
+    let artefact = artefact.and_then(|name| loaded.plan.artefacts.get_key_value(name));
+    let (name, artefact) = artefact
+        .ok_or_else(|| (BAD_NEWS, format!("nothing says what the process \"{process}\" executes")))?;
+    executable(file, name, artefact).map_err(|what| (BAD_NEWS, what))
+}
+
+/// A plan that can be launched on this host. What it says in vain is told.
+///
+/// # Errors
+/// Those of [`processes`], [`absolute`] and [`program`]: nothing is started if something is not there.
+pub(crate) fn target(
+    loaded: &Loaded,
+    path: &Path,
+    host: Option<&str>,
+    told: &mut dyn Write,
+) -> Result<Target, Failure> {
+    let processes = processes(loaded, host, told)?;
+    let file = absolute(path)?;
+    for process in &processes {
+        program(loaded, &file, process)?;
+    }
+    Ok(Target {
+        plan: loaded.plan.clone(),
+        types: loaded.types.clone(),
+        file: file.to_string_lossy().into_owned(),
+    })
+}
