@@ -109,7 +109,7 @@ impl Store for Handle {
             };
         }
         if std::mem::take(&mut model.loses_answer) {
-            self.term = Some((term, count));
+            self.term = Some((term, model.sequence - 1));
             self.doubtful.extend(all.into_keys());
             return Err(trouble());
         }
