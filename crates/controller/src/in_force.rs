@@ -163,3 +163,95 @@ impl InForce {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use store::{Change, MemoryStore, Standing, StoreError};
+
+    use super::*;
+
+    const TEXT: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[switch]]\nname = \"s1\"\n[[link]]\nends = [\"a\", \"s1:1\"]\n[[link]]\nends = [\"b\", \"s1:2\"]\n";
+
+    /// A store that others share, and that this process leads.
+    #[derive(Default)]
+    struct Shared(MemoryStore);
+
+    impl Store for Shared {
+        fn next_epoch(&mut self) -> Result<u64, StoreError> {
+            self.0.next_epoch()
+        }
+
+        fn kept(&self) -> Result<Vec<(Key, Vec<u8>)>, StoreError> {
+            self.0.kept()
+        }
+
+        fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+            self.0.change(changes)
+        }
+
+        fn standing(&self) -> Standing {
+            Standing::Leads
+        }
+
+        fn place(&self) -> String {
+            "shared".to_owned()
+        }
+    }
+
+    fn texts(file: &str, text: &str) -> Texts {
+        serde_json::from_value(serde_json::json!({"file": file, "text": text, "models": {}})).unwrap()
+    }
+
+    /// A manager with a file of this text, whose options name the agents of s1 and of s9.
+    fn given(text: &str) -> (NetworkFile, InForce) {
+        let texts = texts("given.toml", text);
+        let agents = |planned: &network::Network| {
+            let known =
+                planned.switches().iter().map(|switch| (switch.datapath, ([192, 0, 2, 1], 6_654).into()));
+            Ok(Agents { known: known.collect(), unknown: vec!["s9".to_owned()] })
+        };
+        let network = topology::network(&texts.network().unwrap());
+        let in_force = InForce { network, agents: BTreeMap::new(), other_file: String::new() };
+        (NetworkFile { path: "given.toml".into(), texts, agents: Box::new(agents) }, in_force)
+    }
+
+    #[test]
+    fn the_first_leader_keeps_its_file_and_the_next_one_leads_with_that() {
+        let mut store = Shared::default();
+        let (file, mut in_force) = given(TEXT);
+        in_force.begin(&mut store, Some(&file)).unwrap();
+        assert_eq!((in_force.other_file.as_str(), in_force.network.hosts.len()), ("", 2));
+        let more = format!("{TEXT}[[host]]\nname = \"c\"\n[[link]]\nends = [\"c\", \"s1:3\"]\n");
+        let (other, mut next) = given(&more);
+        next.begin(&mut store, Some(&other)).unwrap();
+        assert_eq!((next.network.hosts.len(), next.agents.len()), (2, 1));
+        assert!(next.other_file.contains("not what given.toml was"), "{}", next.other_file);
+        assert!(other.agents.as_ref()(&other.texts.network().unwrap()).unwrap().all().is_err());
+        // Of a store of its own it reads its own file.
+        let mut own = MemoryStore::default();
+        next.begin(&mut own, Some(&other)).unwrap();
+        assert_eq!((next.network.hosts.len(), own.kept().unwrap().len()), (3, 0));
+    }
+
+    #[test]
+    fn a_kept_file_that_this_program_cannot_read_is_not_led_with() {
+        let kept = |texts: &Texts| String::from_utf8(to_bytes(texts).unwrap()).unwrap();
+        let good = kept(&texts("kept.toml", TEXT));
+        for (bytes, why) in [
+            (String::new(), "EOF"),
+            ("[]".to_owned(), "format"),
+            (good.replace("\"format\":1", "\"format\":2"), "its format is 2"),
+            (good.replace("\"models\"", "\"modules\""), "modules"),
+            (kept(&texts("kept.toml", "[[hots]]\n")), "kept.toml:1"),
+        ] {
+            let mut store = Shared::default();
+            store.change(&[(Key::Network, Some(bytes.clone().into_bytes()))]).unwrap();
+            let (file, mut in_force) = given(TEXT);
+            let error = in_force.begin(&mut store, Some(&file)).unwrap_err();
+            assert!(matches!(&error, Error::Store(error) if !error.passes()), "{error}");
+            let said = error.to_string();
+            assert!(said.contains("cannot read") && said.contains(why), "{bytes}: {said}");
+            assert_eq!(store.kept().unwrap()[0].1, bytes.into_bytes(), "it is not overwritten");
+        }
+    }
+}
