@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use control::ResourceManager;
+use control::config::Config;
 use control::network::Network;
 use network::Texts;
 use serde::{Deserialize, Serialize};
@@ -90,7 +92,8 @@ fn from_bytes(bytes: &[u8]) -> Result<(Texts, network::Network), String> {
     let Stored { network: texts, .. } = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let network = texts.network().map_err(|problem| problem.to_string())?;
     // What the manager refuses is wrong with the file, too.
-    topology::network(&network).check().map_err(|error| error.to_string())?;
+    let managed = ResourceManager::new(Config::default(), topology::network(&network), 0);
+    managed.map_err(|error| error.to_string())?;
     Ok((texts, network))
 }
 

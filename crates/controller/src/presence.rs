@@ -131,7 +131,14 @@ impl<'p> Presence<'p> {
                 first = Some((claim, prefix));
             }
         }
-        for (prefix, other) in found.iter().filter(|(prefix, other)| self.seen.get(prefix) != Some(other)) {
+        // That it shares the store is known a moment later than what it does, and is no news.
+        let is_known = |seen: &OtherManager, other: &OtherManager| {
+            (seen.role, &seen.name, &seen.address) == (other.role, &other.name, &other.address)
+        };
+        let is_news = |(prefix, other): &(&GuidPrefix, &OtherManager)| {
+            !self.seen.get(prefix).is_some_and(|seen| is_known(seen, other))
+        };
+        for (prefix, other) in found.iter().filter(is_news) {
             let what = match other.role {
                 "manages" => "it manages this network",
                 "stands by" => "it stands by",
