@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    const TEXT: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[switch]]\nname = \"s1\"\n[[link]]\nends = [\"a\", \"s1:1\"]\n[[link]]\nends = [\"b\", \"s1:2\"]\n";
+    const TEXT: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[switch]]\nname = \"s1\"\nmodel = \"open-vswitch\"\n[[link]]\nends = [\"a\", \"s1:1\"]\n[[link]]\nends = [\"b\", \"s1:2\"]\n";
 
     /// A store that others share, and that this process leads.
     #[derive(Default)]
@@ -242,7 +242,7 @@ mod tests {
         let good = kept(&texts("kept.toml", TEXT));
         for (bytes, why) in [
             (String::new(), "EOF"),
-            ("[]".to_owned(), "format"),
+            ("[]".to_owned(), "invalid length 0"),
             (good.replace("\"format\":1", "\"format\":2"), "its format is 2"),
             (good.replace("\"models\"", "\"modules\""), "modules"),
             (kept(&texts("kept.toml", "[[hots]]\n")), "kept.toml:1"),

@@ -107,6 +107,11 @@ impl Play {
             }
             self.world.store_fails &= !self.random.one_in(4);
         }
+        if self.random.one_in(2) {
+            self.world.store_fails = false;
+            self.some_request();
+            self.world.settle();
+        }
         if self.world.is_file_in_doubt {
             self.go_on_with(network, true);
             self.world.counts.add(Fault::FileLed);
