@@ -7,7 +7,6 @@ mod policy;
 mod reload;
 mod status;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use std::time::Duration;
 use ::keys::{Identity, Role};
 use clap::{Args, Subcommand};
 use control::config::Config;
-use controller::Settings;
+use controller::{Agents, AgentsOf, NetworkFile, Settings};
 use store::{Address, EtcdStore, FileStore, MemoryStore, Store};
 
 use crate::domain::DomainOptions;
@@ -185,7 +184,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 
 fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Failure> {
     let wrong = |problem: network::Problem| Failure::Usage(problem.to_string());
-    let planned = network::Network::open(file).map_err(wrong)?;
+    let (texts, planned) = network::Texts::open(file).map_err(wrong)?;
     let flows = arguments.flows.as_deref().map(|flows| network::FlowFile::open(flows, &planned));
     let flows = flows.transpose().map_err(wrong)?.unwrap_or_default();
     if arguments.check {
@@ -197,6 +196,8 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
         return Ok(Outcome::Done);
     }
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
+    let agents = agents_of(arguments);
+    let file = NetworkFile { path: file.to_owned(), texts, agents };
     let mut settings = settings(arguments, file, &planned)?;
     settings.config.described = controller::described(&flows);
     let participant = arguments.domain.join_with("punctual grm", controller::announce_often)?;
@@ -212,14 +213,18 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
-fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> Result<Settings, Failure> {
+fn settings(
+    arguments: &Arguments,
+    file: NetworkFile,
+    planned: &network::Network,
+) -> Result<Settings, Failure> {
     let mut listen = arguments.listen.clone();
     if arguments.lab {
         for switch in planned.switches() {
             listen.push((in_lab(switch.datapath, 1).map_err(Failure::Usage)?, OPENFLOW).into());
         }
     }
-    let agents = agents(planned, arguments.lab, &arguments.gates).map_err(Failure::Usage)?;
+    let agents = (file.agents)(planned).and_then(Agents::all).map_err(Failure::Usage)?;
     if listen.is_empty() {
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
@@ -247,7 +252,7 @@ fn settings(arguments: &Arguments, file: &Path, planned: &network::Network) -> R
         keys,
         credentials: load_credentials(arguments)?,
         web,
-        read_again: Some(read_again(arguments, file)),
+        file: Some(file),
     })
 }
 
@@ -258,30 +263,21 @@ fn in_lab(datapath: u64, end: u8) -> Result<Ipv4Addr, String> {
     Ok(Ipv4Addr::new(172, 31, third, end))
 }
 
-/// Where the agents of gates are, by datapath id.
-fn agents(
-    planned: &network::Network,
-    lab: bool,
-    gates: &[(String, SocketAddr)],
-) -> Result<BTreeMap<u64, SocketAddr>, String> {
-    let mut agents = BTreeMap::new();
-    for switch in planned.switches().iter().filter(|_| lab) {
-        agents.insert(switch.datapath, (in_lab(switch.datapath, 2)?, GATES).into());
-    }
-    for (name, address) in gates {
-        let found = planned.switches().iter().find(|switch| switch.name == *name);
-        let found = found.ok_or_else(|| format!("--gates: the network has no switch \"{name}\""))?;
-        agents.insert(found.datapath, *address);
-    }
-    Ok(agents)
-}
-
-/// Reads the network file again.
-fn read_again(arguments: &Arguments, file: &Path) -> controller::ReadAgain {
-    let (file, lab, gates) = (file.to_owned(), arguments.lab, arguments.gates.clone());
-    Box::new(move || {
-        let planned = network::Network::open(&file).map_err(|problem| problem.to_string())?;
-        Ok((controller::network(&planned), agents(&planned, lab, &gates)?))
+/// Where the agents of gates are in a network, by these arguments.
+fn agents_of(arguments: &Arguments) -> AgentsOf {
+    let (lab, gates) = (arguments.lab, arguments.gates.clone());
+    Box::new(move |planned| {
+        let mut agents = Agents::default();
+        for switch in planned.switches().iter().filter(|_| lab) {
+            agents.known.insert(switch.datapath, (in_lab(switch.datapath, 2)?, GATES).into());
+        }
+        for (name, address) in &gates {
+            match planned.switches().iter().find(|switch| switch.name == *name) {
+                Some(found) => _ = agents.known.insert(found.datapath, *address),
+                None => agents.unknown.push(name.clone()),
+            }
+        }
+        Ok(agents)
     })
 }
 

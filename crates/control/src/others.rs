@@ -4,8 +4,9 @@
 //! same time the one whose participant has the smaller prefix. The others stand by: they touch no switch and answer nobody. All see the
 //! same, so all decide alike, and what has begun goes on: whoever comes later never takes over from a manager that is there.
 //!
-//! Nothing of it is secret, but a claim is bound to its participant and to the network file: without the file nobody makes a manager
-//! stand by, only by spying on its memory or disk.
+//! Nothing of it is secret, but a claim is bound to its participant and to the network file: without the file no participant makes a manager
+//! stand by, only by spying on its memory or disk. Managers that share a store are of one network whatever files they were started with, because the file that is
+//! in the store leads; they know each other by what tells that store from others ([`proof_of_store`]).
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -16,8 +17,10 @@ use wire::md5::md5;
 use crate::network::Network;
 
 const MAGIC: [u8; 4] = *b"PNGM";
+/// The version of a claim that says nothing of a store, and of one that does.
 const VERSION: u8 = 1;
-/// Bytes of a claim.
+const VERSION_OF_STORE: u8 = 2;
+/// Bytes of a claim without that.
 const LEN: usize = 30;
 
 /// What a manager says of itself, in USER_DATA of its participant.
@@ -29,6 +32,8 @@ pub struct Claim {
     pub began: u64,
     /// See [`proof`].
     pub proof: [u8; 16],
+    /// See [`proof_of_store`]; `None` if it shares no store.
+    pub store: Option<[u8; 16]>,
 }
 
 /// Another manager, as an operator should see it.
@@ -42,6 +47,8 @@ pub struct OtherManager {
     pub address: String,
     /// What it does: `manages`, `stands by`, or `unknown` if it has not said so in a way that shows that it knows the network file.
     pub role: &'static str,
+    /// Whether it shows that it shares the store of the manager that says this: it leads with the network file that is kept there.
+    pub shares_store: bool,
 }
 
 impl Claim {
@@ -49,23 +56,31 @@ impl Claim {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(LEN);
         bytes.extend(MAGIC);
-        bytes.extend([VERSION, u8::from(self.manages)]);
+        let version = if self.store.is_some() { VERSION_OF_STORE } else { VERSION };
+        bytes.extend([version, u8::from(self.manages)]);
         bytes.extend(self.began.to_le_bytes());
         bytes.extend(self.proof);
+        bytes.extend(self.store.into_iter().flatten());
         bytes
     }
 
     /// What USER_DATA says; `None` if that is something else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; LEN] = bytes.try_into().ok()?;
         let (magic, rest) = bytes.split_first_chunk::<4>()?;
         let ([version, manages], rest) = rest.split_first_chunk::<2>()?;
-        let (began, proof) = rest.split_first_chunk::<8>()?;
-        let is_known = *magic == MAGIC && *version == VERSION && *manages < 2;
+        let (began, rest) = rest.split_first_chunk::<8>()?;
+        let (proof, store) = rest.split_first_chunk::<16>()?;
+        let store = match *version {
+            VERSION if store.is_empty() => None,
+            VERSION_OF_STORE => Some(store.try_into().ok()?),
+            _ => return None,
+        };
+        let is_known = *magic == MAGIC && *manages < 2;
         is_known.then_some(Self {
             manages: *manages == 1,
             began: u64::from_le_bytes(*began),
-            proof: proof.try_into().ok()?,
+            proof: *proof,
+            store,
         })
     }
 
@@ -110,6 +125,14 @@ pub fn proof(network: &Network, participant: GuidPrefix) -> [u8; 16] {
     md5(&bytes)
 }
 
+/// What only a participant can say that knows the identity of a store, which is kept in that store alone: a digest of it and of the participant.
+pub fn proof_of_store(identity: &str, participant: GuidPrefix) -> [u8; 16] {
+    let mut bytes = b"store".to_vec();
+    bytes.extend(identity.as_bytes());
+    bytes.extend(participant.0);
+    md5(&bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::collections::BTreeSet;
@@ -123,7 +146,7 @@ mod tests {
     const B: GuidPrefix = GuidPrefix([2; 12]);
 
     fn claim(manages: bool, began: u64) -> Claim {
-        Claim { manages, began, proof: [7; 16] }
+        Claim { manages, began, proof: [7; 16], store: None }
     }
 
     #[test]
@@ -149,18 +172,30 @@ mod tests {
 
     #[test]
     fn a_claim_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let written = claim(true, 1_795_470_978_274);
-        let bytes = written.to_bytes();
-        assert_eq!(Claim::from_bytes(&bytes), Some(written));
-        for length in 0..bytes.len() {
-            assert_eq!(Claim::from_bytes(&bytes[..length]), None);
+        for store in [None, Some([9; 16])] {
+            let written = Claim { store, ..claim(true, 1_795_470_978_274) };
+            let bytes = written.to_bytes();
+            assert_eq!(Claim::from_bytes(&bytes), Some(written));
+            for length in 0..bytes.len() {
+                assert_eq!(Claim::from_bytes(&bytes[..length]), None);
+            }
+            for place in 0..6 {
+                let mut other = bytes.clone();
+                other[place] ^= 0x40;
+                assert_eq!(Claim::from_bytes(&other), None, "byte {place}");
+            }
+            assert_eq!(Claim::from_bytes(&[&bytes[..], &[0]].concat()), None);
         }
-        for place in 0..6 {
-            let mut other = bytes.clone();
-            other[place] ^= 0x40;
-            assert_eq!(Claim::from_bytes(&other), None, "byte {place}");
-        }
-        assert_eq!(Claim::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        // As the versions before wrote it.
+        assert_eq!((claim(true, 1).to_bytes().len(), claim(true, 1).to_bytes()[4]), (30, 1));
+    }
+
+    #[test]
+    fn a_proof_of_a_store_is_of_that_store_and_one_participant() {
+        let one = proof_of_store("7 12 host, process 3", A);
+        assert_eq!(one, proof_of_store("7 12 host, process 3", A));
+        assert_ne!(one, proof_of_store("7 12 host, process 3", B));
+        assert_ne!(one, proof_of_store("7 12 host, process 4", A));
     }
 
     #[test]

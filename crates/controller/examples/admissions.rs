@@ -150,7 +150,7 @@ fn manage(
         credentials: None,
         store,
         web: None,
-        read_again: None,
+        file: None,
     };
     let stop = || stop.load(Ordering::Relaxed);
     controller::run(settings, &participant, &stop)?;

@@ -1,6 +1,5 @@
 //! The daemon: one task that owns the manager and does what it wants done.
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,20 +7,22 @@ use connections::Accepted;
 use control::ResourceManager;
 use control::action::{Done, Facts, Token};
 use control::config::Config;
-use control::network::Network;
 use control::orders::GateOrder;
 use dds::DomainParticipant;
+use network::Texts;
 use store::{Change, Standing, Store};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{info, warn};
 use web::Command;
 
+use crate::Error;
 use crate::cables;
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
+use crate::in_force::{InForce, NetworkFile};
 use crate::journal::Journal;
 use crate::kept;
 use crate::lead;
@@ -32,7 +33,6 @@ use crate::signed::Signed;
 use crate::switch_connections::SwitchConnections;
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
-use crate::{Error, ReadAgain};
 
 /// Messages that wait for the daemon at most; who has more to say waits.
 const WAITING: usize = 64;
@@ -80,17 +80,20 @@ pub(crate) struct Daemon<'d> {
     pub(crate) told: Sender<Heard>,
     /// What operators see, if there is a page.
     pub(crate) window: Option<Window<'d>>,
-    /// Reads the network again.
-    pub(crate) read_again: Option<&'d ReadAgain>,
-    /// The network to go on with, and where the agents of its gates are.
-    pub(crate) changed: Option<Box<(Network, BTreeMap<u64, SocketAddr>)>>,
+    /// Where the network is read again from.
+    pub(crate) file: Option<&'d NetworkFile>,
+    /// Whether the store may have a network file that was refused.
+    pub(crate) is_file_in_doubt: bool,
+    /// The network file to go on with.
+    pub(crate) changed: Option<Texts>,
 }
 
 /// What a manager works with.
 pub(crate) struct Managed<'d> {
-    pub(crate) network: Network,
+    pub(crate) in_force: &'d InForce,
+    /// The epoch of the store that was taken for this.
+    pub(crate) epoch: u64,
     pub(crate) config: Config,
-    pub(crate) agents: BTreeMap<u64, SocketAddr>,
     /// Those that are there, which may have come while this manager stood by.
     pub(crate) switches: SwitchConnections,
     /// With which both ends of connections to switches and gates show who they are.
@@ -99,8 +102,8 @@ pub(crate) struct Managed<'d> {
     pub(crate) credentials: Option<Arc<dyn wire::seal::Credentials>>,
     pub(crate) store: &'d mut (dyn Store + 'static),
     pub(crate) window: Option<Window<'d>>,
-    /// Reads the network again.
-    pub(crate) read_again: Option<&'d ReadAgain>,
+    /// Where the network is read again from.
+    pub(crate) file: Option<&'d NetworkFile>,
 }
 
 /// Why a manager does not go on.
@@ -110,8 +113,8 @@ pub(crate) enum Ended {
     Stopped,
     /// Another one goes before it.
     StandsBack,
-    /// It goes on with another network, and agents of its gates at these places.
-    Changed(Box<(Network, BTreeMap<u64, SocketAddr>)>),
+    /// It goes on with another network file.
+    Changed(Texts),
 }
 
 /// Runs a manager until `stop` says so, or another one goes before it.
@@ -171,24 +174,22 @@ impl<'d> Daemon<'d> {
         waker: &Arc<Notify>,
         told_by_agents: &Sender<GateHeard>,
     ) -> Result<(Self, Receiver<Accepted>, Receiver<Heard>), Error> {
-        let Managed { network, config, agents, store, window, keys, credentials, read_again, switches } =
-            managed;
+        let Managed { in_force, epoch, config, store, window, keys, credentials, file, switches } = managed;
         let SwitchConnections {
             start: sessions_start, all: connections, next, told, heard, arrivals, ..
         } = switches;
         let start = Instant::now();
-        let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
         let most_of_participant = config.most_requests_of_participant;
         let describes = !config.described.topics.is_empty();
-        let mut manager = ResourceManager::new(config, network, epoch)?;
+        let mut manager = ResourceManager::new(config, in_force.network.clone(), epoch)?;
         manager.use_solver(solver::multipliers);
         info!("{}", manager.reserved_status());
         info!("{}", manager.access());
         kept::take_up(&mut manager, store, epoch)?;
         manager.watch_cables(Duration::ZERO, cables::secret()?, cables::digest);
-        let agents = agents.into_iter().map(|(datapath, address)| {
-            (datapath, Agent::new(datapath, address, epoch, keys.clone(), told_by_agents.clone()))
+        let agents = in_force.agents.iter().map(|(datapath, address)| {
+            (*datapath, Agent::new(*datapath, *address, epoch, keys.clone(), told_by_agents.clone()))
         });
         let signed =
             credentials.map(|credentials| Signed::new(participant, waker, credentials, epoch)).transpose()?;
@@ -198,7 +199,7 @@ impl<'d> Daemon<'d> {
             participant,
             topics: Topics::new(participant, waker, most_verdicts, most_of_participant, signed)?,
             waker: Arc::clone(waker),
-            reports: Reports::new(participant, waker, epoch, store.place())?,
+            reports: Reports::new(participant, waker, epoch, store.place(), in_force.other_file.clone())?,
             store,
             connections,
             sessions_start,
@@ -216,7 +217,8 @@ impl<'d> Daemon<'d> {
             next_connection: next,
             told,
             window,
-            read_again,
+            file,
+            is_file_in_doubt: false,
             changed: None,
         };
         Ok((daemon, arrivals, heard))
@@ -266,11 +268,16 @@ impl<'d> Daemon<'d> {
                 self.journal.forgeries(count, last);
             }
             self.look_for_askers(now);
+            self.take_back_file();
         }
     }
 
     /// Looks for other managers; false if one of them goes before this one.
     fn goes_on(&mut self, presence: &mut Presence<'_>) -> bool {
+        if let Err(error) = presence.shares(self.store.identity()) {
+            let line = format!("it cannot be told to other managers which store this one has: {error}");
+            self.journal.trouble("presence".to_owned(), line);
+        }
         let first = presence.look();
         self.manager.managers_seen(presence.others());
         // Those that share a store go by that.

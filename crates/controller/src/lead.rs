@@ -19,8 +19,7 @@ const LOOK_AROUND: Duration = Duration::from_secs(1);
 const REPEAT: Duration = Duration::from_secs(1);
 
 impl Presence<'_> {
-    /// Waits until this manager leads those that share its store, and says that it manages then; false if it was to stop. `stands_by` is called
-    /// when it has to wait for another one. Meanwhile switches may connect, and it is a slave of them.
+    /// Waits until this manager leads those that share its store; false if it was to stop. `stands_by` is called when it has to wait for another one. Meanwhile switches may connect, and it is a slave of them.
     ///
     /// # Errors
     /// What announcing says.
@@ -60,13 +59,13 @@ impl Presence<'_> {
                 }
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK_AROUND) {
+                self.shares(store.identity())?;
                 self.look();
                 looked = Some(Instant::now());
             }
             switches.stand_by(LOOK).await;
         }
         info!("leads the managers of the store {}", store.place());
-        self.say_that(true)?;
         Ok(true)
     }
 }

@@ -16,6 +16,7 @@ mod elsewhere;
 mod facts;
 mod foreign;
 mod gates;
+mod in_force;
 mod journal;
 mod kept;
 mod lead;
@@ -41,10 +42,12 @@ use dds::DomainParticipant;
 
 pub use discover::discover;
 pub use foreign::described;
+pub use in_force::{Agents, AgentsOf, NetworkFile};
 pub use proposal::proposal;
 pub use topology::network;
 
 use daemon::{Ended, Managed};
+use in_force::InForce;
 use operator::Window;
 use presence::Presence;
 pub use presence::announce_often;
@@ -72,12 +75,10 @@ pub struct Settings {
     pub store: Box<dyn Store>,
     /// Where operators have a page, if they have one.
     pub web: Option<web::Settings>,
-    /// Reads the network again, if that can be: operators may ask for it.
-    pub read_again: Option<ReadAgain>,
+    /// The file that the network was read from, if there is one: operators may have it read again, and managers that share a store lead with the one that is
+    /// kept there. Without it a manager leads with `network`, whatever is kept.
+    pub file: Option<NetworkFile>,
 }
-
-/// Reads the network that is managed, and where the agents of its gates are; what is wrong, if it cannot be read.
-pub type ReadAgain = Box<dyn Fn() -> Result<(Network, BTreeMap<u64, SocketAddr>), String> + Send>;
 
 /// Why a manager cannot work.
 #[derive(Debug)]
@@ -145,17 +146,8 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings {
-        mut network,
-        mut config,
-        listen,
-        mut agents,
-        keys,
-        credentials,
-        mut store,
-        web,
-        read_again,
-    } = settings;
+    let Settings { network, mut config, listen, agents, keys, credentials, mut store, web, mut file } =
+        settings;
     config.signed = credentials.is_some();
     if keys.is_none() {
         tracing::info!(
@@ -164,6 +156,7 @@ pub fn run(
     }
     let mut web = web.map(web::start).transpose().map_err(Error::System)?;
     let mut presence = Presence::new(participant, &network);
+    let mut in_force = InForce { network, agents, other_file: String::new() };
     // It manages already, and goes on with another network.
     let mut goes_on = false;
     loop {
@@ -192,7 +185,7 @@ pub fn run(
             }
         };
         let turn = match is_shared {
-            _ if goes_on => presence.say_that(true).map(|()| true)?,
+            _ if goes_on => true,
             true => {
                 let leads = presence.wait_to_lead(&mut *store, &mut switches, stop, &mut stands_by);
                 runtime.block_on(leads)?
@@ -201,6 +194,18 @@ pub fn run(
         };
         if !turn {
             return Ok(());
+        }
+        let epoch = match in_force.begin(&mut *store, file.as_ref()) {
+            Err(Error::Store(error)) if is_shared && error.passes() => {
+                stands_by_after(&error);
+                goes_on = false;
+                participant.delete_contained_entities()?;
+                continue;
+            }
+            begun => begun?,
+        };
+        if is_shared || goes_on {
+            presence.manages(&in_force.network)?;
         }
         if !is_slave {
             if sockets.is_empty() {
@@ -214,22 +219,21 @@ pub fn run(
             None => (None, None),
         };
         let managed = Managed {
-            network: network.clone(),
+            in_force: &in_force,
+            epoch,
             config: config.clone(),
-            agents: agents.clone(),
             switches,
             keys: keys.clone(),
             credentials: credentials.clone(),
             store: &mut *store,
             window,
-            read_again: read_again.as_ref(),
+            file: file.as_ref(),
         };
         let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
         let ended = match runtime.block_on(daemon) {
             // Another one may lead by now, or this one may begin again.
             Err(Error::Store(error)) if is_shared && error.passes() => {
-                tracing::warn!("{error}; stands by");
-                std::thread::sleep(PAUSE);
+                stands_by_after(&error);
                 Ended::StandsBack
             }
             ended => ended?,
@@ -238,16 +242,23 @@ pub fn run(
         match ended {
             Ended::Stopped => return Ok(()),
             // As a manager that starts again: switches and participants notice as little.
-            Ended::Changed(changed) => {
-                (network, agents) = *changed;
+            Ended::Changed(texts) => {
+                if let Some(file) = &mut file {
+                    file.texts = texts;
+                }
                 participant.delete_contained_entities()?;
-                presence = Presence::new(participant, &network);
                 goes_on = true;
             }
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,
         }
     }
+}
+
+/// The store did not work when this manager was to lead; another one may lead by now, or this one in a moment.
+fn stands_by_after(error: &StoreError) {
+    tracing::warn!("{error}; stands by");
+    std::thread::sleep(PAUSE);
 }
 
 /// Accepts connections of switches at these sockets from now on; with keys, of those that show a certificate.

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use control::network::Network;
-use control::others::{Claim, OtherManager, proof};
+use control::others::{Claim, OtherManager, proof, proof_of_store};
 use dds::{DomainParticipant, Error, QosKind};
 use tracing::{info, warn};
 use wire::admission::VERDICT_TOPIC;
@@ -26,14 +26,40 @@ pub(crate) struct Presence<'p> {
     participant: &'p DomainParticipant,
     network: Network,
     claim: Claim,
+    /// What tells the store that this manager shares from others, if it shares one and that is known.
+    store: Option<String>,
     seen: BTreeMap<GuidPrefix, OtherManager>,
 }
 
 impl<'p> Presence<'p> {
     /// A manager of a network, which says nothing yet.
     pub(crate) fn new(participant: &'p DomainParticipant, network: &Network) -> Self {
-        let claim = Claim { manages: false, began: now(), proof: proof(network, participant.prefix()) };
-        Self { participant, network: network.clone(), claim, seen: BTreeMap::new() }
+        let proof = proof(network, participant.prefix());
+        let claim = Claim { manages: false, began: now(), proof, store: None };
+        Self { participant, network: network.clone(), claim, store: None, seen: BTreeMap::new() }
+    }
+
+    /// This manager shares a store, which this tells from others: those that share it are of its network, whatever file they were started with.
+    ///
+    /// # Errors
+    /// What announcing says.
+    pub(crate) fn shares(&mut self, store: Option<String>) -> Result<(), Error> {
+        if store == self.store {
+            return Ok(());
+        }
+        let of_store = store.as_ref().map(|store| proof_of_store(store, self.participant.prefix()));
+        self.store = store;
+        self.say(Claim { store: of_store, ..self.claim })
+    }
+
+    /// Says that this manager manages, and that its network is this one from now on.
+    ///
+    /// # Errors
+    /// What announcing says.
+    pub(crate) fn manages(&mut self, network: &Network) -> Result<(), Error> {
+        self.network = network.clone();
+        self.claim.proof = proof(network, self.participant.prefix());
+        self.say_that(true)
     }
 
     /// Waits until no other manager of the network goes before this one, and says that it manages then; false if it was to stop. `stands_by`
@@ -85,7 +111,9 @@ impl<'p> Presence<'p> {
             if claim.is_none() && !speaks(prefix) {
                 continue;
             }
-            let claim = claim.filter(|claim| claim.proof == proof(&self.network, prefix));
+            let of_store = self.store.as_ref().map(|store| proof_of_store(store, prefix));
+            let shares_store = of_store.is_some() && claim.is_some_and(|claim| claim.store == of_store);
+            let claim = claim.filter(|claim| shares_store || claim.proof == proof(&self.network, prefix));
             let addresses = other.data.default_unicast.iter().filter_map(Locator::socket_addr);
             let address = addresses.map(|address| address.ip().to_string()).next();
             let seen = OtherManager {
@@ -93,6 +121,7 @@ impl<'p> Presence<'p> {
                 name: other.data.entity_name.clone().unwrap_or_default(),
                 address: address.unwrap_or_else(|| "an unknown address".to_owned()),
                 role: claim.map_or("unknown", |claim| if claim.manages { "manages" } else { "stands by" }),
+                shares_store,
             };
             found.insert(prefix, seen);
             if let Some(claim) = claim
@@ -102,7 +131,14 @@ impl<'p> Presence<'p> {
                 first = Some((claim, prefix));
             }
         }
-        for (prefix, other) in found.iter().filter(|(prefix, other)| self.seen.get(prefix) != Some(other)) {
+        // That it shares the store is known a moment later than what it does, and is no news.
+        let is_known = |seen: &OtherManager, other: &OtherManager| {
+            (seen.role, &seen.name, &seen.address) == (other.role, &other.name, &other.address)
+        };
+        let is_news = |(prefix, other): &(&GuidPrefix, &OtherManager)| {
+            !self.seen.get(prefix).is_some_and(|seen| is_known(seen, other))
+        };
+        for (prefix, other) in found.iter().filter(is_news) {
             let what = match other.role {
                 "manages" => "it manages this network",
                 "stands by" => "it stands by",

@@ -1,9 +1,14 @@
-//! The network file, read again while the manager runs: applied whole, or not at all.
+//! The network file, read again while the manager runs: applied whole, or not at all. Where managers share a store it is kept there first, so that the next
+//! leader goes by it, too.
 use control::change_network::Reloaded;
-use tracing::warn;
+use control::others::OtherManager;
+use network::Texts;
+use store::network_file::change;
+use tracing::{info, warn};
 use web::Said;
 
 use crate::daemon::Daemon;
+use crate::in_force::to_bytes;
 use crate::operator::milliseconds;
 
 impl Daemon<'_> {
@@ -11,23 +16,27 @@ impl Daemon<'_> {
     /// unless it is only checked.
     ///
     /// # Errors
-    /// What is wrong with the file, or that another manager stands by with the former one; nothing changes then.
+    /// What is wrong with the file, that another manager stands by that would not lead with it, or that the store does not take it; nothing changes then.
     pub(crate) fn reload(&mut self, check: bool, force: bool, who: &str) -> Result<Reloaded, String> {
-        let read = self.read_again.ok_or("this manager was not started with a file")?;
-        let (network, agents) = read()?;
+        let file = self.file.ok_or("this manager was not started with a file")?;
+        let (texts, network) = file.read_again()?;
         let obstacles = self.manager.obstacles_to(network.clone(), solver::multipliers);
         let obstacles = obstacles.map_err(|error| error.to_string())?;
         if check {
             return Ok(Reloaded { applied: false, obstacles });
         }
-        // It knows the network by its former file, and would take this manager for one of another network.
-        if let Some(other) = self.manager.managers().iter().find(|other| other.role == "stands by") {
+        // It knows the network by its former file, would take this manager for one of another network, and lead beside it.
+        let is_apart = |other: &&OtherManager| other.role == "stands by" && !other.shares_store;
+        if let Some(other) = self.manager.managers().iter().find(is_apart) {
             return Err(format!(
-                "a manager at {} stands by with the former file: stop it, reload this one, and start it with the new file",
+                "a manager at {} stands by that does not share the store, so it would lead with the former file: stop it, reload this one, and start it with the new file, or let both share etcd",
                 other.address
             ));
         }
         let applied = force || obstacles.is_empty();
+        if applied {
+            self.keep(&texts)?;
+        }
         let text = match (applied, obstacles.len()) {
             (true, 0) => format!("the network file was read again by {who}: all flows are kept"),
             (true, count) => {
@@ -46,8 +55,29 @@ impl Daemon<'_> {
             window.say(Said { time, who, what, text, warning, flow: None, frames: None });
         }
         if applied {
-            self.changed = Some(Box::new((network, agents)));
+            self.changed = Some(texts);
         }
         Ok(Reloaded { applied, obstacles })
+    }
+
+    /// Keeps a network file for the managers that share the store, before this one goes on with it: one that leads after a crash has that file and the grants
+    /// that were checked against it.
+    fn keep(&mut self, texts: &Texts) -> Result<(), String> {
+        self.is_file_in_doubt = true;
+        change(self.store, to_bytes(texts)?).map_err(|error| {
+            format!(
+                "{error}. This manager goes on with the former file, and takes back what the store may have got as soon as that works again; another manager that leads before that leads with the new file"
+            )
+        })?;
+        self.is_file_in_doubt = false;
+        Ok(())
+    }
+
+    /// Takes a network file back of which it is not known whether the store has got it: each change that succeeds does that.
+    pub(crate) fn take_back_file(&mut self) {
+        if self.is_file_in_doubt && self.store.change(&[]).is_ok() {
+            self.is_file_in_doubt = false;
+            info!("the store has the former network file, after one that it may have got was refused");
+        }
     }
 }

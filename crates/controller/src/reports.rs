@@ -33,6 +33,8 @@ struct Dated {
     started: u64,
     /// Where it keeps grants.
     store: String,
+    /// Which network file leads, if it is not the one that this manager was given; else empty.
+    network_file: String,
     #[serde(flatten)]
     view: View,
 }
@@ -44,6 +46,7 @@ pub(crate) struct Reports {
     epoch: u64,
     started: u64,
     store: String,
+    network_file: String,
     readers: BTreeSet<InstanceHandle>,
     /// When the last one was written, and when the next one is due.
     written: Option<Duration>,
@@ -71,6 +74,7 @@ impl Reports {
         waker: &Arc<Notify>,
         epoch: u64,
         store: String,
+        network_file: String,
     ) -> Result<Self, Error> {
         let topic = participant.create_topic::<Report>(
             REPORT_TOPIC,
@@ -98,6 +102,7 @@ impl Reports {
             epoch,
             started: wall(),
             store,
+            network_file,
             readers: BTreeSet::new(),
             written: None,
             due: Duration::ZERO,
@@ -141,7 +146,8 @@ impl Reports {
         let mut most = MOST_PAIRS;
         loop {
             let (store, view) = (self.store.clone(), manager.report_of(most));
-            let dated = Dated { time: wall(), started: self.started, store, view };
+            let network_file = self.network_file.clone();
+            let dated = Dated { time: wall(), started: self.started, store, network_file, view };
             let json = serde_json::to_string(&dated)?;
             if json.len() < MOST_REPORT || most == 0 {
                 return Ok(Report { manager: self.manager, epoch: self.epoch, json });

@@ -115,14 +115,18 @@ impl Network {
     /// # Errors
     /// The first thing that is wrong with a file, and where.
     pub fn open(path: &Path) -> Result<Self, Problem> {
+        Self::read(Source { file: &path.to_string_lossy(), text: &Self::text_of(path)? }, load)
+    }
+
+    /// The text of a network file.
+    pub(crate) fn text_of(path: &Path) -> Result<String, Problem> {
         let file = path.to_string_lossy();
-        let text = load(path).map_err(|what| Problem {
+        load(path).map_err(|what| Problem {
             file: file.clone().into_owned(),
             place: None,
             what: what.strip_prefix(&format!("{file}: ")).unwrap_or(&what).to_owned(),
             remedy: "name a network file; docs/plan.md shows one".to_owned(),
-        })?;
-        Self::read(Source { file: &file, text: &text }, load)
+        })
     }
 
     /// Reads the text of a network file, `file` being what it is called in errors; `load` reads the model files that it names.

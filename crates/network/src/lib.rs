@@ -19,6 +19,7 @@ mod models;
 mod network;
 mod policy_file;
 mod quantity;
+mod texts;
 
 pub use change::{Change, Removed};
 pub use check::{check_models, check_network};
@@ -31,3 +32,4 @@ pub use losses::Losses;
 pub use network::{Asked, HOST_BUFFER, Network};
 pub use policy_file::{open_policy, read_policy};
 pub use quantity::rate;
+pub use texts::Texts;

@@ -18,7 +18,11 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 /// By the names of drained switches.
 const DRAINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("drains");
+/// Files of text, by what they are.
+const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const EPOCH: &str = "epoch";
+/// The network file among [`FILES`].
+const NETWORK: &str = "network";
 /// What the tables mean; another number is refused, but those before: the grants of format 1 are all for one reader's place, and files up to
 /// format 2 have no drains. Programs of that time must not read trees, or overlook drains.
 const FORMAT: u64 = 3;
@@ -205,6 +209,7 @@ impl FileStore {
                     tables.meta.insert(EPOCH, epoch)?;
                     tables.grants.retain(|number, _| all.contains_key(&Key::Grant(number)))?;
                     tables.drains.retain(|name, _| all.contains_key(&Key::Drain(name.to_owned())))?;
+                    tables.files.retain(|_, _| all.contains_key(&Key::Network))?;
                     all.iter().try_for_each(|(key, value)| tables.change(key, Some(value)))
                 })
             })?;
@@ -252,6 +257,7 @@ struct Tables<'t> {
     meta: redb::Table<'t, &'static str, u64>,
     grants: redb::Table<'t, u64, &'static [u8]>,
     drains: redb::Table<'t, &'static str, &'static [u8]>,
+    files: redb::Table<'t, &'static str, &'static [u8]>,
 }
 
 impl Tables<'_> {
@@ -261,6 +267,8 @@ impl Tables<'_> {
             (Key::Grant(number), None) => drop(self.grants.remove(number)?),
             (Key::Drain(name), Some(drain)) => drop(self.drains.insert(name.as_str(), drain)?),
             (Key::Drain(name), None) => drop(self.drains.remove(name.as_str())?),
+            (Key::Network, Some(file)) => drop(self.files.insert(NETWORK, file)?),
+            (Key::Network, None) => drop(self.files.remove(NETWORK)?),
         }
         Ok(())
     }
@@ -316,6 +324,7 @@ fn transact<R>(
                 meta: transaction.open_table(META)?,
                 grants: transaction.open_table(GRANTS)?,
                 drains: transaction.open_table(DRAINS)?,
+                files: transaction.open_table(FILES)?,
             })?
         };
         transaction.commit()?;
@@ -337,6 +346,9 @@ fn read_all(database: &Database) -> Result<(u64, BTreeMap<Key, Vec<u8>>), Troubl
         for entry in transaction.open_table(DRAINS)?.iter()? {
             let (name, drain) = entry?;
             kept.insert(Key::Drain(name.value().to_owned()), drain.value().to_vec());
+        }
+        if let Some(file) = transaction.open_table(FILES)?.get(NETWORK)? {
+            kept.insert(Key::Network, file.value().to_vec());
         }
         Ok((epoch, kept))
     };

@@ -1,4 +1,4 @@
-//! What survives a restart of a resource manager: the epoch, the grants, and which switches are drained.
+//! What survives a restart of a resource manager: the epoch, the grants, which switches are drained, and the network file that managers share.
 //!
 //! [`Store`] is the trait. [`FileStore`] keeps one file, [`MemoryStore`] nothing; [`EtcdStore`] keeps all in etcd, which several managers of a
 //! network share: one of them leads, and only that one changes anything ([`leadership`]). A change is kept when the call returns.
@@ -8,6 +8,7 @@ mod etcd;
 mod file;
 pub mod leadership;
 mod memory;
+pub mod network_file;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,7 +40,7 @@ pub trait Store: Send {
     fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         let grant = |(key, grant)| match key {
             Key::Grant(number) => Some((number, grant)),
-            Key::Drain(_) => None,
+            Key::Drain(_) | Key::Network => None,
         };
         Ok(self.kept()?.into_iter().filter_map(grant).collect())
     }
@@ -53,6 +54,21 @@ pub trait Store: Send {
     /// The most changes that one call of [`Self::change`] takes.
     fn most_changes(&self) -> usize {
         usize::MAX
+    }
+
+    /// The most bytes of a network file that one call of [`Self::change`] takes beside what else it may have to write.
+    fn most_bytes_of_network(&self) -> usize {
+        usize::MAX
+    }
+
+    /// What tells this store from any other one, if several processes may share it and it is known by now. To ask costs nothing.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// What is kept under a key makes no sense to the caller: an error that says so, and how it is taken out of the store.
+    fn unreadable(&self, _key: &Key, what: &str) -> StoreError {
+        StoreError::new(self.place(), what)
     }
 
     /// What this process may do with the store now. To ask costs nothing.
@@ -92,6 +108,8 @@ pub enum Key {
     Grant(u64),
     /// That a switch of this name is drained.
     Drain(String),
+    /// The network file that leads: [`network_file`].
+    Network,
 }
 
 /// Something to be kept, by its key; without a value that of the key is to be forgotten, if there is any.

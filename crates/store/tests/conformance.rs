@@ -76,6 +76,18 @@ fn conforms(open: Open<'_>, survives: bool) {
     };
     assert_eq!(kept(&*store), drains);
     assert_eq!(store.grants().unwrap(), all);
+    // One network file, which may be as large as the store says, beside grants.
+    let network = |store: &dyn Store| {
+        let found = store.kept().unwrap().into_iter().find(|(key, _)| *key == Key::Network);
+        found.map(|(_, file)| file)
+    };
+    assert_eq!(network(&*store), None);
+    let file = vec![b'#'; store.most_bytes_of_network().min(2 << 20)];
+    change(&mut *store, &[(Key::Network, Some(b"former".to_vec()))]);
+    change(&mut *store, &[(Key::Network, None)]);
+    assert_eq!(network(&*store), None);
+    change(&mut *store, &[(Key::Network, Some(file.clone())), put(77, &[7; 9_000]), (Key::Grant(77), None)]);
+    assert!(network(&*store).as_ref() == Some(&file));
     drop(store);
     let mut store = open();
     let second = begin(&mut *store);
@@ -85,6 +97,7 @@ fn conforms(open: Open<'_>, survives: bool) {
     assert!(second > first, "{second} {first}");
     assert_eq!(store.grants().unwrap(), all);
     assert_eq!(kept(&*store), drains);
+    assert!(network(&*store).as_ref() == Some(&file));
     let third = begin(&mut *store);
     assert!(third > second);
     // Many, large ones among them, changed at random, are there as a map of them says, again and again.
@@ -251,16 +264,70 @@ fn a_leader_is_unsure_without_etcd_and_sure_again_with_it() {
     });
 }
 
-/// Programs of the format before overlook drains: they must not lead any more.
+/// Programs of the formats before overlook drains, or the network file: they must not lead any more.
 #[test]
-fn an_etcd_of_the_format_before_is_read_and_is_of_this_one_then() {
-    with_etcd(&[], |etcd| {
-        by_hand(&etcd, "/punctual/grm/format", "punctual grants 2");
-        by_hand(&etcd, "/punctual/grm/grants/0000000000000007", "seven");
+fn an_etcd_of_a_format_before_is_read_and_is_of_this_one_then() {
+    for format in ["punctual grants 2", "punctual grants 3"] {
+        with_etcd(&[], |etcd| {
+            by_hand(&etcd, "/punctual/grm/format", format);
+            by_hand(&etcd, "/punctual/grm/grants/0000000000000007", "seven");
+            let mut store = leader(&address(&etcd));
+            begin(&mut store);
+            assert_eq!(store.kept().unwrap(), [(Key::Grant(7), b"seven".to_vec())]);
+            assert_eq!(etcd.get("/punctual/grm/format").as_deref(), Some("punctual grants 4"));
+        });
+    }
+}
+
+#[test]
+fn managers_of_one_store_know_it_by_its_identity_and_it_stays() {
+    with_etcd(&LONG_LEASE, |etcd| {
+        let identity = |store: &EtcdStore| patiently("the identity", || store.identity());
+        let mut one = leader(&address(&etcd));
+        begin(&mut one);
+        let first = identity(&one);
+        let other = EtcdStore::open(&address(&etcd), None).unwrap();
+        assert_eq!(identity(&other), first);
+        drop(one);
+        let mut other = other;
+        leads(&other);
+        begin(&mut other);
+        assert_eq!(etcd.get("/punctual/grm/identity").as_deref(), Some(&*first));
+        // Another name is another store.
+        let mut elsewhere = leader(&format!("{}/ward", etcd.url()).parse().unwrap());
+        begin(&mut elsewhere);
+        assert_ne!(identity(&elsewhere), first);
+        assert_eq!(MemoryStore::default().identity(), None);
+    });
+}
+
+/// What is in doubt and what is new are more than etcd takes at once: they are written one after the other.
+#[test]
+fn a_network_file_in_doubt_is_taken_back_however_much_is_written_beside_it() {
+    with_etcd(&LONG_LEASE, |mut etcd| {
         let mut store = leader(&address(&etcd));
         begin(&mut store);
-        assert_eq!(store.kept().unwrap(), [(Key::Grant(7), b"seven".to_vec())]);
-        assert_eq!(etcd.get("/punctual/grm/format").as_deref(), Some("punctual grants 3"));
+        let most = store.most_bytes_of_network();
+        let file = |byte: u8| (Key::Network, Some(vec![byte; most]));
+        change(&mut store, &[file(b'1')]);
+        etcd.kill();
+        assert!(store.change(&[file(b'2')]).is_err());
+        etcd.run(std::process::Command::new("etcd"));
+        let large: Vec<Change> = (0..60).map(|number| put(number, &[7; 9_000])).collect();
+        patiently("the grants", || {
+            let changed = store.change(&large).ok();
+            if changed.is_none() && store.standing() != Standing::Leads {
+                begin(&mut store);
+            }
+            changed
+        });
+        drop(store);
+        let mut store = leader(&address(&etcd));
+        begin(&mut store);
+        let kept = store.kept().unwrap();
+        assert!(kept.len() == 61 && kept[60].1 == vec![b'1'; most], "{}", kept.len());
+        let said = store.unreadable(&Key::Network, "is odd").to_string();
+        assert!(said.contains("/punctual/grm/network is odd") && said.contains("etcdctl del"), "{said}");
     });
 }
 

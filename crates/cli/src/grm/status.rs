@@ -100,6 +100,10 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
         format!("{} requests, {} admitted", number(view, "requests"), number(view, "admitted")),
         words(view, "access").to_owned(),
     ];
+    let file = words(view, "network_file");
+    if !matches!(file, "" | "?") {
+        lines.push(format!("Network file: {file}"));
+    }
     if !pairs.is_empty() {
         lines.push(String::new());
         lines.push("Flows".to_owned());
@@ -160,6 +164,9 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
         let what = match words(other, "role") {
             "unknown" => {
                 "does not show that it knows the file of this network; stop it if it is none of yours"
+            }
+            "stands by" if other.get("shares_store") == Some(&Value::Bool(true)) => {
+                "stands by, and shares the store"
             }
             role => role,
         };

@@ -53,6 +53,10 @@ pub(crate) enum Fault {
     FileChanged,
     /// The network file was changed so that flows could not be kept, and not applied.
     FileRefused,
+    /// The network file was changed and stored, and the manager that asked for that crashed before it knew so: the next one went by it.
+    FileLed,
+    /// The same, and the manager took it back.
+    FileTakenBack,
     /// A request, or a withdrawal, was forged or came again.
     Forged,
     /// No fault: a request was refused because of the policy.
@@ -78,7 +82,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 35] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -103,6 +107,8 @@ impl Fault {
         Self::FormerRefused,
         Self::FileChanged,
         Self::FileRefused,
+        Self::FileLed,
+        Self::FileTakenBack,
         Self::Forged,
         Self::Forbidden,
         Self::TooMany,

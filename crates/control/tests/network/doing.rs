@@ -90,6 +90,8 @@ impl World {
                 // A store that several managers share takes nothing of one that does not lead any more.
                 let is_fenced = self.epoch < self.newest;
                 let fails = self.store_fails || is_fenced;
+                // A change of the leader that arrives takes back what may have arrived before.
+                self.is_file_in_doubt &= fails || self.to_store.is_empty();
                 for (token, change) in std::mem::take(&mut self.to_store) {
                     self.stored.push_back((token, !fails));
                     self.counts.add_if(self.store_fails, Fault::StoreFailed);

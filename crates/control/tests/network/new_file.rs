@@ -1,4 +1,5 @@
-//! Another network file for the manager that leads: applied if all that is in force can be kept, or by force, and refused otherwise.
+//! Another network file for the manager that leads: applied if all that is in force can be kept, or by force, and refused otherwise. Between the moment when the
+//! store has it and the one when the manager goes on with it the manager may crash, or never hear that the store has it.
 use std::collections::BTreeSet;
 
 use control::action::StoreChange;
@@ -84,6 +85,44 @@ impl Play {
             return;
         }
         self.world.settle_if(|next| matches!(next, Next::Commit | Next::Stored));
+        if obstacles.is_empty() && self.random.one_in(2) {
+            return self.change_in_doubt(network);
+        }
+        self.go_on_with(network, obstacles.is_empty());
+        self.world.counts.add(Fault::FileChanged);
+    }
+
+    /// The store has the file, and the manager does not know that: it goes on with the former one, until a change of it arrives or it crashes.
+    fn change_in_doubt(&mut self, network: Network) {
+        (self.world.store_fails, self.world.is_file_in_doubt) = (true, true);
+        for _ in 0..self.random.below(4) {
+            self.some_request();
+            for _ in 0..self.random.below(20) {
+                let next = self.world.next();
+                if next.is_empty() {
+                    break;
+                }
+                let next = *self.random.of(&next);
+                self.world.happen(next, usize::MAX);
+            }
+            self.world.store_fails &= !self.random.one_in(4);
+        }
+        if self.random.one_in(2) {
+            self.world.store_fails = false;
+            self.some_request();
+            self.world.settle();
+        }
+        if self.world.is_file_in_doubt {
+            self.go_on_with(network, true);
+            self.world.counts.add(Fault::FileLed);
+        } else {
+            self.world.counts.add(Fault::FileTakenBack);
+        }
+        (self.world.store_fails, self.world.is_file_in_doubt) = (false, false);
+    }
+
+    /// A manager begins with a file and what is stored; all that is admitted is kept if it was to be.
+    fn go_on_with(&mut self, network: Network, keeps: bool) {
         let admitted = self.world.verdicts.values().filter(|verdict| verdict.state == State::Admitted);
         let admitted: BTreeSet<Pair> = admitted.map(Verdict::pair).collect();
         let before: BTreeSet<Pair> = self.served().intersection(&admitted).copied().collect();
@@ -97,12 +136,11 @@ impl Play {
         self.world.down.retain(|link| *link < links);
         self.world.speeds.retain(|link, _| *link < links);
         self.world.restart();
-        if obstacles.is_empty() {
+        if keeps {
             let after = self.served();
             let lost: Vec<&Pair> = before.difference(&after).collect();
             assert!(lost.is_empty(), "the new file was to keep all flows, and has lost {lost:?}");
         }
-        self.world.counts.add(Fault::FileChanged);
         self.begin_again();
     }
 

@@ -78,6 +78,8 @@ pub(crate) struct World {
     /// Changes that the store has not made yet, and whether it can make any.
     pub(crate) to_store: Vec<(Token, StoreChange)>,
     pub(crate) store_fails: bool,
+    /// Whether the store has a network file of which the manager does not know that it has arrived, and goes by the former one.
+    pub(crate) is_file_in_doubt: bool,
     /// What has been stored, or has failed, and the manager has not been told.
     pub(crate) stored: VecDeque<(Token, bool)>,
     /// Verdicts that have arrived where they are for.
@@ -185,6 +187,7 @@ impl World {
             gate_epochs: vec![0; count],
             to_store: Vec::new(),
             store_fails: false,
+            is_file_in_doubt: false,
             stored: VecDeque::new(),
             announced: VecDeque::new(),
             unanswered: BTreeMap::new(),

@@ -114,7 +114,7 @@ pub(crate) fn managed_with(
         credentials: None,
         store,
         web: None,
-        read_again: None,
+        file: None,
     };
     let stop = AtomicBool::new(false);
     // The threads that it starts are in the namespace of this one.

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::Address;
 use super::http::{Connection, Trouble};
-use super::words::{encoded, entries, get, is_created_at, number, put, transacted, transaction};
+use super::words::{get, is_created_at, number, put, transacted, transaction};
 use crate::leadership::{Answer, Ask, Leadership, SECONDS};
 
 /// The longest wait for what etcd answers from memory, and for what it writes to its disks.
@@ -36,6 +36,8 @@ pub(super) struct Shared {
     start: Instant,
     leadership: Mutex<Leadership>,
     trouble: Mutex<Option<String>>,
+    /// What tells this store from others, once a leader has given it that.
+    identity: Mutex<Option<String>>,
     wake: Notify,
     ends: AtomicBool,
 }
@@ -46,6 +48,7 @@ impl Shared {
             start: Instant::now(),
             leadership: Mutex::new(Leadership::new(Duration::ZERO)),
             trouble: Mutex::new(None),
+            identity: Mutex::new(None),
             wake: Notify::new(),
             ends: AtomicBool::new(false),
         }
@@ -62,6 +65,10 @@ impl Shared {
 
     pub(super) fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn identity(&self) -> Option<String> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Something has changed that the thread does not know.
@@ -125,14 +132,14 @@ pub(super) async fn keep(mut connection: Connection, address: Address, shared: A
             let _ = tokio::time::timeout(wait.max(Duration::from_millis(1)), shared.wake.notified()).await;
             continue;
         };
-        let answer = put_to(&mut connection, &address, &value, ask).await;
+        let answer = put_to(&mut connection, &address, &shared, &value, ask).await;
         shared.note(&address, answer.as_ref().err());
         shared.leadership().answered(shared.now(), answer.unwrap_or(Answer::Unknown));
     }
 }
 
 /// What this process says of itself while it leads.
-fn own_name() -> String {
+pub(super) fn own_name() -> String {
     let host = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
     format!("{}, process {}", host.unwrap_or_else(|| "an unnamed host".to_owned()), std::process::id())
 }
@@ -140,14 +147,20 @@ fn own_name() -> String {
 async fn put_to(
     connection: &mut Connection,
     address: &Address,
+    shared: &Shared,
     own: &str,
     ask: Ask,
 ) -> Result<Answer, Trouble> {
     let leader = address.key("leader");
     match ask {
         Ask::Look => {
-            let answer = connection.ask("/v3/kv/range", &json!({"key": encoded(&leader)}), READS).await?;
-            Ok(Answer::Holder(holder(entries(&answer)?)))
+            let words = transaction(&[], &[get(&leader), get(&address.key("identity"))], &[]);
+            let (_, ranges) = transacted(&connection.ask("/v3/kv/txn", &words, READS).await?)?;
+            let mut ranges = ranges.into_iter();
+            let leader = ranges.next().unwrap_or_default();
+            let identity = ranges.flatten().next().map(|entry| shown(&entry.value));
+            *shared.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+            Ok(Answer::Holder(holder(leader)))
         }
         Ask::Grant => {
             let answer =
@@ -192,9 +205,10 @@ fn seconds(answer: &Value) -> Result<Option<Duration>, Trouble> {
 }
 
 fn holder(entries: Vec<super::words::Entry>) -> Option<(i64, String)> {
-    entries.into_iter().next().map(|entry| {
-        let text = String::from_utf8_lossy(&entry.value);
-        let shown: String = text.chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect();
-        (entry.created, shown)
-    })
+    entries.into_iter().next().map(|entry| (entry.created, shown(&entry.value)))
+}
+
+/// What is under a key, as far as it is repeated.
+fn shown(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).chars().take(LONGEST_NAME).flat_map(char::escape_debug).collect()
 }

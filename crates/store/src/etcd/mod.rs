@@ -1,8 +1,8 @@
 //! A store in etcd, which several managers of a network share; one of them leads.
 //!
-//! Below the prefix of a name there are: `format`, `epoch`, `leader` (bound to the leader's lease), `sequence`, `grants/` with a key of 16
-//! hexadecimal digits for each grant, and `drains/` with a key for each switch that is drained, by its name. Each change is one transaction, which compares that the key `leader` is the one that this process
-//! created, and that `sequence` has the value of the change before: so a change of one that leads no longer does nothing, and neither does one that
+//! Below the prefix of a name there are: `format`, `identity` (which tells this store from others), `epoch`, `leader` (bound to the leader's lease),
+//! `sequence`, `network` (the network file that leads), `grants/` with a key of 16 hexadecimal digits for each grant, and `drains/` with a key for each
+//! switch that is drained, by its name. Each change is one transaction, which compares that the key `leader` is the one that this process created, and that `sequence` has the value of the change before: so a change of one that leads no longer does nothing, and neither does one that
 //! was sent before another one and comes later. Where it is not known whether a change has arrived, `sequence` says it afterwards.
 mod address;
 mod http;
@@ -26,7 +26,9 @@ use crate::leadership;
 use crate::{Change, Key, Standing, Store, StoreError, keep, listed, next_epoch_after};
 use http::{Connection, Trouble};
 use keeper::{Question, Shared};
-use words::{Entry, delete, entries, get, has_value, is_created_at, put, range, transacted, transaction};
+use words::{
+    Entry, delete, encoded, entries, get, has_value, is_created_at, put, range, transacted, transaction,
+};
 
 /// Reads bytes as an answer of etcd, as the store does: how many entries are in it.
 ///
@@ -53,14 +55,16 @@ const PAUSE: Duration = Duration::from_millis(300);
 const MOST_CHANGES: usize = 64;
 /// Bytes of what is kept in one transaction: etcd takes 1.5 MiB, if it is not told to take more (`--max-request-bytes`).
 const MOST_BYTES: usize = 1 << 20;
+/// Bytes of a network file: half of that, so that there is room for as many grants beside it when what is in doubt is written again.
+const MOST_BYTES_OF_NETWORK: usize = MOST_BYTES / 2;
 /// Things that are read at once; and in all, which is more than a manager knows requests.
 const PAGE: usize = 100;
 const MOST_KEPT: usize = 1 << 17;
 /// Bytes of all of it.
 const MOST_BYTES_OF_ALL: usize = 256 << 20;
-/// What the keys mean; another text is refused, but that before, which has no drains. Programs of that time must not overlook them.
-const FORMAT: &str = "punctual grants 3";
-const FORMAT_BEFORE: &str = "punctual grants 2";
+/// What the keys mean; another text is refused, but those before: 2 has no drains, and 3 no network file. Programs of that time must not overlook them.
+const FORMAT: &str = "punctual grants 4";
+const FORMATS_BEFORE: [&str; 2] = ["punctual grants 2", "punctual grants 3"];
 
 /// A store in etcd.
 pub struct EtcdStore {
@@ -194,7 +198,8 @@ impl EtcdStore {
         };
         match value(0) {
             None => {}
-            Some(format) if [FORMAT, FORMAT_BEFORE].map(str::as_bytes).contains(&format) => {}
+            Some(format) if format == FORMAT.as_bytes() => {}
+            Some(format) if FORMATS_BEFORE.map(str::as_bytes).contains(&format) => {}
             Some(other) => {
                 let other = shown(other);
                 return Err(wrong(
@@ -217,11 +222,16 @@ impl EtcdStore {
         let epoch = next_epoch_after(last);
         let term = Term { revision, epoch, changes: 0 };
         let key = |end: &str| self.address.key(end);
-        let written = [
+        let mut written = vec![
             put(&key("format"), FORMAT, 0),
             put(&key("epoch"), epoch.to_string(), 0),
             put(&key("sequence"), term.sequence(), 0),
         ];
+        // No two stores have the same: the epoch has the time, and the revision counts the changes of this etcd.
+        if entries(&self.ask("/v3/kv/range", json!({"key": encoded(key("identity"))}), PIECE)?)?.is_empty() {
+            let identity = format!("{epoch} {revision} {}", keeper::own_name());
+            written.push(put(&key("identity"), identity, 0));
+        }
         let (is_ours, _) = self.transact(&[is_created_at(&key("leader"), revision)], &written, &[], PIECE)?;
         if !is_ours {
             return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
@@ -236,6 +246,9 @@ impl EtcdStore {
     /// All that is kept.
     fn read_all(&self) -> Result<BTreeMap<Key, Vec<u8>>, Trouble> {
         let (began, mut kept, mut bytes) = (Instant::now(), BTreeMap::new(), 0_usize);
+        let network = json!({"key": encoded(self.path(&Key::Network))});
+        let network = entries(&self.ask("/v3/kv/range", network, PIECE)?)?;
+        kept.extend(network.into_iter().map(|entry| (Key::Network, entry.value)));
         for folder in ["grants", "drains"] {
             let prefix = self.address.key(&format!("{folder}/"));
             // The character after the last one of the prefix.
@@ -269,6 +282,7 @@ impl EtcdStore {
         self.address.key(&match key {
             Key::Grant(number) => format!("grants/{number:016x}"),
             Key::Drain(name) => format!("drains/{name}"),
+            Key::Network => "network".to_owned(),
         })
     }
 
@@ -344,7 +358,11 @@ impl EtcdStore {
 
     fn try_change(&mut self, changes: &[Change]) -> Result<(), Trouble> {
         let until = Instant::now() + CHANGE;
-        self.settle(MOST_CHANGES.saturating_sub(changes.len()), until)?;
+        let new: usize = changes.iter().filter_map(|(_, value)| value.as_ref()).map(Vec::len).sum();
+        let doubtful = self.doubtful.iter().filter_map(|key| self.kept.get(key)).map(Vec::len);
+        let has_room = new.saturating_add(doubtful.sum()) <= MOST_BYTES;
+        let left = if has_room { MOST_CHANGES.saturating_sub(changes.len()) } else { 0 };
+        self.settle(left, until)?;
         let kept = std::mem::take(&mut self.kept);
         let mut wanted: BTreeMap<Key, Option<&[u8]>> =
             self.doubtful.iter().map(|key| (key.clone(), kept.get(key).map(Vec::as_slice))).collect();
@@ -404,6 +422,18 @@ impl Store for EtcdStore {
 
     fn most_changes(&self) -> usize {
         MOST_CHANGES
+    }
+
+    fn most_bytes_of_network(&self) -> usize {
+        MOST_BYTES_OF_NETWORK
+    }
+
+    fn identity(&self) -> Option<String> {
+        self.shared.identity()
+    }
+
+    fn unreadable(&self, key: &Key, what: &str) -> StoreError {
+        self.failed_by(&wrong(&self.path(key), &format!("{what};")))
     }
 
     fn standing(&self) -> Standing {

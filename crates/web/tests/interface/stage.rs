@@ -133,6 +133,7 @@ pub(crate) fn snapshot(seconds: u64) -> Snapshot {
                 name: "punctual grm".to_owned(),
                 address: "10.0.0.9".to_owned(),
                 role: "stands by",
+                shares_store: true,
             }],
         },
         links: vec![
