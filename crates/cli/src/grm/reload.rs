@@ -12,7 +12,8 @@ use crate::output::print;
     punctual grm reload --check     which flows the file could not keep as it is now\n  \
     punctual grm reload             goes on with it, if it keeps all\n  \
     punctual grm reload --force     and revokes those that it cannot keep\n\n\
-    The manager has to run with --web. Managers that stand by and share its store (etcd) lead with the same file after it; others have to be stopped before, and\n    started with the new file.\n\n\
+    The manager has to run with --web. Managers that stand by and share its store (etcd) lead with the same file after it; others have to be stopped before,\n\
+    and started with the new file.\n\n\
     Exit code: 0 the file is in force, or would be; 1 it is not, or the manager does not answer.")]
 pub(super) struct Arguments {
     /// Says what stands in the way, and changes nothing.
