@@ -45,7 +45,13 @@ impl Texts {
     pub fn network(&self) -> Result<Network, Problem> {
         Network::parse(&self.file, &self.text, |path| {
             let found = self.models.get(path.to_string_lossy().as_ref());
-            found.cloned().ok_or_else(|| "its text was not kept with the network file".to_owned())
+            let lacks = || {
+                format!(
+                    "the text of {} was not kept with the network file",
+                    path.display().to_string().escape_default()
+                )
+            };
+            found.cloned().ok_or_else(lacks)
         })
     }
 
