@@ -18,7 +18,7 @@ const HOSTS: [&str; 4] = ["camera", "display", "manager", "stranger"];
 /// Bytes of each sample, and how many a second.
 pub(crate) const SIZE: usize = 500;
 const RATE: usize = 20;
-/// Samples in the 6 s that a verdict holds which nobody repeats (docs/wire.md), and a few.
+/// Samples in the 6 s that a verdict holds without being repeated (docs/wire.md), and a few.
 const LEASE: u64 = 7 * RATE as u64;
 /// Looks, 20 ms apart, without a new sample that a flow of 20 samples a second may have which goes on: half of a lease, as what stops with
 /// a verdict stops for longer.

@@ -51,9 +51,8 @@ impl Wires {
     /// No sample was on its way for longer than it was promised, unless the machine stood still meanwhile. Waits until enough have come.
     pub(crate) fn assert_in_time(self, managed: &Managed, what: &str) {
         let from = managed.reader.samples().len();
-        patiently("samples", || (managed.reader.samples().len() >= from + LEAST).then_some(()));
-        // What is on its way arrives, or is lost, which others see.
-        std::thread::sleep(Duration::from_nanos(PROMISED));
+        // The last one is for what was on its way before it.
+        patiently("samples", || (managed.reader.samples().len() > from + LEAST).then_some(()));
         self.stop.store(true, Ordering::Relaxed);
         let [sent, came] = self.threads.map(|thread| thread.join().unwrap());
         let (monotonic, wall) = both_clocks();
