@@ -163,8 +163,8 @@ pub trait Engine: Send + Sync + 'static {
         self.on_datagram(from, datagram);
     }
 
-    /// As [`Engine::on_datagram`], for the first `len` bytes of a buffer, which may be kept instead of being copied: as long as somebody
-    /// holds it nobody writes it.
+    /// As [`Engine::on_datagram`], for the first `len` bytes of a buffer, which may be kept instead of being copied: as long as a reader
+    /// holds it no thread writes to it.
     fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
         self.on_datagram(from, buffer.get(..len).unwrap_or_default());
     }

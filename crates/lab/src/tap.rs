@@ -17,7 +17,7 @@ use socket2::Socket;
 use crate::train::{FACTS, Heard};
 use system::Error;
 
-/// Bytes that a socket holds until somebody comes to read.
+/// Bytes that a socket holds until it is read.
 const BUFFER: usize = 16 << 20;
 
 /// A tap at an interface.

@@ -44,7 +44,7 @@ pub(crate) const UNREADABLE: &str = "The bytes are not of the type that is read:
     The derive macro and IDL without annotation make types appendable, some others (Cyclone DDS, older Fast DDS) make them final: give both \
     the same, #[dds(final)] in Rust, @final in IDL.";
 
-/// Writers of one vendor whose samples readers of another can read only if their types may change equally far. Nobody announces that, and
+/// Writers of one vendor whose samples readers of another can read only if their types may change equally far. No participant announces that, and
 /// what such a reader drops is seen by that reader alone.
 fn forms(scene: &Scene, topic: &str, encapsulations: &BTreeMap<Guid, u16>) -> Vec<Finding> {
     let makers: BTreeMap<_, _> = scene.people.iter().map(|person| (person.prefix, person.vendor)).collect();

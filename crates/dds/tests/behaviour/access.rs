@@ -149,7 +149,7 @@ fn keys_and_handles_lead_to_each_other() {
 #[test]
 fn what_cannot_be_decoded_is_left_out_and_counted() {
     let (mut desk, here, there) = two();
-    // Whoever means other bytes by the same type name: a key, and then half of a value.
+    // A writer that means other bytes by the same type name: a key, and then half of a value.
     let raw = here.create_raw_topic("Readings", "Reading", QosKind::Default).unwrap();
     let forger = publisher(&here)
         .create_raw_datawriter(

@@ -12,7 +12,7 @@ use crate::path::Path;
 use crate::transmit::Transmit;
 
 impl<P: Payload> Writer<P> {
-    /// Most bytes of a payload that is written so: whoever sends it does so with the writer locked.
+    /// Most bytes of a payload that is written so: the sending thread does so with the writer locked.
     const MOST: usize = 4 << 10;
 
     /// Writes a sample without inline QoS in the place of the only change that is held, which is removed, and polls: what then would

@@ -90,7 +90,7 @@ pub(super) struct Run<'t> {
     pub(super) pending: u32,
     /// Everything has converged, and no match may end any more.
     pub(super) settled: bool,
-    /// An address that nobody has, and bytes that came to it by forgery.
+    /// An address that no host has, and bytes that came to it by forgery.
     pub(super) victim: SocketAddr,
     pub(super) forged: u64,
     /// How far any wall clock has ever been ahead of the virtual time.
