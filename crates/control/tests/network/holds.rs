@@ -257,6 +257,8 @@ impl Play {
             self.forgetful.clear();
             self.world.greet();
             self.world.pass(Duration::from_secs(20));
+            // As a manager looks from time to time: meanwhile it may have learned where a host is.
+            self.find_again();
             let now = self.at_rest();
             if now.is_some() && now == before {
                 break;
