@@ -130,16 +130,15 @@ fn the_sockets_of_a_switch_have_room_where_settings_for_all_sockets_cannot_be_ch
         let process = process.trim();
         let shown = Command::new("nsenter")
             .arg(format!("--net=/proc/{process}/ns/net"))
-            .args(["ss", "-0nmp"])
+            .args(["ss", "-O0nmp"])
             .output();
         let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
         let size = |line: &str, name: &str| -> u64 {
             let text = line.split([',', '(']).find_map(|part| part.strip_prefix(name)).expect(line);
             text.parse().expect(line)
         };
-        let lines: Vec<&str> = shown.lines().collect();
-        let of_switch = lines.windows(2).filter(|pair| pair[0].contains(&format!("pid={process},")));
-        let sizes: Vec<_> = of_switch.map(|pair| (size(pair[1], "rb"), size(pair[1], "tb"))).collect();
+        let of_switch = shown.lines().filter(|line| line.contains(&format!("pid={process},")));
+        let sizes: Vec<_> = of_switch.map(|line| (size(line, "rb"), size(line, "tb"))).collect();
         // One for each port, and one to send by.
         assert!(sizes.len() > 3, "{shown}");
         assert!(sizes.iter().all(|(received, sent)| (*received).min(*sent) >= 4 << 20), "{shown}");
