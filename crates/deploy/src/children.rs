@@ -170,12 +170,15 @@ fn given_up(mut child: Child, group: Pid, error: &io::Error) -> String {
     error.to_string()
 }
 
+/// Goes on only if the supervisor, whose process id is the first word, is still the parent: it may have ended before its end was watched.
+const IF_WATCHED: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
+
 /// The command line of a program that is no component server: it ends with the supervisor, and has the priority and the cores that the plan
 /// says. Each of these programs executes the next one, so that the process stays the same.
 fn foreign(plan: &Plan, name: &str, process: &Process, path: &Path) -> Command {
     let lane = foreign_lane(plan, name);
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]);
+    command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", IF_WATCHED, &std::process::id().to_string()]);
     if let Some(priority) = lane.and_then(|lane| lane.priority) {
         command.args(["chrt", "--fifo", &priority.to_string()]);
     }

@@ -55,7 +55,6 @@ fn a_foreign_program_is_started_looked_after_and_told_to_end() {
 
     // Nothing is left when the supervisor is killed, which can tell nobody.
     let mut supervisor = place.launch("plan.toml");
-    supervisor.prints("front begins, 8");
     supervisor.kill();
     supervisor.all_gone();
 }
