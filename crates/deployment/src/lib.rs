@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod foreign;
 mod launchable;
 mod lines;
 mod making;
@@ -22,7 +23,8 @@ mod standalone;
 mod steps;
 mod supervisor;
 
-pub use launchable::{Trouble, deployment_name, launchable};
+pub use foreign::{foreign_lane, is_foreign};
+pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder};
 pub use protocol::{

@@ -92,6 +92,21 @@ fn deployment_descriptors() {
 }
 
 #[test]
+fn dataflows() {
+    withstands(&targets::DATAFLOW, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn launch_files() {
+    withstands(&targets::LAUNCH_FILE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn layouts_of_pictures() {
+    withstands(&targets::PICTURE_LAYOUT, "fuzz.stateless_executions", 5);
+}
+
+#[test]
 fn lines_of_deployments() {
     withstands(&targets::DEPLOYMENT_LINE, "fuzz.stateless_executions", 10);
 }
