@@ -192,7 +192,8 @@ impl Gateway {
         record.map_or(&[], |record| &record.interests)
     }
 
-    /// Offers a type of events. Filters of subscribers ask for the fields that the schema knows.
+    /// Offers a type of events. Filters of subscribers ask for the fields that the schema knows. One that was offered before gets the schema, if there
+    /// is one.
     ///
     /// # Errors
     /// [`LimitError::Text`].
@@ -203,6 +204,10 @@ impl Gateway {
     ) -> Result<KindId, LimitError> {
         Interest { kind: Some(kind.into()), ..Interest::default() }.check()?;
         if let Some(index) = self.kinds.iter().position(|known| known.name == kind) {
+            if let (Some(schema), Some(known)) = (schema, self.kinds.get_mut(index)) {
+                known.schema = Some(schema);
+                self.is_stale = true;
+            }
             return Ok(KindId(index));
         }
         self.is_stale = true;
