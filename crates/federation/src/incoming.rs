@@ -66,9 +66,9 @@ impl Incoming {
             self.ask_again_at = now.saturating_add(pause / 2);
             self.ack_by(now);
         }
-        if self.ahead_bytes + bytes.len() <= most
-            && self.ahead.insert(number, (is_last, bytes.to_vec())).is_none()
-        {
+        // What came first counts: a peer that says it again in other bytes lies.
+        if self.ahead_bytes + bytes.len() <= most && !self.ahead.contains_key(&number) {
+            self.ahead.insert(number, (is_last, bytes.to_vec()));
             self.ahead_bytes += bytes.len();
         }
         Offered::Done
@@ -169,6 +169,9 @@ mod tests {
         assert_eq!(incoming.pop(), Some((true, [5].into())));
         assert_eq!(incoming.pop(), None);
         assert_eq!(incoming.ahead_bytes, 2);
+        // What is said again in other bytes changes nothing.
+        incoming.offer(3, 10, 8, false, b"longer", 10);
+        assert_eq!((incoming.ahead_bytes, &incoming.ahead[&8]), (2, &(true, [8].into())));
         // There is no room for more, and nothing is kept that is too far ahead.
         assert_eq!(incoming.offer(3, 10, 11, true, b"nine bytes", 10), Offered::Done);
         assert_eq!(incoming.offer(3, 10, 1 << 40, true, b"", 10), Offered::Done);

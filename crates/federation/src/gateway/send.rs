@@ -10,6 +10,7 @@ use crate::link::{Group, Link};
 use crate::message::{
     DATA, Envelope, HEADER, LARGEST_ACK, PART, kind, write_ack, write_beat, write_data, write_hello,
 };
+use crate::record::Record;
 use crate::settings::Settings;
 use crate::told::Notice;
 
@@ -284,7 +285,9 @@ impl Gateway {
             && link.outgoing.flying() < settings.flight
             && let Some(id) = link.records.pop_first()
         {
-            if let Some(record) = self.topology.record(id).filter(|record| record.id != link.id) {
+            // A gateway hears of itself only if somebody speaks of a later start than this one: then it goes on above that.
+            let is_news = |record: &&Record| record.id != link.id || record.stamp.0 > link.incarnation;
+            if let Some(record) = self.topology.record(id).filter(is_news) {
                 let mut bytes = link.outgoing.buffer();
                 bytes.push(kind::RECORD);
                 record.write(&mut bytes);

@@ -349,9 +349,9 @@ pub const GATE_LINE: Target = Target {
 /// How many datagrams a gateway gets of one peer that lies.
 const GATEWAY_BATCH: u64 = 256;
 /// What a gateway may keep of them, in bytes: records of all gateways that it knows, and what is sent to two peers.
-const GATEWAY_KEEPS: isize = 2 << 20;
+const GATEWAY_KEEPS: isize = 1 << 20;
 /// How many times the budget of the network they may take: an acknowledgement has all that is under way sent again.
-const GATEWAY_HUNGER: usize = 32;
+const GATEWAY_HUNGER: usize = 4;
 
 /// Datagrams of a peer, to a gateway of a federation.
 pub const FEDERATION_PEER: Target = Target {

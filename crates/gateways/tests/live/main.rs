@@ -49,9 +49,16 @@ fn udp(id: u64) -> Peer {
     Peer { id: GatewayId(id), transport: Transport::Udp(at(7_000 + id as u16)) }
 }
 
+/// A gateway that takes nobody for dead because the machine is busy.
+fn patient(id: u64) -> Config {
+    let mut config = Config::new(GatewayId(id));
+    config.settings.lease = 60_000_000_000;
+    config
+}
+
 /// The gateway of a number, with these peers by UDP.
 fn config(id: u64, peers: &[u64]) -> Config {
-    let mut config = Config::new(GatewayId(id));
+    let mut config = patient(id);
     config.udp = Some(at(7_000 + id as u16));
     config.peers = peers.iter().map(|id| udp(*id)).collect();
     config.settings.ttl = 3;
@@ -198,10 +205,10 @@ fn a_group_gets_each_event_by_one_transfer() {
 #[test]
 fn events_go_by_tcp_and_a_peer_that_comes_back_is_told_again() {
     alone(|| {
-        let mut accepts = Config::new(GatewayId(1));
+        let mut accepts = patient(1);
         accepts.tcp = Some(at(7_100));
         accepts.peers = vec![Peer { id: GatewayId(2), transport: Transport::Accept }];
-        let mut connects = Config::new(GatewayId(2));
+        let mut connects = patient(2);
         connects.peers = vec![Peer { id: GatewayId(1), transport: Transport::Connect(at(7_100)) }];
         let one = Site::start(&accepts);
         let mut two = Site::start(&connects);
