@@ -134,6 +134,12 @@ fn one_transfer_leads_to_one_however_often_a_destination_is_named() {
     // Nobody knows 77, and no way goes on for ever.
     liar.say(vec![data(0, 1, true, &event(2, &[77]))]);
     assert_eq!(liar.gateway.counts().given_up, before.given_up + 1);
+    // It has come as far as it may.
+    let mut at_end = event(3, &[3]);
+    at_end[1] = 1;
+    liar.say(vec![data(0, 2, true, &at_end)]);
+    assert_eq!(liar.gateway.counts().given_up, before.given_up + 2);
+    assert_eq!(liar.gateway.counts().transfers, before.transfers + 1);
 }
 
 #[test]

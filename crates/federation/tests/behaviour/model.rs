@@ -71,10 +71,10 @@ pub(crate) fn distances(from: usize, edges: &BTreeSet<(usize, usize)>) -> BTreeM
             } else {
                 continue;
             };
-            if !found.contains_key(&next) {
-                found.insert(next, steps + 1);
+            found.entry(next).or_insert_with(|| {
                 queue.push_back(next);
-            }
+                steps + 1
+            });
         }
     }
     found

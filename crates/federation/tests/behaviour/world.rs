@@ -80,6 +80,9 @@ pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// When a datagram arrives, its number, its receiver, its bytes.
+type Flying = (u64, u64, usize, Vec<u8>);
+
 pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) nodes: Vec<Node>,
@@ -91,7 +94,7 @@ pub(crate) struct World {
     pub(crate) wire: Option<Vec<Sent>>,
     pub(crate) downs: u64,
     pub(crate) notices: Vec<(usize, Notice)>,
-    flying: BinaryHeap<Reverse<(u64, u64, usize, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flying>>,
     number: u64,
     /// What gateways that were restarted had given up.
     pub(crate) given_up_before: u64,
