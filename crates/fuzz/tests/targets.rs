@@ -57,6 +57,11 @@ fn samples_of_matched_writers() {
 }
 
 #[test]
+fn datagrams_of_a_gateway() {
+    withstands(&targets::FEDERATION_PEER, "fuzz.participant_executions", 50);
+}
+
+#[test]
 fn network_files() {
     withstands(&targets::NETWORK_FILE, "fuzz.stateless_executions", 3);
 }

@@ -1,12 +1,12 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, dataflow, deployment,
-    deployment_descriptor, deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer, files,
-    filter_expression, filtered_types, filters, flow_file, gate_line, idl_text, launch_file, launching,
-    lldp_frame, manager_text, managers, network_file, openflow_message, openflow_stream, operators,
-    participant, picture_layout, pictures, policy_file, reader_cache, recording_file, recordings,
-    rtps_message, settings, settings_file, settings_toml, shared_memory, signed, signed_sample,
-    switch_models, switches, type_manifest, type_object, types, web_question,
+    deployment_descriptor, deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer,
+    federation, files, filter_expression, filtered_types, filters, flow_file, gate_line, idl_text,
+    launch_file, launching, lldp_frame, manager_text, managers, network_file, openflow_message,
+    openflow_stream, operators, participant, picture_layout, pictures, policy_file, reader_cache,
+    recording_file, recordings, rtps_message, settings, settings_file, settings_toml, shared_memory, signed,
+    signed_sample, switch_models, switches, type_manifest, type_object, types, web_question,
 };
 use crate::runner::Target;
 use crate::seeds;
@@ -346,6 +346,24 @@ pub const GATE_LINE: Target = Target {
     hunger: 1,
 };
 
+/// How many datagrams a gateway gets of one peer that lies.
+const GATEWAY_BATCH: u64 = 256;
+/// What a gateway may keep of them, in bytes: records of all gateways that it knows, and what is sent to two peers.
+const GATEWAY_KEEPS: isize = 1 << 20;
+/// How many times the budget of the network they may take: an acknowledgement has all that is under way sent again.
+const GATEWAY_HUNGER: usize = 4;
+
+/// Datagrams of a peer, to a gateway of a federation.
+pub const FEDERATION_PEER: Target = Target {
+    name: "federation_peer",
+    structure: Structure::Plain,
+    seeds: federation::seeds,
+    session: || Box::new(federation::session()),
+    batch: GATEWAY_BATCH,
+    keeps: GATEWAY_KEEPS,
+    hunger: GATEWAY_HUNGER,
+};
+
 /// Frames of LLDP, which hosts and strange switches send.
 pub const LLDP_FRAME: Target = Target {
     name: "lldp_frame",
@@ -511,6 +529,7 @@ pub const ALL: [Target; 39] = [
     PARTICIPANT_PEER,
     PARTICIPANT_STRANGER,
     READER_CACHE,
+    FEDERATION_PEER,
     NETWORK_FILE,
     FLOW_FILE,
     POLICY_FILE,

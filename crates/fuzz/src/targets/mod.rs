@@ -5,6 +5,7 @@ mod cdr;
 mod deployment;
 mod discovery;
 mod dynamic;
+mod federation;
 mod files;
 mod filters;
 mod launching;
