@@ -1,18 +1,27 @@
-//! The lock under every schedule of a few threads: the shipped file, on a word and a kernel that are modelled.
+//! The lock and the bell under every schedule of a few threads: the shipped files, on words and a kernel that are modelled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 
+#[path = "../../src/bell.rs"]
+mod bell;
 mod futex;
 #[path = "../../src/lock.rs"]
 mod lock;
 
 mod sync {
     pub(crate) use models::atomic;
+    pub(crate) use models::thread::yield_now as pause;
+
+    pub(crate) const LEAST_LOOKS: u32 = 1;
+    pub(crate) const MOST_LOOKS: u32 = 1;
 }
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bell::Bell;
 use lock::{Lock, Refused};
+use models::atomic::AtomicU32;
+use models::atomic::Ordering::Relaxed;
 use models::{Alone, thread};
 
 #[test]
@@ -73,4 +82,37 @@ fn two_locks_in_opposite_order_are_refused_to_one_of_both() {
         assert!(here.is_ok() || there.is_ok());
         assert!([here, there].iter().all(|end| matches!(end, Ok(()) | Err(Refused::Circle))));
     });
+}
+
+#[test]
+fn who_waits_for_a_bell_misses_none_and_sees_what_was_done_before_it_was_rung() {
+    for looks in [0, 1] {
+        models::check(3, move || {
+            let shared = Arc::new((Bell::new(), AtomicU32::new(0), [Alone::new(), Alone::new()]));
+            let other = Arc::clone(&shared);
+            let rings = thread::spawn(move || {
+                let (bell, done, work) = &*other;
+                for (work, number) in work.iter().zip(1..) {
+                    work.act();
+                    done.store(number, Relaxed);
+                    bell.ring();
+                }
+            });
+            let (bell, done, work) = &*shared;
+            let mut seen = 0;
+            while seen < 2 {
+                let mut looks_left = looks;
+                let stays_awake = || {
+                    looks_left -= 1;
+                    looks_left >= 0
+                };
+                bell.wait(stays_awake, || None);
+                // What was done before it was rung is seen, though this load orders nothing.
+                let now = done.load(Relaxed);
+                work.iter().take(now as usize).skip(seen).for_each(Alone::act);
+                seen = now as usize;
+            }
+            rings.join().unwrap();
+        });
+    }
 }
