@@ -148,10 +148,7 @@ impl<C> Serialised<C> {
     #[doc(hidden)]
     #[inline]
     pub fn enter<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
-        let mut held = match self.0.lock_as(this, LOOK) {
-            Ok(held) => held,
-            Err(refused) => self.wait(gate, refused)?,
-        };
+        let Some(mut held) = self.0.try_lock_as(this) else { return self.enter_late(gate, this, act) };
         // A change of the state waits for the lock, so the gate stays open for as long as the lock is held.
         if !gate.is_open() {
             return Err(Shut::Inactive);
@@ -159,18 +156,16 @@ impl<C> Serialised<C> {
         Ok(act(&mut held))
     }
 
+    /// The same where another thread is in the component.
     #[cold]
-    fn wait(&self, gate: &Gate, mut refused: threads::Refused) -> Result<threads::Guard<'_, C>, Shut> {
+    #[inline(never)]
+    fn enter_late<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
         loop {
-            if refused != threads::Refused::Late {
-                return Err(Shut::Refused(refused));
-            }
-            if !gate.is_open() {
-                return Err(Shut::Inactive);
-            }
-            match self.0.lock_for(LOOK) {
-                Ok(held) => return Ok(held),
-                Err(other) => refused = other,
+            match self.0.lock_as(this, LOOK) {
+                Ok(mut held) => return if gate.is_open() { Ok(act(&mut held)) } else { Err(Shut::Inactive) },
+                Err(threads::Refused::Late) if gate.is_open() => {}
+                Err(threads::Refused::Late) => return Err(Shut::Inactive),
+                Err(refused) => return Err(Shut::Refused(refused)),
             }
         }
     }

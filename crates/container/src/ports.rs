@@ -68,21 +68,19 @@ impl<T: Event> Publisher<T> {
     /// The first refusal of a service. The other services have got the event all the same.
     #[inline]
     pub fn push(&self, at: &Context, event: &T) -> Outcome {
-        let (mut outcome, mut left) = (Ok(()), self.links.iter());
+        let (mut outcome, mut left, mut last) = (Ok(()), self.links.iter(), None);
         loop {
             let all = catch_unwind(AssertUnwindSafe(|| {
                 for link in left.by_ref() {
-                    if let Err(failure) = link.sink.hand(event, at)
-                        && outcome.is_ok()
-                    {
-                        outcome = Err(failure);
+                    last = Some(link);
+                    if let Err(failure) = link.sink.hand(event, at) {
+                        keep_first(&mut outcome, failure);
                     }
                 }
             }));
             let Err(panic) = all else { return outcome };
             // The others get the event all the same.
-            let done = self.links.len() - left.len();
-            if let Some(link) = done.checked_sub(1).and_then(|last| self.links.get(last)) {
+            if let Some(link) = last {
                 link.sink.caught(panic);
             }
         }
@@ -91,6 +89,13 @@ impl<T: Event> Publisher<T> {
     /// How many connections there are; a service may lead to several consumers by one.
     pub fn connections(&self) -> usize {
         self.links.len()
+    }
+}
+
+#[cold]
+fn keep_first(outcome: &mut Outcome, failure: Failure) {
+    if outcome.is_ok() {
+        *outcome = Err(failure);
     }
 }
 

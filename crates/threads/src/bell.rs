@@ -31,9 +31,13 @@ impl Bell {
     }
 
     /// Waits until it is rung. The thread stays awake, and looks again and again, as long as `stays_awake` says so; then it sleeps, for
-    /// `limit` at most. It may come back sooner, so the caller looks whether there is something to do.
+    /// `limit` at most. Says whether it was rung: the thread may come back sooner.
     #[inline]
-    pub fn wait(&self, mut stays_awake: impl FnMut() -> bool, limit: impl FnOnce() -> Option<Duration>) {
+    pub fn wait(
+        &self,
+        mut stays_awake: impl FnMut() -> bool,
+        limit: impl FnOnce() -> Option<Duration>,
+    ) -> bool {
         while self.0.load(Relaxed) != RUNG {
             if !stays_awake() {
                 if self.0.compare_exchange(QUIET, ASLEEP, Relaxed, Relaxed).is_ok() {
@@ -43,7 +47,7 @@ impl Bell {
             }
             pause();
         }
-        self.0.swap(QUIET, Acquire);
+        self.0.swap(QUIET, Acquire) == RUNG
     }
 }
 

@@ -100,7 +100,15 @@ impl<T: ?Sized> Lock<T> {
         self.lock_within(This::thread(), Some(limit))
     }
 
-    /// The same for a caller that knows its thread.
+    /// The lock if it is free, for a caller that knows its thread.
+    #[inline]
+    pub fn try_lock_as(&self, this: This) -> Option<Guard<'_, T>> {
+        let This { number, .. } = this;
+        self.word.compare_exchange(0, number, Acquire, Relaxed).ok()?;
+        Some(Guard { lock: self, number, _stays: PhantomData })
+    }
+
+    /// As [`Lock::lock_for`], for a caller that knows its thread.
     ///
     /// # Errors
     ///

@@ -169,7 +169,8 @@ fn work(core: &Weak<Core>, worker: Worker, threads: &Threads, bell: &Bell, ends:
         let until = awake_until.min(wakes_at);
         let limit =
             || (wakes_at < u64::MAX).then(|| Duration::from_nanos(wakes_at.saturating_sub(clock.now())));
-        bell.wait(|| until > now && clock.now() < until, limit);
+        // Whether it was rung or it is time: there may be something to do.
+        let _ = bell.wait(|| until > now && clock.now() < until, limit);
     }
 }
 

@@ -20,8 +20,6 @@ use std::time::Duration;
 
 use bell::Bell;
 use lock::{Lock, Refused};
-use models::atomic::AtomicU32;
-use models::atomic::Ordering::Relaxed;
 use models::{Alone, thread};
 
 #[test]
@@ -85,32 +83,33 @@ fn two_locks_in_opposite_order_are_refused_to_one_of_both() {
 }
 
 #[test]
-fn who_waits_for_a_bell_misses_none_and_sees_what_was_done_before_it_was_rung() {
+fn who_waits_for_a_bell_misses_no_ring_and_sees_what_was_done_before() {
     for looks in [0, 1] {
-        models::check(3, move || {
-            let shared = Arc::new((Bell::new(), AtomicU32::new(0), [Alone::new(), Alone::new()]));
-            let other = Arc::clone(&shared);
-            let rings = thread::spawn(move || {
-                let (bell, done, work) = &*other;
-                for (work, number) in work.iter().zip(1..) {
-                    work.act();
-                    done.store(number, Relaxed);
-                    bell.ring();
-                }
-            });
-            let (bell, done, work) = &*shared;
-            let mut seen = 0;
-            while seen < 2 {
+        models::check(4, move || {
+            let shared = Arc::new(([Bell::new(), Bell::new()], [Alone::new(), Alone::new()]));
+            let wait = move |bell: &Bell| {
                 let mut looks_left = looks;
-                let stays_awake = || {
+                let mut stays_awake = || {
                     looks_left -= 1;
                     looks_left >= 0
                 };
-                bell.wait(stays_awake, || None);
-                // What was done before it was rung is seen, though this load orders nothing.
-                let now = done.load(Relaxed);
-                work.iter().take(now as usize).skip(seen).for_each(Alone::act);
-                seen = now as usize;
+                while !bell.wait(&mut stays_awake, || None) {}
+            };
+            let other = Arc::clone(&shared);
+            let rings = thread::spawn(move || {
+                let ([there, back], work) = &*other;
+                for work in work {
+                    work.act();
+                    there.ring();
+                    wait(back);
+                    work.act();
+                }
+            });
+            let ([there, back], work) = &*shared;
+            for work in work {
+                wait(there);
+                work.act();
+                back.ring();
             }
             rings.join().unwrap();
         });
