@@ -127,11 +127,11 @@ fn new_settings_reorder_and_shorten_a_queue() {
 fn batches_come_together_or_in_time() {
     let gather = Gather { most: 3, wait: 10 };
     let mut desk = Desk::new(&Tree::Everything, ConsumerSettings { gather, ..ConsumerSettings::default() });
-    let mut batch = channel::Batch::new();
+    let mut batch = Batch::new();
     let mut take = |desk: &mut Desk| {
         let consumer = desk.channel.take(desk.now, Worker::Publisher, &mut batch)?;
         desk.channel.done(desk.now, consumer);
-        Some(batch.deliveries().map(|delivery| super::short(delivery)[0]).collect::<Vec<_>>())
+        Some(batch.deliveries().map(|delivery| short(delivery)[0]).collect::<Vec<_>>())
     };
     for kind in 1..=2 {
         desk.push(kind, 0, None).unwrap();

@@ -344,7 +344,6 @@ impl Core {
 
     /// Does what the channel says, after each change. The threads that are to work are woken by what it returns, once the lock is free: so they
     /// do not wait for it at once.
-    #[must_use]
     pub(super) fn heed(&self, inner: &mut Inner) -> Wakes {
         let mut wakes = Wakes::default();
         while let Some(signal) = inner.machine.poll_signal() {
