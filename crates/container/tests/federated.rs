@@ -117,7 +117,7 @@ fn events_go_once_to_each_process_and_to_all_of_its_consumers() {
         let mut some = ByGateway::<Fix>::new(&elsewhere, "fixes");
         (some.filter, some.parameters) = (Some("number >= %0".to_owned()), vec!["90".to_owned()]);
         filters.connect("fixes", &[], &["c.input"], &some).unwrap();
-        [&mut writes, &mut reads, &mut filters].map(|server| server.launch().unwrap());
+        [&mut writes, &mut reads, &mut filters].into_iter().for_each(|server| server.launch().unwrap());
         let logs = [log(&reads, "a"), log(&reads, "b"), log(&filters, "c")];
         // Nobody knows the other one at first.
         patiently("the first event", || {

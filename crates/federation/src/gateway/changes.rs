@@ -31,7 +31,7 @@ impl Gateway {
             }
             link.mine += 1;
             if link.is_up {
-                self.end_link(now, index, Some(true));
+                self.end_link(now, index, Some(true), false);
             } else {
                 link.theirs = None;
             }
@@ -65,14 +65,15 @@ impl Gateway {
             _ => {}
         }
         let (id, was_up) = (link.id, link.is_up);
-        if incarnation > link.incarnation {
+        let is_new_start = incarnation > link.incarnation;
+        if is_new_start {
             // Events for what it was are not for what it is.
             self.topology.forget_before(id, incarnation);
             self.topology.find_ways();
             self.is_stale = true;
         }
         if was_up {
-            self.end_link(now, index, Some(false));
+            self.end_link(now, index, Some(false), is_new_start);
         }
         let Some(link) = self.links.get_mut(index) else { return };
         link.theirs = Some(envelope.from_session);
@@ -101,8 +102,9 @@ impl Gateway {
         self.tell(Notice::Up(peer));
     }
 
-    /// A connection is over: what the peer has not acknowledged goes by other ways, or is given up.
-    pub(super) fn end_link(&mut self, now: u64, index: usize, is_silent: Option<bool>) {
+    /// A connection is over: what the peer has not acknowledged goes by other ways, or is given up; so is what was for the peer itself, if that has
+    /// started anew.
+    pub(super) fn end_link(&mut self, now: u64, index: usize, is_silent: Option<bool>, is_new_start: bool) {
         let Some(link) = self.links.get_mut(index) else { return };
         let id = link.id;
         let was_up = link.is_up;
@@ -129,7 +131,11 @@ impl Gateway {
             if bytes.first() == Some(&kind::EVENT)
                 && let Some(addressed) = bytes.get(1..).and_then(Addressed::read)
             {
-                self.forward(addressed.ttl, addressed.destinations(), addressed.rest);
+                // What was for the start before is not for this one, by whatever way.
+                let is_lost = |to: &u64| is_new_start && *to == id;
+                self.counts.given_up += addressed.destinations().filter(is_lost).count() as u64;
+                let others = addressed.destinations().filter(|to| !is_lost(to));
+                self.forward(addressed.ttl, others, addressed.rest);
             }
         }
     }

@@ -129,7 +129,7 @@ impl Gateway {
     /// Takes a peer out. What it has not acknowledged goes by other ways, or is given up.
     pub fn remove_peer(&mut self, now: u64, peer: GatewayId) {
         if let Some(index) = self.link(peer.0) {
-            self.end_link(now, index, None);
+            self.end_link(now, index, None, false);
             self.links.remove(index);
         }
     }

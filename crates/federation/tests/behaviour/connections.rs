@@ -134,6 +134,31 @@ fn what_a_dead_peer_has_not_acknowledged_goes_by_another_way_and_comes_once() {
 }
 
 #[test]
+fn what_was_for_the_start_before_does_not_come_to_the_next_one_by_another_way() {
+    let edges = BTreeSet::from([(0, 1), (0, 2), (1, 2)]);
+    let mut world = World::new(Random::new(3), 3, edges, Settings { ttl: 3, ..Settings::default() }, &[]);
+    world.subscribe(1, all());
+    world.run(100 * MS);
+    world.cut.insert((0, 1));
+    world.publish(0, &SAID, &[1]);
+    world.cut.clear();
+    world.restart(1);
+    world.subscribe(1, all());
+    // Before 0 has the new record, it knows nobody who wants this.
+    while world.nodes[0].gateway.is_up(GatewayId(2)) {
+        world.run(MS / 20);
+    }
+    assert_eq!(world.publish(0, &SAID, &[2]).subscribers, 0);
+    world.run(1_000 * MS);
+    assert_eq!(got(&world, 1), [0; 0]);
+    let counts = world.nodes[0].gateway.counts();
+    assert_eq!((counts.transfers, counts.given_up), (1, 1));
+    world.publish(0, &SAID, &[3]);
+    world.run(100 * MS);
+    assert_eq!(got(&world, 1), [3]);
+}
+
+#[test]
 fn large_events_are_cut_and_small_ones_gathered() {
     let mut world = star(2, Settings { flight: 20_000, ..Settings::default() }, &[]);
     world.faults = Faults { loss: 20, doubled: 20, late: 20 };
