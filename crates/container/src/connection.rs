@@ -56,7 +56,8 @@ impl Server {
         self.check_name(name)?;
         let mut targets = Vec::new();
         for port in to {
-            targets.push(self.inlet(port)?);
+            let (inlet, container) = self.inlet(port)?;
+            targets.push((self.inlet_of(name, port, inlet), container));
         }
         let mut event: Option<(&str, &'static dyn EventType)> = None;
         for port in from {
@@ -70,12 +71,21 @@ impl Server {
             same(&mut event, port, inlet.0.event())?;
         }
         let (_, event) = event.ok_or_else(|| ServerError::Empty(name.to_owned()))?;
+        let is_followed = self.is_followed(name);
+        let event = if is_followed { event.stamped() } else { event };
         if service.is_call() {
             self.check_circle(from, to)?;
         }
         let sources: Vec<String> = from.iter().map(|port| port.to_string()).collect();
-        let route =
-            Route { connection: name, event, sources: &sources, targets: &targets, reports: &self.reports };
+        let route = Route {
+            connection: name,
+            event,
+            sources: &sources,
+            targets: &targets,
+            clock: &self.clock,
+            is_followed,
+            reports: &self.reports,
+        };
         let joined = service.connect(&route);
         let Joined { links, end } =
             joined.map_err(|error| ServerError::Service { connection: name.to_owned(), error })?;

@@ -87,6 +87,11 @@ impl Context {
         self.clock.now()
     }
 
+    /// In virtual time: lets so much of it pass, as if the handler took that long. With the clock of the system it does nothing.
+    pub fn pass(&self, time: Duration) {
+        self.clock.advance(self.now().saturating_add(nanos(time)));
+    }
+
     /// When the event was made that all this follows of, in nanoseconds since the start of the server.
     pub fn created(&self) -> u64 {
         self.created.get().unwrap_or_else(|| {

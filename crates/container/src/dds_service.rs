@@ -1,11 +1,12 @@
 //! The service `dds`: what is published is written to a topic, and what comes on the topic is consumed.
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dds::qos::{DataReaderQos, DataWriterQos};
 use dds::{DataReader, DataWriter, DdsType, DomainParticipant};
 
 use crate::ByChannel;
+use crate::chains::{Base, Held, Stamp, Traced, instant};
 use crate::channel_service::Core;
 use crate::context::{Clock, Context};
 use crate::event::{AnyLink, Event};
@@ -40,18 +41,78 @@ impl<T: DdsType + Event> ByDds<T> {
     }
 }
 
+/// The form that events have as samples: they themselves, or with the stamps of chains.
+trait Form<T>: DdsType + Send + Sync + 'static {
+    /// What is written for the threads of this writer.
+    type Writing: Default + Send + Sync;
+    /// Added to the name of the topic, since its type is another one.
+    const SUFFIX: &'static str;
+    /// Writes an event.
+    fn write(
+        writer: &DataWriter<Self>,
+        event: &T,
+        at: &Context,
+        base: Base,
+        of: &Self::Writing,
+    ) -> Result<(), dds::Error>;
+    /// The event; what is pushed until the guard is dropped has the stamps that have come with it.
+    fn came(&self, at: &Context, base: Base) -> (&T, Option<Held>);
+}
+
+impl<T: DdsType + Event> Form<T> for T {
+    type Writing = ();
+    const SUFFIX: &'static str = "";
+
+    fn write(writer: &DataWriter<Self>, event: &T, _: &Context, _: Base, (): &()) -> Result<(), dds::Error> {
+        writer.write(event).map(drop)
+    }
+
+    fn came(&self, _: &Context, _: Base) -> (&T, Option<Held>) {
+        (self, None)
+    }
+}
+
+impl<T: DdsType + Event> Form<T> for Traced<T> {
+    /// Memory of samples that were written.
+    type Writing = Mutex<Vec<(Self, Vec<Stamp>)>>;
+    const SUFFIX: &'static str = "/traced";
+
+    fn write(
+        writer: &DataWriter<Self>,
+        event: &T,
+        at: &Context,
+        base: Base,
+        of: &Self::Writing,
+    ) -> Result<(), dds::Error> {
+        let spare = || of.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, mut stamps) =
+            spare().pop().map_or((None, Vec::new()), |(known, stamps)| (Some(known), stamps));
+        let traced = Self::fill(known, event, instant(at.now()), base, &mut stamps);
+        let written = writer.write(&traced).map(drop);
+        spare().push((traced, stamps));
+        written
+    }
+
+    fn came(&self, at: &Context, base: Base) -> (&T, Option<Held>) {
+        (&self.event, Some(self.arrived(instant(at.now()), base)))
+    }
+}
+
 /// A writer as a sink.
-struct Writing<T: Event + DdsType> {
-    writer: DataWriter<T>,
+struct Writing<T, F: Form<T>> {
+    writer: DataWriter<F>,
+    of: F::Writing,
+    base: Base,
     /// The port that publishes.
     port: String,
     reports: Arc<Reports>,
+    _of: std::marker::PhantomData<fn(T)>,
 }
 
-impl<T: DdsType + Event> Sink<T> for Writing<T> {
-    fn take(&self, event: &T, _: &Context) -> Outcome {
-        match self.writer.write(event) {
-            Ok(_) => Ok(()),
+impl<T: DdsType + Event, F: Form<T>> Sink<T> for Writing<T, F> {
+    fn take(&self, event: &T, at: &Context) -> Outcome {
+        match F::write(&self.writer, event, at, self.base, &self.of) {
+            Ok(()) => Ok(()),
             Err(error) => {
                 self.reports.add(&self.port, Fault::Service(error.to_string()));
                 Err(Failure::Service)
@@ -61,13 +122,13 @@ impl<T: DdsType + Event> Sink<T> for Writing<T> {
 }
 
 /// The DDS entities of a connection, and the channels behind them.
-struct Ends<T: Event + DdsType> {
-    writers: Vec<DataWriter<T>>,
-    reader: Option<DataReader<T>>,
+struct Ends<F: DdsType + 'static> {
+    writers: Vec<DataWriter<F>>,
+    reader: Option<DataReader<F>>,
     behind: Option<Box<dyn End>>,
 }
 
-impl<T: DdsType + Event> End for Ends<T> {
+impl<F: DdsType + Send + Sync + 'static> End for Ends<F> {
     fn suspend(&self, instance: &str, is_suspended: bool) {
         if let Some(behind) = &self.behind {
             behind.suspend(instance, is_suspended);
@@ -83,7 +144,7 @@ impl<T: DdsType + Event> End for Ends<T> {
     }
 }
 
-impl<T: Event + DdsType> Drop for Ends<T> {
+impl<F: DdsType + 'static> Drop for Ends<F> {
     fn drop(&mut self) {
         // They are refused only if their participant is gone already.
         if let Some(reader) = self.reader.take() {
@@ -101,11 +162,19 @@ impl<T: DdsType + Event> Service for ByDds<T> {
             let text = format!("topic {} is of {}", self.topic, std::any::type_name::<T>());
             return Err(ServiceError::Unable(text));
         }
-        let unable = |error: dds::Error| ServiceError::Unable(format!("topic {}: {error}", self.topic));
-        let mut ends = Ends::<T> { writers: Vec::new(), reader: None, behind: None };
-        if let Some((_, container)) = route.targets.first() {
+        if route.is_followed { self.join::<Traced<T>>(route) } else { self.join::<T>(route) }
+    }
+}
+
+impl<T: DdsType + Event> ByDds<T> {
+    fn join<F: Form<T>>(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
+        let topic = format!("{}{}", self.topic, F::SUFFIX);
+        let unable = |error: dds::Error| ServiceError::Unable(format!("topic {topic}: {error}"));
+        let base = Base::of(route.clock);
+        let mut ends = Ends::<F> { writers: Vec::new(), reader: None, behind: None };
+        if !route.targets.is_empty() {
             // For the service of the consumers, the reader is the one that publishes.
-            let name = [format!("topic {}", self.topic)];
+            let name = [format!("topic {topic}")];
             let inside = Route { sources: &name, ..*route };
             let Joined { links, end } = match &self.served {
                 Some(served) => served.connect(&inside)?,
@@ -113,24 +182,25 @@ impl<T: DdsType + Event> Service for ByDds<T> {
             };
             let sinks: Vec<_> = links.into_iter().flatten().filter_map(AnyLink::sink::<T>).collect();
             ends.behind = Some(end);
-            let clock = container.clock.clone();
-            let mut reader = self.participant.reader::<T>(self.topic.as_str());
+            let clock = route.clock.clone();
+            let mut reader = self.participant.reader::<F>(topic.as_str());
             if let Some(qos) = &self.reader {
                 reader = reader.qos(qos.clone());
             }
-            let reader = reader.on_data_available(move |reader| receive(reader, &sinks, &clock));
+            let reader = reader.on_data_available(move |reader| receive(reader, &sinks, &clock, base));
             ends.reader = Some(reader.create().map_err(unable)?);
         }
         let mut links = Vec::new();
         for port in route.sources {
-            let mut writer = self.participant.writer::<T>(self.topic.as_str());
+            let mut writer = self.participant.writer::<F>(topic.as_str());
             if let Some(qos) = &self.writer {
                 writer = writer.qos(qos.clone());
             }
             let writer = writer.create().map_err(unable)?;
             ends.writers.push(writer.clone());
-            let reports = Arc::clone(route.reports);
-            let sink = Writing { writer, port: port.clone(), reports };
+            let (port, reports) = (port.clone(), Arc::clone(route.reports));
+            let (of, _of) = (F::Writing::default(), std::marker::PhantomData);
+            let sink = Writing::<T, F> { writer, of, base, port, reports, _of };
             links.push(vec![AnyLink::new::<T>(Arc::new(sink))]);
         }
         Ok(Joined { links, end: Box::new(ends) })
@@ -138,15 +208,22 @@ impl<T: DdsType + Event> Service for ByDds<T> {
 }
 
 /// Hands on what has come.
-fn receive<T: DdsType + Event>(reader: &DataReader<T>, sinks: &[Arc<dyn Sink<T>>], clock: &Clock) {
+fn receive<T: Event, F: Form<T>>(
+    reader: &DataReader<F>,
+    sinks: &[Arc<dyn Sink<T>>],
+    clock: &Clock,
+    base: Base,
+) {
     while let Ok(Some(sample)) = reader.take_next_sample() {
-        let Some(event) = sample.data else { continue };
+        let Some(sample) = sample.data else { continue };
         turn::run(|| {
             let at = Context::new(clock);
+            let (event, held) = sample.came(&at, base);
             for sink in sinks {
                 // A queue that refuses says so by its counts: the writer is elsewhere, and cannot be told.
-                let _ = sink.take(&event, &at);
+                let _ = sink.take(event, &at);
             }
+            drop(held);
         });
     }
 }

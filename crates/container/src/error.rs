@@ -14,6 +14,13 @@ pub enum ServerError {
     Unknown(String),
     /// There is one of this name already.
     Twice(String),
+    /// A chain has too few or too many ports to be followed.
+    Chain {
+        /// The chain.
+        name: String,
+        /// How many it has.
+        ports: usize,
+    },
     /// Names of instances are not empty and have no dots.
     Name(String),
     /// A setting is refused.
@@ -92,6 +99,11 @@ impl fmt::Display for ServerError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(name) => write!(out, "there is no {name}"),
+            Self::Chain { name, ports } => write!(
+                out,
+                "chain {name} has {ports} ports: a chain that is followed has 1 to {}",
+                crate::chains::MOST_HOPS
+            ),
             Self::Twice(name) => write!(out, "there is a {name} already: names are unique"),
             Self::Name(name) => write!(out, "{name:?} is no name of an instance: give one without a dot"),
             Self::Setting { instance, error } => write!(out, "{instance}: {error}"),

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use filter::{Fields, Program, Schema, Value};
 
+use crate::cell::AnyInlet;
+use crate::chains::{self, Hops, StampedOf};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
 use crate::outcome::Outcome;
@@ -96,6 +98,12 @@ pub trait EventType: Send + Sync {
     /// A link into a channel.
     #[doc(hidden)]
     fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink;
+    /// The same type on a connection that chains pass: its links stamp.
+    #[doc(hidden)]
+    fn stamped(&self) -> &'static dyn EventType;
+    /// A port of this type that chains pass.
+    #[doc(hidden)]
+    fn followed(&self, inlet: AnyInlet, hops: Hops) -> AnyInlet;
 }
 
 /// The type of events `T`, as a value.
@@ -178,5 +186,13 @@ impl<T: Event> EventType for Of<T> {
 
     fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink {
         AnyLink::new::<T>(Arc::new(ChannelLink::<T>::new(core, source)))
+    }
+
+    fn stamped(&self) -> &'static dyn EventType {
+        &StampedOf::<T>(PhantomData)
+    }
+
+    fn followed(&self, inlet: AnyInlet, hops: Hops) -> AnyInlet {
+        chains::follow::<T>(inlet, hops)
     }
 }

@@ -6,6 +6,7 @@ use crate::ports::Tick;
 
 pub use crate::calls::{AnyFacet, AnyReceptacle, provide};
 pub use crate::cell::{AnyInlet, Cell, Gate, Parallel, Serialised, Shut, inlet};
+pub use crate::chains::Hops;
 pub use crate::channel_service::{Core, Source};
 pub use crate::component::BodyOf;
 pub use crate::event::{Body, Carried};

@@ -37,6 +37,7 @@
 //! ```
 mod calls;
 mod cell;
+mod chains;
 mod changes;
 mod channel_service;
 mod component;
@@ -62,6 +63,7 @@ mod turn;
 
 pub use calls::{Facet, Provider, Receptacle};
 pub use cell::{State, Target};
+pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Times};
 pub use changes::{TakenComponent, TakenContainer};
 pub use channel_service::{ByChannel, Every, Join};
 pub use component::{

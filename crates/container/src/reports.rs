@@ -1,9 +1,10 @@
 //! Reports of faults, for the program that looks after a server.
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::chains::{Exceeded, Track};
 use crate::component::Hook;
 
 /// How many reports wait until they are asked for; then the oldest give way.
@@ -52,6 +53,8 @@ pub enum Fault {
     Thread(String),
     /// A service could not do what it should.
     Service(String),
+    /// A limit of a chain is exceeded.
+    Exceeded(Box<Exceeded>),
     /// So many reports before this one were given up because the program did not ask for them.
     Lost(u64),
 }
@@ -60,6 +63,8 @@ pub enum Fault {
 pub(crate) struct Reports {
     waiting: Mutex<Waiting>,
     come: Condvar,
+    /// Chains, which keep the worst of what they have to tell.
+    chains: Mutex<Vec<Arc<Track>>>,
 }
 
 #[derive(Default)]
@@ -80,6 +85,25 @@ impl Reports {
         self.come.notify_all();
     }
 
+    /// A chain has something to tell.
+    pub(crate) fn call(&self) {
+        // Who is about to wait has looked before, or will be woken.
+        drop(self.lock());
+        self.come.notify_all();
+    }
+
+    pub(crate) fn follow(&self, chain: &Arc<Track>) {
+        self.chains().push(Arc::clone(chain));
+    }
+
+    pub(crate) fn unfollow(&self, chain: &Arc<Track>) {
+        self.chains().retain(|other| !Arc::ptr_eq(other, chain));
+    }
+
+    fn chains(&self) -> MutexGuard<'_, Vec<Arc<Track>>> {
+        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The oldest one, waiting for it for so long at most.
     pub(crate) fn next(&self, limit: Duration) -> Option<Report> {
         let end = Instant::now().checked_add(limit);
@@ -91,6 +115,10 @@ impl Reports {
             }
             if let Some(report) = waiting.reports.pop_front() {
                 return Some(report);
+            }
+            let exceeded = self.chains().iter().find_map(|chain| chain.next_report());
+            if exceeded.is_some() {
+                return exceeded;
             }
             let left = end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
@@ -129,6 +157,7 @@ impl fmt::Display for Fault {
             ),
             Self::Lock(refused) => write!(out, "was not reached: {refused}"),
             Self::Thread(text) | Self::Service(text) => out.write_str(text),
+            Self::Exceeded(exceeded) => write!(out, "{exceeded}"),
             Self::Lost(count) => write!(out, "{count} reports were given up: ask for them more often"),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use crate::cell::{AnyInlet, Cell, State};
+use crate::chains::Track;
 use crate::component::{Component, Hook};
 use crate::connection::Connected;
 use crate::context::{Clock, nanos};
@@ -38,6 +39,7 @@ pub struct Server {
     pub(crate) placed: Vec<Placed>,
     pub(crate) connections: Vec<Connected>,
     pub(crate) next_connection: u32,
+    pub(crate) chains: Vec<Arc<Track>>,
 }
 
 /// A component and its container.
@@ -78,6 +80,7 @@ impl Server {
             placed: Vec::new(),
             connections: Vec::new(),
             next_connection: 0,
+            chains: Vec::new(),
         }
     }
 
@@ -407,6 +410,7 @@ impl Server {
         ended.map_err(|fault| ServerError::hook(&about.name, fault))?;
         about.gate.go(state);
         if state == State::Active {
+            self.renew_chains(&about.name);
             suspend(false);
         }
         Ok(())

@@ -6,6 +6,7 @@ use filter::{Expression, Program};
 
 use crate::cell::AnyInlet;
 use crate::channel_service::Core;
+use crate::context::Clock;
 use crate::event::{AnyLink, EventType};
 use crate::policy::Container;
 use crate::reports::Reports;
@@ -35,6 +36,10 @@ pub struct Route<'a> {
     pub sources: &'a [String],
     /// Ports that consume. There are none if the service takes events elsewhere.
     pub targets: &'a [(AnyInlet, Arc<Container>)],
+    /// The time of the server.
+    pub(crate) clock: &'a Clock,
+    /// Whether chains pass it.
+    pub(crate) is_followed: bool,
     /// Where what goes wrong later is told.
     pub(crate) reports: &'a Arc<Reports>,
 }

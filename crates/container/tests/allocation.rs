@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use container::{
-    ByChannel, Component, Consumer, Context, Direct, Dispatch, Emitter, Event, Facet, Full, Gather, Handle,
-    Lifecycle, Order, Outcome, Policy, Publisher, Queue, Receptacle, Server, Service, Threads, Timer,
+    ByChannel, Chain, Component, Consumer, Context, Direct, Dispatch, Emitter, Event, Facet, Full, Gather,
+    Handle, Hop, Lifecycle, Order, Outcome, Policy, Publisher, Queue, Receptacle, Server, Service, Threads,
+    Timer,
 };
 
 #[global_allocator]
@@ -44,7 +45,7 @@ impl Handle<length::Input> for Length {
     }
 }
 
-fn server(count: usize, service: &dyn Service) -> Server {
+fn server(count: usize, service: &dyn Service, is_followed: bool) -> Server {
     let mut server = Server::simulated();
     let lanes = vec![(1, Threads::default())];
     server.container("box", Policy { lanes, ..Policy::default() }).unwrap();
@@ -53,6 +54,13 @@ fn server(count: usize, service: &dyn Service) -> Server {
     names.iter().for_each(|name| server.install::<Length>("box", name, &[]).unwrap());
     let ports: Vec<String> = names.iter().map(|name| format!("{name}.input")).collect();
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    if is_followed {
+        let limit = Some(Duration::from_secs(1));
+        let hops =
+            vec![Hop { port: "c0.input".to_owned(), connections: vec!["x".to_owned()], samples: false }];
+        let name = "chain".to_owned();
+        server.follow(Chain { name, reaction: limit, age: limit, period: None, hops }).unwrap();
+    }
     server.connect("x", &["t.out"], &ports, service).unwrap();
     server.launch().unwrap();
     server
@@ -65,9 +73,10 @@ fn a_push_takes_nothing_once_all_is_warm() {
     let batches = ByChannel { gather: Gather { most: 3, wait: 0 }, ..by(Dispatch::Publisher) };
     let direct = Direct::default();
     let services: [&dyn Service; 4] = [&direct, &by(Dispatch::Publisher), &batches, &by(Dispatch::Lane(1))];
-    for service in services {
+    for (service, is_followed) in services.into_iter().flat_map(|service| [(service, false), (service, true)])
+    {
         for count in [1, 32] {
-            let mut server = server(count, service);
+            let mut server = server(count, service, is_followed);
             let entry = server.entry::<Tap>("t").unwrap();
             let text = Text("some text".to_owned());
             let push = |times: usize| {
@@ -80,13 +89,15 @@ fn a_push_takes_nothing_once_all_is_warm() {
             server.advance(Duration::ZERO);
             let sum = server.entry::<Length>("c0").unwrap().with(|length, _| length.sum).unwrap();
             assert!(sum >= 4 * 9, "{sum} bytes came by {service:?}");
+            let scored = server.chains().first().map_or(0, |score| score.completions);
+            assert_eq!(scored > 0, is_followed, "{scored} completions by {service:?}");
         }
     }
 }
 
 #[test]
 fn a_service_that_no_connection_names_has_no_memory() {
-    let mut server = server(1, &Direct::default());
+    let mut server = server(1, &Direct::default(), false);
     let by_channel = ByChannel::new(Dispatch::Lane(1));
     // Lists of the server find their size.
     server.connect("y", &["t.out"], &["c0.input"], &by_channel).unwrap();

@@ -211,3 +211,21 @@ fn lock_that_what_came_before_the_wait_gets_first() {
     assert_eq!(build.response(a), Ok(10 + 10));
     assert_eq!(build.response(b), Ok(10 + 2 * 10));
 }
+
+#[test]
+fn a_higher_lane_that_waited_for_another_core_runs_later_than_it_came() {
+    let mut build = Build::new(2);
+    let (high, low) = (build.lane(50), build.lane(10));
+    let elsewhere = build.lane_on(0, &[1], Scheduling::Fifo(50));
+    let component = build.component(0, true);
+    let run = |time| [Step::Run { least: time, most: time }];
+    let waits = build.port_of(component, Some(high), &run(3));
+    let holds = build.port_of(component, Some(elsewhere), &run(10));
+    let port = build.port(low, 9, 9);
+    build.timer(waits, 20);
+    build.timer(holds, 1_000);
+    build.timer(port, 1_000);
+    // The other core has held the component since just before 0, when the higher lane came. At 10 it gets it, and the lower one comes: that runs
+    // from 13 to 20, and after the next run of the higher lane from 23 to 25.
+    assert!(build.response(port).unwrap() >= 15);
+}

@@ -210,3 +210,40 @@ fn several_threads_on_several_cores() {
     // Any thread may take all, and each may wait for what its core has above.
     assert_eq!(build.responses(), [Ok(46), Ok(46), Ok(7), Ok(9)]);
 }
+
+#[test]
+fn throttling_hits_each_of_its_windows() {
+    let mut build = Build::new(1);
+    build.system.hosts[0].throttling = Some(Throttling { runtime: 5, period: 10 });
+    let lane = build.lane(10);
+    let port = build.port(lane, 12, 12);
+    build.timer(port, 1_000);
+    // A window of throttling begins with it: it runs from 0 to 5, from 10 to 15, and from 20 to 22.
+    assert!(build.response(port).unwrap() >= 22);
+}
+
+#[test]
+fn time_of_deadline_threads_may_be_that_of_fifo_threads() {
+    let mut build = Build::new(1);
+    build.system.hosts[0].throttling = Some(Throttling { runtime: 10, period: 20 });
+    let (fifo, server) =
+        (build.lane(10), Scheduling::Deadline { runtime: 8, deadline: 1_000, period: 1_000 });
+    let deadline = build.lane_on(0, &[0], server);
+    let (port, other) = (build.port(fifo, 6, 6), build.port(deadline, 8, 8));
+    build.timer(port, 1_000);
+    build.timer(other, 1_000);
+    // All come as a window of throttling begins: 8 of the deadline thread, 2 of the fifo thread, nothing until 20, and then the other 4.
+    assert!(build.response(port).unwrap() >= 24);
+}
+
+#[test]
+fn stalls_use_budgets_up() {
+    let mut build = Build::new(1);
+    let lane = build.lane_on(0, &[0], Scheduling::Deadline { runtime: 10, deadline: 100, period: 100 });
+    let port = build.port(lane, 5, 5);
+    build.timer(port, 60);
+    assert!(build.response(port).is_ok());
+    // Each run is hit by a stall, during which the budget falls: 10 are used up in each 60, and there are 10 in each 100.
+    build.system.hosts[0].stalls = vec![Stall { length: 5, distance: 60 }];
+    assert_eq!(build.response(port), Err(Reason::Overload { lane }));
+}

@@ -1,0 +1,277 @@
+//! A chain that is followed in this process: where its events begin, and where they are answered.
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use threads::Lock;
+
+use super::followed::instant;
+use super::score::{EARLIER, Excess, Limit, MOST_HOPS, Quantiles, Scorer, Spent, Stamp, Times};
+use crate::context::{Clock, nanos};
+use crate::reports::{Fault, Report, Reports};
+
+/// A chain of events through ports, to be followed while it runs.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Chain {
+    /// Its name.
+    pub name: String,
+    /// The time from an event to the first answer to it, or to a later one, at most.
+    pub reaction: Option<Duration>,
+    /// The age of the oldest event behind an answer at most.
+    pub age: Option<Duration>,
+    /// The period, if the first port is a timer: events that later ones took the place of are known by it.
+    pub period: Option<Duration>,
+    /// The ports that events pass, in this order; some of them may be in other processes.
+    pub hops: Vec<Hop>,
+}
+
+/// A port of a chain.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Hop {
+    /// `instance.port`.
+    pub port: String,
+    /// The names of the connections by which events come to it: that of a timer, or those of both ends if it is in another process.
+    pub connections: Vec<String>,
+    /// Its handler works with what that of the port before, of the same component, has left there the last time. What calls it, a timer for
+    /// example, is of no matter for the chain.
+    pub samples: bool,
+}
+
+/// The score of a chain that ends in this process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainScore {
+    /// The chain.
+    pub name: String,
+    /// How often its last handler has ended.
+    pub completions: u64,
+    /// The reaction, for each event that was answered.
+    pub reaction: Quantiles,
+    /// The age, for each completion.
+    pub age: Quantiles,
+    /// Events that were answered by later ones, and of which is not known when they began. They are not in `reaction`.
+    pub unknown: u64,
+    /// How long the oldest event that was not answered has waited, if that is longer than the limit of the reaction.
+    pub overdue: Option<Duration>,
+    /// Completions that say nothing, since their stamps are of the clock of another machine.
+    pub foreign: u64,
+    /// The times at each port, summed over all completions.
+    pub hops: Vec<(String, Times)>,
+}
+
+/// An exceeded limit of a chain, and where the time went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exceeded {
+    /// Which limit.
+    pub limit: Limit,
+    /// What is allowed.
+    pub most: Duration,
+    /// The time that it was; of several since the last report, that which is furthest above.
+    pub time: Duration,
+    /// How often since the last report.
+    pub count: u64,
+    /// Whether there was an answer. If not, nothing was answered for so long, and no port is known to be the reason.
+    pub is_answered: bool,
+    /// The part of the time in which later events took the place of this one.
+    pub gave_way: Duration,
+    /// The times at each port.
+    pub hops: Vec<(String, Times)>,
+}
+
+/// A chain that is followed.
+pub(crate) struct Track {
+    pub(super) id: u64,
+    pub(super) chain: Chain,
+    clock: Clock,
+    reports: Weak<Reports>,
+    /// Which run of its source it is.
+    run: AtomicU64,
+    source: Lock<Stream>,
+    scorer: Lock<Scorer>,
+    /// For each port what the port before has left for it, if it samples.
+    left: Vec<Lock<Option<Stamp>>>,
+    /// There is something to tell.
+    has_excess: AtomicBool,
+    foreign: AtomicU64,
+}
+
+/// The events of a source without a period.
+#[derive(Default)]
+struct Stream {
+    number: u64,
+    earlier: [i64; EARLIER],
+    known: u8,
+}
+
+/// The number of a text, the same in all programs (FNV-1a).
+pub(super) fn id(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+impl Track {
+    pub(super) fn new(chain: Chain, clock: &Clock, reports: &Arc<Reports>) -> Self {
+        let nanos = |time: Option<Duration>| time.map(nanos);
+        let scorer = Scorer::new(nanos(chain.reaction), nanos(chain.age), nanos(chain.period));
+        Self {
+            id: id(&chain.name),
+            left: chain.hops.iter().map(|_| Lock::new(None)).collect(),
+            chain,
+            clock: clock.clone(),
+            reports: Arc::downgrade(reports),
+            // No other process has begun at the same time and is the source of the same chain.
+            run: AtomicU64::new(udp::monotonic()),
+            source: Lock::new(Stream::default()),
+            scorer: Lock::new(scorer),
+            has_excess: AtomicBool::new(false),
+            foreign: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn is_last(&self, hop: u8) -> bool {
+        usize::from(hop) + 1 == self.chain.hops.len()
+    }
+
+    fn stamp(&self, number: u64, start: i64) -> Stamp {
+        Stamp {
+            chain: self.id,
+            run: self.run.load(Relaxed),
+            number,
+            newest: start,
+            oldest: start,
+            earlier: [0; EARLIER],
+            known: 0,
+            hop: 0,
+            is_foreign: false,
+            since: start,
+            spent: [Spent::default(); MOST_HOPS],
+        }
+    }
+
+    /// An event that begins when a timer is due.
+    pub(super) fn due(&self, start: i64) -> Stamp {
+        let period = self.chain.period.map_or(1, nanos).max(1);
+        self.stamp(u64::try_from(start).unwrap_or(0) / period, start)
+    }
+
+    /// An event that begins when it comes.
+    pub(super) fn came(&self, start: i64) -> Stamp {
+        let Ok(mut source) = self.source.lock() else { return self.stamp(0, start) };
+        source.number += 1;
+        let mut stamp = self.stamp(source.number, start);
+        (stamp.earlier, stamp.known) = (source.earlier, source.known);
+        source.earlier.rotate_right(1);
+        if let Some(first) = source.earlier.first_mut() {
+            *first = start;
+        }
+        source.known = source.known.saturating_add(1).min(EARLIER as u8);
+        stamp
+    }
+
+    /// A component of it begins to work, or goes on: what was not answered before was not to be.
+    pub(super) fn renew(&self) {
+        self.run.fetch_add(1, Relaxed);
+        if let Ok(mut source) = self.source.lock() {
+            source.known = 0;
+        }
+        if let Ok(mut scorer) = self.scorer.lock() {
+            scorer.forget();
+        }
+    }
+
+    pub(super) fn samples(&self, hop: u8) -> bool {
+        self.chain.hops.get(usize::from(hop)).is_some_and(|hop| hop.samples)
+    }
+
+    /// A handler has ended whose component keeps what it worked with for the next port.
+    pub(super) fn leave(&self, mut stamp: Stamp, end: i64) {
+        stamp.pushed(end);
+        if let Some(Ok(mut left)) = self.left.get(usize::from(stamp.hop)).map(Lock::lock) {
+            *left = Some(stamp);
+        }
+    }
+
+    /// What was left for a port the last time.
+    pub(super) fn left(&self, hop: u8) -> Option<Stamp> {
+        self.left.get(usize::from(hop)).and_then(|left| *left.lock().ok()?)
+    }
+
+    /// The last handler has ended.
+    pub(super) fn complete(&self, mut stamp: Stamp, end: i64) {
+        if stamp.is_foreign {
+            self.foreign.fetch_add(1, Relaxed);
+            return;
+        }
+        stamp.ran(end);
+        let is_new = self.scorer.lock().is_ok_and(|mut scorer| scorer.complete(&stamp, end));
+        if is_new && !self.has_excess.swap(true, Relaxed) {
+            self.reports.upgrade().inspect(|reports| reports.call());
+        }
+    }
+
+    /// The exceeded limit that is to be told.
+    pub(crate) fn next_report(&self) -> Option<Report> {
+        let now = instant(self.clock.now());
+        let excess = {
+            let mut scorer = self.scorer.lock().ok()?;
+            scorer.look(now);
+            self.has_excess.store(false, Relaxed);
+            scorer.take_excess()?
+        };
+        let Excess { limit, time, most, count, is_answered, gave_way, spent } = excess;
+        let of = Duration::from_nanos;
+        let (most, time, gave_way) = (of(most), of(time), of(gave_way));
+        let hops = self.named(&spent);
+        let exceeded = Exceeded { limit, most, time, count, is_answered, gave_way, hops };
+        Some(Report { of: format!("chain {}", self.chain.name), fault: Fault::Exceeded(Box::new(exceeded)) })
+    }
+
+    fn named(&self, spent: &[Spent]) -> Vec<(String, Times)> {
+        let ports = self.chain.hops.iter().map(|hop| hop.port.clone());
+        ports.zip(spent.iter().map(|spent| spent.times())).collect()
+    }
+
+    /// The score; `None` if its lock cannot be had.
+    pub(super) fn score(&self) -> Option<ChainScore> {
+        let now = instant(self.clock.now());
+        let scorer = self.scorer.lock().ok()?;
+        let (completions, unknown) = scorer.counts();
+        let (reaction, age) = scorer.quantiles();
+        let overdue = scorer.overdue(now).map(|(waited, _)| Duration::from_nanos(waited));
+        let spent: Vec<Spent> = scorer.spent().to_vec();
+        drop(scorer);
+        let foreign = self.foreign.load(Relaxed);
+        let (name, hops) = (self.chain.name.clone(), self.named(&spent));
+        Some(ChainScore { name, completions, reaction, age, unknown, overdue, foreign, hops })
+    }
+}
+
+impl std::fmt::Display for Exceeded {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { limit, most, time, count, is_answered, gave_way, hops } = self;
+        let what = match limit {
+            Limit::Reaction => "reaction",
+            Limit::Age => "age",
+        };
+        if !is_answered {
+            return write!(out, "nothing was answered for {time:?}; its {what} may be {most:?}");
+        }
+        write!(out, "{what} {time:?}, limit {most:?}")?;
+        if *count > 1 {
+            write!(out, ", and {} more above it", count - 1)?;
+        }
+        let mut separator = ": ";
+        for (port, Times { transfer, wait, run }) in hops {
+            for (time, how) in [(transfer, "on the way to"), (wait, "waiting for"), (run, "in")] {
+                if !time.is_zero() {
+                    write!(out, "{separator}{time:?} {how} {port}")?;
+                    separator = ", ";
+                }
+            }
+        }
+        if !gave_way.is_zero() {
+            write!(out, "{separator}{gave_way:?} until an event that was not lost")?;
+        }
+        Ok(())
+    }
+}
