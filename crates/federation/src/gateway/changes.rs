@@ -21,6 +21,17 @@ impl Gateway {
         }
     }
 
+    /// A way to a peer has come to be, as when a connection of TCP was made: the peer is greeted at once instead of after a pause.
+    pub fn reached(&mut self, now: u64, peer: GatewayId) {
+        let index = self.link(peer.0);
+        if let Some(link) = index.and_then(|index| self.links.get_mut(index)) {
+            // One that was known before may have begun anew, and says so when it hears something.
+            link.is_answer_due = true;
+            link.hello_at = now;
+            link.hello_pause = self.settings.repair;
+        }
+    }
+
     /// What has to be done when time has passed: peers that are silent for too long are given up.
     pub fn handle_timeout(&mut self, now: u64) {
         let lease = self.settings.lease;

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use federation::GatewayId;
+use udp::monotonic;
 
 use super::{CONNECT, Copies, Shared, lock};
 use crate::streams::Stream;
@@ -23,6 +24,7 @@ impl Shared {
                 let stream = Stream::new(socket);
                 lock(&self.streams).insert(peer, Arc::clone(&stream));
                 if !self.is_over() {
+                    self.greet(peer);
                     self.serve(&stream, |_| true);
                 }
                 lock(&self.streams).remove(&peer);
@@ -32,6 +34,11 @@ impl Shared {
                 drop(self.ended.wait_timeout(ending, PAUSE));
             }
         }
+    }
+
+    fn greet(&self, peer: GatewayId) {
+        lock(&self.gateway).reached(monotonic(), peer);
+        self.flush();
     }
 
     /// Reads from a connection until it ends, while another thread writes.
@@ -106,6 +113,7 @@ impl Shared {
                 if let Some(before) = lock(&self.streams).insert(id, Arc::clone(stream)) {
                     before.end();
                 }
+                self.greet(id);
             }
             true
         });
