@@ -243,6 +243,10 @@ impl<T: Event> Target for Followed<T> {
         }
     }
 
+    fn caught(&self, panic: Box<dyn Any + Send>) {
+        self.inner.caught(panic);
+    }
+
     fn is_over(&self) -> bool {
         self.inner.is_over()
     }
