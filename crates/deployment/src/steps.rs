@@ -32,7 +32,23 @@ impl Steps {
         for step in steps(was, is) {
             all.add(&step, &old.plan, &new.plan);
         }
+        if !(old.plan.chains.is_empty() && new.plan.chains.is_empty()) {
+            all.call_all(&old.plan, &new.plan);
+        }
         all
+    }
+
+    /// Processes that continue and have nothing to do get orders without a step: chains may pass them that did not, or not so.
+    fn call_all(&mut self, old: &Plan, new: &Plan) {
+        let (was, is) = (old.layout(), new.layout());
+        for process in is.processes().keys().filter(|process| was.processes().contains_key(*process)) {
+            let is_called = self.start.iter().any(|name| name == process)
+                || self.batches.iter().any(|batch| batch.process == *process);
+            if !is_called {
+                let (process, orders) = (process.to_string(), Vec::new());
+                self.batches.insert(0, Batch { process, phase: Phase::Passivate, orders });
+            }
+        }
     }
 
     fn add(&mut self, step: &Step, old: &Plan, new: &Plan) {
