@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::choices::choice;
 use crate::manifest::Catalogue;
-use crate::plan::{Artefact, Component, End, Named, Placement, Plan, ServiceKind, Topic};
+use crate::plan::{Artefact, Component, End, Named, Placement, Plan, Process, ServiceKind, Topic};
 use crate::qos::Qos;
 use crate::value::Value;
 
@@ -250,9 +250,13 @@ impl Work {
         let mut work = Self::default();
         let (was, is) = (old.plan.layout(), new.plan.layout());
         for (process, host) in was.processes() {
-            // A process that is elsewhere, or executes something else, is another one.
+            // A process that is elsewhere, or executes something else, is another one. When it began is no matter once it runs.
+            let said = |plan: &Plan| {
+                let process = plan.processes.get(*process).cloned();
+                process.map(|process| Process { depends_on: Vec::new(), ..process })
+            };
             let is_same = is.processes().get(process) == Some(host)
-                && old.plan.processes.get(*process) == new.plan.processes.get(*process)
+                && said(old.plan) == said(new.plan)
                 && executed(old.plan, process) == executed(new.plan, process);
             if !is_same {
                 work.stop.insert(process.to_string());

@@ -110,7 +110,7 @@ impl Plan {
                     ServiceKind::Dds => quality.side() == Side::Consumer,
                     ServiceKind::Direct => false,
                 };
-                let is_carried_out = quality.is_carried_out() && by_service;
+                let is_carried_out = quality.is_carried_out() && (by_service || quality.is_of_plan());
                 Holding { quality, value, scope, path, overridden: said.collect(), is_carried_out }
             })
             .collect()

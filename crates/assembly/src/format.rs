@@ -86,6 +86,7 @@ const PROCESS: &[Key] = &[
     may("cgroup", Text, "its control group"),
     may("requires", Texts(&Any), "resources that it requires of its host"),
     may("restart", Table(RESTART), "when it is started again after its end"),
+    may("depends-on", List(&Name), "processes that begin before it and end after it"),
 ];
 
 const RESTART: &[Key] = &[

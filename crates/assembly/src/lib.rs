@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod begins;
 mod check;
 mod choices;
 mod diff;
@@ -37,7 +38,9 @@ pub use check::Placed;
 pub use diff::{Change, Difference, Kind, Step, Version, difference, steps};
 pub use explain::{Explained, Holding};
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind};
-pub use import::{Descriptors, Imported, import};
+pub use import::{
+    Descriptors, Imported, ImportedPrograms, LaunchFile, import, import_dataflow, import_launch,
+};
 pub use layered::{Area, Arranged, GRID, Outline, OutlineEdge, OutlineGroup, OutlineNode};
 pub use links::{Layout, Link, Place, Reason};
 pub use manifest::{

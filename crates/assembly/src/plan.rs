@@ -104,6 +104,8 @@ pub struct Process {
     pub requires: Named<Value>,
     /// When it is started again after its end.
     pub restart: Option<Restart>,
+    /// Processes that begin before it, and end after it.
+    pub depends_on: Vec<String>,
 }
 
 /// A container: components under the same policies.

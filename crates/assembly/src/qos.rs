@@ -141,7 +141,12 @@ impl Quality {
                 | Self::PacingInterval
                 | Self::MaxEventsPerConsumer
                 | Self::RejectNewEvents
-        )
+        ) || self.is_of_plan()
+    }
+
+    /// Whether a plan that does not keep it is refused, so that there is nothing left to carry out.
+    pub const fn is_of_plan(self) -> bool {
+        matches!(self, Self::MaxConsumers | Self::MaxSuppliers)
     }
 
     /// The default value.

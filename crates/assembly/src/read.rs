@@ -119,6 +119,7 @@ fn process(node: &Node) -> Process {
         cgroup: text(node, "cgroup"),
         requires: values(node, "requires"),
         restart: node.get("restart").map(restart),
+        depends_on: texts(node, "depends-on"),
     }
 }
 

@@ -62,6 +62,17 @@ pub struct Endpoint {
     pub kind: ServiceKind,
 }
 
+/// A part that has its turn in the order of installation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn<'p> {
+    /// A component.
+    Component(&'p str),
+    /// All that a process depends on is there.
+    Begin(&'p str),
+    /// All components of a process are there.
+    Done(&'p str),
+}
+
 impl Plan {
     /// The plan by hosts, in the order of their names. What depends on what is known by the kinds of ports; without manifests, what a
     /// connection goes to is installed before what it comes from.
@@ -103,17 +114,25 @@ impl Plan {
             .collect()
     }
 
-    /// All components in the order of installation.
-    pub fn order(&self, types: &Catalogue) -> Vec<&str> {
+    /// All components in the order of installation: those of a process after those of the processes that it depends on, and then what is called
+    /// before what calls, and what consumes before what publishes.
+    pub fn order<'c>(&'c self, types: &Catalogue) -> Vec<&'c str> {
+        let has_dependencies = self.processes.values().any(|process| !process.depends_on.is_empty());
         let kind_of = |end: &End| {
             let End::Port { component, port } = end else { return None };
             let of_type = types.components.get(&self.components.get(component)?.component_type)?;
             of_type.ports.get(port).map(|port| port.kind)
         };
-        // For each component those that have to be installed before it.
-        let mut after: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        let mut missing: BTreeMap<&str, usize> =
-            self.components.keys().map(|name| (name.as_str(), 0)).collect();
+        // For each part those that come after it.
+        let mut after: BTreeMap<Turn<'_>, BTreeSet<Turn<'_>>> = BTreeMap::new();
+        let mut missing: BTreeMap<Turn<'_>, usize> =
+            self.components.keys().map(|name| (Turn::Component(name), 0)).collect();
+        let mut comes_after = |first: Turn<'c>, second: Turn<'c>| {
+            if first != second && after.entry(first).or_default().insert(second) {
+                *missing.entry(second).or_default() += 1;
+                missing.entry(first).or_default();
+            }
+        };
         for connection in self.connections.values() {
             let Some((from, _)) =
                 connection.from.component().and_then(|name| self.components.get_key_value(name))
@@ -127,29 +146,43 @@ impl Plan {
                 };
                 let is_backward = matches!(kind_of(to), Some(PortKind::Publisher | PortKind::Emitter));
                 let (first, second) = if is_backward { (from, to_name) } else { (to_name, from) };
-                if first != second && after.entry(first).or_default().insert(second) {
-                    *missing.entry(second).or_default() += 1;
-                }
+                comes_after(Turn::Component(first), Turn::Component(second));
             }
         }
-        let mut ready: BTreeSet<&str> =
-            missing.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
+        for (name, component) in self.components.iter().filter(|_| has_dependencies) {
+            comes_after(Turn::Begin(&component.process), Turn::Component(name));
+            comes_after(Turn::Component(name), Turn::Done(&component.process));
+        }
+        for (name, process) in &self.processes {
+            for other in &process.depends_on {
+                comes_after(Turn::Begin(name), Turn::Done(name));
+                comes_after(Turn::Begin(other), Turn::Done(other));
+                comes_after(Turn::Done(other), Turn::Begin(name));
+            }
+        }
+        let mut ready: BTreeSet<Turn<'_>> =
+            missing.iter().filter(|(_, count)| **count == 0).map(|(turn, _)| *turn).collect();
         let mut order = Vec::new();
         while !missing.is_empty() {
             // A cycle is entered at the first name.
             let Some(next) = ready.pop_first().or_else(|| missing.keys().next().copied()) else { break };
-            missing.remove(next);
-            order.push(next);
-            for later in after.get(next).into_iter().flatten() {
+            missing.remove(&next);
+            if let Turn::Component(name) = next {
+                order.push(name);
+            }
+            for later in after.get(&next).into_iter().flatten() {
                 if let Some(count) = missing.get_mut(later) {
                     *count = count.saturating_sub(1);
                     if *count == 0 {
-                        ready.insert(later);
+                        ready.insert(*later);
                     }
                 }
             }
         }
-        order
+        // What a cycle of connections has brought forward.
+        let process = |name: &str| self.components.get(name).map_or("", |component| &component.process);
+        let items: Vec<(&str, &str)> = order.into_iter().map(|name| (process(name), name)).collect();
+        self.after_dependencies(&items)
     }
 
     fn services_at(&self, placement: Placement, at: &str) -> Vec<String> {

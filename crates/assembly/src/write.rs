@@ -242,6 +242,7 @@ fn write_process(lines: &mut Lines, name: &str, process: &Process) {
     lines.may("cgroup", process.cgroup.as_ref().map(text));
     lines.inline("requires", process.requires.clone());
     lines.may("restart", process.restart.as_ref().map(restart));
+    lines.list("depends-on", texts(&process.depends_on));
 }
 
 fn write_container(lines: &mut Lines, name: &str, container: &Container) {

@@ -2,13 +2,23 @@
 use alloc::vec::Vec;
 
 use crate::event::Part;
+use crate::ready::Key;
 
 /// Deliveries of one consumer, in a buffer that is used again.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Batch<E> {
     pub(crate) parts: Vec<Part<E>>,
-    /// Where each delivery ends in `parts`.
-    pub(crate) ends: Vec<usize>,
+    pub(crate) taken: Vec<Taken>,
+}
+
+/// A delivery of a batch.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Taken {
+    /// Where it ends in `parts`.
+    pub(crate) end: usize,
+    pub(crate) number: u64,
+    /// Since when it waited.
+    pub(crate) since: u64,
 }
 
 impl<E> Default for Batch<E> {
@@ -20,17 +30,39 @@ impl<E> Default for Batch<E> {
 impl<E> Batch<E> {
     /// An empty one.
     pub const fn new() -> Self {
-        Self { parts: Vec::new(), ends: Vec::new() }
+        Self { parts: Vec::new(), taken: Vec::new() }
     }
 
     /// The deliveries, in their order: each is what a subscription gave at once.
     pub fn deliveries(&self) -> impl Iterator<Item = &[Part<E>]> {
-        let starts = core::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).filter_map(|(start, end)| self.parts.get(start..*end))
+        let ends = self.taken.iter().map(|taken| taken.end);
+        let starts = core::iter::once(0).chain(ends.clone());
+        starts.zip(ends).filter_map(|(start, end)| self.parts.get(start..end))
     }
 
     pub(crate) fn clear(&mut self) {
         self.parts.clear();
-        self.ends.clear();
+        self.taken.clear();
+    }
+}
+
+/// Takes of a worker that takes for several consumers before it handles anything: [`crate::Channel::take_next`].
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub(crate) is_begun: bool,
+    /// What comes later than this has to wait until the run is done.
+    pub(crate) until: Key,
+}
+
+impl Run {
+    /// The beginning of a run.
+    pub const fn new() -> Self {
+        Self { is_begun: false, until: (u64::MAX, u64::MAX) }
+    }
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self::new()
     }
 }

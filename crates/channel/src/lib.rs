@@ -36,6 +36,7 @@ extern crate alloc;
 
 mod batch;
 mod event;
+mod index;
 mod interest;
 mod machine;
 mod matching;
@@ -45,7 +46,7 @@ mod ready;
 mod subscription;
 mod tree;
 
-pub use batch::Batch;
+pub use batch::{Batch, Run};
 pub use event::{Header, Part};
 pub use interest::Interest;
 pub use machine::Channel;

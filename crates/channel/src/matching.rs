@@ -71,6 +71,14 @@ pub(crate) struct Offer<'a, E> {
     pub(crate) body: &'a E,
 }
 
+impl<E: Clone> Offer<'_, E> {
+    /// The event as a part of a delivery.
+    #[inline]
+    pub(crate) fn part(&self) -> Part<E> {
+        Part::Event { number: self.number, header: *self.header, body: self.body.clone() }
+    }
+}
+
 impl<E: Clone + Fields> Node<E> {
     /// The tree at work from now on; the tree has been checked. `timers` counts its timers.
     pub(crate) fn new(tree: &Tree, now: u64, timers: &mut u16) -> Self {
@@ -132,11 +140,7 @@ impl<E: Clone + Fields> Node<E> {
                 if !tree.fits(offer.header, offer.body) {
                     return Outcome::Refused;
                 }
-                out.push(Part::Event {
-                    number: offer.number,
-                    header: *offer.header,
-                    body: offer.body.clone(),
-                });
+                out.push(offer.part());
                 Outcome::Delivered
             }
             Self::Any(parts) => {

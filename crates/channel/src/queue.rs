@@ -2,6 +2,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::batch::{Batch, Taken};
 use crate::event::Part;
 
 /// How a consumer's queue is.
@@ -48,17 +49,49 @@ pub enum Order {
     Deadline,
 }
 
-/// A delivery that waits. Of several events it has the highest priority and the earliest deadline.
+/// The parts of a delivery. Most deliveries are one event, which needs no buffer.
+#[derive(Debug)]
+pub(crate) enum Parts<E> {
+    One(Part<E>),
+    Several(Vec<Part<E>>),
+}
+
+impl<E> Parts<E> {
+    fn as_slice(&self) -> &[Part<E>] {
+        match self {
+            Self::One(part) => core::slice::from_ref(part),
+            Self::Several(parts) => parts,
+        }
+    }
+}
+
+/// A delivery that waits.
 #[derive(Debug)]
 pub(crate) struct Entry<E> {
     /// Deliveries of a channel are numbered as they are made.
     pub(crate) number: u64,
-    pub(crate) since: u64,
-    pub(crate) priority: u8,
-    pub(crate) deadline: u64,
+    since: u64,
+    parts: Parts<E>,
+}
+
+impl<E> Entry<E> {
+    /// The highest of its events.
+    fn priority(&self) -> u8 {
+        self.parts.as_slice().iter().map(Part::priority).max().unwrap_or(0)
+    }
+
+    /// The earliest of its events.
+    pub(crate) fn deadline(&self) -> u64 {
+        self.parts.as_slice().iter().map(Part::deadline).min().unwrap_or(u64::MAX)
+    }
+
     /// Type and source of the event that it begins with.
-    key: Option<(u32, u32)>,
-    pub(crate) parts: Vec<Part<E>>,
+    fn key(&self) -> Option<(u32, u32)> {
+        match self.parts.as_slice().first() {
+            Some(Part::Event { header, .. }) => Some((header.kind, header.source)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -75,14 +108,17 @@ impl<E> Waiting<E> {
         Self { settings, entries: VecDeque::new(), spare: Vec::new() }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.entries.len() >= usize::from(self.settings.depth.max(1))
     }
 
+    #[inline]
     pub(crate) fn front(&self) -> Option<&Entry<E>> {
         self.entries.front()
     }
@@ -92,24 +128,33 @@ impl<E> Waiting<E> {
         self.entries.iter().map(|entry| entry.since).min()
     }
 
-    /// Adds a delivery, whose parts it takes out of `parts`. Says whether a delivery gave way, this one or another. One that `is_owed` is
-    /// added above the depth where the publisher would have been refused.
-    pub(crate) fn add(&mut self, number: u64, now: u64, parts: &mut Vec<Part<E>>, is_owed: bool) -> bool {
+    /// What a subscription has put out, as the parts of one delivery.
+    pub(crate) fn gather(&mut self, out: &mut Vec<Part<E>>) -> Parts<E> {
+        if out.len() == 1
+            && let Some(part) = out.pop()
+        {
+            return Parts::One(part);
+        }
         let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.append(parts);
-        let entry = Entry {
-            number,
-            since: now,
-            priority: buffer.iter().map(Part::priority).max().unwrap_or(0),
-            deadline: buffer.iter().map(Part::deadline).min().unwrap_or(u64::MAX),
-            key: match buffer.first() {
-                Some(Part::Event { header, .. }) => Some((header.kind, header.source)),
-                _ => None,
-            },
-            parts: buffer,
-        };
+        buffer.append(out);
+        Parts::Several(buffer)
+    }
+
+    /// Adds a delivery. Says whether a delivery gave way, this one or another. One that `is_owed` is added above the depth where the
+    /// publisher would have been refused.
+    #[inline]
+    pub(crate) fn add(&mut self, number: u64, now: u64, parts: Parts<E>, is_owed: bool) -> bool {
+        let entry = Entry { number, since: now, parts };
+        if self.is_full() {
+            return self.add_to_full(entry, is_owed);
+        }
+        self.insert(entry);
+        false
+    }
+
+    fn add_to_full(&mut self, entry: Entry<E>, is_owed: bool) -> bool {
         let is_strict = matches!(self.settings.full, Full::Block { .. } | Full::Reject);
-        if !self.is_full() || (is_owed && is_strict) {
+        if is_owed && is_strict {
             self.insert(entry);
             return false;
         }
@@ -123,12 +168,42 @@ impl<E> Waiting<E> {
         true
     }
 
+    /// Puts deliveries back in their places that were taken, above the depth, too.
+    pub(crate) fn put_back(&mut self, batch: &mut Batch<E>) {
+        let (mut parts, mut start) = (batch.parts.drain(..), 0);
+        for taken in batch.taken.drain(..) {
+            let count = taken.end.saturating_sub(start);
+            start = taken.end;
+            let mut of_one = parts.by_ref().take(count);
+            let parts = match (count, of_one.next()) {
+                (1, Some(part)) => Parts::One(part),
+                (_, first) => {
+                    let mut buffer = self.spare.pop().unwrap_or_default();
+                    buffer.extend(first.into_iter().chain(of_one));
+                    Parts::Several(buffer)
+                }
+            };
+            let entry = Entry { number: taken.number, since: taken.since, parts };
+            self.insert_between(entry);
+        }
+    }
+
+    #[inline]
     fn insert(&mut self, entry: Entry<E>) {
-        let index = match self.settings.order {
-            Order::Fifo => self.entries.len(),
-            Order::Priority => self.entries.partition_point(|other| other.priority >= entry.priority),
-            Order::Deadline => self.entries.partition_point(|other| other.deadline <= entry.deadline),
-        };
+        // New ones have the largest number.
+        match self.settings.order {
+            Order::Fifo => self.entries.push_back(entry),
+            Order::Priority | Order::Deadline => self.insert_between(entry),
+        }
+    }
+
+    fn insert_between(&mut self, entry: Entry<E>) {
+        let (number, priority, deadline) = (entry.number, entry.priority(), entry.deadline());
+        let index = self.entries.partition_point(|other| match self.settings.order {
+            Order::Fifo => other.number < number,
+            Order::Priority => (other.priority(), number) > (priority, other.number),
+            Order::Deadline => (other.deadline(), other.number) < (deadline, number),
+        });
         self.entries.insert(index, entry);
     }
 
@@ -142,18 +217,18 @@ impl<E> Waiting<E> {
             Full::Block { .. } | Full::Reject | Full::DropNewest => None,
             Full::DropOldest => oldest_of(&|_| true),
             Full::DropLowestPriority => {
-                let lowest = self.entries.iter().map(|entry| entry.priority).min()?;
-                let is_lower = new.is_some_and(|new| new.priority < lowest);
-                if is_lower { None } else { oldest_of(&|entry| entry.priority == lowest) }
+                let lowest = self.entries.iter().map(|entry| entry.priority()).min()?;
+                let is_lower = new.is_some_and(|new| new.priority() < lowest);
+                if is_lower { None } else { oldest_of(&|entry| entry.priority() == lowest) }
             }
             Full::DropLatestDeadline => {
-                let latest = self.entries.iter().map(|entry| entry.deadline).max()?;
-                let is_later = new.is_some_and(|new| new.deadline > latest);
-                if is_later { None } else { oldest_of(&|entry| entry.deadline == latest) }
+                let latest = self.entries.iter().map(|entry| entry.deadline()).max()?;
+                let is_later = new.is_some_and(|new| new.deadline() > latest);
+                if is_later { None } else { oldest_of(&|entry| entry.deadline() == latest) }
             }
             Full::Coalesce => {
-                let key = new.and_then(|new| new.key);
-                let same = key.and_then(|key| oldest_of(&|entry| entry.key == Some(key)));
+                let key = new.and_then(|new| new.key());
+                let same = key.and_then(|key| oldest_of(&|entry| entry.key() == Some(key)));
                 same.or_else(|| oldest_of(&|_| true))
             }
         }
@@ -183,16 +258,25 @@ impl<E> Waiting<E> {
         }
     }
 
-    /// Takes the next delivery out, and adds its parts.
-    pub(crate) fn take(&mut self, parts: &mut Vec<Part<E>>) -> bool {
-        let Some(mut entry) = self.entries.pop_front() else { return false };
-        parts.append(&mut entry.parts);
-        self.recycle(entry.parts);
+    /// Takes the next delivery out, and adds it to a batch.
+    #[inline]
+    pub(crate) fn take(&mut self, batch: &mut Batch<E>) -> bool {
+        let Some(Entry { number, since, parts }) = self.entries.pop_front() else { return false };
+        match parts {
+            Parts::One(part) => batch.parts.push(part),
+            Parts::Several(mut parts) => {
+                batch.parts.append(&mut parts);
+                self.spare.push(parts);
+            }
+        }
+        batch.taken.push(Taken { end: batch.parts.len(), number, since });
         true
     }
 
-    fn recycle(&mut self, mut buffer: Vec<Part<E>>) {
-        buffer.clear();
-        self.spare.push(buffer);
+    fn recycle(&mut self, parts: Parts<E>) {
+        if let Parts::Several(mut buffer) = parts {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! A consumer inside a channel: the state of its subscription tree, its queue, and its place in the order of service.
 use crate::matching::Node;
-use crate::peers::{ConsumerId, ConsumerSettings, Counts, Dispatch, Worker};
-use crate::queue::Waiting;
-use crate::ready::Key;
+use crate::peers::{ConsumerSettings, Counts, Dispatch};
+use crate::queue::{Entry, Full, Waiting};
+use crate::ready::{Key, Place};
 use crate::tree::Tree;
 
 #[derive(Debug)]
 pub(crate) struct Subscription<E> {
     pub(crate) tree: Tree,
     pub(crate) node: Node<E>,
+    /// Whether time may change anything of it: with neither joins and timers nor a patience nor batches that wait, it does not.
+    pub(crate) is_timed: bool,
     /// When the first of its timers is due.
     pub(crate) timer_at: Option<u64>,
     pub(crate) settings: ConsumerSettings,
@@ -16,15 +18,19 @@ pub(crate) struct Subscription<E> {
     pub(crate) is_suspended: bool,
     /// How many times its deliveries were taken without being done.
     pub(crate) busy: u32,
+    /// Where it waits for its worker.
+    pub(crate) place: Place,
     /// As a worker can serve it.
-    pub(crate) entered: Option<(Worker, Key)>,
+    pub(crate) entered: Option<Key>,
+    /// That its own worker has work was said, and is not polled yet.
+    pub(crate) is_said: bool,
     pub(crate) silent_at: Option<u64>,
     pub(crate) counts: Counts,
 }
 
 impl<E> Subscription<E> {
     /// When its batch has waited enough; `None` if that changes nothing.
-    pub(crate) fn gathered_at(&self, now: u64) -> Option<u64> {
+    fn gathered_at(&self, now: u64) -> Option<u64> {
         let gather = self.settings.gather;
         if gather.wait == 0 || self.queue.len() >= usize::from(gather.most) {
             return None;
@@ -32,23 +38,51 @@ impl<E> Subscription<E> {
         self.queue.oldest().map(|since| since.saturating_add(gather.wait)).filter(|at| *at > now)
     }
 
-    /// By which worker it can be served now, and with which key.
-    pub(crate) fn turn(&self, consumer: ConsumerId, now: u64) -> Option<(Worker, Key)> {
-        let is_free = self.busy == 0 || self.settings.is_parallel;
-        if self.is_suspended || !is_free || self.gathered_at(now).is_some() {
-            return None;
+    /// When time changes something of it.
+    #[inline]
+    pub(crate) fn due(&self, now: u64) -> u64 {
+        if !self.is_timed {
+            return u64::MAX;
         }
-        let front = self.queue.front()?;
-        Some(match self.settings.dispatch {
-            Dispatch::Publisher => (Worker::Publisher, (0, front.number)),
-            Dispatch::Pool => (Worker::Pool, (0, front.number)),
-            Dispatch::Lane(lane) => (Worker::Lane(lane), (0, front.number)),
-            Dispatch::Own => (Worker::Own(consumer), (0, front.number)),
-            Dispatch::Deadline => (Worker::Deadline, (front.deadline, front.number)),
-        })
+        let at = |time: Option<u64>| time.unwrap_or(u64::MAX);
+        at(self.timer_at).min(at(self.silent_at)).min(at(self.gathered_at(now)))
     }
 
+    /// The key by which it can be served now.
+    #[inline]
+    pub(crate) fn turn(&self, now: u64) -> Option<Key> {
+        let is_free = self.busy == 0 || self.settings.is_parallel;
+        if self.is_suspended || !is_free || (self.is_timed && self.gathered_at(now).is_some()) {
+            return None;
+        }
+        self.next_key()
+    }
+
+    /// The key of its next delivery.
+    #[inline]
+    pub(crate) fn next_key(&self) -> Option<Key> {
+        let front: &Entry<E> = self.queue.front()?;
+        let rank = if self.settings.dispatch == Dispatch::Deadline { front.deadline() } else { 0 };
+        Some((rank, front.number))
+    }
+
+    /// Whether its queue may refuse events.
+    pub(crate) fn is_strict(&self) -> bool {
+        matches!(self.settings.queue.full, Full::Block { .. } | Full::Reject)
+    }
+
+    /// Finds out whether time may change anything of it.
+    pub(crate) fn look_at_time(&mut self) {
+        let settings = &self.settings;
+        let is_plain = matches!(self.node, Node::Test(_));
+        self.is_timed = !is_plain || settings.patience.is_some() || settings.gather.wait > 0;
+    }
+
+    #[inline]
     pub(crate) fn watch_silence(&mut self, now: u64) {
+        if !self.is_timed {
+            return;
+        }
         let patience = self.settings.patience.filter(|_| self.busy > 0);
         self.silent_at = patience.map(|patience| now.saturating_add(patience));
     }

@@ -157,13 +157,22 @@ impl Tree {
     }
 
     /// Whether an event fits a tree that looks at one event only.
+    #[inline]
     pub(crate) fn fits<E: Fields>(&self, header: &Header, body: &E) -> bool {
         match self {
-            Self::Everything => true,
+            // The most frequent one.
             Self::Header { kind, source } => {
                 kind.is_none_or(|kind| kind == header.kind)
                     && source.is_none_or(|source| source == header.source)
             }
+            other => other.fits_otherwise(header, body),
+        }
+    }
+
+    fn fits_otherwise<E: Fields>(&self, header: &Header, body: &E) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Header { .. } => self.fits(header, body),
             Self::Bits { kind, source } => {
                 (*kind == 0 || header.kind & kind != 0) && (*source == 0 || header.source & source != 0)
             }

@@ -100,7 +100,7 @@ fn markers(
                     given: ::container::glue::Given<'_, Self::Event>,
                     at: &::container::Context,
                 ) -> ::core::result::Result<::container::Outcome, ::container::glue::Shut> {
-                    body.enter(gate, |component| #call)
+                    body.enter(gate, at.thread(), |component| #call)
                 }
             }
         });

@@ -100,7 +100,8 @@ impl Runner {
     fn add_container(&mut self, name: &str, part: &ContainerPart) -> Result<Performed, String> {
         let lanes = part.lanes.iter().zip(1..=u8::MAX).map(|(lane, number)| {
             let cores = lane.cores.iter().copied().map(usize::from).collect();
-            (number, Threads { count: lane.threads.max(1), priority: lane.priority, cores })
+            let count = lane.threads.max(1);
+            (number, Threads { count, priority: lane.priority, cores, ..Threads::default() })
         });
         let policy = Policy { lanes: lanes.collect(), ..Policy::default() };
         match self.server()?.container(name, policy) {

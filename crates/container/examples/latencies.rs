@@ -11,13 +11,35 @@ use std::time::{Duration, Instant};
 
 use container::{
     ByChannel, Component, Consumer, Context, Direct, Dispatch, Event, Handle, Lifecycle, Locality, Outcome,
-    Policy, Publisher, Server, Service, Threads, Value,
+    Policy, Publisher, Server, Service, Threads, Value, filter,
 };
 
 /// A payload that no way copies needlessly.
 #[derive(Clone)]
 struct Payload([u8; 1_024]);
-impl Event for Payload {}
+
+impl Event for Payload {
+    fn field(&self, _: u32) -> Option<filter::Value<'_>> {
+        self.0.first().map(|first| filter::Value::Unsigned((*first).into()))
+    }
+
+    fn schema() -> Option<&'static dyn filter::Schema> {
+        Some(&Known)
+    }
+}
+
+/// Its fields: the first byte.
+struct Known;
+
+impl filter::Schema for Known {
+    fn field(&self, path: filter::Path<'_>) -> Option<filter::Field> {
+        (path.text() == "first").then_some(filter::Field { slot: 0, kind: filter::Kind::Integer })
+    }
+
+    fn label(&self, _: u32, _: &str) -> Option<i64> {
+        None
+    }
+}
 
 #[derive(Component)]
 struct Tap {
@@ -150,14 +172,41 @@ fn wake_up(iterations: usize) -> (u64, u64) {
     found
 }
 
+/// A thread that looks again and again is told, and stamps.
+fn awake(iterations: usize) -> (u64, u64) {
+    let stamp = Stamp::default();
+    let (other, told) = (stamp.clone(), Arc::new(AtomicU64::new(0)));
+    let tells = Arc::clone(&told);
+    let thread = std::thread::spawn(move || {
+        loop {
+            match told.swap(0, Acquire) {
+                0 => spin_loop(),
+                1 => other.set(),
+                _ => return,
+            }
+        }
+    });
+    let found = quantiles(iterations, PAUSE, || {
+        let before = stamp.now();
+        tells.store(1, Release);
+        stamp.wait() - before
+    });
+    tells.store(2, Release);
+    let _ = thread.join();
+    found
+}
+
+/// The last of so many consumers takes the time; beside them there are some whose filters the event misses.
 fn components(
     iterations: usize,
     pause: Duration,
-    count: usize,
+    (count, misses): (usize, usize),
     service: &dyn Service,
 ) -> Result<(u64, u64), Box<dyn Error>> {
     let mut server = Server::new(&Locality::default());
-    server.container("box", Policy { lanes: vec![(1, Threads::default())], ..Policy::default() })?;
+    let awake = Threads { spin: Duration::from_secs(1), ..Threads::default() };
+    let lanes = vec![(1, Threads::default()), (2, awake)];
+    server.container("box", Policy { lanes, ..Policy::default() })?;
     server.install::<Tap>("box", "tap", &[])?;
     let stamp = Stamp::default();
     let mut ports = Vec::new();
@@ -169,6 +218,16 @@ fn components(
     }
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
     server.connect("x", &["tap.out"], &ports, service)?;
+    let missed = ByChannel { filter: Some("first > 5".to_owned()), ..ByChannel::new(Dispatch::Publisher) };
+    let names: Vec<String> = (0..misses).map(|number| format!("m{number}")).collect();
+    for name in &names {
+        server.install::<Taker>("box", name, &[])?;
+    }
+    let unmet: Vec<String> = names.iter().map(|name| format!("{name}.input")).collect();
+    if misses > 0 {
+        let unmet: Vec<&str> = unmet.iter().map(String::as_str).collect();
+        server.connect("y", &["tap.out"], &unmet, &missed)?;
+    }
     server.launch()?;
     let tap = server.entry::<Tap>("tap").ok_or("no tap")?;
     let payload = Payload([1; 1_024]);
@@ -203,18 +262,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         line(format!("bare calls, 1:{count}"), floor, floor.0);
         line(
             format!("direct, 1:{count}"),
-            components(iterations, Duration::ZERO, count, &Direct::default())?,
+            components(iterations, Duration::ZERO, (count, 0), &Direct::default())?,
             floor.0,
         );
         line(
             format!("channel, same thread, 1:{count}"),
-            components(iterations, Duration::ZERO, count, &here)?,
+            components(iterations, Duration::ZERO, (count, 0), &here)?,
             floor.0,
         );
     }
     line("a thread is woken".to_owned(), wake, wake.0);
     for count in [1, 32] {
-        line(format!("channel, lane, 1:{count}"), components(iterations, PAUSE, count, &lane)?, wake.0);
+        line(format!("channel, lane, 1:{count}"), components(iterations, PAUSE, (count, 0), &lane)?, wake.0);
+    }
+    for misses in [1, 33] {
+        let found = components(iterations, Duration::ZERO, (1, misses), &here)?;
+        line(format!("channel, same thread, 1:1, {misses} miss"), found, floors[0].0);
+    }
+    let looks = awake(iterations);
+    line("a thread that looks is told".to_owned(), looks, looks.0);
+    let awake = ByChannel::new(Dispatch::Lane(2));
+    for count in [1, 32] {
+        line(
+            format!("channel, lane awake, 1:{count}"),
+            components(iterations, PAUSE, (count, 0), &awake)?,
+            looks.0,
+        );
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use channel::Part;
-use threads::Lock;
+use threads::{Lock, This};
 
 use crate::component::{Component, HOOKS, Hook, In};
 use crate::context::{Clock, Context};
@@ -147,11 +147,8 @@ impl<C> Serialised<C> {
     /// Does something with the component if it is active, or once it is free and still active.
     #[doc(hidden)]
     #[inline]
-    pub fn enter<R>(&self, gate: &Gate, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
-        let mut held = match self.0.lock_for(LOOK) {
-            Ok(held) => held,
-            Err(refused) => self.wait(gate, refused)?,
-        };
+    pub fn enter<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
+        let Some(mut held) = self.0.try_lock_as(this) else { return self.enter_late(gate, this, act) };
         // A change of the state waits for the lock, so the gate stays open for as long as the lock is held.
         if !gate.is_open() {
             return Err(Shut::Inactive);
@@ -159,18 +156,16 @@ impl<C> Serialised<C> {
         Ok(act(&mut held))
     }
 
+    /// The same where another thread is in the component.
     #[cold]
-    fn wait(&self, gate: &Gate, mut refused: threads::Refused) -> Result<threads::Guard<'_, C>, Shut> {
+    #[inline(never)]
+    fn enter_late<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
         loop {
-            if refused != threads::Refused::Late {
-                return Err(Shut::Refused(refused));
-            }
-            if !gate.is_open() {
-                return Err(Shut::Inactive);
-            }
-            match self.0.lock_for(LOOK) {
-                Ok(held) => return Ok(held),
-                Err(other) => refused = other,
+            match self.0.lock_as(this, LOOK) {
+                Ok(mut held) => return if gate.is_open() { Ok(act(&mut held)) } else { Err(Shut::Inactive) },
+                Err(threads::Refused::Late) if gate.is_open() => {}
+                Err(threads::Refused::Late) => return Err(Shut::Inactive),
+                Err(refused) => return Err(Shut::Refused(refused)),
             }
         }
     }
@@ -210,7 +205,7 @@ impl<C> Parallel<C> {
     /// Does something with the component, beside others, if it is active.
     #[doc(hidden)]
     #[inline]
-    pub fn enter<R>(&self, gate: &Gate, act: impl FnOnce(&C) -> R) -> Result<R, Shut> {
+    pub fn enter<R>(&self, gate: &Gate, _: This, act: impl FnOnce(&C) -> R) -> Result<R, Shut> {
         loop {
             if !gate.is_open() {
                 return Err(Shut::Inactive);
@@ -268,8 +263,8 @@ impl<C: Component> fmt::Debug for Cell<C> {
     }
 }
 
-/// How an attempt to get into a component ended: unwound, shut, or with the outcome of a handler.
-type Attempt = std::thread::Result<Result<Outcome, Shut>>;
+/// How an attempt to get into a component ended: shut, or with the outcome of a handler.
+type Attempt = Result<Outcome, Shut>;
 
 impl<C: Component> Cell<C> {
     pub(crate) fn new(name: &str, clock: &Clock, reports: &Arc<Reports>, component: C) -> Self {
@@ -287,7 +282,7 @@ impl<C: Component> Cell<C> {
 
     #[inline]
     pub(crate) fn settle(&self, attempt: Attempt, at: &Context) {
-        if !matches!(attempt, Ok(Ok(Ok(())))) {
+        if !matches!(attempt, Ok(Ok(()))) {
             self.trouble(attempt, at);
         }
     }
@@ -295,19 +290,24 @@ impl<C: Component> Cell<C> {
     #[cold]
     fn trouble(&self, attempt: Attempt, at: &Context) {
         match attempt {
-            Ok(Ok(Ok(()))) => {}
-            Ok(Ok(Err(Failure::Broken))) => self.fail(Fault::Broken(at.reason().to_owned())),
-            Ok(Ok(Err(_))) => {
+            Ok(Ok(())) => {}
+            Ok(Err(Failure::Broken)) => self.fail(Fault::Broken(at.reason().to_owned())),
+            Ok(Err(_)) => {
                 self.about.failed.fetch_add(1, Relaxed);
             }
-            Ok(Err(shut)) => {
+            Err(shut) => {
                 self.about.missed.fetch_add(1, Relaxed);
                 if let Shut::Refused(refused) = shut {
                     self.about.reports.add(&self.about.name, Fault::Lock(refused));
                 }
             }
-            Err(panic) => self.fail(Fault::Panic(text_of(&*panic))),
         }
+    }
+
+    /// A handler panicked.
+    #[cold]
+    pub(crate) fn caught(&self, panic: &(dyn Any + Send)) {
+        self.fail(Fault::Panic(text_of(panic)));
     }
 
     /// Leads to the error state, and tells the component of it.
@@ -330,7 +330,8 @@ impl<C: Component> Cell<C> {
 impl<C: Component<Body = Serialised<C>>> Cell<C> {
     /// Calls the component as one of its facets.
     pub(crate) fn called(&self, act: impl FnOnce(&mut C)) -> Result<(), Failure> {
-        match catch_unwind(AssertUnwindSafe(|| self.body.enter(&self.about.gate, act))) {
+        let enter = || self.body.enter(&self.about.gate, This::thread(), act);
+        match catch_unwind(AssertUnwindSafe(enter)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Shut::Inactive)) => Err(Failure::NotActive),
             Ok(Err(Shut::Refused(threads::Refused::Mine | threads::Refused::Circle))) => Err(Failure::Circle),
@@ -361,10 +362,20 @@ pub(crate) struct Inlet<M: In> {
 
 impl<M: In> Sink<M::Event> for Inlet<M> {
     fn take(&self, event: &M::Event, at: &Context) -> Outcome {
-        let Cell { about, body, .. } = &*self.cell;
-        let attempt = catch_unwind(AssertUnwindSafe(|| M::give(body, &about.gate, Given::Event(event), at)));
-        self.cell.settle(attempt, at);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.hand(event, at))) {
+            self.cell.caught(&*panic);
+        }
         Ok(())
+    }
+
+    fn hand(&self, event: &M::Event, at: &Context) -> Outcome {
+        let Cell { about, body, .. } = &*self.cell;
+        self.cell.settle(M::give(body, &about.gate, Given::Event(event), at), at);
+        Ok(())
+    }
+
+    fn caught(&self, panic: Box<dyn Any + Send>) {
+        self.cell.caught(&*panic);
     }
 }
 
@@ -376,9 +387,12 @@ pub trait Target: Send + Sync {
     fn event(&self) -> &'static dyn EventType;
     /// A link that calls it on the thread that publishes.
     fn link(self: Arc<Self>) -> AnyLink;
-    /// Gives it a part of a delivery.
+    /// Gives it a part of a delivery. A panic of the handler comes through, and is handed to [`Target::caught`].
     #[doc(hidden)]
     fn deliver(&self, part: &Part<EventBody>, at: &Context);
+    /// [`Target::deliver`] panicked: its component is in the error state.
+    #[doc(hidden)]
+    fn caught(&self, panic: Box<dyn Any + Send>);
     /// Whether its component gets nothing any more.
     fn is_over(&self) -> bool;
     /// Whether its component is active.
@@ -404,18 +418,24 @@ impl<M: In> Target for Inlet<M> {
 
     fn deliver(&self, part: &Part<EventBody>, at: &Context) {
         let Cell { about, body, .. } = &*self.cell;
-        let attempt = catch_unwind(AssertUnwindSafe(|| match part {
-            Part::Event { body: carried, .. } => {
-                let event: &dyn Any = &*carried.0;
-                match event.downcast_ref::<M::Event>() {
-                    Some(event) => M::give(body, &about.gate, Given::Event(event), at),
-                    // Types were compared when the ports were connected.
-                    None => Ok(Err(Failure::Service)),
+        self.cell.settle(
+            match part {
+                Part::Event { body: carried, .. } => {
+                    let event: &dyn Any = &*carried.0;
+                    match event.downcast_ref::<M::Event>() {
+                        Some(event) => M::give(body, &about.gate, Given::Event(event), at),
+                        // Types were compared when the ports were connected.
+                        None => Ok(Err(Failure::Service)),
+                    }
                 }
-            }
-            Part::Timeout { timer, .. } => M::give(body, &about.gate, Given::Timeout(*timer), at),
-        }));
-        self.cell.settle(attempt, at);
+                Part::Timeout { timer, .. } => M::give(body, &about.gate, Given::Timeout(*timer), at),
+            },
+            at,
+        );
+    }
+
+    fn caught(&self, panic: Box<dyn Any + Send>) {
+        self.cell.caught(&*panic);
     }
 
     fn is_over(&self) -> bool {

@@ -1,10 +1,11 @@
 //! The context of a handler: the time, and the header of its event.
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::{Duration, Instant};
+
+use threads::This;
 
 use crate::outcome::Failure;
 
@@ -40,26 +41,26 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 /// component says otherwise. Only handlers, hooks and callers that enter a component have one, on their thread.
 pub struct Context {
     clock: Clock,
+    /// What is put off until the turn of this thread ends belongs to the thread, and so do the locks that it takes.
+    thread: This,
     /// When the event was made; found out when it is asked for.
     created: Cell<Option<u64>>,
     priority: u8,
     deadline: Option<u64>,
     follows: usize,
     reason: Cell<Option<&'static str>>,
-    /// What is put off until the turn of this thread ends belongs to the thread.
-    _stays: PhantomData<*const ()>,
 }
 
 impl Context {
     pub(crate) fn new(clock: &Clock) -> Self {
         Self {
             clock: clock.clone(),
+            thread: This::thread(),
             created: Cell::new(None),
             priority: 0,
             deadline: None,
             follows: 0,
             reason: Cell::new(None),
-            _stays: PhantomData,
         }
     }
 
@@ -72,6 +73,13 @@ impl Context {
             follows,
             ..Self::new(clock)
         }
+    }
+
+    /// Its thread, for the glue of the derive macro.
+    #[doc(hidden)]
+    #[inline]
+    pub fn thread(&self) -> This {
+        self.thread
     }
 
     /// The time now, in nanoseconds since the start of the server.
@@ -91,6 +99,17 @@ impl Context {
             self.created.set(Some(now));
             now
         })
+    }
+
+    /// The same, with a time that is not before it and at most now: that itself if it was found out just now.
+    pub(crate) fn created_and_now(&self) -> (u64, u64) {
+        match self.created.get() {
+            Some(created) => (created, self.now()),
+            None => {
+                let now = self.created();
+                (now, now)
+            }
+        }
     }
 
     /// How important it is; larger is more, and 0 is an event without a priority.

@@ -136,7 +136,7 @@ struct Filtered<T> {
 }
 
 /// The fields of an event, as filters ask for them.
-struct FieldsOf<'a, T>(&'a T);
+pub(crate) struct FieldsOf<'a, T>(pub(crate) &'a T);
 
 impl<T: Event> Fields for FieldsOf<'_, T> {
     fn value(&self, slot: u32) -> Option<Value<'_>> {

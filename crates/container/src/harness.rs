@@ -134,14 +134,16 @@ impl<C: Component> Harness<C> {
         let Cell { about, body, .. } = &*self.cell;
         let at = Context::new(&about.clock).with(priority, deadline);
         let act = || turn::run(|| M::give(body, &about.gate, given, &at));
-        let attempt = catch_unwind(AssertUnwindSafe(act));
-        let outcome = match &attempt {
-            Ok(Ok(outcome)) => *outcome,
-            Ok(Err(_)) => Err(Failure::NotActive),
-            Err(_) => Err(Failure::Panic),
-        };
-        self.cell.settle(attempt, &at);
-        outcome
+        match catch_unwind(AssertUnwindSafe(act)) {
+            Ok(attempt) => {
+                self.cell.settle(attempt, &at);
+                attempt.unwrap_or(Err(Failure::NotActive))
+            }
+            Err(panic) => {
+                self.cell.caught(&*panic);
+                Err(Failure::Panic)
+            }
+        }
     }
 
     /// Calls a timer of the component with this period, as time goes on.

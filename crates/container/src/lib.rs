@@ -47,6 +47,7 @@ mod dds_service;
 mod entry;
 mod error;
 mod event;
+mod federated_service;
 #[doc(hidden)]
 pub mod glue;
 mod harness;
@@ -75,6 +76,7 @@ pub use dds_service::ByDds;
 pub use entry::{Entry, EntryError};
 pub use error::ServerError;
 pub use event::{AnyLink, Event, EventType};
+pub use federated_service::ByGateway;
 pub use harness::Harness;
 pub use instance::ComponentType;
 pub use outcome::{Failure, Outcome};

@@ -2,6 +2,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use crate::channel_service::Core;
 use crate::context::Clock;
@@ -16,12 +17,16 @@ pub struct Threads {
     pub priority: Option<u8>,
     /// Which cores they may run on, from 0; empty is those of the server.
     pub cores: Vec<usize>,
+    /// How long a thread without work looks for more before it sleeps; zero is not at all. Meanwhile it has a core for itself: nothing else of
+    /// its priority or of a lower one runs there, and where the publisher has no other core nothing is gained. On another core an event reaches a
+    /// thread that looks in a small part of the time that it takes to wake one.
+    pub spin: Duration,
 }
 
 impl Default for Threads {
-    /// One, without priority, on the cores of the server.
+    /// One, without priority, on the cores of the server, which sleeps as soon as it has no work.
     fn default() -> Self {
-        Self { count: 1, priority: None, cores: Vec::new() }
+        Self { count: 1, priority: None, cores: Vec::new(), spin: Duration::ZERO }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Ports that publish and consume.
-use std::any::type_name;
+use std::any::{Any, type_name};
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::context::Context;
@@ -15,6 +16,21 @@ pub trait Sink<T>: Send + Sync {
     /// # Errors
     /// Why it was refused. What a consumer does with an event is no matter of its publisher.
     fn take(&self, event: &T, at: &Context) -> Outcome;
+
+    /// The same for who catches panics anyway, and hands them to [`Sink::caught`]: so they are caught once for all sinks of a push.
+    ///
+    /// # Errors
+    /// As [`Sink::take`].
+    #[doc(hidden)]
+    fn hand(&self, event: &T, at: &Context) -> Outcome {
+        self.take(event, at)
+    }
+
+    /// [`Sink::hand`] panicked. Unless it is the panic of a consumer, it is the panic of who pushes.
+    #[doc(hidden)]
+    fn caught(&self, panic: Box<dyn Any + Send>) {
+        resume_unwind(panic)
+    }
 }
 
 /// A port that publishes to any number of consumers.
@@ -52,19 +68,34 @@ impl<T: Event> Publisher<T> {
     /// The first refusal of a service. The other services have got the event all the same.
     #[inline]
     pub fn push(&self, at: &Context, event: &T) -> Outcome {
-        let mut outcome = Ok(());
-        for link in &self.links {
-            let taken = link.sink.take(event, at);
-            if outcome.is_ok() {
-                outcome = taken;
+        let (mut outcome, mut left, mut last) = (Ok(()), self.links.iter(), None);
+        loop {
+            let all = catch_unwind(AssertUnwindSafe(|| {
+                for link in left.by_ref() {
+                    last = Some(link);
+                    if let Err(failure) = link.sink.hand(event, at) {
+                        keep_first(&mut outcome, failure);
+                    }
+                }
+            }));
+            let Err(panic) = all else { return outcome };
+            // The others get the event all the same.
+            if let Some(link) = last {
+                link.sink.caught(panic);
             }
         }
-        outcome
     }
 
     /// How many connections there are; a service may lead to several consumers by one.
     pub fn connections(&self) -> usize {
         self.links.len()
+    }
+}
+
+#[cold]
+fn keep_first(outcome: &mut Outcome, failure: Failure) {
+    if outcome.is_ok() {
+        *outcome = Err(failure);
     }
 }
 

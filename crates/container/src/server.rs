@@ -61,7 +61,8 @@ impl Server {
     /// A server on the threads and the clock of the system. What the system does not grant is reported.
     pub fn new(locality: &Locality) -> Self {
         let server = Self::with_clock(Clock::Monotonic(Instant::now()));
-        let asked = crate::Threads { count: 1, priority: locality.priority, cores: locality.cores.clone() };
+        let Locality { priority, cores, .. } = locality;
+        let asked = crate::Threads { priority: *priority, cores: cores.clone(), ..Default::default() };
         asked.settle(locality.name.as_deref(), "server", &server.reports);
         server
     }

@@ -17,12 +17,12 @@ const WAYS: [Path; 9] = [
     Path { name: "a bare call of the handler", limit: 20 },
     Path { name: "by hand: a call by a table, under a lock", limit: 77 },
     Path { name: "by hand: 32 of these", limit: 1_620 },
-    Path { name: "a push to one consumer, direct", limit: 108 },
-    Path { name: "a push to 32 consumers, direct", limit: 2_500 },
-    Path { name: "the bare channel: push, take and done for one consumer", limit: 1_670 },
-    Path { name: "the bare channel: for 32 consumers", limit: 57_500 },
-    Path { name: "a push to one consumer by a channel, on the same thread", limit: 2_870 },
-    Path { name: "a push to 32 consumers by a channel, on the same thread", limit: 75_300 },
+    Path { name: "a push to one consumer, direct", limit: 85 },
+    Path { name: "a push to 32 consumers, direct", limit: 1_655 },
+    Path { name: "the bare channel: push, take and done for one consumer", limit: 930 },
+    Path { name: "the bare channel: for 32 consumers", limit: 19_800 },
+    Path { name: "a push to one consumer by a channel, on the same thread", limit: 2_480 },
+    Path { name: "a push to 32 consumers by a channel, on the same thread", limit: 35_800 },
 ];
 
 #[derive(Clone, Copy)]

@@ -91,6 +91,10 @@ impl FlowEntry {
 
     /// An aggregate has no ports, since fragments have none. What exceeds its contract comes by its gate, too, but is not marked. Nor is what has
     /// extension headers of IPv6 before UDP: switches look behind them, gates do not.
+    ///
+    /// Over IPv6 the entry of an aggregate does not match the protocol either. Of a fragment that is not the first one of its datagram Open vSwitch takes the header
+    /// of the fragment (44) for the protocol, and other switches what follows it. The gate marks nothing but UDP and its fragments, and what is not
+    /// marked does not come to the entries of later switches.
     fn fields(&self) -> Match {
         let port = Oxm::in_port(PortNo(self.in_port));
         let mut fields =
@@ -98,11 +102,10 @@ impl FlowEntry {
         if self.is_aggregate() || !self.source.address.is_ipv4() {
             fields.extend(self.marked.map(Oxm::ip_dscp));
         }
-        fields.extend([
-            Oxm::ip_proto(UDP),
-            entries::source(self.source.address),
-            entries::destination(self.destination.address),
-        ]);
+        if !self.is_aggregate() || self.source.address.is_ipv4() {
+            fields.push(Oxm::ip_proto(UDP));
+        }
+        fields.extend([entries::source(self.source.address), entries::destination(self.destination.address)]);
         if !self.is_aggregate() {
             fields.extend([Oxm::udp_src(self.source.port), Oxm::udp_dst(self.destination.port)]);
         }

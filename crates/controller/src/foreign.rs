@@ -1,6 +1,5 @@
 //! What the manager's own discovery says of programs that do not ask, and what a flow file says of their topics.
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use control::foreign::{Described, Endpoint, Importance, Limit, Overhead, Separation, Topic};
 use dds::DomainParticipant;
@@ -44,7 +43,7 @@ pub fn described(file: &FlowFile) -> Described {
 /// Where a participant receives.
 struct Receives {
     addresses: Vec<Address>,
-    is_in_group: bool,
+    groups: Vec<Address>,
 }
 
 /// All writers and readers that are known, the manager's own among them. Requests and verdicts are left out: they go the way of discovery.
@@ -52,7 +51,7 @@ pub(crate) fn endpoints(participant: &DomainParticipant) -> Vec<Endpoint> {
     let found = participant.get_discovered_participants();
     let of = |unicast: &[Locator], multicast: &[Locator]| Receives {
         addresses: addresses(unicast),
-        is_in_group: multicast.iter().any(is_ipv4),
+        groups: addresses(multicast),
     };
     let mut participants: BTreeMap<GuidPrefix, Receives> = found
         .iter()
@@ -72,6 +71,8 @@ fn one(data: &EndpointData, participant: &Receives) -> Endpoint {
     let is_writer = data.guid.entity_id.is_writer();
     let own = addresses(&data.unicast);
     let own = if is_writer { Vec::new() } else { own };
+    let mut groups = addresses(&data.multicast);
+    groups.extend(&participant.groups);
     let qos = &data.qos;
     Endpoint {
         guid: data.guid,
@@ -81,7 +82,7 @@ fn one(data: &EndpointData, participant: &Receives) -> Endpoint {
         is_reliable: qos.reliability.kind == ReliabilityKind::Reliable,
         is_assured: data.offered_assurance.is_some() || data.requested_assurance.is_some(),
         addresses: if own.is_empty() { participant.addresses.clone() } else { own },
-        is_in_group: data.multicast.iter().any(is_ipv4) || participant.is_in_group,
+        groups,
         deadline: nanoseconds(qos.deadline),
         latency_budget: nanoseconds(qos.latency_budget),
         transport_priority: qos.transport_priority,
@@ -93,20 +94,37 @@ fn nanoseconds(time: Duration) -> u64 {
     if time.is_infinite() { 0 } else { u64::try_from(time.as_nanos()).unwrap_or(0) }
 }
 
-fn is_ipv4(locator: &Locator) -> bool {
-    locator.kind == Locator::UDP_V4
-}
-
-/// The IPv4 addresses of locators, each once, without those of the host itself.
+/// The addresses of locators of UDP, each once, without loopback. An address of IPv4 that is mapped into IPv6 counts as the one of IPv4, since IPv4 carries what is
+/// sent there.
 fn addresses(locators: &[Locator]) -> Vec<Address> {
-    let address = |locator: &Locator| match locator.socket_addr()?.ip() {
-        IpAddr::V4(address) if !address.is_loopback() && !address.is_unspecified() => {
-            Some(Address::from(address.octets()))
-        }
-        _ => None,
-    };
-    let mut addresses: Vec<Address> = locators.iter().filter_map(address).collect();
+    let address = |locator: &Locator| Some(Address::from(locator.socket_addr()?.ip()));
+    let is_of_network = |address: &Address| !address.ip().is_loopback() && !address.is_unspecified();
+    let mut addresses: Vec<Address> = locators.iter().filter_map(address).filter(is_of_network).collect();
     addresses.sort_unstable();
     addresses.dedup();
     addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locators_of_both_versions_count_once_each_and_those_of_the_host_itself_do_not() {
+        let locators = [
+            "[fd00::1]:7411",
+            "10.0.0.1:7411",
+            "[::ffff:10.0.0.1]:7413",
+            "[fd00::1]:7413",
+            "[fe80::1]:7411",
+            "[::1]:7411",
+            "127.0.0.1:7411",
+            "[::ffff:127.0.0.1]:7411",
+        ]
+        .map(|text| Locator::udp(text.parse().unwrap()));
+        let other = Locator { kind: 0x10, ..locators[0] };
+        let all: Vec<Locator> = locators.into_iter().chain([other]).collect();
+        let found: Vec<String> = addresses(&all).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["10.0.0.1", "fd00::1", "fe80::1"]);
+    }
 }

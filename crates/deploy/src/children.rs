@@ -5,13 +5,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use assembly::Artefact;
-use deployment::{Answer, Incarnation, Instruction, LONGEST_LINE, Lines, Target, line, read};
+use assembly::{Artefact, Plan, Process};
+use deployment::{
+    Answer, Incarnation, Instruction, LONGEST_LINE, Lines, Target, foreign_lane, is_foreign, line, read,
+};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
@@ -41,7 +43,8 @@ pub(crate) struct Children<T> {
 struct Running {
     child: Child,
     group: Pid,
-    instructions: Sender<Instruction>,
+    /// None of a foreign program, which is told to end by a signal.
+    instructions: Option<Sender<Instruction>>,
     /// Why it was ended, if it was by us.
     why: Option<String>,
 }
@@ -61,25 +64,42 @@ impl<T: Send + 'static> Children<T> {
         let name = said.artefact.as_deref().unwrap_or_default();
         let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
         let path = executable(Path::new(&target.file), name, artefact)?;
+        if is_foreign(&target.plan, process) {
+            return self.start_foreign(of, foreign(&target.plan, process, &said, &path), &path);
+        }
         let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
         let mut command = Command::new(&path);
         command.arg("--serve").args(&said.arguments).envs(&said.environment);
         command.stdin(OwnedFd::from(theirs)).process_group(0);
-        let mut child = command.spawn().map_err(|error| format!("{}: {error}", path.display()))?;
+        let child = command.spawn().map_err(|error| format!("{}: {error}", path.display()))?;
         // The end of the process is seen at the socket only if it is not open here, too.
         drop(command);
         let pid = child.id();
         let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
         match self.attend(of, ours, group) {
             Ok(instructions) => {
-                self.all.insert(of, Running { child, group, instructions, why: None });
+                self.all.insert(of, Running { child, group, instructions: Some(instructions), why: None });
                 Ok(pid)
             }
-            Err(error) => {
-                let _ = killpg(group, Signal::SIGKILL);
-                let _ = child.wait();
-                Err(error.to_string())
+            Err(error) => Err(given_up(child, group, &error)),
+        }
+    }
+
+    /// Starts a program that is no component server.
+    fn start_foreign(&mut self, of: Incarnation, mut command: Command, path: &Path) -> Result<u32, String> {
+        let child = command.spawn().map_err(|error| {
+            let program = command.get_program().display();
+            format!("{}: {program}, which starts it: {error}; install util-linux", path.display())
+        })?;
+        let pid = child.id();
+        let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
+        let (wrap, tell) = (self.wrap, self.tell.clone());
+        match at_end(group, move || drop(tell.send(wrap(Happening::Ended(of))))) {
+            Ok(()) => {
+                self.all.insert(of, Running { child, group, instructions: None, why: None });
+                Ok(pid)
             }
+            Err(error) => Err(given_up(child, group, &error)),
         }
     }
 
@@ -104,8 +124,12 @@ impl<T: Send + 'static> Children<T> {
 
     /// Tells a process what to do. A process that has ended does not hear it.
     pub(crate) fn send(&self, to: Incarnation, instruction: Instruction) {
-        if let Some(running) = self.all.get(&to) {
-            let _ = running.instructions.send(instruction);
+        match self.all.get(&to) {
+            Some(Running { instructions: Some(instructions), .. }) => drop(instructions.send(instruction)),
+            Some(Running { group, .. }) if instruction == Instruction::Stop => {
+                let _ = killpg(*group, Signal::SIGTERM);
+            }
+            _ => {}
         }
     }
 
@@ -137,6 +161,35 @@ impl<T> Drop for Children<T> {
             let _ = running.child.wait();
         }
     }
+}
+
+/// Ends a process that nothing can look after.
+fn given_up(mut child: Child, group: Pid, error: &io::Error) -> String {
+    let _ = killpg(group, Signal::SIGKILL);
+    let _ = child.wait();
+    error.to_string()
+}
+
+/// Goes on only if the supervisor, whose process id is the first word, is still the parent: it may have ended before its end was watched.
+const IF_WATCHED: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
+
+/// The command line of a program that is no component server: it ends with the supervisor, and has the priority and the cores that the plan
+/// says. Each of these programs executes the next one, so that the process stays the same.
+fn foreign(plan: &Plan, name: &str, process: &Process, path: &Path) -> Command {
+    let lane = foreign_lane(plan, name);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", IF_WATCHED, &std::process::id().to_string()]);
+    if let Some(priority) = lane.and_then(|lane| lane.priority) {
+        command.args(["chrt", "--fifo", &priority.to_string()]);
+    }
+    let of_lane = lane.map(|lane| lane.cores.as_slice()).filter(|cores| !cores.is_empty());
+    let cores: Vec<String> = of_lane.unwrap_or(&process.cores).iter().map(u16::to_string).collect();
+    if !cores.is_empty() {
+        command.args(["taskset", "--cpu-list", &cores.join(",")]);
+    }
+    command.arg(path).args(&process.arguments).envs(&process.environment);
+    command.stdin(Stdio::null()).process_group(0);
+    command
 }
 
 /// Does something when a process has ended, on a thread of its own. The process stays to be asked how it ended, so its id is not another's

@@ -206,6 +206,9 @@ pub(crate) fn ask(deployment: &str, control: &Control) -> Result<ControlAnswer, 
         (BAD_NEWS, format!("deployment {deployment}: {what}; punctual deploy launch starts it"))
     })?;
     let failed = |what: String| (FAILED, format!("deployment {deployment}: {what}"));
+    // Supervisors that ask each other do not wait for ever.
+    let longest = matches!(control, Control::Status).then_some(PATIENCE);
+    connection.set_read_timeout(longest).map_err(|error| failed(error.to_string()))?;
     let text = line(control).map_err(|error| failed(error.to_string()))?;
     connection.write_all(text.as_bytes()).map_err(|error| failed(error.to_string()))?;
     let told = next(&mut connection, LONGEST_LINE).map_err(failed)?;

@@ -11,6 +11,7 @@ use deployment::{Action, Control, ControlAnswer, Input, Outcome, Request, Superv
 use crate::children::{Children, Happening};
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure};
 use crate::control::{self, Asked, Listening};
+use crate::others;
 use crate::target::{chosen, opened, target};
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
@@ -54,6 +55,7 @@ pub(crate) fn run(
     let loaded = opened(plan, unproved, "launch")?;
     let host = chosen(&loaded, host)?;
     let target = target(&loaded, plan, host.as_deref(), told)?;
+    others::demand(&target.plan)?;
     let deployment = deployment_name(&target.plan);
     let path = control::socket(&deployment)?;
     let (tell, events) = channel();
@@ -169,6 +171,7 @@ impl Launched<'_> {
                 let path = Path::new(&plan);
                 let opened = opened(path, self.unproved, "launch");
                 let target = opened.and_then(|loaded| target(&loaded, path, self.host.as_deref(), self.told));
+                let target = target.and_then(|target| others::demand(&target.plan).map(|()| target));
                 match target {
                     Ok(target) => Request::Apply(target.into()),
                     Err((_, what)) => return drop(answer.send(ControlAnswer::Refused { what })),

@@ -11,6 +11,7 @@ mod files;
 mod graph;
 mod import;
 mod launch;
+mod others;
 mod shown;
 mod status;
 mod target;

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use assembly::{ArtefactKind, Catalogue, Places, Plan};
 use diagnostics::{Problem, Source};
 
+use crate::foreign::{far_dependencies, foreign_troubles, is_foreign};
 use crate::part::Part;
 
 /// The longest name of a deployment, in bytes.
@@ -37,7 +38,11 @@ impl Trouble {
 /// The name of the deployment that a plan is of: its id, or else its name, with letters, digits, `-` and `_` only. It is in the names of
 /// its topics and of its socket.
 pub fn deployment_name(plan: &Plan) -> String {
-    let said = plan.id.as_deref().or(plan.name.as_deref()).unwrap_or("plan");
+    plain_name(plan.id.as_deref().or(plan.name.as_deref()).unwrap_or("plan"))
+}
+
+/// The name of the deployment that a plan with this id is of.
+pub fn plain_name(said: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let plain: String = said.chars().take(LONGEST_NAME).map(|c| if is_plain(c) { c } else { '_' }).collect();
     if plain.is_empty() { "plan".into() } else { plain }
@@ -53,7 +58,13 @@ pub fn launchable(
 ) -> (Vec<Problem>, Vec<Problem>) {
     let mut troubles = Vec::new();
     for process in processes {
-        for trouble in Part::of(plan, process, types).1.into_iter().chain(executed(plan, process)) {
+        let of_part = if is_foreign(plan, process) {
+            foreign_troubles(plan, process)
+        } else {
+            Part::of(plan, process, types).1
+        };
+        let of_process = far_dependencies(plan, process).into_iter().chain(executed(plan, process));
+        for trouble in of_part.into_iter().chain(of_process) {
             if !troubles.contains(&trouble) {
                 troubles.push(trouble);
             }
@@ -84,9 +95,9 @@ fn executed(plan: &Plan, process: &str) -> Option<Trouble> {
     };
     let artefact = plan.artefacts.get(name)?;
     let path = format!("artefact.{name}");
-    if artefact.kind != ArtefactKind::Executable {
-        let remedy = "name an executable that is a component server";
-        return Some(Trouble::wrong(path, format!("\"{name}\" is not of the kind executable"), remedy));
+    if artefact.kind == ArtefactKind::Library {
+        let remedy = "name a component server (executable) or any other program (foreign)";
+        return Some(Trouble::wrong(path, format!("\"{name}\" is a library, and no program"), remedy));
     }
     let is_local = artefact.location.iter().any(|location| !location.contains("://"));
     let remedy = "add a path of this host to its location";

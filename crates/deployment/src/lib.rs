@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod chains;
+mod foreign;
 mod launchable;
 mod lines;
 mod making;
@@ -23,7 +24,8 @@ mod standalone;
 mod steps;
 mod supervisor;
 
-pub use launchable::{Trouble, deployment_name, launchable};
+pub use foreign::{foreign_lane, is_foreign};
+pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
     Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, Half, HopPart, LanePart, Part, QueueOrder,

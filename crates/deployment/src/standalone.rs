@@ -56,15 +56,16 @@ pub fn standalone(text: &str, process: &str, types: &Catalogue) -> Result<Standa
     Ok(Standalone { instructions: all, has_chains })
 }
 
-/// The processes of a plan in the order in which they start best: a process that others push to or call comes before these. In a cycle the
-/// first by name is the last.
+/// The processes of a plan in the order in which they start best: a process that others depend on, push to or call comes before these. In a
+/// cycle the first by name is the last, unless it depends on another one.
 pub fn start_order(plan: &Plan, types: &Catalogue) -> Vec<String> {
     let layout = plan.layout();
     let mut needs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for part in plan.split(types).into_iter().flat_map(|host| host.processes) {
         let others =
             part.needs.iter().filter_map(|need| Some(layout.place_of(need.end.component()?)?.process));
-        needs.insert(part.name.clone(), others.map(ToString::to_string).collect());
+        let others = others.map(ToString::to_string).chain(part.process.depends_on.iter().cloned());
+        needs.insert(part.name.clone(), others.collect());
     }
     let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
     for first in needs.keys() {
@@ -83,5 +84,7 @@ pub fn start_order(plan: &Plan, types: &Catalogue) -> Vec<String> {
             }
         }
     }
-    order
+    // What a cycle of connections has brought forward.
+    let items: Vec<(&str, &str)> = order.iter().map(|name: &String| (name.as_str(), name.as_str())).collect();
+    plan.after_dependencies(&items).into_iter().map(ToString::to_string).collect()
 }

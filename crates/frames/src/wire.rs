@@ -19,6 +19,9 @@ const HEARTBEAT: u64 = 32;
 const HEADERS: u64 = 14 + 8;
 const IPV4: u64 = 20;
 const IPV6: u64 = 40;
+const UDP: u64 = 8;
+/// The header of a fragment of IPv6 (RFC 8200, 4.5).
+const FRAGMENT: u64 = 8;
 /// Preamble and start of frame, check sequence, gap.
 const AROUND: u64 = 8 + 4 + 12;
 /// Bytes of the smallest frame on the wire, with preamble, check sequence and gap.
@@ -69,6 +72,21 @@ pub enum Extras {
 pub fn on_wire(datagram: u64, tag: u64, ipv6: bool) -> u64 {
     let ip = if ipv6 { IPV6 } else { IPV4 };
     (HEADERS + ip + tag + datagram + AROUND).max(SMALLEST_FRAME)
+}
+
+/// Bytes on the wire of each frame of a datagram with so many bytes of UDP payload, without a tag, as IP cuts it for a path with this MTU: all fragments but
+/// the last hold a multiple of eight bytes (RFC 791, 3.2; RFC 8200, 4.5).
+pub fn in_fragments(datagram: u64, mtu: u64, ipv6: bool) -> Vec<u64> {
+    let ip = if ipv6 { IPV6 } else { IPV4 };
+    let packet = UDP + datagram;
+    if ip + packet <= mtu {
+        return vec![on_wire(datagram, 0, ipv6)];
+    }
+    let header = if ipv6 { IPV6 + FRAGMENT } else { IPV4 };
+    let piece = mtu.saturating_sub(header).max(8) / 8 * 8;
+    // UDP is in what is cut.
+    let frame = |piece: u64| (HEADERS - UDP + header + piece + AROUND).max(SMALLEST_FRAME);
+    cut(packet, piece).into_iter().map(frame).collect()
 }
 
 /// What a frame takes of a link with this tag behind one with another. A switch pads what has less than the least size without its tag,
@@ -244,6 +262,18 @@ mod tests {
         assert_eq!(retagged(retagged(84, 4, 0, false), 0, 4, false), 88);
         assert_eq!([84, 86, 90].map(|bytes| retagged(bytes, 4, 4, false)), [84, 86, 90]);
         assert_eq!([84, 86, 90].map(|bytes| retagged(bytes, 4, 4, true)), [88, 88, 90]);
+    }
+
+    /// By hand: 4,000 bytes are 4,008 with the header of UDP. Of those 1,480 fit in a packet of IPv4, and 1,448 in one of IPv6.
+    #[test]
+    fn datagrams_are_cut_at_multiples_of_eight_bytes() {
+        assert_eq!(in_fragments(4_000, 1_500, false), [1_538, 1_538, 24 + 34 + 1_048]);
+        assert_eq!(in_fragments(4_000, 1_500, true), [24 + 1_510, 24 + 1_510, 24 + 62 + 1_112]);
+        assert_eq!(in_fragments(1_452, 1_500, true), [1_538]);
+        assert_eq!(in_fragments(1_453, 1_500, true), [24 + 62 + 1_448, 24 + 62 + 13]);
+        // What is left of 1,280 bytes is a multiple of eight, of 1,285 it is not.
+        assert_eq!(in_fragments(1_233, 1_280, true), [24 + 62 + 1_232, 24 + 62 + 9]);
+        assert_eq!(in_fragments(1_238, 1_285, true), [24 + 62 + 1_232, 24 + 62 + 14]);
     }
 
     #[test]

@@ -57,6 +57,11 @@ fn samples_of_matched_writers() {
 }
 
 #[test]
+fn datagrams_of_a_gateway() {
+    withstands(&targets::FEDERATION_PEER, "fuzz.participant_executions", 50);
+}
+
+#[test]
 fn network_files() {
     withstands(&targets::NETWORK_FILE, "fuzz.stateless_executions", 3);
 }
@@ -89,6 +94,21 @@ fn manifests_of_types() {
 #[test]
 fn deployment_descriptors() {
     withstands(&targets::DEPLOYMENT_DESCRIPTOR, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn dataflows() {
+    withstands(&targets::DATAFLOW, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn launch_files() {
+    withstands(&targets::LAUNCH_FILE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn layouts_of_pictures() {
+    withstands(&targets::PICTURE_LAYOUT, "fuzz.stateless_executions", 5);
 }
 
 #[test]

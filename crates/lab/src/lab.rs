@@ -20,7 +20,6 @@ use crate::emulator::PortCount;
 use crate::inside::inside;
 use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
 use crate::link;
-use crate::memory::Raised;
 use crate::place::{self, Place, Record};
 use crate::remove::{PINS, down_held, processes};
 use crate::switch::{self, Files};
@@ -358,8 +357,6 @@ impl Building<'_> {
 
     /// Starts all switches; whether all have real-time priority.
     fn switches(&mut self, program: &Path) -> Result<bool, Error> {
-        let memory = self.layout.switches.iter().map(|switch| switch.memory).max().unwrap_or(0);
-        let raised = Raised::to(memory)?;
         let mut real_time = true;
         let layout = self.layout;
         for switch in &layout.switches {
@@ -376,7 +373,6 @@ impl Building<'_> {
                 switch::confine(&self.tools, &files, &cores)?;
             }
         }
-        drop(raised);
         Ok(real_time)
     }
 

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::Signal;
 
-use crate::memory;
 use crate::place::{self, Place};
 use crate::tools::{MARK, Tools, namespace_path};
 use system::Error;
@@ -66,7 +65,6 @@ pub(crate) fn down_held(name: &str, place: Place) -> Result<(), Error> {
             }));
         }
     }
-    memory::restore_if_left()?;
     while let Err(error) = fs::remove_dir_all(place.path()) {
         // What a killed builder was about to start shows as a process of the lab only when it runs, and may write into the folder meanwhile.
         let passes = matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::ResourceBusy);

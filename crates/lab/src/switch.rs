@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::first_frame::FirstFrame;
 use crate::layout::{OPENFLOW_PORT, Switch};
+use crate::memory;
 use crate::tools::Tools;
 use keys::Role;
 use system::Error;
@@ -139,6 +140,7 @@ pub(crate) fn start(
     }
     if let Some(port) = switch.ports.first() {
         first.send(*port)?;
+        memory::give_room(files.process("vswitchd.pid")?, switch.ports.len(), switch.memory)?;
     }
     let controller = if managed {
         let [manager, _] = switch.control();

@@ -218,6 +218,13 @@ impl<'p> Links<'p> {
             _ => response::Full::DropOldest,
         };
         let said = value(Quality::MaxEventsPerConsumer).and_then(|holding| holding.path.clone());
+        if said.is_none() && parts.is_foreign(to) {
+            let process = parts.handlers.get(to).and_then(|it| parts.component(plan, it.component));
+            let process = process.map_or("", |component| component.process.as_str());
+            let what = format!("it is not said how many events wait for the program \"{process}\"");
+            let remedy = "add queue = { depth = NUMBER }: the queue is the program's own";
+            parts.obstacle(plan, format!("connection.{name}"), host, what, remedy);
+        }
         let known = self.rooms.entry(to).or_insert(Room { depth, full, path: said.clone() });
         // Each connection has a queue of its own at the consumer: that all together fit into the smallest is more than is needed.
         if depth < known.depth {

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{Component, ComponentType, End, Layout, PortKind, PortType, SchedulingClass};
+use assembly::{ArtefactKind, Component, ComponentType, End, Layout, PortKind, PortType, SchedulingClass};
 
 use crate::Deployed;
 use crate::obstacle::Obstacle;
@@ -152,6 +152,17 @@ impl<'p> Parts<'p> {
             what: what.into(),
             remedy: remedy.into(),
         });
+    }
+
+    /// Whether a handler is in a program that is no component server.
+    pub(crate) fn is_foreign(&self, handler: usize) -> bool {
+        let Some(handler) = self.handlers.get(handler) else { return false };
+        let plan = self.plans.get(handler.plan).map(|(deployed, _)| deployed.plan);
+        let process = self.component(handler.plan, handler.component).map(|component| &component.process);
+        let artefact = plan
+            .zip(process)
+            .and_then(|(plan, process)| plan.artefacts.get(plan.processes.get(process)?.artefact.as_ref()?));
+        artefact.is_some_and(|artefact| artefact.kind == ArtefactKind::Foreign)
     }
 
     /// The name of a handler, for people.

@@ -1,4 +1,4 @@
-//! The kernel's side of the lock: which threads wait, and for which owner. Models of this crate bring another module of this name (`tests/models`).
+//! The kernel's side of the lock and of the bell: which threads wait, and for which owner. Models of this crate bring another module of this name (`tests/models`).
 use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
@@ -50,6 +50,25 @@ pub(crate) fn lock(word: &AtomicU32, limit: Option<Duration>) -> Result<(), Refu
 pub(crate) fn unlock(word: &AtomicU32) {
     // The kernel refuses only a thread that does not own the word.
     let _ = call(word, libc::FUTEX_UNLOCK_PI, None);
+}
+
+/// Sleeps as long as the word has this value, until [`wake`], a signal, or the end of the time.
+pub(crate) fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+    let limit = limit.map(|limit| libc::timespec {
+        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(limit.subsec_nanos()),
+    });
+    let time = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the time, if there is one, are valid during the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
+}
+
+/// Wakes the thread that sleeps on the word.
+pub(crate) fn wake(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is valid during the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
 }
 
 /// The owner can be about to end, and signals can come: then the kernel is asked again.

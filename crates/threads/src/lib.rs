@@ -1,5 +1,5 @@
 //! A lock that inherits priority: the thread that holds it runs with the highest priority of those that wait for it, so that no thread
-//! of a priority between the two keeps the more important one waiting.
+//! of a priority between the two keeps the more important one waiting. And a bell, for which a thread waits awake or asleep.
 //!
 //! ```
 //! let lock = threads::Lock::new(1);
@@ -10,8 +10,10 @@
 //! assert_eq!(*held, 2);
 //! # Ok::<(), threads::Refused>(())
 //! ```
+mod bell;
 mod futex;
 mod lock;
 mod sync;
 
-pub use lock::{Guard, Lock, Refused};
+pub use bell::Bell;
+pub use lock::{Guard, Lock, Refused, This};

@@ -223,6 +223,30 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "            if same || known.is_some() {",
     ),
     mutant(
+        "entries of an aggregate over IPv6 match the protocol of its first fragments",
+        "flow_entry.rs",
+        "if !self.is_aggregate() || self.source.address.is_ipv4() {",
+        "if !self.is_aggregate() || self.in_port > 0 {",
+    ),
+    mutant(
+        "fragments of IPv6 are counted for the MTU of the link",
+        "foreign/aggregate.rs",
+        "Ip::V6 => (LEAST_FRAGMENT, ",
+        "Ip::V6 => (LEAST_FRAGMENT + 216, ",
+    ),
+    mutant(
+        "headers of fragments of IPv6 are not counted",
+        "foreign/aggregate.rs",
+        "(LEAST_FRAGMENT, FRAGMENT_HEADER, 0)",
+        "(LEAST_FRAGMENT, 0, 0)",
+    ),
+    mutant(
+        "where both versions of IP may carry a pair it is promised",
+        "foreign/between.rs",
+        "    let [ip] = *versions else {",
+        "    let [ip, ..] = *versions else {",
+    ),
+    mutant(
         "new flows go over a switch that is drained",
         "fabric/mod.rs",
         " && !self.touches_drained(link);",

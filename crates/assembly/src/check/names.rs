@@ -35,6 +35,16 @@ impl Checker<'_> {
         for (name, service) in &plan.services {
             self.service(name, service);
         }
+        for (index, other) in plan.depends_on.iter().enumerate() {
+            if Some(other) == plan.id.as_ref().or(plan.name.as_ref()) {
+                let what = "a plan cannot run before itself";
+                self.wrong(
+                    &format!("depends-on.{index}"),
+                    what,
+                    "take it out, or name another plan by its id",
+                );
+            }
+        }
         self.localities();
         for (name, mode) in &plan.modes {
             for (index, component) in mode.components.iter().enumerate() {
@@ -71,6 +81,15 @@ impl Checker<'_> {
             }
             self.cores(&format!("{path}.cores"), &process.cores, process.host.as_deref());
             self.restart(&path, process.restart.as_ref());
+            for (index, other) in process.depends_on.iter().enumerate() {
+                self.needs_process(&format!("{path}.depends-on.{index}"), other);
+            }
+        }
+        let circle = plan.circle_of_processes();
+        if let Some(first) = circle.first() {
+            let what = format!("no process of these can begin first: {}", circle.join(", then "));
+            let remedy = "take one of them out of depends-on of another";
+            self.wrong(&format!("process.{first}.depends-on"), what, remedy);
         }
         // All components of a process are where it is.
         let mut hosts: BTreeMap<&str, (&str, &str)> = BTreeMap::new();

@@ -1,4 +1,5 @@
 //! QoS stands in scopes where it means something.
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +10,7 @@ use super::Checker;
 use crate::manifest::PortKind;
 use crate::places::Places;
 use crate::plan::{End, Plan};
-use crate::qos::{Qos, Quality, Scope, Side};
+use crate::qos::{Qos, Quality, Said, Scope, Side};
 
 /// Every place of QoS, with its path.
 fn all(plan: &Plan) -> impl Iterator<Item = (String, Scope, &Qos)> {
@@ -59,6 +60,7 @@ impl Checker<'_> {
                 );
             }
         }
+        self.ends();
         let plan = self.plan;
         for (name, component) in &plan.components {
             for (port, said) in &component.ports {
@@ -79,6 +81,43 @@ impl Checker<'_> {
                     format!("no manifest has an event type \"{event}\""),
                     remedy,
                 );
+            }
+        }
+    }
+
+    /// A channel has no more consumers and publishers than it may: that of a service all of its connections, that of a connection its own.
+    fn ends(&mut self) {
+        let plan = self.plan;
+        // By service: publishers and consumers.
+        let mut of: BTreeMap<&str, [BTreeSet<&End>; 2]> = BTreeMap::new();
+        for (name, connection) in &plan.connections {
+            let own = [BTreeSet::from([&connection.from]), connection.to.iter().collect()];
+            self.has_room(&format!("connection.{name}.qos"), &connection.qos, &own);
+            if let Some(service) = &connection.service {
+                let [publishers, consumers] = of.entry(service).or_default();
+                publishers.insert(&connection.from);
+                consumers.extend(&connection.to);
+            }
+        }
+        for (name, service) in &plan.services {
+            if let Some(ends) = of.get(name.as_str()) {
+                self.has_room(&format!("service.{name}.qos"), &service.qos, ends);
+            }
+        }
+    }
+
+    /// Tells if there are more publishers or consumers than QoS says.
+    fn has_room(&mut self, path: &str, qos: &Qos, ends: &[BTreeSet<&End>; 2]) {
+        let kinds = [(Quality::MaxSuppliers, "publishers"), (Quality::MaxConsumers, "consumers")];
+        for ((quality, what), ends) in kinds.into_iter().zip(ends) {
+            let most = match qos.get(&quality) {
+                Some(Said::Number(most)) => usize::try_from(*most).unwrap_or(0),
+                _ => 0,
+            };
+            if most > 0 && ends.len() > most {
+                let count = ends.len();
+                let what = format!("the channel has {count} {what}, and {quality} is {most}");
+                self.wrong(&format!("{path}.{quality}"), what, "raise it, or take connections out");
             }
         }
     }

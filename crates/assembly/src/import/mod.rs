@@ -1,13 +1,21 @@
 //! Descriptors in XML as a plan: OMG deployment plans and domains (Deployment and Configuration 4.0), and the events descriptor of CIAO.
 //!
+//! Dataflows of dora and launch files of ROS 2 become plans of programs as they are.
+//!
 //! Every element that has no place in a plan is reported; nothing is left out silently.
 mod connect;
 mod domain;
+mod dora;
 mod events;
 mod instances;
 mod names;
+mod ros;
 mod values;
 mod xml;
+mod yaml;
+
+pub use dora::{ImportedPrograms, import_dataflow};
+pub use ros::{LaunchFile, import_launch};
 
 use alloc::format;
 use alloc::vec::Vec;

@@ -92,6 +92,21 @@ fn what_is_named_is_there() {
             "the host \"n1\" has no resource \"gpu\"",
         ),
         (
+            "lock-memory = true",
+            "depends-on = [\"shwo\"]",
+            "there is no process \"shwo\"\n  21 | depends-on = [\"shwo\"]\n     |               ^^^^^^\n  did you mean \"show\"?",
+        ),
+        (
+            "lock-memory = true",
+            "depends-on = [\"sense\"]",
+            "no process of these can begin first: sense, then sense",
+        ),
+        (
+            "[process.show]",
+            "[process.mid]\nhost = \"n1\"\ndepends-on = [\"show\"]\n[process.show]\ndepends-on = [\"mid\"]",
+            "no process of these can begin first: mid, then show, then mid",
+        ),
+        (
             "requires = { memory = 64, gps = true }",
             "requires = { gps = false }",
             "gps of the host \"n1\" is true",
@@ -287,6 +302,33 @@ fn qos_is_said_where_it_means_something() {
     let (plan, places) = plan(&text);
     let notes = plan.notes(Source { file: "p", text: &text }, &places);
     assert!(notes.len() == 1 && notes[0].what.contains("start-time"), "{notes:?}");
+}
+
+#[test]
+fn a_channel_has_no_more_ends_than_it_may() {
+    let types = Catalogue::default();
+    let plan = |qos: &str, own: &str| {
+        format!(
+            "[host.h]\n[service.bus]\nkind = \"channel\"\nat = \"p\"\nqos = {{ {qos} }}\n\
+             [component.a]\ntype = \"A\"\nhost = \"h\"\nprocess = \"p\"\n[component.b]\ntype = \"A\"\nprocess = \"p\"\n\
+             [component.c]\ntype = \"A\"\nprocess = \"p\"\n[connection.one]\nfrom = \"a.out\"\nto = [\"b.in\", \"c.in\"]\nservice = \"bus\"\nqos = {{ {own} }}\n\
+             [connection.two]\nfrom = \"b.out\"\nto = [\"c.in\"]\nservice = \"bus\"\n"
+        )
+    };
+    for (qos, own, expected) in [
+        // Two connections lead to c, which is one consumer.
+        ("max-consumers = 2, max-suppliers = 2", "max-consumers = 2", ""),
+        ("max-consumers = 0, max-suppliers = 0", "max-suppliers = 1", ""),
+        ("max-consumers = 1", "", "plan.toml:5:25: the channel has 2 consumers, and max-consumers is 1"),
+        ("max-suppliers = 1", "", "plan.toml:5:25: the channel has 2 publishers, and max-suppliers is 1"),
+        ("", "max-consumers = 1", "the channel has 2 consumers, and max-consumers is 1"),
+    ] {
+        let text = plan(qos, own);
+        let told = wrong(&text, &types);
+        assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{text}\n{told}");
+        let (plan, places) = crate::plan(&text);
+        assert!(plan.notes(Source { file: "p", text: &text }, &places).is_empty(), "nothing is read in vain");
+    }
 }
 
 #[test]

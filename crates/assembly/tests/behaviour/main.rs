@@ -5,6 +5,7 @@ mod derived;
 mod documented;
 mod importing;
 mod layered;
+mod programs;
 mod properties;
 mod random;
 mod reading;

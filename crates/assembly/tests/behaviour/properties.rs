@@ -186,6 +186,50 @@ fn each_component_is_installed_once_and_after_what_it_uses() {
     }
 }
 
+/// Processes that depend on others, at random and without circles: which one depends on which is the other way round in half of the plans.
+#[test]
+fn components_of_a_process_come_after_those_of_the_processes_that_it_depends_on() {
+    let mut seen = 0;
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random::new(seed);
+        let mut plan = random::plan(&mut random);
+        let mut names: Vec<String> = plan.processes.keys().cloned().collect();
+        if random.chance(50) {
+            names.reverse();
+        }
+        for (index, name) in names.iter().enumerate() {
+            let depends_on = names[..index].iter().filter(|_| random.chance(50)).cloned().collect();
+            plan.processes.get_mut(name).unwrap().depends_on = depends_on;
+        }
+        let source = Source { file: "plan", text: &plan.to_toml() };
+        assert_eq!(Plan::read(source).unwrap().0, plan, "seed {seed}");
+        let order = plan.order(&types());
+        assert_eq!(order.len(), plan.components.len(), "seed {seed}");
+        // Whether one process depends on another, over any others.
+        let depends = |process: &str, on: &str| {
+            let mut open = vec![process];
+            while let Some(next) = open.pop() {
+                if next == on {
+                    return true;
+                }
+                open.extend(plan.processes[next].depends_on.iter().map(String::as_str));
+            }
+            false
+        };
+        for (index, name) in order.iter().enumerate() {
+            for later in &order[index + 1..] {
+                let [of, of_later] = [name, later].map(|name| plan.components[*name].process.as_str());
+                assert!(
+                    of == of_later || !depends(of, of_later),
+                    "seed {seed}: {name} before {later}: {order:?}"
+                );
+                seen += usize::from(of != of_later && depends(of_later, of));
+            }
+        }
+    }
+    assert!(seen > 0);
+}
+
 /// Whether connections lead from one component to another, or either is in or behind a cycle that they lead through.
 fn leads(plan: &Plan, from: &str, to: &str) -> bool {
     let mut known = BTreeSet::from([from]);

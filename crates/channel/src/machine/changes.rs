@@ -25,6 +25,7 @@ impl<E: Clone + Fields> Channel<E> {
         }
         subscription.tree = tree.clone();
         let old = core::mem::replace(&mut subscription.node, Node::new(tree, now, &mut 0));
+        subscription.look_at_time();
         let mut kept = Vec::new();
         old.give_up(&mut kept);
         let mut kept: Vec<_> = kept
@@ -35,10 +36,16 @@ impl<E: Clone + Fields> Channel<E> {
             })
             .collect();
         kept.sort_by_key(|(number, ..)| *number);
+        self.index.leave(consumer.index);
+        self.index_tree(consumer.index, tree);
         for (number, header, body) in &kept {
             self.offer(consumer.index, &Offer { now, number: *number, header, body }, true);
         }
-        self.watch_timers(consumer.index);
+        if let Some(subscription) = self.subscription(consumer) {
+            subscription.timer_at = subscription.node.due();
+            let timer_at = subscription.timer_at;
+            self.due = self.due.min(timer_at.unwrap_or(u64::MAX));
+        }
         self.compare_interest();
         Ok(())
     }
@@ -48,13 +55,24 @@ impl<E: Clone + Fields> Channel<E> {
     pub fn change_settings(&mut self, now: u64, consumer: ConsumerId, settings: ConsumerSettings) {
         self.tick(now);
         let now = self.now;
-        let Some(subscription) = self.subscription(consumer) else { return };
+        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
+        if there.generation != consumer.generation {
+            return;
+        }
+        let Some(subscription) = &mut there.subscription else { return };
+        self.ready.leave(consumer, subscription);
+        self.strict -= usize::from(subscription.is_strict());
+        subscription.place = self.ready.place(settings.dispatch);
         subscription.settings = settings;
+        // Whatever was watched before is not any more.
+        subscription.silent_at = None;
+        subscription.look_at_time();
+        self.strict += usize::from(subscription.is_strict());
         let dropped = subscription.queue.change(settings.queue);
         subscription.counts.dropped = subscription.counts.dropped.saturating_add(dropped);
         subscription.watch_silence(now);
-        self.due = self.due.min(self.consumer_due(consumer.index));
-        self.enter(consumer.index);
+        self.due = self.due.min(subscription.due(now));
+        self.ready.enter(consumer, subscription, now);
         self.tell_of_room(consumer);
     }
 
@@ -75,9 +93,13 @@ impl<E: Clone + Fields> Channel<E> {
     /// Suspends a consumer, or lets it go on. Meanwhile its deliveries wait, and no worker takes them.
     pub fn suspend_consumer(&mut self, now: u64, consumer: ConsumerId, is_suspended: bool) {
         self.tick(now);
-        if let Some(subscription) = self.subscription(consumer) {
-            subscription.is_suspended = is_suspended;
-            self.enter(consumer.index);
+        let now = self.now;
+        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
+        if there.generation != consumer.generation {
+            return;
         }
+        let Some(subscription) = &mut there.subscription else { return };
+        subscription.is_suspended = is_suspended;
+        self.ready.enter(consumer, subscription, now);
     }
 }

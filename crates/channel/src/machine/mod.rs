@@ -1,20 +1,20 @@
 //! The channel: publishers push, consumers are served, time passes.
 mod changes;
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use filter::Fields;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Run};
 use crate::event::{Header, Part};
+use crate::index::Index;
 use crate::interest::{self, Interest};
 use crate::matching::{Node, Offer, Outcome};
 use crate::peers::{
     ConsumerId, ConsumerSettings, Counts, PublisherId, PublisherSettings, Refused, Signal, Worker,
 };
-use crate::queue::{Full, Waiting};
-use crate::ready::Ready;
+use crate::queue::{Full, Order, Parts, Waiting};
+use crate::ready::{Place, Ready};
 use crate::subscription::Subscription;
 use crate::tree::{Limits, Tree, TreeError};
 
@@ -27,7 +27,13 @@ pub struct Channel<E> {
     publishers: Vec<Publisher>,
     consumers: Vec<Consumer<E>>,
     ready: Ready,
-    signals: VecDeque<Signal>,
+    index: Index,
+    /// The consumers that an event may concern, while it is pushed.
+    found: Vec<u32>,
+    /// How many consumers have queues that may refuse events.
+    strict: usize,
+    /// How many publishers wait for room.
+    waiters: usize,
     interest: Vec<Interest>,
     now: u64,
     /// When something is due; it may be too early, not too late.
@@ -65,7 +71,10 @@ impl<E: Clone + Fields> Channel<E> {
             publishers: Vec::new(),
             consumers: Vec::new(),
             ready: Ready::new(),
-            signals: VecDeque::new(),
+            index: Index::new(),
+            found: Vec::new(),
+            strict: 0,
+            waiters: 0,
             interest: Vec::new(),
             now: 0,
             due: u64::MAX,
@@ -103,6 +112,7 @@ impl<E: Clone + Fields> Channel<E> {
 
     /// Ends a publisher. What it pushed before is delivered.
     pub fn remove_publisher(&mut self, publisher: PublisherId) {
+        self.wait_for(publisher, None);
         if let Some(there) = self.publisher(publisher) {
             *there = Publisher {
                 generation: there.generation.wrapping_add(1),
@@ -112,8 +122,8 @@ impl<E: Clone + Fields> Channel<E> {
                 silent_at: None,
                 settings: there.settings,
             };
-            self.signals.retain(|signal| {
-                *signal != Signal::Room(publisher) && *signal != Signal::SilentPublisher(publisher)
+            self.ready.retract(|signal| {
+                signal == Signal::Room(publisher) || signal == Signal::SilentPublisher(publisher)
             });
         }
     }
@@ -131,18 +141,22 @@ impl<E: Clone + Fields> Channel<E> {
         tree.check(&self.limits)?;
         self.tick(now);
         let node = Node::new(tree, self.now, &mut 0);
-        let subscription = Subscription {
+        let mut subscription = Subscription {
             tree: tree.clone(),
+            is_timed: true,
             timer_at: node.due(),
             node,
             settings,
             queue: Waiting::new(settings.queue),
             is_suspended: false,
             busy: 0,
+            place: self.ready.place(settings.dispatch),
             entered: None,
+            is_said: false,
             silent_at: None,
             counts: Counts::default(),
         };
+        subscription.look_at_time();
         self.due = self.due.min(subscription.timer_at.unwrap_or(u64::MAX));
         let free = self.consumers.iter().position(|consumer| consumer.subscription.is_none());
         let index = free.unwrap_or(self.consumers.len());
@@ -151,26 +165,28 @@ impl<E: Clone + Fields> Channel<E> {
         }
         let mut generation = 0;
         if let Some(consumer) = self.consumers.get_mut(index) {
+            self.strict += usize::from(subscription.is_strict());
             consumer.subscription = Some(subscription);
             generation = consumer.generation;
         }
+        self.index_tree(index as u32, tree);
         self.compare_interest();
         Ok(ConsumerId { index: index as u32, generation })
     }
 
     /// Ends a consumer, and what waits for it.
     pub fn unsubscribe(&mut self, consumer: ConsumerId) {
-        let Some(subscription) = self.subscription(consumer) else { return };
-        if let Some((worker, key)) = subscription.entered.take() {
-            self.ready.remove(worker, key, consumer.index);
+        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
+        if there.generation != consumer.generation {
+            return;
         }
-        if let Some(there) = self.consumers.get_mut(consumer.index as usize) {
-            there.subscription = None;
-            there.generation = there.generation.wrapping_add(1);
-        }
-        self.ready.forget(Worker::Own(consumer));
-        self.signals.retain(|signal| {
-            *signal != Signal::SilentConsumer(consumer) && *signal != Signal::Work(Worker::Own(consumer))
+        let Some(mut subscription) = there.subscription.take() else { return };
+        there.generation = there.generation.wrapping_add(1);
+        self.strict -= usize::from(subscription.is_strict());
+        self.ready.leave(consumer, &mut subscription);
+        self.index.leave(consumer.index);
+        self.ready.retract(|signal| {
+            signal == Signal::SilentConsumer(consumer) || signal == Signal::Work(Worker::Own(consumer))
         });
         self.tell_of_room(consumer);
         self.compare_interest();
@@ -195,19 +211,26 @@ impl<E: Clone + Fields> Channel<E> {
         }
         there.silent_at = there.settings.patience.map(|patience| now.saturating_add(patience));
         let silent_at = there.silent_at.unwrap_or(u64::MAX);
-        there.waits_for = None;
         self.due = self.due.min(silent_at);
-        if let Some(refused) = self.who_refuses(header, body) {
-            if let (Refused::Wait { consumer, .. }, Some(there)) = (refused, self.publisher(publisher)) {
-                there.waits_for = Some(consumer);
+        if self.waiters > 0 {
+            self.wait_for(publisher, None);
+        }
+        self.index.find(header, &mut self.found);
+        if self.strict > 0
+            && let Some(refused) = self.who_refuses(header, body)
+        {
+            if let Refused::Wait { consumer, .. } = refused {
+                self.wait_for(publisher, Some(consumer));
             }
             return Err(refused);
         }
         let number = self.events;
         self.events += 1;
-        for index in 0..self.consumers.len() {
-            self.offer(index as u32, &Offer { now, number, header, body }, false);
+        let found = core::mem::take(&mut self.found);
+        for index in &found {
+            self.offer(*index, &Offer { now, number, header, body }, false);
         }
+        self.found = found;
         Ok(number)
     }
 
@@ -228,67 +251,135 @@ impl<E: Clone + Fields> Channel<E> {
     }
 
     /// The next deliveries for a worker, and their consumer; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
+    #[inline]
     pub fn take(&mut self, now: u64, worker: Worker, batch: &mut Batch<E>) -> Option<ConsumerId> {
+        self.take_next(now, worker, &mut Run::new(), batch)
+    }
+
+    /// The same for a worker that takes for several consumers before it handles anything. What the takes of a run give is what they would give
+    /// if the worker were done with each before the next, and nothing else happened meanwhile. `None` also means that what waits is to be
+    /// taken by another run, after this one is done: it would come too early, or may be overtaken by what comes meanwhile, or its consumer is
+    /// watched and would seem to be silent.
+    pub fn take_next(
+        &mut self,
+        now: u64,
+        worker: Worker,
+        run: &mut Run,
+        batch: &mut Batch<E>,
+    ) -> Option<ConsumerId> {
         self.tick(now);
         let now = self.now;
         batch.clear();
-        let index = self.ready.first(worker)?;
+        let index = match worker {
+            Worker::Own(consumer) => {
+                self.subscription(consumer).filter(|subscription| subscription.place == Place::Own)?;
+                consumer.index
+            }
+            _ => self.ready.first(worker)?,
+        };
         let there = self.consumers.get_mut(index as usize)?;
         let subscription = there.subscription.as_mut()?;
         let consumer = ConsumerId { index, generation: there.generation };
-        for _ in 0..subscription.settings.gather.most.max(1) {
-            if !subscription.queue.take(&mut batch.parts) {
+        let key = subscription.entered?;
+        let settings = &subscription.settings;
+        if run.is_begun {
+            if key > run.until || settings.patience.is_some() || settings.queue.order != Order::Fifo {
+                return None;
+            }
+        } else if settings.patience.is_some() {
+            run.until = (0, 0);
+        }
+        run.is_begun = true;
+        for _ in 0..settings.gather.most.max(1) {
+            if !subscription.queue.take(batch) {
                 break;
             }
-            batch.ends.push(batch.parts.len());
             subscription.counts.taken += 1;
+        }
+        if let Some(next) = subscription.next_key() {
+            run.until = run.until.min(next);
         }
         subscription.busy = subscription.busy.saturating_add(1);
         subscription.watch_silence(now);
-        self.due = self.due.min(self.consumer_due(index));
-        self.enter(index);
-        self.tell_of_room(consumer);
+        self.due = self.due.min(subscription.due(now));
+        self.ready.enter(consumer, subscription, now);
+        if self.waiters > 0 {
+            self.tell_of_room(consumer);
+        }
         Some(consumer)
     }
 
     /// Whether there is something to take for a worker.
     pub fn has_work(&mut self, worker: Worker) -> bool {
-        self.ready.first(worker).is_some()
+        match worker {
+            Worker::Own(consumer) => self
+                .subscription(consumer)
+                .is_some_and(|there| there.place == Place::Own && there.entered.is_some()),
+            _ => self.ready.first(worker).is_some(),
+        }
     }
 
     /// A worker has handled what it took for a consumer.
+    #[inline]
     pub fn done(&mut self, now: u64, consumer: ConsumerId) {
         self.tick(now);
+        self.free(consumer, |_| {});
+    }
+
+    /// A worker gives back what it took for a consumer and has not begun to handle. It waits again where it waited before, above the depth of
+    /// the queue if that was filled meanwhile; the batch is empty then.
+    pub fn give_back(&mut self, now: u64, consumer: ConsumerId, batch: &mut Batch<E>) {
+        self.tick(now);
+        self.free(consumer, |subscription| {
+            subscription.counts.taken -= batch.taken.len() as u64;
+            subscription.queue.put_back(batch);
+        });
+        batch.clear();
+    }
+
+    /// A worker is done with a consumer.
+    #[inline]
+    fn free(&mut self, consumer: ConsumerId, act: impl FnOnce(&mut Subscription<E>)) {
         let now = self.now;
-        let Some(subscription) = self.subscription(consumer) else { return };
+        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
+        if there.generation != consumer.generation {
+            return;
+        }
+        let Some(subscription) = &mut there.subscription else { return };
+        act(subscription);
         subscription.busy = subscription.busy.saturating_sub(1);
         subscription.watch_silence(now);
-        self.due = self.due.min(self.consumer_due(consumer.index));
-        self.enter(consumer.index);
+        self.due = self.due.min(subscription.due(now));
+        self.ready.enter(consumer, subscription, now);
     }
 
     /// Lets time pass: timers fire, silent peers are found, batches that have waited enough are ready. Every other call does so, too.
+    #[inline]
     pub fn tick(&mut self, now: u64) {
         // The last moment never comes: what is due then is never due.
         self.now = self.now.max(now).min(u64::MAX - 1);
-        let now = self.now;
-        if now < self.due {
-            return;
+        if self.now >= self.due {
+            self.act_in_time();
         }
+    }
+
+    /// Does what is due.
+    #[cold]
+    fn act_in_time(&mut self) {
+        let now = self.now;
         let mut due = u64::MAX;
         for index in 0..self.publishers.len() {
             let Some(publisher) = self.publishers.get_mut(index) else { continue };
             if publisher.silent_at.is_some_and(|at| at <= now) {
                 publisher.silent_at = None;
                 let id = PublisherId { index: index as u32, generation: publisher.generation };
-                self.say(Signal::SilentPublisher(id));
+                self.ready.say(Signal::SilentPublisher(id));
             } else {
                 due = due.min(publisher.silent_at.unwrap_or(u64::MAX));
             }
         }
         for index in 0..self.consumers.len() {
-            self.tick_consumer(index as u32, now);
-            due = due.min(self.consumer_due(index as u32));
+            due = due.min(self.tick_consumer(index as u32, now));
         }
         self.due = due;
     }
@@ -300,8 +391,15 @@ impl<E: Clone + Fields> Channel<E> {
     }
 
     /// The next signal, if there is one.
+    #[inline]
     pub fn poll_signal(&mut self) -> Option<Signal> {
-        self.signals.pop_front()
+        let signal = self.ready.poll()?;
+        if let Signal::Work(Worker::Own(consumer)) = signal
+            && let Some(subscription) = self.subscription(consumer)
+        {
+            subscription.is_said = false;
+        }
+        Some(signal)
     }
 
     /// The interest of all subscriptions, sorted: an event that fits none of these leads to no delivery.
@@ -333,112 +431,105 @@ impl<E: Clone + Fields> Channel<E> {
         if consumer.generation == id.generation { consumer.subscription.as_mut() } else { None }
     }
 
-    /// The first consumer whose full queue stands against an event.
+    /// The first consumer whose full queue stands against an event, of those that it may concern.
     fn who_refuses(&self, header: &Header, body: &E) -> Option<Refused> {
-        self.consumers.iter().enumerate().find_map(|(index, there)| {
+        self.found.iter().find_map(|index| {
+            let there = self.consumers.get(*index as usize)?;
             let subscription = there.subscription.as_ref()?;
-            let full = subscription.settings.queue.full;
-            let is_strict = matches!(full, Full::Block { .. } | Full::Reject);
-            if !is_strict || !subscription.queue.is_full() || !subscription.node.may_take(header, body) {
+            let is_full = subscription.is_strict() && subscription.queue.is_full();
+            if !is_full || !subscription.node.may_take(header, body) {
                 return None;
             }
-            let consumer = ConsumerId { index: index as u32, generation: there.generation };
-            Some(match full {
+            let consumer = ConsumerId { index: *index, generation: there.generation };
+            Some(match subscription.settings.queue.full {
                 Full::Block { limit } => Refused::Wait { consumer, until: self.now.saturating_add(limit) },
                 _ => Refused::Full(consumer),
             })
         })
     }
 
+    /// Notes that a publisher waits for a consumer, or for none.
+    fn wait_for(&mut self, publisher: PublisherId, consumer: Option<ConsumerId>) {
+        let Some(there) = self.publisher(publisher) else { return };
+        let before = core::mem::replace(&mut there.waits_for, consumer);
+        self.waiters -= usize::from(before.is_some());
+        self.waiters += usize::from(consumer.is_some());
+    }
+
+    /// Has the index find a consumer by its tree.
+    fn index_tree(&mut self, index: u32, tree: &Tree) {
+        let mut patterns = Vec::new();
+        interest::add(tree, &mut patterns);
+        self.index.enter(index, &patterns);
+    }
+
     /// Shows an event to a subscription, and queues what it gives; with `is_owed`, also above the depth of a queue that drops nothing.
+    #[inline]
     fn offer(&mut self, index: u32, offer: &Offer<'_, E>, is_owed: bool) {
         let Some(there) = self.consumers.get_mut(index as usize) else { return };
         let Some(subscription) = &mut there.subscription else { return };
-        let outcome = subscription.node.offer(offer, &mut self.out);
-        if outcome != Outcome::Refused {
-            self.watch_timers(index);
-        }
-        if outcome == Outcome::Delivered {
-            self.queue(index, is_owed);
-        }
+        let parts = if let Node::Test(tree) = &subscription.node {
+            if !tree.fits(offer.header, offer.body) {
+                return;
+            }
+            Parts::One(offer.part())
+        } else {
+            let outcome = subscription.node.offer(offer, &mut self.out);
+            if outcome != Outcome::Refused {
+                subscription.timer_at = subscription.node.due();
+                self.due = self.due.min(subscription.timer_at.unwrap_or(u64::MAX));
+            }
+            if outcome != Outcome::Delivered {
+                return;
+            }
+            subscription.queue.gather(&mut self.out)
+        };
+        self.queue(index, parts, is_owed);
     }
 
     /// Puts what a subscription has given into its queue.
-    fn queue(&mut self, index: u32, is_owed: bool) {
+    #[inline]
+    fn queue(&mut self, index: u32, parts: Parts<E>, is_owed: bool) {
         let number = self.deliveries;
         self.deliveries += 1;
+        let now = self.now;
         let Some(there) = self.consumers.get_mut(index as usize) else { return };
         let Some(subscription) = &mut there.subscription else { return };
-        let gave_way = subscription.queue.add(number, self.now, &mut self.out, is_owed);
+        let gave_way = subscription.queue.add(number, now, parts, is_owed);
         subscription.counts.queued += 1;
         subscription.counts.dropped += u64::from(gave_way);
-        self.due = self.due.min(self.consumer_due(index));
-        self.enter(index);
+        self.due = self.due.min(subscription.due(now));
+        self.ready.enter(ConsumerId { index, generation: there.generation }, subscription, now);
     }
 
-    fn tick_consumer(&mut self, index: u32, now: u64) {
+    /// Lets time pass for a consumer, and says when that is to be done again.
+    fn tick_consumer(&mut self, index: u32, now: u64) -> u64 {
+        const NEVER: u64 = u64::MAX;
         loop {
-            let Some(there) = self.consumers.get_mut(index as usize) else { return };
-            let Some(subscription) = &mut there.subscription else { return };
+            let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
+            let Some(subscription) = &mut there.subscription else { return NEVER };
             let Some(at) = subscription.timer_at.filter(|at| *at <= now) else { break };
             let expired = &mut subscription.counts.expired;
             let outcome = subscription.node.fire(at, now, &mut self.out, expired);
             subscription.timer_at = subscription.node.due();
             if outcome == Outcome::Delivered {
-                self.queue(index, false);
+                let parts = subscription.queue.gather(&mut self.out);
+                self.queue(index, parts, false);
             }
         }
-        let Some(there) = self.consumers.get_mut(index as usize) else { return };
-        let Some(subscription) = &mut there.subscription else { return };
+        let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
+        let Some(subscription) = &mut there.subscription else { return NEVER };
+        let consumer = ConsumerId { index, generation: there.generation };
         if subscription.silent_at.is_some_and(|at| at <= now) {
             subscription.silent_at = None;
-            let consumer = ConsumerId { index, generation: there.generation };
-            self.say(Signal::SilentConsumer(consumer));
+            self.ready.say(Signal::SilentConsumer(consumer));
         }
-        self.enter(index);
-    }
-
-    /// When time changes something of a consumer.
-    fn consumer_due(&self, index: u32) -> u64 {
-        let subscription = self.consumers.get(index as usize).and_then(|there| there.subscription.as_ref());
-        let Some(subscription) = subscription else { return u64::MAX };
-        let times = [subscription.timer_at, subscription.silent_at, subscription.gathered_at(self.now)];
-        times.into_iter().flatten().min().unwrap_or(u64::MAX)
-    }
-
-    fn watch_timers(&mut self, index: u32) {
-        let Some(there) = self.consumers.get_mut(index as usize) else { return };
-        let Some(subscription) = &mut there.subscription else { return };
-        subscription.timer_at = subscription.node.due();
-        self.due = self.due.min(subscription.timer_at.unwrap_or(u64::MAX));
-    }
-
-    /// Enters a consumer where its worker finds it, or takes it out.
-    fn enter(&mut self, index: u32) {
-        let now = self.now;
-        let Some(there) = self.consumers.get_mut(index as usize) else { return };
-        let Some(subscription) = &mut there.subscription else { return };
-        let consumer = ConsumerId { index, generation: there.generation };
-        let wanted = subscription.turn(consumer, now);
-        if wanted == subscription.entered {
-            return;
-        }
-        let before = core::mem::replace(&mut subscription.entered, wanted);
-        if let Some((worker, key)) = before {
-            self.ready.remove(worker, key, index);
-        }
-        if let Some((worker, key)) = wanted {
-            self.ready.insert(worker, key, index);
-            self.say(Signal::Work(worker));
-        }
+        self.ready.enter(consumer, subscription, now);
+        subscription.due(now)
     }
 
     /// Tells publishers that wait for a consumer that is gone, or has room. They try again, and may have to wait for another one.
     fn tell_of_room(&mut self, consumer: ConsumerId) {
-        let waits = |publisher: &Publisher| publisher.waits_for == Some(consumer);
-        if !self.publishers.iter().any(waits) {
-            return;
-        }
         let is_in_the_way = self.subscription(consumer).is_some_and(|subscription| {
             subscription.queue.is_full() && matches!(subscription.settings.queue.full, Full::Block { .. })
         });
@@ -446,18 +537,13 @@ impl<E: Clone + Fields> Channel<E> {
             return;
         }
         for index in 0..self.publishers.len() {
-            let Some(publisher) = self.publishers.get_mut(index).filter(|publisher| waits(publisher)) else {
+            let Some(publisher) = self.publishers.get_mut(index) else { continue };
+            if publisher.waits_for != Some(consumer) {
                 continue;
-            };
-            publisher.waits_for = None;
+            }
             let id = PublisherId { index: index as u32, generation: publisher.generation };
-            self.say(Signal::Room(id));
-        }
-    }
-
-    fn say(&mut self, signal: Signal) {
-        if !self.signals.contains(&signal) {
-            self.signals.push_back(signal);
+            self.wait_for(id, None);
+            self.ready.say(Signal::Room(id));
         }
     }
 
@@ -469,7 +555,7 @@ impl<E: Clone + Fields> Channel<E> {
         let all = interest::reduce(all);
         if all != self.interest {
             self.interest = all;
-            self.say(Signal::Interest);
+            self.ready.say(Signal::Interest);
         }
     }
 }

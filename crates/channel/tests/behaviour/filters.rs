@@ -1,6 +1,7 @@
 //! Which events a subscription takes, what joins make of them, and trees that are refused.
 use channel::{
-    Channel, ConsumerSettings, Header, Interest, Keep, Limits, PublisherSettings, Signal, Tree, TreeError,
+    Batch, Channel, ConsumerSettings, Header, Interest, Keep, Limits, PublisherId, PublisherSettings, Signal,
+    Tree, TreeError, Worker,
 };
 
 use super::{Body, Desk, above_three, of};
@@ -237,4 +238,58 @@ fn observers_see_the_union_of_subscriptions() {
     assert_eq!(channel.interest(), [header(Some(1), None), Interest::Bits { kind: 1, source: 0 }]);
     channel.subscribe(0, &Tree::Not(boxed(of(3))), ConsumerSettings::default()).unwrap();
     assert_eq!(channel.interest(), [Interest::Everything]);
+}
+
+/// The consumers, by their places, that get an event of this type and source.
+fn reached(channel: &mut Channel<Body>, publisher: PublisherId, kind: u32, source: u32) -> Vec<usize> {
+    channel.push(0, publisher, &Header { kind, source, ..Header::default() }, &Body(0)).unwrap();
+    let (mut batch, mut all) = (Batch::new(), vec![]);
+    while let Some(consumer) = channel.take(0, Worker::Publisher, &mut batch) {
+        assert_eq!(batch.deliveries().count(), 1);
+        all.push(consumer.place());
+        channel.done(0, consumer);
+    }
+    all
+}
+
+#[test]
+fn an_event_reaches_all_whose_patterns_fit_in_the_order_in_which_they_subscribed() {
+    let header = |kind, source| Tree::Header { kind, source };
+    let both_ways = Tree::Any(vec![header(Some(1), None), header(None, Some(7)), header(Some(1), Some(7))]);
+    let joined = Tree::Join { parts: vec![of(1), header(None, Some(8))], keep: Keep::Last, within: None };
+    let trees = [
+        header(None, Some(7)),
+        of(1),
+        Tree::Everything,
+        header(Some(1), Some(7)),
+        both_ways,
+        Tree::Not(boxed(of(1))),
+        header(Some(2), Some(8)),
+        Tree::Silence { of: boxed(of(2)), after: 1_000, priority: 0 },
+        Tree::All(vec![Tree::Everything, Tree::Bits { kind: 2, source: 0 }]),
+        joined,
+    ];
+    let mut channel = Channel::new(Limits::default());
+    let publisher = channel.add_publisher(0, PublisherSettings::default());
+    let subscribe =
+        |channel: &mut Channel<Body>, tree| channel.subscribe(0, tree, ConsumerSettings::default()).unwrap();
+    let all: Vec<_> = trees.iter().map(|tree| subscribe(&mut channel, tree)).collect();
+    assert_eq!(reached(&mut channel, publisher, 1, 7), [0, 1, 2, 3, 4]);
+    assert_eq!(reached(&mut channel, publisher, 1, 9), [1, 2, 4]);
+    assert_eq!(reached(&mut channel, publisher, 2, 8), [2, 5, 6, 7, 8, 9]);
+    assert_eq!(reached(&mut channel, publisher, 3, 7), [0, 2, 4, 5, 8]);
+    assert_eq!(reached(&mut channel, publisher, 4, 9), [2, 5]);
+    // Another tree, an end, and a place that is taken again.
+    channel.change_tree(0, all[0], &header(None, Some(9))).unwrap();
+    channel.unsubscribe(all[1]);
+    channel.unsubscribe(all[4]);
+    assert_eq!(reached(&mut channel, publisher, 1, 7), [2, 3]);
+    assert_eq!(reached(&mut channel, publisher, 1, 9), [0, 2]);
+    let again = subscribe(&mut channel, &header(None, Some(8)));
+    assert_eq!(again.place(), 1);
+    assert_eq!(reached(&mut channel, publisher, 1, 8), [1, 2, 9]);
+    // What joins of the old tree have kept goes to the new one, and so does what comes then.
+    channel.change_tree(0, all[9], &of(4)).unwrap();
+    assert_eq!(reached(&mut channel, publisher, 4, 1), [2, 5, 9]);
+    assert_eq!(reached(&mut channel, publisher, 1, 8), [1, 2]);
 }

@@ -1,7 +1,7 @@
 //! Queues: each rule for a full one, the order of deliveries, batches.
-use channel::{ConsumerSettings, Full, Gather, Order, Queue, Refused, Signal, Tree, Worker};
+use channel::{Batch, ConsumerSettings, Full, Gather, Order, Queue, Refused, Run, Signal, Tree, Worker};
 
-use super::{Desk, of};
+use super::{Desk, of, short};
 
 fn desk(depth: u16, full: Full, order: Order) -> Desk {
     let queue = Queue { depth, full, order };
@@ -127,11 +127,11 @@ fn new_settings_reorder_and_shorten_a_queue() {
 fn batches_come_together_or_in_time() {
     let gather = Gather { most: 3, wait: 10 };
     let mut desk = Desk::new(&Tree::Everything, ConsumerSettings { gather, ..ConsumerSettings::default() });
-    let mut batch = channel::Batch::new();
+    let mut batch = Batch::new();
     let mut take = |desk: &mut Desk| {
         let consumer = desk.channel.take(desk.now, Worker::Publisher, &mut batch)?;
         desk.channel.done(desk.now, consumer);
-        Some(batch.deliveries().map(|delivery| super::short(delivery)[0]).collect::<Vec<_>>())
+        Some(batch.deliveries().map(|delivery| short(delivery)[0]).collect::<Vec<_>>())
     };
     for kind in 1..=2 {
         desk.push(kind, 0, None).unwrap();
@@ -155,4 +155,47 @@ fn events_are_pushed_several_at_once_until_one_is_refused() {
     assert_eq!(told, Err((2, Refused::Full(desk.consumer))));
     assert_eq!(desk.taken(), [[1], [2]]);
     assert_eq!(desk.channel.push_all(0, desk.publisher, &[event(5), event(6)]), Ok(()));
+}
+
+#[test]
+fn a_run_takes_in_the_order_in_which_single_takes_would() {
+    let mut desk = desk(4, Full::DropOldest, Order::Fifo);
+    let second = desk.channel.subscribe(0, &Tree::Everything, ConsumerSettings::default()).unwrap();
+    let watched = ConsumerSettings { patience: Some(5), ..ConsumerSettings::default() };
+    let watched = desk.channel.subscribe(0, &of(2), watched).unwrap();
+    let by_priority = Queue { order: Order::Priority, ..ConsumerSettings::default().queue };
+    let by_priority = ConsumerSettings { queue: by_priority, ..ConsumerSettings::default() };
+    let by_priority = desk.channel.subscribe(0, &of(3), by_priority).unwrap();
+    (1..=3).for_each(|kind| assert!(desk.push(kind, 0, None).is_ok()));
+    let run = |desk: &mut Desk| {
+        let (mut run, mut batch, mut all) = (Run::new(), Batch::new(), vec![]);
+        while let Some(consumer) = desk.channel.take_next(0, Worker::Publisher, &mut run, &mut batch) {
+            all.push((consumer, batch.deliveries().flat_map(short).collect::<Vec<_>>()));
+        }
+        all.iter().for_each(|(consumer, _)| desk.channel.done(0, *consumer));
+        all
+    };
+    let first = desk.consumer;
+    // The next one is for the first consumer again, which is not done yet.
+    assert_eq!(run(&mut desk), [(first, vec![10]), (second, vec![10])]);
+    // A consumer that is watched is neither behind others nor before them.
+    assert_eq!(run(&mut desk), [(first, vec![20]), (second, vec![20])]);
+    assert_eq!(run(&mut desk), [(watched, vec![20])]);
+    // Something more important may come before its turn.
+    assert_eq!(run(&mut desk), [(first, vec![30]), (second, vec![30])]);
+    assert_eq!(run(&mut desk), [(by_priority, vec![30])]);
+    assert_eq!(run(&mut desk), []);
+}
+
+#[test]
+fn what_is_given_back_waits_where_it_waited() {
+    let mut desk = desk(2, Full::DropOldest, Order::Fifo);
+    (1..=2).for_each(|kind| assert!(desk.push(kind, 0, None).is_ok()));
+    let mut batch = Batch::new();
+    assert_eq!(desk.channel.take(0, Worker::Publisher, &mut batch), Some(desk.consumer));
+    desk.push(3, 0, None).unwrap();
+    desk.channel.give_back(0, desk.consumer, &mut batch);
+    assert_eq!(desk.channel.counts(desk.consumer).unwrap().taken, 0);
+    assert_eq!(desk.channel.waiting(desk.consumer), Some(3), "nothing is lost");
+    assert_eq!(desk.taken(), [[10], [20], [30]]);
 }

@@ -3,11 +3,11 @@ use std::collections::{BTreeSet, HashSet};
 
 use channel::{
     Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Limits,
-    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Signal, Tree, Worker,
+    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Signal, Tree, Worker,
 };
 use testkit::random::Random;
 
-use super::model::{By, Model, No, Piece};
+use super::model::{By, Model, No, Piece, Waiting};
 use super::{Body, above_three};
 
 const LIMITS: Limits = Limits { depth: 5, nodes: 30, width: 12, kept: 40 };
@@ -25,6 +25,10 @@ struct Seen {
     room: u64,
     silent: u64,
     owed: u64,
+    /// Runs of several consumers, and those that ended although something waited.
+    runs: u64,
+    cut: u64,
+    given_back: u64,
 }
 
 fn tree(random: &mut Random, depth: usize) -> Tree {
@@ -94,6 +98,8 @@ struct Pair {
     publishers: Vec<PublisherId>,
     consumers: Vec<ConsumerId>,
     batch: Batch<Body>,
+    /// What was taken and may be given back: whose it is, and the same for the model.
+    held: Vec<(usize, Batch<Body>, Vec<Waiting>)>,
     /// Workers that have been told of work and have not come back in vain.
     awake: HashSet<String>,
 }
@@ -106,6 +112,7 @@ impl Pair {
             publishers: vec![],
             consumers: vec![],
             batch: Batch::new(),
+            held: vec![],
             awake: HashSet::new(),
         }
     }
@@ -134,7 +141,7 @@ impl Pair {
         let now = self.model.now + if random.one_in(3) { random.range(0, 12) } else { 0 };
         let publisher = random.below(self.publishers.len().max(1));
         let consumer = random.below(self.consumers.len().max(1));
-        match random.below(40) {
+        match random.below(46) {
             0 if self.publishers.len() < 6 => {
                 let patience = random.one_in(2).then(|| random.range(1, 60));
                 self.model.pass(now);
@@ -203,6 +210,16 @@ impl Pair {
                 self.model.done(consumer);
                 self.channel.done(now, self.consumers[consumer]);
             }
+            40..=42 => self.run(random, now, seen),
+            43 if !self.held.is_empty() => {
+                let held = random.below(self.held.len());
+                let (name, mut batch, waiting) = self.held.swap_remove(held);
+                self.model.pass(now);
+                self.model.give_back(name, waiting);
+                self.channel.give_back(now, self.consumers[name], &mut batch);
+                assert_eq!(batch.deliveries().count(), 0);
+                seen.given_back += 1;
+            }
             _ if !self.publishers.is_empty() => self.push(random, now, publisher, seen),
             _ => {}
         }
@@ -257,6 +274,11 @@ impl Pair {
         });
         let told: Option<(usize, Vec<Vec<Piece>>)> = told;
         assert_eq!(told, expected, "{worker:?}");
+        if let Some((name, _)) = &told
+            && random.one_in(4)
+        {
+            self.held.push((*name, self.batch.clone(), self.model.taken.clone()));
+        }
         let Some((_, deliveries)) = told else {
             self.hear(seen);
             self.awake.remove(&format!("{worker:?}"));
@@ -267,6 +289,33 @@ impl Pair {
             seen.joined += u64::from(delivery.len() > 1);
             seen.timeouts += u64::from(delivery.iter().any(|piece| matches!(piece, Piece::Timeout(..))));
         }
+    }
+
+    /// A worker takes for several consumers and is done with all of them then; in the model it is done with each before the next.
+    fn run(&mut self, random: &mut Random, now: u64, seen: &mut Seen) {
+        let worker = *random.pick(&self.workers()).expect("there are some");
+        let (most, mut run, mut taken) = (random.below(6) + 1, Run::new(), vec![]);
+        self.model.pass(now);
+        for _ in 0..most {
+            let Some(consumer) = self.channel.take_next(now, worker, &mut run, &mut self.batch) else {
+                break;
+            };
+            let deliveries: Vec<Vec<Piece>> =
+                self.batch.deliveries().map(|delivery| delivery.iter().map(piece).collect()).collect();
+            let name = self.name(consumer);
+            assert_eq!(Some((name, deliveries)), self.model.take(self.by(worker)), "{worker:?}");
+            self.model.done(name);
+            taken.push(consumer);
+        }
+        if taken.is_empty() {
+            assert_eq!(self.model.turn(self.by(worker)), None, "{worker:?}");
+            self.hear(seen);
+            self.awake.remove(&format!("{worker:?}"));
+        }
+        seen.runs += u64::from(taken.len() > 1);
+        let is_cut = taken.len() < most && !taken.is_empty() && self.model.turn(self.by(worker)).is_some();
+        seen.cut += u64::from(is_cut);
+        taken.into_iter().for_each(|consumer| self.channel.done(now, consumer));
     }
 
     /// What the channel says is what the model found.
@@ -359,6 +408,9 @@ fn any_sequence_goes_as_in_the_model() {
         seen.room,
         seen.silent,
         seen.owed,
+        seen.runs,
+        seen.cut,
+        seen.given_back,
     ];
     assert!(counts.iter().all(|count| *count > 20), "{seen:?}");
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 use dds::assurance::State;
 
 use crate::MILLISECOND;
-use crate::lead::{LEADS, Manager, PORTS, etcd_of, page, two};
+use crate::lead::{LEADS, Manager, PORTS, etcd_of, page, two, ward_for_etcd};
 use crate::ward::{NETWORK, Reader, Ward, patiently, with_gates};
 
 /// What a command of operators prints at the manager with this port for switches.
@@ -35,11 +35,7 @@ fn admitted(reader: &Reader) {
 
 #[test]
 fn a_switch_stays_drained_when_another_manager_leads() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let etcd = etcd_of(&ward, &[]);
     let [mut first, second] = two(&ward, &etcd.url());
     drain(&ward, PORTS[0]);

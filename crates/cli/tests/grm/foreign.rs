@@ -9,10 +9,20 @@ use crate::{Flood, listed};
 
 /// Hosts that send all they have in one queue; a link to the display that a flood is too much for.
 fn network() -> String {
+    described(|_| String::new())
+}
+
+/// The same whose hosts have IPv6 alone.
+fn network_of_ipv6() -> String {
+    described(|number| format!("address = \"fd00::{number}\""))
+}
+
+fn described(address: impl Fn(u8) -> String) -> String {
     let hosts = "host-defaults = { queues = 1, ring = 0, energy-efficient = false, pause = \"off\", other = { burst = 12_000, rate = \"2 Mb/s\" } }";
-    let text = Text::new(hosts).switch("s1", "gated").host("camera", "", "s1:1");
-    let text = text.host("stranger", "", "s1:4").manager("s1:3");
-    text.node("display", "").link("display", "s1:2", "rate = \"20 Mb/s\"").with(GATED)
+    let text = Text::new(hosts).switch("s1", "gated").host("camera", &address(1), "s1:1");
+    let text = text.host("stranger", &address(4), "s1:4");
+    let text = text.host("manager", &format!("{}\nmanager = true", address(3)), "s1:3");
+    text.node("display", &address(2)).link("display", "s1:2", "rate = \"20 Mb/s\"").with(GATED)
 }
 
 const FLOWS: &str = r#"
@@ -29,6 +39,9 @@ importance = "priority"
 /// Discovery by multicast, samples by unicast.
 const SETTINGS: &str =
     "<CycloneDDS><Domain><General><AllowMulticast>spdp</AllowMulticast></General></Domain></CycloneDDS>";
+/// The same over IPv6, by the group of this manager's discovery.
+const SETTINGS_OF_IPV6: &str = "<CycloneDDS><Domain><General><Transport>udp6</Transport><AllowMulticast>spdp</AllowMulticast></General>\
+     <Discovery><SPDPMulticastAddress>ff03::1</SPDPMulticastAddress></Discovery></Domain></CycloneDDS>";
 
 /// The interpreter with Cyclone DDS. Without it a test is passed over, but not in continuous integration.
 fn cyclone() -> Option<PathBuf> {
@@ -43,9 +56,13 @@ fn cyclone() -> Option<PathBuf> {
 
 /// A program of Cyclone DDS.
 fn program(ward: &Ward, python: &Path, host: &str, arguments: [&str; 4]) -> Conversation {
+    set_up(ward, python, SETTINGS, host, arguments)
+}
+
+fn set_up(ward: &Ward, python: &Path, settings: &str, host: &str, arguments: [&str; 4]) -> Conversation {
     let mut command = ward.lab.command(host, python).unwrap();
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grm/cyclone.py")).args(arguments);
-    command.env("CYCLONEDDS_URI", SETTINGS);
+    command.env("CYCLONEDDS_URI", settings);
     Conversation::start(&format!("{arguments:?} at {host}"), command)
 }
 
@@ -64,14 +81,26 @@ fn told(ward: &Ward, begin: &str) -> String {
 
 #[test]
 fn samples_of_several_frames_of_cyclone_dds_are_promised_a_latency_and_none_is_lost_in_a_flood() {
+    promised_and_kept(&network(), SETTINGS);
+}
+
+/// Three fragments of IPv6, of which the later ones have no ports, and at some switches another protocol.
+#[test]
+fn samples_in_fragments_of_ipv6_are_promised_a_latency_and_none_is_lost_in_a_flood() {
+    promised_and_kept(&network_of_ipv6(), SETTINGS_OF_IPV6);
+}
+
+fn promised_and_kept(network: &str, settings: &str) {
     let Some(_turn) = lab_turn::turn() else { return };
     let Some(python) = cyclone() else { return };
-    let ward = Ward::described(&network(), FLOWS);
-    let mut reader = program(&ward, &python, "display", ["read", "Pictures", "300", "4000"]);
+    let ward = Ward::described(network, FLOWS);
+    let mut reader = set_up(&ward, &python, settings, "display", ["read", "Pictures", "300", "4000"]);
     reader.hear("ready");
-    let writer = program(&ward, &python, "camera", ["write", "Pictures", "0", "4000"]);
+    let writer = set_up(&ward, &python, settings, "camera", ["write", "Pictures", "0", "4000"]);
     let status = told(&ward, "admitted Pictures");
     assert!(status.contains("promised 40 ms"), "{status}");
+    // The addresses say which version of IP carries it.
+    assert_eq!(status.contains("camera (fd00::1:*) to display (fd00::2:*)"), settings == SETTINGS_OF_IPV6);
     let bucket = || listed(&ward).into_iter().find(|state| state.key.is_between()).unwrap();
     let before = bucket().counters;
     let flood = Flood::new(&ward);

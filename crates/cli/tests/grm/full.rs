@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use testkit::etcd::{Etcd, encoded};
 
-use crate::lead::{LEADS, etcd_of, is_admitted, stays, two, with_flow};
+use crate::lead::{LEADS, etcd_of, is_admitted, stays, two, ward_for_etcd, with_flow};
 use crate::ward::{NETWORK, Ward, patiently, with_gates};
 use crate::{MILLISECOND, contracts};
 
@@ -76,11 +76,7 @@ fn number(answer: &str, name: &str) -> String {
 
 #[test]
 fn a_full_disk_of_etcd_costs_no_sample_and_admits_none_until_there_is_room() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let mut etcd = Etcd::prepared(2379, &[]);
     let disk = Disk::new(etcd.folder().join("data"));
     etcd.run(disk.command(&ward, "etcd"));
@@ -110,11 +106,7 @@ fn a_full_disk_of_etcd_costs_no_sample_and_admits_none_until_there_is_room() {
 
 #[test]
 fn an_etcd_whose_quota_is_used_up_costs_no_sample_and_refusals_say_it() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     // With leases of six seconds: a lead that is lost while the machine stands still cannot be had again without space.
     let etcd = etcd_of(&ward, &["--quota-backend-bytes", "2000000", "--election-timeout", "4000"]);
     let managers = two(&ward, &etcd.url());

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use testkit::random::Random;
 
-use crate::lead::{LEADS, Manager, PORTS, connected, etcd_of, is_admitted, stays, two, with_admitted};
+use crate::lead::{
+    LEADS, Manager, PORTS, connected, etcd_of, is_admitted, stays, two, ward_for_etcd, with_admitted,
+};
 use crate::ward::{NETWORK, Reader, Ward, patiently, with_gates};
 use crate::{MILLISECOND, contracts};
 
@@ -84,11 +86,7 @@ fn print(what: &str, times: &mut [Duration]) {
 
 #[test]
 fn another_one_leads_when_the_leader_is_killed_again_and_again() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let etcd = etcd_of(&ward, &[]);
     let mut managers = two(&ward, &etcd.url());
     let status = patiently("the status", || {

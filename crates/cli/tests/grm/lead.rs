@@ -2,6 +2,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command};
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,12 @@ pub(crate) fn stays(check: &dyn Fn()) {
     }
 }
 
+/// A turn for labs and a network without a manager, where there is an etcd to run.
+pub(crate) fn ward_for_etcd(network: &str) -> Option<(MutexGuard<'static, ()>, Ward)> {
+    let turn = lab_turn::turn()?;
+    testkit::etcd::is_there().then(|| (turn, Ward::unmanaged(network)))
+}
+
 pub(crate) fn etcd_of(ward: &Ward, arguments: &[&str]) -> Etcd {
     let mut etcd = Etcd::prepared(2379, arguments);
     start(ward, &mut etcd);
@@ -202,11 +209,7 @@ pub(crate) fn two(ward: &Ward, store: &str) -> [Manager; 2] {
 
 #[test]
 fn a_leader_that_was_stopped_for_a_while_changes_nothing_and_stands_by() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let etcd = etcd_of(&ward, &[]);
     let managers = two(&ward, &etcd.url());
     with_flow(&ward, |check| {
@@ -223,11 +226,7 @@ fn a_leader_that_was_stopped_for_a_while_changes_nothing_and_stands_by() {
 
 #[test]
 fn an_etcd_that_is_away_for_a_while_costs_no_sample_and_admits_nobody() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let mut etcd = etcd_of(&ward, &[]);
     let managers = two(&ward, &etcd.url());
     with_flow(&ward, |check| {

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 
 use crate::MILLISECOND;
 use crate::drained::operator;
-use crate::lead::{LEADS, Manager, PORTS, etcd_of, is_admitted, start, stays, two, with_flow};
+use crate::lead::{LEADS, Manager, PORTS, etcd_of, is_admitted, start, stays, two, ward_for_etcd, with_flow};
 use crate::ward::{NETWORK, Ward, patiently, with_gates};
 
 /// The port of the camera is declared full: what is granted stays, and nothing else is granted there.
@@ -38,12 +38,8 @@ fn goes_by_the_new_file(ward: &Ward) {
 
 #[test]
 fn the_next_leader_goes_by_the_file_that_was_read_again_and_no_sample_is_lost() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
     let former = with_gates(NETWORK);
-    let ward = Ward::unmanaged(&former);
+    let Some((_turn, ward)) = ward_for_etcd(&former) else { return };
     let etcd = etcd_of(&ward, &[]);
     let [mut first, second] = two(&ward, &etcd.url());
     know_each_other(&ward);
@@ -84,12 +80,8 @@ fn the_next_leader_goes_by_the_file_that_was_read_again_and_no_sample_is_lost() 
 
 #[test]
 fn without_etcd_a_file_is_not_changed_and_flows_go_on() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
     let former = with_gates(NETWORK);
-    let ward = Ward::unmanaged(&former);
+    let Some((_turn, ward)) = ward_for_etcd(&former) else { return };
     let mut etcd = etcd_of(&ward, &[]);
     let managers = two(&ward, &etcd.url());
     know_each_other(&ward);
@@ -112,11 +104,7 @@ fn without_etcd_a_file_is_not_changed_and_flows_go_on() {
 
 #[test]
 fn a_store_with_a_file_that_cannot_be_read_is_not_led_and_it_is_said_what_to_do() {
-    let Some(_turn) = lab_turn::turn() else { return };
-    if !testkit::etcd::is_there() {
-        return;
-    }
-    let ward = Ward::unmanaged(&with_gates(NETWORK));
+    let Some((_turn, ward)) = ward_for_etcd(&with_gates(NETWORK)) else { return };
     let etcd = etcd_of(&ward, &[]);
     let put = |text: &str| ward.lab.on("manager", || etcd.put("/punctual/grm/network", text)).unwrap();
     for (text, why) in [("{\"format\":2}", "its format is 2"), ("[[host]]", "cannot read")] {

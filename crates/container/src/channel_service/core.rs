@@ -1,17 +1,20 @@
 //! A container's channel: the state machine under one lock, and the threads that are woken for what it says.
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use channel::{
     Batch, Channel, ConsumerId, ConsumerSettings, Header, Limits, Part, PublisherId, PublisherSettings,
-    Refused, Signal, Tree, Worker,
+    Refused, Run, Signal, Tree, Worker,
 };
 use threads::{Guard, Lock};
 
 use super::link::Source;
-use super::workers::{self, Slot};
+use super::workers::{self, Slot, Wakes};
 use crate::cell::Target;
 use crate::context::{Clock, Context};
 use crate::event::Body;
@@ -40,14 +43,58 @@ pub(super) struct Inner {
     pub(super) slots: Vec<Slot>,
     /// Publishers that wait for room, and their threads.
     waiting: Vec<(PublisherId, Thread)>,
-    /// Emptied batches of threads that are no workers.
-    spare: Vec<Batch<Body>>,
+    /// Empty hands of threads that are no workers.
+    spare: Vec<Hands>,
+}
+
+/// How many consumers a thread that serves alone takes for at once. What it takes so is in its order; only what gives way to it is chosen
+/// sooner, so it is not many more than one lock and one look at the clock are worth.
+pub(super) const AT_ONCE: usize = 8;
+
+/// What a thread has taken, in memory that is used again.
+#[derive(Default)]
+pub(super) struct Hands {
+    taken: Vec<Taken>,
+    /// How many of these are in use.
+    count: usize,
+    /// Consumers that are gone. They are given back outside of the lock, as what belongs to them ends with them.
+    gone: Vec<Arc<Served>>,
+}
+
+#[derive(Default)]
+struct Taken {
+    consumer: Option<ConsumerId>,
+    served: Option<Arc<Served>>,
+    batch: Batch<Body>,
+    /// It was not delivered, because its consumer was suspended meanwhile.
+    is_returned: bool,
+    /// Its component gets nothing any more.
+    is_over: bool,
+}
+
+impl Hands {
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Lets go of consumers that are gone. The caller does not hold the lock.
+    pub(super) fn forget(&mut self) {
+        self.gone.clear();
+    }
 }
 
 /// A consumer.
 pub(crate) struct Served {
-    pub(crate) target: Arc<dyn Target>,
-    pub(crate) patience: Option<u64>,
+    target: Arc<dyn Target>,
+    patience: Option<u64>,
+    /// It is suspended, or gone: what was taken for it before is not for it now.
+    is_held: AtomicBool,
+}
+
+impl Served {
+    pub(crate) fn new(target: Arc<dyn Target>, patience: Option<u64>) -> Self {
+        Self { target, patience, is_held: AtomicBool::new(false) }
+    }
 }
 
 impl Core {
@@ -89,7 +136,7 @@ impl Core {
         inner.sources.push((publisher, name.to_owned()));
         inner.numbers += 1;
         let number = inner.numbers;
-        self.heed(&mut inner);
+        drop(self.heed(&mut inner));
         Source::new(publisher, number)
     }
 
@@ -114,14 +161,16 @@ impl Core {
         let mut inner = self.lock().ok_or_else(unable)?;
         let consumer = inner.machine.subscribe(now, tree, settings).map_err(ServiceError::Tree)?;
         inner.machine.suspend_consumer(now, consumer, !is_active);
+        served.is_held.store(!is_active, Release);
         if inner.consumers.len() <= consumer.place() {
             inner.consumers.resize_with(consumer.place() + 1, || None);
         }
         if let Some(place) = inner.consumers.get_mut(consumer.place()) {
             *place = Some((consumer, Arc::new(served)));
         }
-        self.heed(&mut inner);
+        let wakes = self.heed(&mut inner);
         drop(inner);
+        drop(wakes);
         if let Clock::Monotonic(_) = self.clock() {
             workers::start(self, settings.dispatch, consumer, &name)
                 .inspect_err(|_| self.unsubscribe(consumer))?;
@@ -135,11 +184,11 @@ impl Core {
         let served = inner.remove(consumer);
         for slot in inner.slots.iter_mut().filter(|slot| slot.worker == Worker::Own(consumer)) {
             slot.is_over = true;
-            slot.thread.unpark();
+            slot.bell.ring();
         }
-        self.heed(&mut inner);
+        let wakes = self.heed(&mut inner);
         drop(inner);
-        drop(served);
+        drop((wakes, served));
     }
 
     /// Ends the threads if there is neither a source nor a consumer left.
@@ -161,33 +210,42 @@ impl Core {
         if let Some(mut inner) = self.lock() {
             let now = self.clock().now();
             inner.machine.suspend_consumer(now, consumer, is_suspended);
-            self.heed(&mut inner);
+            if let Some(served) = inner.served(consumer) {
+                served.is_held.store(is_suspended, Release);
+            }
+            let wakes = self.heed(&mut inner);
+            drop(inner);
+            drop(wakes);
         }
     }
 
-    /// An event, from the thread that calls. If the policy of a queue says so, it waits for room.
-    pub(super) fn push(&self, publisher: PublisherId, header: &Header, body: &Body) -> Outcome {
-        let mut limit = None;
+    /// An event, from the thread that calls, which has looked at the clock just now. If the policy of a queue says so, it waits for room.
+    pub(super) fn push(&self, now: u64, publisher: PublisherId, header: &Header, body: &Body) -> Outcome {
+        let (mut now, mut limit) = (now, None);
         loop {
             let mut inner = self.lock().ok_or(Failure::Lock)?;
-            let now = self.clock().now();
             let pushed = inner.machine.push(now, publisher, header, body);
-            self.heed(&mut inner);
+            let wakes = self.heed(&mut inner);
             match pushed {
                 Ok(_) => {
                     // Another thread that waits with the same publisher is not told of room any more.
                     inner.wake_publisher(publisher);
+                    drop(inner);
+                    drop(wakes);
                     return Ok(());
                 }
                 Err(Refused::Wait { until, .. }) => {
                     let limit = *limit.get_or_insert(until);
+                    now = self.clock().now();
                     // In virtual time no other thread could make room meanwhile.
                     if now >= limit || matches!(self.clock(), Clock::Virtual(_)) {
                         return Err(Failure::Late);
                     }
                     inner.waiting.push((publisher, thread::current()));
                     drop(inner);
+                    drop(wakes);
                     thread::park_timeout(Duration::from_nanos(limit - now));
+                    now = self.clock().now();
                     let this = thread::current().id();
                     let mut inner = self.lock().ok_or(Failure::Lock)?;
                     inner.waiting.retain(|(other, thread)| *other != publisher || thread.id() != this);
@@ -202,23 +260,27 @@ impl Core {
     /// Serves a worker on the calling thread until there is nothing for it, but so many batches at most. Says how many it was.
     pub(crate) fn serve(&self, worker: Worker, most: usize) -> usize {
         let Some(mut inner) = self.lock() else { return 0 };
-        let mut batch = inner.spare.pop().unwrap_or_default();
+        let mut hands = inner.spare.pop().unwrap_or_default();
         let mut count = 0;
-        while count < most {
-            let taken = inner.machine.take(self.clock().now(), worker, &mut batch);
-            self.heed(&mut inner);
-            let Some(consumer) = taken else { break };
-            let served = inner.served(consumer);
+        loop {
+            let now = self.clock().now();
+            inner.end(now, &mut hands);
+            inner.take(now, worker, AT_ONCE.min(most - count), &mut hands);
+            let wakes = self.heed(&mut inner);
+            if hands.is_empty() {
+                let gone = std::mem::take(&mut hands.gone);
+                inner.spare.push(hands);
+                drop(inner);
+                drop((wakes, gone));
+                return count;
+            }
             drop(inner);
-            count += 1;
-            self.deliver(served.as_deref(), &batch);
+            drop(wakes);
+            count += hands.count;
+            self.deliver(&mut hands);
             let Some(again) = self.lock() else { return count };
             inner = again;
-            inner.end(self.clock().now(), consumer, served.as_deref());
         }
-        self.heed(&mut inner);
-        inner.spare.push(batch);
-        count
     }
 
     /// Every worker that a consumer asks for, the first one first.
@@ -242,31 +304,48 @@ impl Core {
         let now = self.clock().now();
         let mut inner = self.lock()?;
         inner.machine.tick(now);
-        self.heed(&mut inner);
-        inner.machine.next_tick()
+        let wakes = self.heed(&mut inner);
+        let next = inner.machine.next_tick();
+        drop(inner);
+        drop(wakes);
+        next
     }
 
-    /// Gives a consumer what was taken for it.
-    pub(super) fn deliver(&self, served: Option<&Served>, batch: &Batch<Body>) {
-        let Some(served) = served else { return };
-        turn::run(|| {
-            for delivery in batch.deliveries() {
-                for (index, part) in delivery.iter().enumerate() {
-                    let header = match part {
-                        Part::Event { header, .. } => *header,
-                        Part::Timeout { at, priority, .. } => {
-                            Header { created: *at, priority: *priority, ..Header::default() }
-                        }
-                    };
-                    let at = Context::of(self.clock(), &header, delivery.len() - index - 1);
-                    served.target.deliver(part, &at);
+    /// Gives consumers what was taken for them.
+    pub(super) fn deliver(&self, hands: &mut Hands) {
+        hands.forget();
+        for taken in hands.taken.iter_mut().take(hands.count) {
+            let Some(served) = taken.served.take() else { continue };
+            taken.is_returned = served.is_held.load(Acquire);
+            if !taken.is_returned {
+                turn::run(|| self.deliver_batch(&*served.target, &taken.batch));
+            }
+            taken.is_over = served.target.is_over();
+        }
+    }
+
+    fn deliver_batch(&self, target: &dyn Target, batch: &Batch<Body>) {
+        for delivery in batch.deliveries() {
+            for (index, part) in delivery.iter().enumerate() {
+                let follows = delivery.len() - index - 1;
+                let at = match part {
+                    Part::Event { header, .. } => Context::of(self.clock(), header, follows),
+                    Part::Timeout { at, priority, .. } => {
+                        let header = Header { created: *at, priority: *priority, ..Header::default() };
+                        Context::of(self.clock(), &header, follows)
+                    }
+                };
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target.deliver(part, &at))) {
+                    target.caught(panic);
                 }
             }
-        });
+        }
     }
 
-    /// Does what the channel says, after each change.
-    pub(super) fn heed(&self, inner: &mut Inner) {
+    /// Does what the channel says, after each change. The threads that are to work are woken by what it returns, once the lock is free: so they
+    /// do not wait for it at once.
+    pub(super) fn heed(&self, inner: &mut Inner) -> Wakes {
+        let mut wakes = Wakes::default();
         while let Some(signal) = inner.machine.poll_signal() {
             match signal {
                 Signal::Work(Worker::Publisher) => {
@@ -274,7 +353,7 @@ impl Core {
                         turn::put_off(&me);
                     }
                 }
-                Signal::Work(worker) => workers::wake(&mut inner.slots, worker),
+                Signal::Work(worker) => workers::wake(&mut inner.slots, worker, &mut wakes),
                 Signal::Room(publisher) => inner.wake_publisher(publisher),
                 Signal::SilentPublisher(publisher) => {
                     let source = inner.sources.iter().find(|(other, _)| *other == publisher);
@@ -295,6 +374,7 @@ impl Core {
             }
         }
         workers::keep_time(&mut inner.slots, inner.machine.next_tick());
+        wakes
     }
 
     /// The channel, for a method that has a reference only.
@@ -317,16 +397,45 @@ impl Inner {
 
     fn remove(&mut self, consumer: ConsumerId) -> Option<Arc<Served>> {
         let place = self.consumers.get_mut(consumer.place())?;
-        place.take_if(|(there, _)| *there == consumer).map(|(_, served)| served)
+        let (_, served) = place.take_if(|(there, _)| *there == consumer)?;
+        served.is_held.store(true, Release);
+        Some(served)
     }
 
-    /// A worker is done with a consumer, which gets nothing more if its component is over.
-    pub(super) fn end(&mut self, now: u64, consumer: ConsumerId, served: Option<&Served>) {
-        self.machine.done(now, consumer);
-        if served.is_some_and(|served| served.target.is_over()) {
-            self.machine.unsubscribe(consumer);
-            self.remove(consumer);
+    /// Takes for a worker, for so many consumers at most.
+    #[inline]
+    pub(super) fn take(&mut self, now: u64, worker: Worker, most: usize, hands: &mut Hands) {
+        let mut run = Run::new();
+        while hands.count < most {
+            if hands.taken.len() == hands.count {
+                hands.taken.push(Taken::default());
+            }
+            let Some(taken) = hands.taken.get_mut(hands.count) else { return };
+            let Some(consumer) = self.machine.take_next(now, worker, &mut run, &mut taken.batch) else {
+                return;
+            };
+            taken.consumer = Some(consumer);
+            taken.served = self.served(consumer);
+            hands.count += 1;
         }
+    }
+
+    /// A worker is done with what it took. A consumer gets nothing more if its component is over.
+    #[inline]
+    pub(super) fn end(&mut self, now: u64, hands: &mut Hands) {
+        for taken in hands.taken.iter_mut().take(hands.count) {
+            let Some(consumer) = taken.consumer else { continue };
+            if taken.is_returned {
+                self.machine.give_back(now, consumer, &mut taken.batch);
+            } else {
+                self.machine.done(now, consumer);
+            }
+            if taken.is_over {
+                self.machine.unsubscribe(consumer);
+                hands.gone.extend(self.remove(consumer));
+            }
+        }
+        hands.count = 0;
     }
 }
 

@@ -68,7 +68,7 @@ impl<T: Event> ChannelLink<T> {
 impl<T: Event> Sink<T> for ChannelLink<T> {
     fn take(&self, event: &T, at: &Context) -> Outcome {
         let body = self.slots.lock().unwrap_or_else(PoisonError::into_inner).fill(event);
-        let created = at.created();
+        let (created, now) = at.created_and_now();
         let header = Header {
             kind: 0,
             source: self.source.number,
@@ -79,6 +79,6 @@ impl<T: Event> Sink<T> for ChannelLink<T> {
                 None => at.deadline(),
             },
         };
-        self.core.push(self.source.publisher, &header, &Body(body))
+        self.core.push(now, self.source.publisher, &header, &Body(body))
     }
 }

@@ -166,7 +166,7 @@ impl Part {
         tree: &Tree,
         settings: ConsumerSettings,
     ) -> Result<(), ServiceError> {
-        let served = Served { target: Arc::clone(&inlet.0), patience: settings.patience };
+        let served = Served::new(Arc::clone(&inlet.0), settings.patience);
         let consumer = self.core.subscribe(tree, settings, served)?;
         let instance = inlet.0.name().split('.').next().unwrap_or_default();
         self.consumers.push((instance.to_owned(), consumer));

@@ -2,12 +2,14 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-use channel::{Batch, ConsumerId, Dispatch, Worker};
+use channel::{ConsumerId, Dispatch, Worker};
+use threads::Bell;
 
-use super::core::{Core, Served};
+use super::core::{AT_ONCE, Core, Hands};
+use crate::context::nanos;
 use crate::policy::Threads;
 use crate::service::ServiceError;
 
@@ -17,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A thread of a channel.
 pub(super) struct Slot {
     pub(super) worker: Worker,
-    pub(super) thread: Thread,
+    /// The thread waits for it.
+    pub(super) bell: Arc<Bell>,
+    thread: ThreadId,
     handle: Option<JoinHandle<()>>,
     /// It sleeps, or is about to.
     is_idle: bool,
@@ -27,6 +31,28 @@ pub(super) struct Slot {
     pub(super) is_over: bool,
     /// The channel ends.
     ends: Arc<AtomicBool>,
+}
+
+/// Threads that are to be woken when this is dropped.
+#[derive(Default)]
+#[must_use]
+pub(super) struct Wakes([Option<Arc<Bell>>; 2]);
+
+impl Wakes {
+    fn add(&mut self, bell: &Arc<Bell>) {
+        match self.0.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(Arc::clone(bell)),
+            // So many at once are few enough to be woken under the lock.
+            None => bell.ring(),
+        }
+    }
+}
+
+impl Drop for Wakes {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.iter().flatten().for_each(|bell| bell.ring());
+    }
 }
 
 /// Starts the threads that a consumer needs, if they are not there.
@@ -66,71 +92,85 @@ pub(super) fn start(
         let (me, threads, thread_name) = (Weak::clone(&me), threads.clone(), name.clone());
         let reports = Arc::clone(&core.container.reports);
         let ends = Arc::new(AtomicBool::new(false));
-        let ended = Arc::clone(&ends);
+        let bell = Arc::new(Bell::new());
+        let (ended, its_bell) = (Arc::clone(&ends), Arc::clone(&bell));
         let run = move || {
             threads.settle(Some(&thread_name), &thread_name, &reports);
-            work(&me, worker, &ended);
+            work(&me, worker, &threads, &its_bell, &ended);
         };
         let started = thread::Builder::new().spawn(run);
         let handle = started.map_err(|error| ServiceError::Thread(format!("{name}: {error}")))?;
-        let thread = handle.thread().clone();
+        let thread = handle.thread().id();
         let (is_idle, is_over) = (false, false);
-        let slot = Slot { worker, thread, handle: Some(handle), is_idle, wakes_at: None, is_over, ends };
+        let handle = Some(handle);
+        let slot = Slot { worker, bell, thread, handle, is_idle, wakes_at: None, is_over, ends };
         inner.slots.push(slot);
     }
     Ok(())
 }
 
 /// Serves a channel on the calling thread until the channel ends.
-fn work(core: &Weak<Core>, worker: Worker, ends: &AtomicBool) {
-    let mut batch = Batch::new();
-    let mut taken: Option<(ConsumerId, Option<Arc<Served>>)> = None;
+fn work(core: &Weak<Core>, worker: Worker, threads: &Threads, bell: &Bell, ends: &AtomicBool) {
+    // Where several threads serve, each takes what it works on; and an earlier deadline goes before what is not begun.
+    let is_alone = threads.count <= 1 && worker != Worker::Deadline;
+    let most = if is_alone { AT_ONCE } else { 1 };
+    let spin = nanos(threads.spin);
+    let this = thread::current().id();
+    let mut hands = Hands::default();
+    // Until when it looks for work awake.
+    let mut awake_until = 0;
     while !ends.load(Acquire) {
         // Held only while something is done, so that the channel can end.
         let Some(core) = core.upgrade() else { return };
         let Some(mut inner) = core.lock() else { return };
         let now = core.clock().now();
-        if let Some((consumer, served)) = taken.take() {
-            inner.end(now, consumer, served.as_deref());
+        if !hands.is_empty() {
+            inner.end(now, &mut hands);
+            awake_until = now.saturating_add(spin);
         }
-        let this = thread::current().id();
-        let next = inner.machine.take(now, worker, &mut batch);
-        taken = next.map(|consumer| (consumer, inner.served(consumer)));
+        inner.take(now, worker, most, &mut hands);
         let (mut kept_time, mut is_over) = (false, false);
-        if let Some(slot) = inner.slots.iter_mut().find(|slot| slot.thread.id() == this) {
-            slot.is_idle = taken.is_none();
+        if let Some(slot) = inner.slots.iter_mut().find(|slot| slot.thread == this) {
+            slot.is_idle = hands.is_empty();
             kept_time = slot.wakes_at.take().is_some();
             is_over = slot.is_over;
         }
         if is_over {
             return;
         }
-        if taken.is_some() && has_idle(&inner.slots, worker) && inner.machine.has_work(worker) {
-            wake(&mut inner.slots, worker);
+        let mut wakes = Wakes::default();
+        if !is_alone && !hands.is_empty() && has_idle(&inner.slots, worker) && inner.machine.has_work(worker)
+        {
+            wake(&mut inner.slots, worker, &mut wakes);
         }
-        core.heed(&mut inner);
+        let signalled = core.heed(&mut inner);
         let next = inner.machine.next_tick();
-        if let Some((_, served)) = &taken {
+        if !hands.is_empty() {
             if kept_time {
                 hand_time_on(&mut inner.slots);
             }
             drop(inner);
-            core.deliver(served.as_deref(), &batch);
+            drop((wakes, signalled));
+            core.deliver(&mut hands);
             continue;
         }
         let is_kept = inner.slots.iter().any(|slot| slot.wakes_at.is_some());
-        let mut wakes_at = None;
-        if !is_kept && let Some(slot) = inner.slots.iter_mut().find(|slot| slot.thread.id() == this) {
-            wakes_at = Some(next.unwrap_or(u64::MAX));
-            slot.wakes_at = wakes_at;
+        let mut wakes_at = u64::MAX;
+        if !is_kept && let Some(slot) = inner.slots.iter_mut().find(|slot| slot.thread == this) {
+            wakes_at = next.unwrap_or(u64::MAX);
+            slot.wakes_at = Some(wakes_at);
         }
         drop(inner);
+        drop((wakes, signalled));
         crate::turn::run(|| {});
+        let clock = core.clock().clone();
         drop(core);
-        match wakes_at {
-            Some(at) if at < u64::MAX => thread::park_timeout(Duration::from_nanos(at.saturating_sub(now))),
-            _ => thread::park(),
-        }
+        hands.forget();
+        let until = awake_until.min(wakes_at);
+        let limit =
+            || (wakes_at < u64::MAX).then(|| Duration::from_nanos(wakes_at.saturating_sub(clock.now())));
+        // Whether it was rung or it is time: there may be something to do.
+        let _ = bell.wait(|| until > now && clock.now() < until, limit);
     }
 }
 
@@ -139,10 +179,10 @@ fn has_idle(slots: &[Slot], worker: Worker) -> bool {
 }
 
 /// Wakes a thread of this worker, if one sleeps.
-pub(super) fn wake(slots: &mut [Slot], worker: Worker) {
+pub(super) fn wake(slots: &mut [Slot], worker: Worker, wakes: &mut Wakes) {
     if let Some(slot) = slots.iter_mut().find(|slot| slot.is_idle && slot.worker == worker) {
         slot.is_idle = false;
-        slot.thread.unpark();
+        wakes.add(&slot.bell);
     }
 }
 
@@ -152,14 +192,14 @@ pub(super) fn keep_time(slots: &mut [Slot], next: Option<u64>) {
     let keeper = slots.iter_mut().find(|slot| slot.wakes_at.is_some_and(|at| next < at));
     if let Some(keeper) = keeper {
         keeper.wakes_at = Some(next);
-        keeper.thread.unpark();
+        keeper.bell.ring();
     }
 }
 
 /// The worker that looked after the time has work: another one that sleeps does so from now on.
 fn hand_time_on(slots: &mut [Slot]) {
     if let Some(slot) = slots.iter().find(|slot| slot.is_idle) {
-        slot.thread.unpark();
+        slot.bell.ring();
     }
 }
 
@@ -167,7 +207,7 @@ fn hand_time_on(slots: &mut [Slot]) {
 pub(super) fn stop(slots: Vec<Slot>) {
     for slot in &slots {
         slot.ends.store(true, Release);
-        slot.thread.unpark();
+        slot.bell.ring();
     }
     let end = Instant::now() + PATIENCE;
     let this = thread::current().id();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use container::{
     ByChannel, Component, Consumer, Context, Dispatch, Every, Failure, Fault, Full, Handle, Lifecycle,
-    Locality, Order, Outcome, Policy, Publisher, Queue, Server, State, Threads,
+    Locality, Order, Outcome, Policy, Publisher, Queue, Server, State, Threads, Value,
 };
 
 use crate::parts::{Counter, Number, Source, Tap};
@@ -137,6 +137,68 @@ fn a_lane_that_no_connection_names_has_no_thread_and_what_ends_takes_its_threads
     // The kernel lists a thread for a moment after it was joined.
     until("threads that end", || named("few-") == 0);
     assert!(!server.container_of("c").unwrap().has_channel());
+}
+
+#[test]
+fn a_thread_that_looks_for_work_awake_serves_keeps_time_and_ends() {
+    let (mut server, log) = (Server::new(&Locality::default()), crate::parts::Log::default());
+    // Longer than the test, so that it does not sleep, except as long as nothing has come yet.
+    let lane = Threads { spin: PATIENCE, ..threads(1) };
+    server.container("awake", Policy { lanes: vec![(1, lane)], ..Policy::default() }).unwrap();
+    server.install::<Tap>("awake", "s", &[]).unwrap();
+    let name = [("name", Value::Text("a".to_owned()))];
+    server.install::<crate::parts::Relay>("awake", "a", &name).unwrap();
+    server.entry::<crate::parts::Relay>("a").unwrap().with(|relay, _| relay.log = log.clone()).unwrap();
+    let service = ByChannel { silence: Some(Duration::from_millis(1)), ..ByChannel::new(Dispatch::Lane(1)) };
+    server.connect("x", &["s.out"], &["a.input"], &service).unwrap();
+    server.launch().unwrap();
+    let mut lines = Vec::new();
+    for number in 0..100 {
+        push(&server, number).unwrap();
+        let line = format!("a {number}");
+        let mut came = false;
+        for _ in 0..LOOKS {
+            lines.extend(log.take());
+            came = lines.contains(&line);
+            if came {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        assert!(came, "{line} of {lines:?}");
+    }
+    until("a timeout", || log.take().contains(&"a timeout 0".to_owned()));
+    server.disconnect("x").unwrap();
+    until("threads that end", || named("awake-") == 0);
+}
+
+#[test]
+fn what_was_taken_for_a_component_that_is_suspended_then_waits_and_is_not_missed() {
+    let mut server = Server::new(&Locality::default());
+    server.container("box", Policy { lanes: vec![(1, threads(1))], ..Policy::default() }).unwrap();
+    server.install::<Tap>("box", "s", &[]).unwrap();
+    let (tell, told) = channel();
+    let (go, waits) = channel();
+    for name in ["t", "u"] {
+        server.install::<Teller>("box", name, &[]).unwrap();
+        server.entry::<Teller>(name).unwrap().with(|teller, _| teller.tell = Some(tell.clone())).unwrap();
+    }
+    let waits = Some(Arc::new(Mutex::new(waits)));
+    server.entry::<Teller>("t").unwrap().with(|teller, _| teller.waits = waits).unwrap();
+    server.connect("x", &["s.out"], &["t.input", "u.input"], &ByChannel::new(Dispatch::Lane(1))).unwrap();
+    server.launch().unwrap();
+    push(&server, 1).unwrap();
+    // The lane has taken for both, and is in the handler of the first one.
+    until("both are taken", || server.deliveries("u").taken == 1);
+    server.suspend("u").unwrap();
+    push(&server, 2).unwrap();
+    (0..2).for_each(|_| go.send(()).unwrap());
+    assert_eq!([1, 2], [told.recv_timeout(PATIENCE).unwrap().0, told.recv_timeout(PATIENCE).unwrap().0]);
+    until("what was taken is given back", || server.deliveries("u").taken == 0);
+    assert_eq!(server.counts("u").unwrap().missed, 0);
+    server.resume("u").unwrap();
+    assert_eq!([1, 2], [told.recv_timeout(PATIENCE).unwrap().0, told.recv_timeout(PATIENCE).unwrap().0]);
+    assert_eq!(server.counts("u").unwrap().missed, 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! | 0 | 64,000 | from another switch, IPv4 or IPv6 with DSCP 0: it was not admitted | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, untagged, IPv4 or IPv6 with DSCP 48, if there is a reserved class | the same |
 //! | 0 | 60,000 | an admitted flow: port, no tag, addresses, UDP ports; over IPv6 behind a gate the DSCP that gates give, too | meter, DSCP of its level, out; where it forks a group does that for each port |
-//! | 0 | 59,000 | an aggregate: port, no tag, addresses, UDP; at its first switch the DSCP that gates give | DSCP of its level, out |
+//! | 0 | 59,000 | an aggregate: port, no tag, addresses, over IPv4 UDP; at its first switch the DSCP that gates give | DSCP of its level, out |
 //! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
 //! | 0 | 400 | from a host behind a gate that is in order, untagged, IPv4 or IPv6 with DSCP 48, if there is a reserved class | table 1 |
 //! | 0 | 300 | ARP of a host | a copy to the manager, table 1 |

@@ -22,7 +22,7 @@ const TOO_MANY: &str = "there are more pairs of writers and readers than can be 
 #[derive(Default, Debug)]
 pub(crate) struct Foreign {
     asked: BTreeMap<Pair, (Request, Facts)>,
-    /// What was found last: nothing is done as long as it stays, and hosts and links do.
+    /// What was found last, and the host of each address of it: nothing is done as long as both stay.
     seen: Vec<Endpoint>,
     hosts: Vec<Option<usize>>,
 }
@@ -37,8 +37,8 @@ impl ResourceManager {
         if self.config.described.topics.is_empty() {
             return;
         }
-        let hosts = |endpoint: &Endpoint| endpoint.addresses.first().and_then(|at| self.fabric.host_of(*at));
-        let hosts: Vec<Option<usize>> = endpoints.iter().map(hosts).collect();
+        let addresses = endpoints.iter().flat_map(|endpoint| &endpoint.addresses);
+        let hosts: Vec<Option<usize>> = addresses.map(|at| self.fabric.host_of(*at)).collect();
         if self.foreign.seen == endpoints && self.foreign.hosts == hosts {
             return;
         }
@@ -73,8 +73,12 @@ fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint]) -> Ask
     let mut wanted = Asking::new();
     let (all, is_all) = matches(endpoints);
     for (ends, found) in &all {
+        // Between addresses of one host nothing goes over the network.
+        if fabric.host_of(ends.0).is_some_and(|host| fabric.host_of(ends.1) == Some(host)) {
+            continue;
+        }
         let (from, to) = (fabric.host_name(ends.0), fabric.host_name(ends.1));
-        let names = Names { from: &from, to: &to };
+        let names = Names { from: &from, to: &to, ends: *ends };
         // It is the same for all of them, and is found out once.
         let mut aggregate: Option<Result<(Aggregate, Contract), String>> = None;
         for found in found {
@@ -88,7 +92,7 @@ fn wanted(described: &Described, fabric: &Fabric, endpoints: &[Endpoint]) -> Ask
                 Err(why) => Err(why),
             };
             let look = || match is_all {
-                true => between(described, fabric, &all, (*ends, names)),
+                true => between(described, fabric, &all, names),
                 false => Err(TOO_MANY.into()),
             };
             let mut together = || aggregate.get_or_insert_with(look).clone();
@@ -144,9 +148,9 @@ fn between(
     described: &Described,
     fabric: &Fabric,
     all: &Matches<'_>,
-    (ends, names): (Ends, Names<'_>),
+    names: Names<'_>,
 ) -> Result<(Aggregate, Contract), String> {
-    let network = fabric.network();
+    let (network, ends) = (fabric.network(), names.ends);
     let missing =
         || alloc::format!("no host of the network has the address {}", crate::requests::dotted(ends.0));
     let from = fabric.host_of(ends.0).ok_or_else(missing)?;

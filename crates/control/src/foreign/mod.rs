@@ -114,10 +114,10 @@ pub struct Endpoint {
     pub is_reliable: bool,
     /// Whether it has ASSURANCE: if both ends have, the reader asks for the pair by itself.
     pub is_assured: bool,
-    /// IPv4 addresses where it receives, or of its participant if it writes; without those of the host itself.
+    /// Addresses where it receives, or its participant if it writes, each once; without those of the host itself.
     pub addresses: Vec<Address>,
-    /// Whether it is announced to receive from a group, too.
-    pub is_in_group: bool,
+    /// Groups from which it is announced to receive, too.
+    pub groups: Vec<Address>,
     /// The period of its DEADLINE, in nanoseconds; 0 if it has none.
     pub deadline: u64,
     /// Its LATENCY_BUDGET, in nanoseconds; 0 if it says nothing.

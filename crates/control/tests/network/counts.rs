@@ -65,6 +65,8 @@ pub(crate) enum Fault {
     TooMany,
     /// No fault: a program that does not ask was served.
     ServedUnasked,
+    /// No fault: the same over IPv6.
+    ServedUnaskedOverIpv6,
     /// No fault: cables that were swapped were found.
     SwapFound,
     /// No fault: a cable that lost what it carried was found.
@@ -80,7 +82,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 36] = [
+    pub(crate) const ALL: [Self; 37] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
@@ -111,6 +113,7 @@ impl Fault {
         Self::Forbidden,
         Self::TooMany,
         Self::ServedUnasked,
+        Self::ServedUnaskedOverIpv6,
         Self::SwapFound,
         Self::SilenceFound,
         Self::WithLosses,

@@ -5,12 +5,14 @@ use control::config::Config;
 use control::foreign::{Described, Endpoint, Importance, Limit, Overhead, Separation, Topic};
 use control::network::Network;
 use openflow::flow::FlowMod;
-use wire::admission::State;
+use wire::admission::{Address, State};
 
 use crate::cases::{MS, at_once, pair};
 use crate::judge::{Case, judge};
 use crate::networks::{GATES, METERS, network, open_vswitch, with_one_queue};
-use crate::world::{Pair, World, address, guid, mac, packet_of, request};
+use crate::world::{
+    LATER_FRAGMENT, Pair, World, address, address6, guid, mac, over_ipv6, packet_of, request,
+};
 use testkit::openflow_switch::Packet;
 
 pub(crate) fn topic(name: &str, latency: Option<Limit>) -> Topic {
@@ -54,7 +56,7 @@ pub(crate) fn endpoint(host: usize, number: u8, is_writer: bool, topic: &str) ->
         is_reliable: true,
         is_assured: false,
         addresses: vec![address(host)],
-        is_in_group: false,
+        groups: Vec::new(),
         deadline: 0,
         latency_budget: 0,
         transport_priority: 0,
@@ -63,6 +65,15 @@ pub(crate) fn endpoint(host: usize, number: u8, is_writer: bool, topic: &str) ->
 
 fn of(writer: &Endpoint, reader: &Endpoint) -> Pair {
     (writer.guid, reader.guid)
+}
+
+/// The same of a participant that has IPv6 alone.
+pub(crate) fn endpoint6(host: usize, number: u8, is_writer: bool, topic: &str) -> Endpoint {
+    Endpoint { addresses: vec![address6(host)], ..endpoint(host, number, is_writer, topic) }
+}
+
+fn packet6(from: usize, to: usize, ports: (u16, u16)) -> Packet {
+    Packet { kind: 0x86dd, source: address6(from), destination: address6(to), ..packet(from, to, ports) }
 }
 
 fn packet(from: usize, to: usize, ports: (u16, u16)) -> Packet {
@@ -159,6 +170,137 @@ fn all_that_goes_between_two_hosts_is_one_flow_with_a_verdict_for_each_pair() {
 }
 
 #[test]
+fn what_goes_over_ipv6_is_a_flow_of_its_own_with_all_its_fragments() {
+    let mut world = up(two_switches(), vec![topic("a", LIMIT), topic("b", LIMIT)]);
+    let ends = [
+        endpoint6(0, 1, true, "a"),
+        endpoint6(2, 1, false, "a"),
+        endpoint(0, 2, true, "b"),
+        endpoint(2, 2, false, "b"),
+    ];
+    world.find(&ends);
+    world.settle();
+    for pair in [of(&ends[0], &ends[1]), of(&ends[2], &ends[3])] {
+        assert_eq!(world.state(pair), Some(State::Admitted), "{}", world.verdicts[&pair].reason);
+    }
+    assert_eq!((world.store.len(), rules(&world).len(), world.gates[0].len()), (2, 4, 2));
+    let gate = |from, to| {
+        let flow = gate::Key::between(from, to);
+        world.gates[0].iter().find(|(key, _)| key.flow == flow).map(|(key, gate)| (*key, *gate)).unwrap()
+    };
+    let (key, six) = gate(address6(0).ip(), address6(2).ip());
+    let (_, four) = gate(address(0).ip(), address(2).ip());
+    // The same topic has longer headers, and more of them.
+    let in_time_of = |gate: gate::Contract, other: gate::Contract| u64::from(gate.octets) * other.separation;
+    assert!(
+        six.kind == gate::Kind::Bucket && in_time_of(six, four) > in_time_of(four, six),
+        "{six:?} {four:?}"
+    );
+    let plain = packet6(0, 2, (40_000, 7_411));
+    let fragment = Packet { protocol: LATER_FRAGMENT, ..packet6(0, 2, (0, 0)) };
+    for packet in [plain, fragment, packet6(0, 2, (0, 0)), packet(0, 2, (40_000, 7_411))] {
+        let arrived = world.send(0, packet);
+        assert_eq!((arrived.len(), arrived[0].0), (1, 2));
+        assert!(arrived[0].2.iter().skip(1).all(|(_, dscp)| *dscp != 0), "{packet:?} {arrived:?}");
+    }
+    // Nothing else has a level: another protocol, another way, another host with the same addresses, the same addresses mapped.
+    for (host, packet) in [
+        (0, Packet { protocol: 6, ..plain }),
+        (0, Packet { protocol: 58, ..fragment }),
+        (0, packet6(0, 3, (40_000, 7_411))),
+        (2, packet6(2, 0, (40_000, 7_411))),
+        (1, Packet { from: mac(1), ..plain }),
+        (1, Packet { from: mac(1), ..fragment }),
+    ] {
+        for (_, _, trace) in world.send(host, packet) {
+            assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == 0), "{packet:?} {trace:?}");
+        }
+    }
+    // What exceeds the bucket comes unmarked, and is not raised again.
+    for packet in [plain, fragment] {
+        let excess = world.switches[0].forward(key.port, packet);
+        assert!(excess.out.iter().all(|(_, packet)| packet.dscp == 0), "{excess:?}");
+    }
+    // One of our own flows over IPv6 between the same hosts has a way of its own.
+    let own = request(pair(9), 1, 0, 2, (5_000, 6_000), at_once(1_000, 50 * MS), 15 * MS);
+    let own = over_ipv6(own, 0, 2);
+    world.ask(own.clone());
+    world.settle();
+    assert_eq!(world.state(pair(9)), Some(State::Admitted), "{}", world.verdicts[&pair(9)].reason);
+    let arrived = world.send(0, packet_of(&own, 0, 2, world.verdicts[&pair(9)].dscp));
+    assert!(arrived[0].2.iter().all(|(_, dscp)| *dscp != 0));
+    world.withdraw(pair(9));
+    // What is over IPv4 stays as it is when that over IPv6 ends.
+    world.find(&ends[2..]);
+    world.pass(Duration::from_secs(30));
+    assert_eq!((rules(&world).len(), world.gates[0].len(), world.store.len()), (2, 1, 1));
+    assert!(world.gates[0].keys().all(|left| *left != key));
+}
+
+#[test]
+fn the_version_that_both_have_carries_a_pair_and_where_that_is_not_one_the_reason_is_told() {
+    let usual = [endpoint(0, 1, true, "a"), endpoint(2, 1, false, "a")];
+    let local = |last| {
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[1], bytes[15]) = (0xfe, 0x80, last);
+        Address::from_bytes(bytes)
+    };
+    let (four, six) = (|host| vec![address(host)], |host| vec![address6(host)]);
+    let both = |host| vec![address(host), address6(host)];
+    // A topic that is described for the hosts by name.
+    let described = Topic { from: vec!["h0".into()], to: vec!["h2".into()], ..topic("a", LIMIT) };
+    let with = |writer: Vec<Address>, reader: Vec<Address>, group: Option<Address>| {
+        let mut ends = usual.clone();
+        (ends[0].addresses, ends[1].addresses) = (writer, reader);
+        ends[1].groups.extend(group);
+        let mut world = up(two_switches(), vec![described.clone()]);
+        world.find(&ends);
+        world.settle();
+        (world.verdicts[&of(&ends[0], &ends[1])].clone(), world.store.len())
+    };
+    let group6 = Address::from_bytes([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 255, 0, 1]);
+    let group: Address = [239, 255, 0, 1].into();
+    for (writer, reader, other, source) in [
+        (six(0), six(2), group, address6(0)),
+        (both(0), six(2), group, address6(0)),
+        (six(0), both(2), group, address6(0)),
+        (both(0), four(2), group6, address(0)),
+        (four(0), both(2), group6, address(0)),
+    ] {
+        // A group of the version that is not used does not matter.
+        let (verdict, stored) = with(writer.clone(), reader.clone(), Some(other));
+        assert_eq!((verdict.state, stored), (State::Admitted, 1), "{writer:?} {reader:?} {verdict:?}");
+        assert_eq!(verdict.source.address, source);
+    }
+    for (writer, reader, joined, why) in [
+        (both(0), both(2), None, "announce IPv4 and IPv6 both"),
+        (four(0), six(2), None, "addresses of different versions of IP"),
+        (six(0), four(2), None, "addresses of different versions of IP"),
+        (six(0), six(2), Some(group6), "announces a group"),
+        (vec![address6(0), address6(1)], six(2), None, "has 2 addresses (fd00::1, fd00::2)"),
+        (
+            six(0),
+            vec![address6(2), local(3)],
+            None,
+            "the reader's participant announces the link-local address fe80::3",
+        ),
+        (
+            vec![local(1)],
+            vec![local(3)],
+            None,
+            "the writer's participant announces the link-local address fe80::1",
+        ),
+        (vec![address(0), local(1)], six(2), None, "link-local address fe80::1"),
+    ] {
+        let (verdict, stored) = with(writer, reader, joined);
+        assert!(
+            (verdict.state, stored) == (State::Refused, 0) && verdict.reason.contains(why),
+            "{why}: {verdict:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_not_described_and_goes_the_same_way_keeps_all_from_a_promise() {
     let mut world = up(two_switches(), vec![topic("a", LIMIT), topic("quiet", None)]);
     let a = [endpoint(0, 1, true, "a"), endpoint(2, 1, false, "a")];
@@ -212,7 +354,8 @@ fn where_it_is_not_known_what_comes_which_way_the_reason_is_told() {
         assert!(world.store.is_empty() && rules(&world).is_empty());
     };
     let usual = || topic("a", LIMIT);
-    told(two_switches(), usual(), &|ends| ends[1].is_in_group = true, "announces a group");
+    let group = |ends: &mut [Endpoint; 2]| ends[1].groups.push([239, 255, 0, 1].into());
+    told(two_switches(), usual(), &group, "announces a group");
     told(
         two_switches(),
         usual(),

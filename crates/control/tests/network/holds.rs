@@ -12,7 +12,7 @@ use crate::counts::Fault;
 use crate::judge::{Case, announcement, judge};
 use crate::mix::is_turned_away;
 use crate::seeds::{Play, is_foreign};
-use crate::world::{Pair, address, mac, packet_of};
+use crate::world::{LATER_FRAGMENT, Pair, address, mac, packet_of};
 use testkit::openflow_switch::{Packet, Tag};
 
 /// The numbers of what is stored, and what each pair was told.
@@ -191,6 +191,14 @@ impl Play {
                 assert!(key.is_some_and(|(_, gate)| gate.octets >= verdict.octets), "no gate: {verdict:?}");
             }
             let trace = trace.clone();
+            if is_foreign(&asked) && !asked.source.address.is_ipv4() {
+                let later = Packet { protocol: LATER_FRAGMENT, ..sent };
+                let arrived = self.world.send(from, later);
+                assert!(
+                    arrived.len() == 1 && arrived[0].2 == trace,
+                    "a later fragment goes another way: {verdict:?} {arrived:?}"
+                );
+            }
             if verdict.losses.frames == 0 {
                 cases.push(Case { trace, verdict });
                 continue;
@@ -249,6 +257,8 @@ impl Play {
             self.forgetful.clear();
             self.world.greet();
             self.world.pass(Duration::from_secs(20));
+            // As a manager looks from time to time: meanwhile it may have learned where a host is.
+            self.find_again();
             let now = self.at_rest();
             if now.is_some() && now == before {
                 break;
@@ -258,6 +268,7 @@ impl Play {
         self.movers.clear();
         let cases = self.check();
         self.allowed();
+        self.samples_find_room();
         if self.random.one_in(4)
             && let Err(reason) = judge(&mut self.world, &cases, self.random.next())
         {

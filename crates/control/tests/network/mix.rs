@@ -102,7 +102,7 @@ impl Play {
         }
         play.world = world;
         play.signing = is_signed.then(|| Signing::new(stranger));
-        play.foreign = has_foreign.then(Foreign::default);
+        play.foreign = has_foreign.then(|| Foreign::new(seed));
         play.mix = Mix { policy, has_few, changes: true, former: None, rebound: false, vlans };
         play
     }

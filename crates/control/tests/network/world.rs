@@ -99,6 +99,9 @@ pub(crate) struct World {
     pub(crate) disorder: Option<Random>,
 }
 
+/// The protocol of a packet of IPv6 that is a fragment of UDP, and not the first one.
+pub(crate) const LATER_FRAGMENT: u8 = 44;
+
 pub(crate) fn guid(participant: u8, entity: u8) -> Guid {
     Guid::from_bytes([1, 1, 1, participant, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, entity, 2])
 }
@@ -438,7 +441,8 @@ impl World {
         };
         let is_single = self.gates[switch].contains_key(&GateKey { port, flow }) && !flow.is_between();
         let all = GateKey { port, flow: gate::Key::between(flow.source, flow.destination) };
-        let all = self.gates[switch].get(&all).filter(|_| packet.protocol == 17 && !is_single);
+        let is_udp = packet.protocol == 17 || packet.kind == 0x86dd && packet.protocol == LATER_FRAGMENT;
+        let all = self.gates[switch].get(&all).filter(|_| is_udp && !is_single);
         // Behind extension headers of IPv6 a switch finds UDP, and a gate nothing.
         let single = GateKey { port, flow };
         let single =

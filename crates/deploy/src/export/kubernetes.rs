@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
 use assembly::{Process, RestartPolicy};
-use deployment::pod_text;
+use deployment::{foreign_lane, pod_text};
 use serde_json::{Value, json};
 
 use super::{Export, ExportArguments, Exported, Made, names, notes, refused};
@@ -157,7 +157,13 @@ fn pod(pods: &Pods<'_>, name: &str, restart: &str) -> Result<Value, Failure> {
     let exported = pods.exported;
     let process = exported.plan().processes.get(name).cloned().unwrap_or_default();
     let order = exported.order(name, &format!("{PLAN_FOLDER}/{PLAN_FILE}"));
-    let arguments = std::iter::once(&order).chain(&process.arguments);
+    let lane = foreign_lane(exported.plan(), name).filter(|_| order.is_none());
+    let cores = lane.map(|lane| &lane.cores).filter(|cores| !cores.is_empty()).unwrap_or(&process.cores);
+    if order.is_none() && (lane.is_some_and(|lane| lane.priority.is_some()) || !cores.is_empty()) {
+        let what = format!("process {name}: Kubernetes gives a foreign program neither a priority nor cores");
+        return Err(refused(what, "take its lane and cores out, or export for systemd"));
+    }
+    let arguments = order.iter().chain(&process.arguments);
     let mut security = json!({
         "allowPrivilegeEscalation": false,
         "capabilities": { "drop": ["ALL"], "add": capabilities(exported, name) },

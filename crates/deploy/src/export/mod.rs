@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use assembly::{Plan, RestartPolicy};
 use clap::{Args, ValueEnum};
-use deployment::{RESTART, deployment_name, start_order};
+use deployment::{RESTART, deployment_name, is_foreign, start_order};
 use ring::digest::{SHA256, digest};
 
 use crate::command::{BAD_NEWS, DONE, Failure, WRONG, print};
@@ -92,10 +92,16 @@ impl Exported<'_> {
         &self.loaded.plan
     }
 
-    /// The first argument of a process: what it is to do, by which plan.
-    fn order(&self, process: &str, plan: &str) -> String {
+    /// The first argument of a process: what it is to do, by which plan. A foreign program gets none.
+    fn order(&self, process: &str, plan: &str) -> Option<String> {
         let option = if self.unproved { "--serve-unproved" } else { "--serve" };
-        format!("{option}={process}@{plan}")
+        (!is_foreign(self.plan(), process)).then(|| format!("{option}={process}@{plan}"))
+    }
+
+    /// The exported processes that a process depends on.
+    fn dependencies<'e>(&'e self, process: &'e str) -> impl Iterator<Item = &'e String> {
+        let said = self.plan().dependencies(process).iter();
+        said.filter(|other| self.processes.contains(*other))
     }
 
     /// The highest real-time priority of the lanes of a process, if one has any.

@@ -1,4 +1,6 @@
 //! What an export does not keep of a plan, in words.
+use deployment::is_foreign;
+
 use super::Exported;
 use super::folder::MARK;
 
@@ -27,6 +29,9 @@ pub(super) fn systemd(exported: &Exported<'_>) -> Vec<String> {
     notes.push(
         "The delay before a restart stays the same. The number of starts is limited in consecutive intervals, not in any interval.".to_owned(),
     );
+    if exported.processes.iter().any(|name| is_foreign(exported.plan(), name)) {
+        notes.push("A foreign program counts as begun as soon as it is executed.".to_owned());
+    }
     notes.push("The digests of programs were compared when the plan was exported, and are not compared when they start.".to_owned());
     notes
 }
@@ -46,6 +51,14 @@ pub(super) fn kubernetes(exported: &Exported<'_>) -> Vec<String> {
         notes.push(
             "A node with the label of a host has to be that host: the costs that the plan states have to hold on it, and no other pod may \
              have real-time threads on its cores."
+                .to_owned(),
+        );
+    }
+    let has_order = exported.processes.iter().any(|name| !plan.dependencies(name).is_empty());
+    if has_order || !plan.depends_on.is_empty() {
+        notes.push(
+            "depends-on is not kept: a process may begin before those that it depends on, and before \
+             other plans run."
                 .to_owned(),
         );
     }

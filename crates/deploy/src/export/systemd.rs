@@ -3,7 +3,7 @@ use std::env;
 use std::path::Path;
 
 use assembly::{Restart, RestartPolicy};
-use deployment::{RESTART, Unquotable, unit_value, unit_word};
+use deployment::{RESTART, Unquotable, foreign_lane, plain_name, unit_value, unit_word};
 
 use super::{Export, Exported, Made, notes, refused};
 use crate::command::{FAILED, Failure, WRONG};
@@ -33,9 +33,9 @@ pub(super) fn export(
     };
     let plan_path = text_of(&output.join(&plan.name))?;
     let services: Vec<String> =
-        exported.processes.iter().map(|process| format!("punctual-{deployment}.{process}.service")).collect();
+        exported.processes.iter().map(|process| service_name(deployment, process)).collect();
     let mut files =
-        vec![Made { name: target_name(deployment), text: target(&comment, deployment, &services) }];
+        vec![Made { name: target_name(deployment), text: comment.clone() + &target(exported, &services) }];
     for (index, (process, name)) in exported.processes.iter().zip(&services).enumerate() {
         let before = index.checked_sub(1).and_then(|before| services.get(before));
         let program = text_of(&program(exported.loaded, file, process)?)?;
@@ -56,16 +56,27 @@ pub(super) fn export(
     Ok((files, notes, next))
 }
 
+fn service_name(deployment: &str, process: &str) -> String {
+    format!("punctual-{deployment}.{process}.service")
+}
+
 fn target_name(deployment: &str) -> String {
     format!("punctual-{deployment}.target")
 }
 
 /// Services are wanted, not required: a process that is given up leaves the others alone, as in a launch.
-fn target(comment: &str, deployment: &str, services: &[String]) -> String {
+fn target(exported: &Exported<'_>, services: &[String]) -> String {
+    let deployment = &exported.deployment;
+    let others: String = others(exported).map(|other| format!("Requires={other}\nAfter={other}\n")).collect();
     let wants: String = services.iter().map(|service| format!("Wants={service}\n")).collect();
     format!(
-        "{comment}[Unit]\nDescription=Deployment {deployment}\n{wants}\n[Install]\nWantedBy=multi-user.target\n"
+        "[Unit]\nDescription=Deployment {deployment}\n{others}{wants}\n[Install]\nWantedBy=multi-user.target\n"
     )
+}
+
+/// The targets of plans that have to run before this one.
+fn others<'e>(exported: &'e Exported<'_>) -> impl Iterator<Item = String> + 'e {
+    exported.plan().depends_on.iter().map(|id| target_name(&plain_name(id)))
 }
 
 fn service(
@@ -85,18 +96,29 @@ fn service(
         format!("Description=Process {name} of the deployment {deployment}"),
         format!("PartOf={}", target_name(deployment)),
     ];
+    // Services start beside their target: each waits for the other deployments itself.
+    lines.extend(others(exported).map(|other| format!("After={other}")));
+    for other in exported.dependencies(name) {
+        let other = service_name(deployment, other);
+        lines.push(format!("Wants={other}"));
+        if before != Some(&other) {
+            lines.push(format!("After={other}"));
+        }
+    }
     // What consumes starts before what publishes.
     lines.extend(before.map(|before| format!("After={before}")));
     lines.extend(start_limits(restart));
     // The colon keeps systemd from replacing $NAME.
-    let mut command = vec![quoted(&format!(":{program}"))?, quoted(&exported.order(name, plan))?];
-    for argument in &process.arguments {
+    let mut command = vec![quoted(&format!(":{program}"))?];
+    let order = exported.order(name, plan);
+    for argument in order.iter().chain(&process.arguments) {
         command.push(quoted(argument)?);
     }
     lines.extend([
         String::new(),
         "[Service]".to_owned(),
-        "Type=notify".to_owned(),
+        // A foreign program does not say when it works: that it runs is all that others wait for.
+        format!("Type={}", if order.is_some() { "notify" } else { "exec" }),
         format!("ExecStart={}", command.join(" ")),
         format!("WorkingDirectory={}", working_directory()?),
     ]);
@@ -111,13 +133,21 @@ fn service(
         format!("TimeoutStartSec={PATIENCE}s"),
         format!("TimeoutStopSec={PATIENCE}s"),
     ]);
-    if !process.cores.is_empty() {
-        let cores: Vec<String> = process.cores.iter().map(ToString::to_string).collect();
+    let lane = foreign_lane(exported.plan(), name).filter(|_| order.is_none());
+    let cores = lane.map(|lane| &lane.cores).filter(|cores| !cores.is_empty()).unwrap_or(&process.cores);
+    if !cores.is_empty() {
+        let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
         lines.push(format!("CPUAffinity={}", cores.join(" ")));
     }
-    lines.push("# Lanes take their real-time priorities themselves; all other threads stay normal, as the proof assumes.".to_owned());
-    lines.push("CPUSchedulingPolicy=other".to_owned());
-    lines.extend(exported.priority(name).map(|priority| format!("LimitRTPRIO={priority}")));
+    if let Some(priority) = lane.and_then(|lane| lane.priority) {
+        lines.push("CPUSchedulingPolicy=fifo".to_owned());
+        lines.push(format!("CPUSchedulingPriority={priority}"));
+    } else {
+        lines.extend(normal(order.is_some()));
+    }
+    lines.extend(
+        exported.priority(name).filter(|_| order.is_some()).map(|priority| format!("LimitRTPRIO={priority}")),
+    );
     if process.locks_memory {
         lines.push("LimitMEMLOCK=infinity".to_owned());
     }
@@ -139,6 +169,13 @@ fn service(
         }
         None => Ok(lines.join("\n") + "\n"),
     }
+}
+
+/// The scheduling of a process whose threads have no priority when it starts.
+fn normal(has_lanes: bool) -> Vec<String> {
+    let why = "# Lanes take their real-time priorities themselves; all other threads stay normal, as the proof assumes.";
+    let class = "CPUSchedulingPolicy=other";
+    if has_lanes { vec![why.to_owned(), class.to_owned()] } else { vec![class.to_owned()] }
 }
 
 /// A launch counts restarts, and systemd starts, of which the first is none.

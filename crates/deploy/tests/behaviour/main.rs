@@ -3,6 +3,7 @@
 mod export;
 mod graph;
 mod manifests;
+mod programs;
 mod units;
 
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 
 mod bad;
 mod exported;
+mod foreign;
 mod place;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

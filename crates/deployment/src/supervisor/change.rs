@@ -6,6 +6,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use assembly::Plan;
+
 use super::{Incarnation, Outcome, Record, Supervisor, Target};
 use crate::protocol::{Answer, Instruction, Phase};
 use crate::steps::{Batch, Steps};
@@ -44,10 +46,14 @@ pub(super) struct Change {
     target: Arc<Target>,
     stage: Stage,
     phase: Phase,
+    /// Processes that are to be started, when those that they depend on are there.
+    waiting: BTreeSet<String>,
     /// Processes that were started for it.
     fresh: BTreeMap<String, Incarnation>,
     /// Processes that end with it.
     leaving: BTreeSet<Incarnation>,
+    /// Processes that are to end when these others have, which depend on them.
+    held: BTreeMap<Incarnation, BTreeSet<Incarnation>>,
     /// Processes that have to take back what they did, or to hold to it.
     prepared: BTreeSet<Incarnation>,
     /// The remaining steps.
@@ -74,7 +80,7 @@ impl Change {
 
     /// Whether it starts a process of this name.
     pub(super) fn starts(&self, process: &str) -> bool {
-        self.fresh.contains_key(process)
+        self.fresh.contains_key(process) || self.waiting.contains(process)
     }
 
     /// Whether it can be taken back.
@@ -118,10 +124,7 @@ impl Supervisor {
             steps.batches.retain(|batch| batch.process == *name);
         }
         let local = self.local(&target.plan);
-        let mut fresh = BTreeMap::new();
-        for process in steps.start.iter().filter(|process| local.contains(*process)) {
-            fresh.insert(process.clone(), self.start(process, &target));
-        }
+        let waiting = steps.start.iter().filter(|process| local.contains(*process)).cloned().collect();
         let leaving =
             steps.stop.iter().filter_map(|process| self.records.get(process)?.incarnation).collect();
         self.change = Some(Change {
@@ -130,9 +133,11 @@ impl Supervisor {
             target,
             stage: Stage::Starting,
             phase: Phase::PreparePlan,
-            awaited: fresh.values().copied().collect(),
-            fresh,
+            waiting,
+            fresh: BTreeMap::new(),
+            awaited: BTreeSet::new(),
             leaving,
+            held: BTreeMap::new(),
             prepared: BTreeSet::new(),
             batches: steps.batches.into(),
             parts: BTreeMap::new(),
@@ -148,10 +153,35 @@ impl Supervisor {
         while let Some(change) = self.change.as_mut().filter(|change| change.awaited.is_empty()) {
             change.deadline = now.saturating_add(self.patience);
             match change.stage {
+                Stage::Starting if !change.waiting.is_empty() => self.start_those_that_may(now),
                 Stage::Starting => self.prepare(),
                 Stage::Preparing | Stage::Performing => self.next_batch(),
                 Stage::Committing | Stage::Aborting => self.close(now),
             }
+        }
+    }
+
+    /// Starts the processes whose dependencies are there.
+    fn start_those_that_may(&mut self, now: u64) {
+        let Some(change) = &self.change else { return };
+        let target = Arc::clone(&change.target);
+        let is_missing = |other: &String| {
+            let fresh = change.fresh.get(other);
+            change.waiting.contains(other) || fresh.is_some_and(|of| change.awaited.contains(of))
+        };
+        let may = |name: &&String| !target.plan.dependencies(name).iter().any(is_missing);
+        let mut ready: Vec<String> = change.waiting.iter().filter(may).cloned().collect();
+        if ready.is_empty() && change.awaited.is_empty() {
+            // A circle, which a plan that was checked does not have.
+            ready.extend(change.waiting.iter().cloned());
+        }
+        for name in ready {
+            let of = self.start(&name, &target);
+            let Some(change) = &mut self.change else { return };
+            change.waiting.remove(&name);
+            change.fresh.insert(name, of);
+            change.awaited.insert(of);
+            change.deadline = now.saturating_add(self.patience);
         }
     }
 
@@ -170,6 +200,8 @@ impl Supervisor {
                 told.push((of, name.clone(), plan));
             }
         }
+        // A program that is no component server has no part in it.
+        told.retain(|(of, ..)| self.children.get(of).is_some_and(|child| !child.is_foreign));
         let epoch = change.epoch;
         change.awaited = told.iter().map(|(of, ..)| *of).collect();
         change.prepared.clone_from(&change.awaited);
@@ -207,7 +239,7 @@ impl Supervisor {
         change.stage = Stage::Committing;
         let (epoch, leaving) = (change.epoch, change.leaving.clone());
         let (fresh, prepared) = (change.fresh.clone(), change.prepared.clone());
-        let target = Arc::clone(&change.target);
+        let (former, target) = (Arc::clone(&self.current), Arc::clone(&change.target));
         let is_restart = matches!(change.purpose, Purpose::Restart(_));
         change.awaited = prepared.union(&leaving).copied().collect();
         if !is_restart {
@@ -226,9 +258,50 @@ impl Supervisor {
         for of in prepared.difference(&leaving) {
             self.send(*of, Instruction::Commit { epoch });
         }
-        for of in leaving {
-            self.end_of(of);
-            self.send(of, Instruction::Stop);
+        self.end_in_order(&former.plan, &leaving);
+    }
+
+    /// Ends processes of a plan: each when those that depend on it have ended.
+    fn end_in_order(&mut self, plan: &Plan, ending: &BTreeSet<Incarnation>) {
+        let named = |of: &Incarnation| Some((self.children.get(of)?.process.as_str(), *of));
+        let names: BTreeMap<&str, Incarnation> = ending.iter().filter_map(named).collect();
+        let mut held: BTreeMap<Incarnation, BTreeSet<Incarnation>> = BTreeMap::new();
+        for (name, of) in &names {
+            for other in plan.dependencies(name).iter().filter_map(|other| names.get(other.as_str())) {
+                held.entry(*other).or_default().insert(*of);
+            }
+        }
+        for of in ending {
+            self.end_of(*of);
+            if !self.children.get(of).is_some_and(|child| child.is_there) {
+                held.remove(of);
+                self.kill_child(*of, "it was started in vain");
+            } else if !held.contains_key(of) {
+                self.send(*of, Instruction::Stop);
+            }
+        }
+        if let Some(change) = &mut self.change {
+            change.held = held;
+        }
+    }
+
+    /// A process has ended: those that it depended on may end.
+    fn let_end(&mut self, now: u64, of: Incarnation) {
+        let Some(change) = &mut self.change else { return };
+        change.held.remove(&of);
+        let mut free = Vec::new();
+        change.held.retain(|other, after| {
+            after.remove(&of);
+            if after.is_empty() {
+                free.push(*other);
+            }
+            !after.is_empty()
+        });
+        if !free.is_empty() {
+            change.deadline = now.saturating_add(self.patience);
+        }
+        for other in free {
+            self.send(other, Instruction::Stop);
         }
     }
 
@@ -247,22 +320,15 @@ impl Supervisor {
         change.failure = Some(why);
         change.deadline = now.saturating_add(self.patience);
         let epoch = change.epoch;
-        let fresh: Vec<Incarnation> = change.fresh.values().copied().collect();
-        let others: Vec<Incarnation> =
-            change.prepared.iter().filter(|of| !fresh.contains(of)).copied().collect();
+        change.waiting.clear();
+        let fresh: BTreeSet<Incarnation> = change.fresh.values().copied().collect();
+        let others: Vec<Incarnation> = change.prepared.difference(&fresh).copied().collect();
         change.awaited = fresh.iter().chain(&others).copied().collect();
+        let target = Arc::clone(&change.target);
         for of in others {
             self.send(of, Instruction::Abort { epoch });
         }
-        for of in fresh {
-            let is_there = self.children.get(&of).is_some_and(|child| child.is_there);
-            self.end_of(of);
-            if is_there {
-                self.send(of, Instruction::Stop)
-            } else {
-                self.kill_child(of, "it was started in vain")
-            }
-        }
+        self.end_in_order(&target.plan, &fresh);
         self.progress(now);
     }
 
@@ -295,6 +361,7 @@ impl Supervisor {
     pub(super) fn is_there(&mut self, now: u64, of: Incarnation) {
         let Some(change) = &mut self.change else { return };
         if change.stage == Stage::Starting && change.awaited.remove(&of) {
+            self.start_those_that_may(now);
             self.progress(now);
         }
     }
@@ -357,7 +424,8 @@ impl Supervisor {
         if is_fresh && change.is_open() {
             change.fresh.remove(name);
         }
-        if is_part && change.is_open() {
+        self.let_end(now, of);
+        if is_part && self.change.as_ref().is_some_and(Change::is_open) {
             return self.abort(now, format!("process {name} ended: {how}"));
         }
         self.progress(now);
@@ -366,7 +434,7 @@ impl Supervisor {
     /// The time for answers is over.
     pub(super) fn late_change(&mut self, now: u64) {
         let Some(change) = self.change.as_mut().filter(|change| change.deadline <= now) else { return };
-        let late: Vec<Incarnation> = change.awaited.iter().copied().collect();
+        let mut late: Vec<Incarnation> = change.awaited.iter().copied().collect();
         if change.is_open() {
             let names: Vec<&str> =
                 late.iter().filter_map(|of| Some(self.children.get(of)?.process.as_str())).collect();
@@ -375,6 +443,8 @@ impl Supervisor {
             return self.abort(now, why);
         }
         change.deadline = now.saturating_add(self.patience);
+        // Those that wait for the end of others are not late.
+        late.retain(|of| !change.held.contains_key(of));
         for of in late {
             self.kill_child(of, "it does not answer");
         }

@@ -42,7 +42,7 @@ impl Supervisor {
     pub(super) fn inquire(&mut self, now: u64, request: u64) {
         let number = self.next_inquiry;
         self.next_inquiry += 1;
-        let asked = self.children.iter().filter(|(_, child)| child.is_there && !child.is_ending);
+        let asked = self.children.iter().filter(|(_, it)| it.is_there && !it.is_ending && !it.is_foreign);
         let awaited: BTreeSet<Incarnation> = asked.map(|(incarnation, _)| *incarnation).collect();
         for incarnation in &awaited {
             self.send(*incarnation, Instruction::Status { number });

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use assembly::{Catalogue, Plan};
 
+use crate::foreign::is_foreign;
 use crate::launchable::deployment_name;
 use crate::protocol::{Answer, ChainReport, Instruction, PlanStatus};
 use crate::restart::Restarts;
@@ -109,7 +110,9 @@ struct Record {
 struct Child {
     process: String,
     pid: Option<u32>,
-    /// It said that it is there.
+    /// It executes a program that is no component server: it is told nothing but to end, and says nothing.
+    is_foreign: bool,
+    /// It said that it is there, or runs if it says nothing.
     is_there: bool,
     /// It was told to end.
     is_ending: bool,
@@ -196,6 +199,10 @@ impl Supervisor {
             Input::Started(incarnation, pid) => {
                 if let Some(child) = self.children.get_mut(&incarnation) {
                     child.pid = Some(pid);
+                    if child.is_foreign {
+                        child.is_there = true;
+                        self.is_there(now, incarnation);
+                    }
                 }
             }
             Input::Answered(incarnation, answer) => self.answered(now, incarnation, answer),
@@ -214,8 +221,9 @@ impl Supervisor {
     /// When [`Supervisor::tick`] is to be called next.
     pub fn next_tick(&self) -> Option<u64> {
         let of_change = self.change.as_ref().map(Change::deadline);
-        let starts = self.records.values().filter_map(|record| record.next_start);
-        let starts = starts.filter(|_| self.change.is_none());
+        let may =
+            self.records.iter().filter(|(name, _)| self.change.is_none() && !self.waits_for_others(name));
+        let starts = may.filter_map(|(_, record)| record.next_start);
         let inquiries = self.inquiries.iter().map(|inquiry| inquiry.deadline);
         of_change.into_iter().chain(starts).chain(inquiries).min()
     }
@@ -274,7 +282,9 @@ impl Supervisor {
     fn start(&mut self, process: &str, target: &Arc<Target>) -> Incarnation {
         let incarnation = Incarnation(self.next_incarnation);
         self.next_incarnation += 1;
-        let child = Child { process: process.to_string(), pid: None, is_there: false, is_ending: false };
+        let is_foreign = is_foreign(&target.plan, process);
+        let name = process.to_string();
+        let child = Child { process: name, pid: None, is_foreign, is_there: false, is_ending: false };
         self.children.insert(incarnation, child);
         let (process, target) = (process.to_string(), Arc::clone(target));
         self.actions.push_back(Action::Start { incarnation, process, target });
@@ -349,10 +359,17 @@ impl Supervisor {
             if self.is_stopping {
                 return;
             }
-            let due = self.records.iter().find(|(_, it)| it.next_start.is_some_and(|at| at <= now));
+            let mut due = self.records.iter().filter(|(_, it)| it.next_start.is_some_and(|at| at <= now));
+            let due = due.find(|(name, _)| !self.waits_for_others(name));
             let Some(name) = due.map(|(name, _)| name.clone()) else { return };
             self.start_again(now, &name);
         }
+    }
+
+    /// Whether a process that is to be started again depends on another one that is.
+    fn waits_for_others(&self, process: &str) -> bool {
+        let mut others = self.current.plan.dependencies(process).iter();
+        others.any(|other| self.records.get(other).is_some_and(|record| record.next_start.is_some()))
     }
 
     fn apply(&mut self, now: u64, request: u64, target: Arc<Target>) {

@@ -1,7 +1,7 @@
 //! Plans, written and random.
 use std::fmt::Write as _;
 
-use assembly::{Catalogue, Manifest, Plan};
+use assembly::{ArtefactKind, Catalogue, Manifest, Plan};
 use deployment::Target;
 use diagnostics::Source;
 use testkit::random::Random;
@@ -28,13 +28,36 @@ pub(crate) fn target(text: &str) -> Target {
     Target { plan, types: types(), file: "plan".to_owned(), proofs: Vec::new() }
 }
 
+/// Whether a process executes a program that is no component server.
+pub(crate) fn is_foreign(plan: &Plan, process: &str) -> bool {
+    let artefact = plan.processes.get(process).and_then(|process| process.artefact.as_ref());
+    artefact.is_some_and(|name| plan.artefacts[name].kind == ArtefactKind::Foreign)
+}
+
 /// A few components in a few processes, connected at random.
 pub(crate) fn random(random: &mut Random) -> Target {
     let mut text = String::from("id = \"random\"\n[host.n1]\ncores = 2\n[artefact.x]\nlocation = [\"x\"]\n");
+    text += "[artefact.y]\nlocation = [\"y\"]\nkind = \"foreign\"\n";
     let processes = 1 + random.below(3);
+    let foreign = random.below(3).saturating_sub(1);
+    let mut names: Vec<String> = (0..processes).map(|number| format!("p{number}")).collect();
+    names.extend((0..foreign).map(|number| format!("f{number}")));
+    // Which of two may depend on the other one differs between plans.
+    let is_backward = random.chance(50);
+    let depends_on = |random: &mut Random, name: &str| {
+        let may = |other: &&String| if is_backward { other.as_str() < name } else { other.as_str() > name };
+        let others = names.iter().filter(may).filter(|_| random.chance(30));
+        others.map(|other| format!("\"{other}\"")).collect::<Vec<_>>().join(", ")
+    };
+    for name in names.iter().filter(|name| name.starts_with('f')) {
+        writeln!(text, "[process.{name}]\nartefact = \"y\"\nhost = \"n1\"").unwrap();
+        writeln!(text, "restart = {{ policy = \"always\", delay = \"10 ms\" }}").unwrap();
+        writeln!(text, "depends-on = [{}]", depends_on(random, name)).unwrap();
+    }
     let mut contained = Vec::new();
     for process in 0..processes {
         writeln!(text, "[process.p{process}]\nartefact = \"x\"\nhost = \"n1\"").unwrap();
+        writeln!(text, "depends-on = [{}]", depends_on(random, &format!("p{process}"))).unwrap();
         if random.chance(20) {
             // Other arguments are another process.
             writeln!(text, "arguments = [\"{}\"]", random.below(2)).unwrap();

@@ -74,6 +74,52 @@ fn what_changes_nothing_is_told() {
 }
 
 #[test]
+fn what_a_foreign_program_cannot_be_given_is_refused() {
+    let foreign = FIRST
+        .replace("[artefact.x]\nlocation = [\"x\"]", "[artefact.x]\nlocation = [\"x\"]\nkind = \"foreign\"");
+    // Programs among themselves are what they are.
+    let (wrong, warnings) = said(&foreign.replace("threads = 2", "class = \"fifo\", priority = 3"));
+    assert_eq!(wrong, "");
+    assert!(warnings.contains("a foreign program gets no settings"), "{warnings}");
+    let refused = |text: &str| {
+        said(&text.replace(
+            "[artefact.x]\nlocation = [\"x\"]",
+            "[artefact.x]\nlocation = [\"x\"]\nkind = \"foreign\"",
+        ))
+        .0
+    };
+    let q = "[process.q]";
+    each_is_told(
+        FIRST,
+        &[
+            ("[process.r]", "[process.r]", "a foreign program has the threads that it makes itself"),
+            ("threads = 2 }", "}\nlanes.slow = {}", "a foreign program is in one lane"),
+            ("threads = 2", "class = \"round-robin\", priority = 3", "not put into the class round-robin"),
+            (q, &format!("{q}\ncgroup = \"x\""), "processes are not moved into control groups"),
+            (q, &format!("{q}\nlock-memory = true"), "locked by itself alone"),
+        ],
+        refused,
+    );
+    let one = FIRST.replace(
+        "[process.q]\nartefact = \"x\"",
+        "[artefact.y]\nlocation = [\"y\"]\nkind = \"foreign\"\n[process.q]\nartefact = \"y\"",
+    );
+    let (wrong, _) = said(&one);
+    assert!(wrong.contains("a foreign program does not know the topic of a connection"), "{wrong}");
+}
+
+#[test]
+fn processes_of_several_hosts_begin_in_any_order_and_that_is_told() {
+    let far = FIRST.replace("[host.n1]", "[host.n2]\ncores = 2\n[host.n1]").replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"\ndepends-on = [\"p\"]",
+    );
+    let (wrong, warnings) = said(&far);
+    assert_eq!(wrong, "");
+    assert!(warnings.contains("\"p\" is on n1: which of both begins first is left open"), "{warnings}");
+}
+
+#[test]
 fn connections_become_ends_of_processes() {
     let (plan, _) = Plan::read(Source { file: "plan", text: FIRST }).unwrap();
     let p = Part::of(&plan, "p", &types()).0;

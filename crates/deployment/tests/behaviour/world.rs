@@ -9,7 +9,8 @@ use deployment::{
 use testkit::random::Random;
 
 use crate::executor::Model;
-use crate::plans::types;
+use crate::order::Judge;
+use crate::plans::{is_foreign, types};
 
 pub(crate) const MILLISECOND: u64 = 1_000_000_000;
 
@@ -31,7 +32,8 @@ pub(crate) struct Faults {
 }
 
 struct Process {
-    server: ComponentServer<Model>,
+    /// None of a foreign program.
+    server: Option<ComponentServer<Model>>,
     name: String,
     hangs: bool,
 }
@@ -41,6 +43,8 @@ enum Event {
     ToSupervisor(Incarnation, String),
     /// The connection to a process is at its end, on the process' side.
     Cut(Incarnation),
+    /// A foreign program falls.
+    Falls(Incarnation),
     Ended(Incarnation, String),
 }
 
@@ -54,7 +58,7 @@ pub(crate) struct World {
     next_event: u64,
     processes: BTreeMap<Incarnation, Process>,
     /// The last time at which something comes, by direction: lines do not overtake each other.
-    order: BTreeMap<(Incarnation, bool), u64>,
+    last: BTreeMap<(Incarnation, bool), u64>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
     pub(crate) told: Vec<String>,
     /// Lines and ends of processes so far: a test that lets a process crash at each of them in turn has tried all.
@@ -62,6 +66,9 @@ pub(crate) struct World {
     /// At this line the process that it concerns is killed.
     pub(crate) crash_at: Option<u64>,
     made: u64,
+    pub(crate) order: Judge,
+    /// The processes that were started, in this order.
+    pub(crate) started: Vec<String>,
 }
 
 impl World {
@@ -74,12 +81,14 @@ impl World {
             events: BTreeMap::new(),
             next_event: 0,
             processes: BTreeMap::new(),
-            order: BTreeMap::new(),
+            last: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             told: Vec::new(),
             lines: 0,
             crash_at: None,
             made: 0,
+            order: Judge::default(),
+            started: Vec::new(),
         }
     }
 
@@ -98,9 +107,9 @@ impl World {
             return self.at(self.now, Event::Cut(of));
         }
         let delay = self.random.below_u64(3 * MILLISECOND);
-        let last = self.order.get(&(of, to_child)).copied().unwrap_or_default();
+        let last = self.last.get(&(of, to_child)).copied().unwrap_or_default();
         let time = last.max(self.now + delay);
-        self.order.insert((of, to_child), time);
+        self.last.insert((of, to_child), time);
         let times = if self.chance(self.faults.double) { 2 } else { 1 };
         for _ in 0..times {
             let text = text.clone();
@@ -110,6 +119,9 @@ impl World {
     }
 
     pub(crate) fn request(&mut self, number: u64, request: Request) {
+        if let Request::Apply(target) = &request {
+            self.order.asked = target.plan.clone();
+        }
         self.supervisor.handle(self.now, Input::Request(number, request));
         self.act();
     }
@@ -117,9 +129,15 @@ impl World {
     fn act(&mut self) {
         while let Some(action) = self.supervisor.poll() {
             match action {
-                Action::Start { incarnation, process, .. } => {
+                Action::Start { incarnation, process, target } => {
+                    self.order.starts(incarnation, &process, &target.plan);
+                    self.started.push(process.clone());
                     if self.chance(self.faults.unstartable) {
                         self.at(self.now, Event::Ended(incarnation, "there is no such file".to_owned()));
+                        continue;
+                    }
+                    if is_foreign(&target.plan, &process) {
+                        self.start_foreign(incarnation, process);
                         continue;
                     }
                     self.made += 1_000;
@@ -128,21 +146,38 @@ impl World {
                     model.refuses = self.chance(self.faults.fail / 4);
                     let server = ComponentServer::new(model);
                     let hangs = self.chance(self.faults.hang);
-                    self.processes.insert(incarnation, Process { server, name: process, hangs });
+                    self.processes
+                        .insert(incarnation, Process { server: Some(server), name: process, hangs });
                     let hello = Answer::Hello { protocol: 1, build: String::new() };
                     self.supervisor.handle(self.now, Input::Started(incarnation, 7));
                     self.send(incarnation, false, line(&hello).unwrap());
                 }
                 Action::Send(incarnation, instruction) => {
+                    self.order.told(incarnation, &instruction);
                     self.send(incarnation, true, line(&instruction).unwrap());
                 }
                 Action::Kill(incarnation, _) => self.end(incarnation, "killed by the supervisor"),
                 Action::Finished(number, outcome) => {
+                    if !matches!(outcome, Outcome::Status(_)) {
+                        self.order.changed(&self.supervisor.current().plan);
+                    }
                     assert!(self.outcomes.insert(number, outcome).is_none(), "request {number} ends twice");
                 }
                 Action::Tell(text) => self.told.push(text),
             }
         }
+    }
+
+    /// A program that is no component server, and says nothing.
+    fn start_foreign(&mut self, of: Incarnation, name: String) {
+        let hangs = self.chance(self.faults.hang);
+        self.processes.insert(of, Process { server: None, name, hangs });
+        if self.chance(10 * self.faults.crash) {
+            let delay = self.random.below_u64(30 * MILLISECOND);
+            self.at(self.now + delay, Event::Falls(of));
+        }
+        self.order.is_there(of);
+        self.supervisor.handle(self.now, Input::Started(of, 7));
     }
 
     /// A process is gone; the supervisor comes to know.
@@ -169,8 +204,12 @@ impl World {
                     return;
                 };
                 let instruction: Instruction = read(&text).unwrap();
-                let answers = process.server.handle(instruction);
-                let is_stopped = process.server.is_stopped();
+                let Some(server) = &mut process.server else {
+                    assert_eq!(instruction, Instruction::Stop, "a foreign program understands nothing else");
+                    return self.end(of, "killed by signal 15");
+                };
+                let answers = server.handle(instruction);
+                let is_stopped = server.is_stopped();
                 for answer in answers {
                     self.send(of, false, line(&answer).unwrap());
                 }
@@ -183,16 +222,26 @@ impl World {
                     self.end(of, "killed by signal 9");
                 }
                 // What was sent before the end may still be read.
+                self.order.is_there(of);
                 self.supervisor.handle(self.now, Input::Answered(of, read(&text).unwrap()));
                 self.act();
             }
             Event::Cut(of) => {
                 if let Some(process) = self.processes.get_mut(&of) {
-                    process.server.stop();
-                    self.end(of, "its connection is lost");
+                    // A foreign program has no connection: the signal reaches it.
+                    let how = match &mut process.server {
+                        Some(server) => {
+                            server.stop();
+                            "its connection is lost"
+                        }
+                        None => "killed by signal 15",
+                    };
+                    self.end(of, how);
                 }
             }
+            Event::Falls(of) => self.end(of, "killed by signal 11"),
             Event::Ended(of, how) => {
+                self.order.ended(of);
                 self.supervisor.handle(self.now, Input::Ended(of, true, how));
                 self.act();
             }
@@ -204,7 +253,9 @@ impl World {
         self.faults = Faults::default();
         self.crash_at = None;
         for process in self.processes.values_mut() {
-            process.server.executor_mut().fails_in = None;
+            if let Some(server) = &mut process.server {
+                server.executor_mut().fails_in = None;
+            }
         }
     }
 
@@ -249,8 +300,12 @@ impl World {
     /// The numbers of all components that are there, by process and name.
     pub(crate) fn numbers(&self) -> BTreeMap<(Incarnation, String), u64> {
         let of = |(of, process): (&Incarnation, &Process)| {
-            let components = process.server.executor().components.clone();
-            components.into_iter().map(|(name, made)| ((*of, name), made.number)).collect::<Vec<_>>()
+            let components = process.server.as_ref().map(|it| it.executor().components.clone());
+            components
+                .into_iter()
+                .flatten()
+                .map(|(name, made)| ((*of, name), made.number))
+                .collect::<Vec<_>>()
         };
         self.processes.iter().flat_map(of).collect()
     }
@@ -261,7 +316,7 @@ impl World {
 
     pub(crate) fn model(&mut self, name: &str) -> &Model {
         let found = self.processes.values().find(|process| process.name == name);
-        found.unwrap_or_else(|| panic!("no process {name}")).server.executor()
+        found.unwrap_or_else(|| panic!("no process {name}")).server.as_ref().unwrap().executor()
     }
 
     /// Whether what runs is exactly what the plan says that holds.
@@ -275,15 +330,19 @@ impl World {
                 .get(&of)
                 .unwrap_or_else(|| panic!("{context}: a record of {name}, and no process"));
             assert_eq!(process.name, name, "{context}");
+            let plan = &self.supervisor.current().plan;
+            assert_eq!(process.server.is_none(), is_foreign(plan, name), "{context}: {name}");
+            let Some(server) = &process.server else { continue };
             let (part, _) = Part::of(&self.supervisor.current().plan, name, &types());
-            let model = process.server.executor();
+            let model = server.executor();
             if let Some(difference) = model.differs(&part) {
                 panic!("{context}: {name}: {difference}; {:?}", self.told);
             }
         }
         for (of, process) in &self.processes {
             assert!(known.contains(of), "{context}: process {} is an orphan", process.name);
-            assert_eq!(process.server.executor().misused, [""; 0], "{context}");
+            let misused = process.server.as_ref().map(|server| server.executor().misused.as_slice());
+            assert_eq!(misused.unwrap_or_default(), [""; 0], "{context}");
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Deployment plans, manifests and descriptors: each is read, or refused with a place that exists; what is read can be worked with.
-use assembly::{Catalogue, Descriptors, Manifest, Plan, Version, import, steps};
+use assembly::{
+    Catalogue, Descriptors, ImportedPrograms, LaunchFile, Manifest, Plan, Version, import, import_dataflow,
+    import_launch, steps,
+};
 use diagnostics::Source;
 
 use super::files::is_placed;
@@ -26,6 +29,20 @@ pub(super) fn plans() -> Vec<Vec<u8>> {
 /// Valid manifests.
 pub(super) fn manifests() -> Vec<Vec<u8>> {
     vec![TYPES.as_bytes().to_vec()]
+}
+
+/// Dataflows of dora.
+pub(super) fn dataflows() -> Vec<Vec<u8>> {
+    [include_str!("../../../assembly/programs/line.yml")].map(Vec::from).into()
+}
+
+/// Launch files of ROS 2.
+pub(super) fn launch_files() -> Vec<Vec<u8>> {
+    let files = [
+        include_str!("../../../assembly/programs/arm.launch.xml"),
+        include_str!("../../../assembly/programs/second.launch.xml"),
+    ];
+    files.map(Vec::from).into()
 }
 
 /// Valid descriptors.
@@ -110,6 +127,51 @@ pub fn deployment_descriptor(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// A dataflow of dora.
+pub fn dataflow(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match import_dataflow(Source { file: "file", text: &text }) {
+        Err(problems) => problems.iter().for_each(|problem| is_placed(&text, problem)),
+        Ok(imported) => are_programs(&text, &imported),
+    }
+}
+
+/// A launch file of ROS 2, which may include itself once.
+pub fn launch_file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let left = std::cell::Cell::new(2);
+    let include = |_: &str| match left.replace(left.get() - 1) {
+        1.. => Ok(("file".to_owned(), text.clone().into_owned())),
+        _ => {
+            left.set(0);
+            Err("there is none".to_owned())
+        }
+    };
+    let arguments = [("side".to_owned(), "left".to_owned())];
+    let source = Source { file: "file", text: &text };
+    match import_launch(&LaunchFile { source, arguments: &arguments, prefix: None, include: &include }) {
+        Err(problems) => problems.iter().for_each(|problem| is_placed(&text, problem)),
+        Ok(imported) => are_programs(&text, &imported),
+    }
+}
+
+/// What was made of programs can be read again, and makes sense.
+fn are_programs(text: &str, imported: &ImportedPrograms) {
+    imported.left_out.iter().for_each(|problem| is_placed(text, problem));
+    let manifest = imported.types.json();
+    let types = Manifest::read(Source { file: "types", text: &manifest });
+    assert_eq!(types.as_ref(), Ok(&imported.types), "{manifest}");
+    let written = imported.plan.to_toml();
+    if written.len() > 1 << 20 {
+        return;
+    }
+    let source = Source { file: "again", text: &written };
+    let (again, places) = Plan::read(source).unwrap_or_default();
+    assert_eq!(again, imported.plan, "{written}");
+    let types = Catalogue::of([("types".to_owned(), imported.types.clone())]).unwrap_or_default();
+    assert_eq!(again.check(source, &places, &types), [], "{written}");
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
 use super::{
-    admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, deployment, deployment_descriptor,
-    deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer, files, filter_expression,
-    filtered_types, filters, flow_file, gate_line, idl_text, launching, lldp_frame, manager_text, managers,
-    network_file, openflow_message, openflow_stream, operators, participant, policy_file, reader_cache,
+    admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, dataflow, deployment,
+    deployment_descriptor, deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer,
+    federation, files, filter_expression, filtered_types, filters, flow_file, gate_line, idl_text,
+    launch_file, launching, lldp_frame, manager_text, managers, network_file, openflow_message,
+    openflow_stream, operators, participant, picture_layout, pictures, policy_file, reader_cache,
     recording_file, recordings, rtps_message, settings, settings_file, settings_toml, shared_memory, signed,
     signed_sample, switch_models, switches, type_manifest, type_object, types, web_question,
 };
@@ -345,6 +346,24 @@ pub const GATE_LINE: Target = Target {
     hunger: 1,
 };
 
+/// How many datagrams a gateway gets of one peer that lies.
+const GATEWAY_BATCH: u64 = 256;
+/// What a gateway may keep of them, in bytes: records of all gateways that it knows, and what is sent to two peers.
+const GATEWAY_KEEPS: isize = 1 << 20;
+/// How many times the budget of the network they may take: an acknowledgement has all that is under way sent again.
+const GATEWAY_HUNGER: usize = 4;
+
+/// Datagrams of a peer, to a gateway of a federation.
+pub const FEDERATION_PEER: Target = Target {
+    name: "federation_peer",
+    structure: Structure::Plain,
+    seeds: federation::seeds,
+    session: || Box::new(federation::session()),
+    batch: GATEWAY_BATCH,
+    keeps: GATEWAY_KEEPS,
+    hunger: GATEWAY_HUNGER,
+};
+
 /// Frames of LLDP, which hosts and strange switches send.
 pub const LLDP_FRAME: Target = Target {
     name: "lldp_frame",
@@ -433,6 +452,39 @@ pub const DEPLOYMENT_DESCRIPTOR: Target = Target {
     hunger: PLAN_HUNGER,
 };
 
+/// Dataflows of dora, in YAML.
+pub const DATAFLOW: Target = Target {
+    name: "dataflow",
+    structure: Structure::Plain,
+    seeds: deployment::dataflows,
+    session: || Box::new(dataflow),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Launch files of ROS 2, in XML.
+pub const LAUNCH_FILE: Target = Target {
+    name: "launch_file",
+    structure: Structure::Plain,
+    seeds: deployment::launch_files,
+    session: || Box::new(launch_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Boxes and lines of pictures of plans.
+pub const PICTURE_LAYOUT: Target = Target {
+    name: "picture_layout",
+    structure: Structure::Plain,
+    seeds: pictures::outlines,
+    session: || Box::new(picture_layout),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
 /// Lines between supervisors, component servers and commands.
 pub const DEPLOYMENT_LINE: Target = Target {
     name: "deployment_line",
@@ -470,13 +522,14 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 36] = [
+pub const ALL: [Target; 39] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
     PARTICIPANT_PEER,
     PARTICIPANT_STRANGER,
     READER_CACHE,
+    FEDERATION_PEER,
     NETWORK_FILE,
     FLOW_FILE,
     POLICY_FILE,
@@ -489,6 +542,9 @@ pub const ALL: [Target; 36] = [
     DEPLOYMENT_PLAN,
     TYPE_MANIFEST,
     DEPLOYMENT_DESCRIPTOR,
+    DATAFLOW,
+    LAUNCH_FILE,
+    PICTURE_LAYOUT,
     DEPLOYMENT_LINE,
     MANAGER_TEXT,
     CONTENT_FILTER,

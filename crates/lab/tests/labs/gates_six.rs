@@ -109,6 +109,22 @@ impl Scene {
         panic!("the last one does not come")
     }
 
+    /// The near end has IPv6.
+    fn learn_ipv6(&self) {
+        let near = self.pair.near();
+        ip(&format!("netns exec {near} sysctl -qw net.ipv6.conf.eth0.disable_ipv6=0"));
+        ip(&format!("-n {near} -6 addr add fd00::1/64 dev eth0 nodad"));
+        ip(&format!("-n {near} -6 neigh add fd00::2 lladdr 02:00:00:00:00:99 dev eth0"));
+    }
+
+    /// A socket of the near end sends a datagram with so many bytes of data.
+    fn send(&self, size: usize) {
+        self.pair.inside(&self.pair.near(), || {
+            let socket = UdpSocket::bind((address(1), 6_000)).unwrap();
+            socket.send_to(&vec![7; size], (address(2), 5_000)).unwrap();
+        });
+    }
+
     fn counters(&self, key: &Key) -> Counters {
         let found = self.gate.program.list().into_iter().find(|(_, of, ..)| of == key);
         found.unwrap().3
@@ -117,6 +133,10 @@ impl Scene {
     fn others(&self) -> Others {
         self.gate.program.others(self.gate.index)
     }
+}
+
+fn ip(line: &str) {
+    assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success(), "{line}");
 }
 
 /// One message of so many bytes on the wire in an hour, its frames within a minute.
@@ -253,6 +273,32 @@ fn fragments_of_ipv6_have_the_contract_of_all_udp_between_two_hosts_or_none() {
     assert_eq!((scene.others().fragments, scene.others().best_effort), (3, 3));
 }
 
+/// The kernel cuts what is larger than a frame, here for the usual MTU and for the least one that a path of IPv6 may have. Each fragment counts with its headers:
+/// Ethernet 14, IPv6 40, fragments 8, and 24 around the frame.
+#[test]
+fn what_the_kernel_cuts_is_counted_with_the_headers_of_each_fragment() {
+    let Some(_turn) = turn() else { return };
+    let between = Key::between(flow().source, flow().destination);
+    // 4,000 bytes and the header of UDP: 1,448 of them in a fragment, or 1,232.
+    let (usual, least) = (2 * (86 + 1_448) + 86 + 1_112, 3 * (86 + 1_232) + 86 + 312);
+    let bucket = Contract { kind: Kind::Bucket, window: 0, ..message(usual + least) };
+    let scene = Scene::new(&[(between, bucket)]);
+    scene.learn_ipv6();
+    for (mtu, frames, octets, excess) in
+        [(1_500, 3, usual, 0), (1_280, 3 + 4, usual + least, 0), (1_280, 3 + 4, usual + least, 4)]
+    {
+        ip(&format!("-n {} link set eth0 mtu {mtu}", scene.pair.near()));
+        scene.send(4_000);
+        scene.passed(&[]);
+        let counters = scene.counters(&between);
+        assert_eq!(
+            (counters.frames, counters.octets, counters.excess),
+            (frames, octets.into(), excess),
+            "{mtu}"
+        );
+    }
+}
+
 /// Addresses of IPv4 that are mapped into IPv6 are on no wire. The gate keeps those of IPv4 in that form: a host that writes them into a frame of IPv6 takes of
 /// the contract of the flow, and gets no more than that.
 #[test]
@@ -285,18 +331,8 @@ fn a_frame_of_a_socket_of_ipv6_is_of_its_flow() {
     let Some(_turn) = turn() else { return };
     let whole = frame(UDP, &udp(6_000, 5_000, 400));
     let scene = Scene::new(&[(flow(), message(wire(&whole)))]);
-    let near = scene.pair.near();
-    for line in [
-        format!("netns exec {near} sysctl -qw net.ipv6.conf.eth0.disable_ipv6=0"),
-        format!("-n {near} -6 addr add fd00::1/64 dev eth0 nodad"),
-        format!("-n {near} -6 neigh add fd00::2 lladdr 02:00:00:00:00:99 dev eth0"),
-    ] {
-        assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success(), "{line}");
-    }
-    scene.pair.inside(&near, || {
-        let socket = UdpSocket::bind((address(1), 6_000)).unwrap();
-        socket.send_to(&[7; 400], (address(2), 5_000)).unwrap();
-    });
+    scene.learn_ipv6();
+    scene.send(400);
     let is_it = |frame: &Vec<u8>| frame.get(54..58) == Some(&udp(6_000, 5_000, 0)[..4]);
     // The last frame may overtake nothing, as both go by the same queue.
     assert!(scene.passed(&[]).iter().filter(|frame| is_it(frame)).count() <= 1);

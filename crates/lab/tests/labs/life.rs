@@ -12,7 +12,7 @@ use crate::three::{program, three, up};
 use crate::traffic::{Counter, address, greet, send, socket};
 use lab_turn::{Folder, name, network, turn};
 
-/// The settings of the machine that are raised for a moment.
+/// Settings of the machine for the sockets of all programs.
 fn settings() -> [String; 2] {
     ["wmem", "rmem"]
         .map(|name| std::fs::read_to_string(format!("/proc/sys/net/core/{name}_default")).unwrap())
@@ -117,6 +117,32 @@ impl Up {
 fn everything() -> String {
     let text = three("gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
     text.replace("rate = \"20 Mb/s\"", "rate = \"20 Mb/s\"\ndelay = \"1 ms\"")
+}
+
+#[test]
+fn the_sockets_of_a_switch_have_room_where_settings_for_all_sockets_cannot_be_changed() {
+    let Some(_turn) = turn() else { return };
+    // The kernel lets nobody change them in a network namespace that is not its first one, such as that of a container.
+    testkit::namespace::bare(|| {
+        let lab = up(&three("gated"));
+        let place = Path::new(lab::PLACE).join(&lab.record().name);
+        let process = std::fs::read_to_string(place.join("switch-s1/vswitchd.pid")).unwrap();
+        let process = process.trim();
+        let shown = Command::new("nsenter")
+            .arg(format!("--net=/proc/{process}/ns/net"))
+            .args(["ss", "-O0nmp"])
+            .output();
+        let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+        let size = |line: &str, name: &str| -> u64 {
+            let text = line.split([',', '(']).find_map(|part| part.strip_prefix(name)).expect(line);
+            text.parse().expect(line)
+        };
+        let of_switch = shown.lines().filter(|line| line.contains(&format!("pid={process},")));
+        let sizes: Vec<_> = of_switch.map(|line| (size(line, "rb"), size(line, "tb"))).collect();
+        // One for each port, and one to send by.
+        assert!(sizes.len() > 3, "{shown}");
+        assert!(sizes.iter().all(|(received, sent)| (*received).min(*sent) >= 4 << 20), "{shown}");
+    });
 }
 
 #[test]

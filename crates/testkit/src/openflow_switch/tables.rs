@@ -40,7 +40,7 @@ pub struct Packet {
     pub source: Address,
     /// Destination address; of neighbour discovery, which goes to groups, its target.
     pub destination: Address,
-    /// IP protocol.
+    /// IP protocol. With 44 it is a fragment of UDP over IPv6 that is not the first one, as Open vSwitch sees it.
     pub protocol: u8,
     /// UDP source and destination port; of ICMPv6 the first is its type.
     pub ports: (u16, u16),

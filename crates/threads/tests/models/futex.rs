@@ -95,6 +95,14 @@ pub(crate) fn unlock(word: &AtomicU32) {
     kernel.given.notify_all();
 }
 
+pub(crate) fn wait(word: &AtomicU32, value: u32, _: Option<Duration>) {
+    models::futex::wait(word, value, Duration::MAX);
+}
+
+pub(crate) fn wake(word: &AtomicU32) {
+    models::futex::wake(word);
+}
+
 /// Whether the owner of the word waits for a word of the calling thread, or for a word whose owner does.
 fn is_circle(words: &MutexGuard<'_, HashMap<usize, Known>>, place: usize, me: u32) -> bool {
     let mut place = place;

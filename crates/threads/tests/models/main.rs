@@ -1,17 +1,24 @@
-//! The lock under every schedule of a few threads: the shipped file, on a word and a kernel that are modelled.
+//! The lock and the bell under every schedule of a few threads: the shipped files, on words and a kernel that are modelled.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 
+#[path = "../../src/bell.rs"]
+mod bell;
 mod futex;
 #[path = "../../src/lock.rs"]
 mod lock;
 
 mod sync {
     pub(crate) use models::atomic;
+    pub(crate) use models::thread::yield_now as pause;
+
+    pub(crate) const LEAST_LOOKS: u32 = 1;
+    pub(crate) const MOST_LOOKS: u32 = 1;
 }
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use bell::Bell;
 use lock::{Lock, Refused};
 use models::{Alone, thread};
 
@@ -73,4 +80,38 @@ fn two_locks_in_opposite_order_are_refused_to_one_of_both() {
         assert!(here.is_ok() || there.is_ok());
         assert!([here, there].iter().all(|end| matches!(end, Ok(()) | Err(Refused::Circle))));
     });
+}
+
+#[test]
+fn who_waits_for_a_bell_misses_no_ring_and_sees_what_was_done_before() {
+    for looks in [0, 1] {
+        models::check(4, move || {
+            let shared = Arc::new(([Bell::new(), Bell::new()], [Alone::new(), Alone::new()]));
+            let wait = move |bell: &Bell| {
+                let mut looks_left = looks;
+                let mut stays_awake = || {
+                    looks_left -= 1;
+                    looks_left >= 0
+                };
+                while !bell.wait(&mut stays_awake, || None) {}
+            };
+            let other = Arc::clone(&shared);
+            let rings = thread::spawn(move || {
+                let ([there, back], work) = &*other;
+                for work in work {
+                    work.act();
+                    there.ring();
+                    wait(back);
+                    work.act();
+                }
+            });
+            let ([there, back], work) = &*shared;
+            for work in work {
+                wait(there);
+                work.act();
+                back.ring();
+            }
+            rings.join().unwrap();
+        });
+    }
 }

@@ -23,7 +23,8 @@ pub(super) struct Kept {
     until: Option<u64>,
 }
 
-pub(super) struct Waiting {
+#[derive(Clone)]
+pub(crate) struct Waiting {
     pub(super) number: u64,
     since: u64,
     pub(super) pieces: Vec<Piece>,

@@ -4,7 +4,7 @@ mod consumer;
 
 use channel::{ConsumerSettings, Dispatch, Full, Header, Tree};
 
-pub(crate) use self::consumer::{Consumer, Piece};
+pub(crate) use self::consumer::{Consumer, Piece, Waiting};
 use self::consumer::{Taken, deadline};
 use crate::Body;
 
@@ -30,6 +30,8 @@ pub(crate) struct Model {
     pub(crate) silent: (Vec<usize>, Vec<usize>),
     /// Publishers that were told of room since it was asked for.
     pub(crate) room: Vec<usize>,
+    /// What was taken last, as it had waited.
+    pub(crate) taken: Vec<Waiting>,
 }
 
 /// Why the model refuses an event.
@@ -223,17 +225,28 @@ impl Model {
         let name = self.turn(by)?;
         let now = self.now;
         let consumer = self.consumer(name)?;
-        let mut taken = vec![];
+        let (mut taken, mut as_it_waited) = (vec![], vec![]);
         for _ in 0..consumer.settings.gather.most {
             let Some(number) = consumer.next().map(|next| next.number) else { break };
             let index = consumer.waiting.iter().position(|waiting| waiting.number == number).expect("there");
-            taken.push(consumer.waiting.remove(index).pieces);
+            let waiting = consumer.waiting.remove(index);
+            taken.push(waiting.pieces.clone());
+            as_it_waited.push(waiting);
             consumer.taken += 1;
         }
         consumer.busy += 1;
         consumer.watch(now);
         self.look_for_room();
+        self.taken = as_it_waited;
         Some((name, taken))
+    }
+
+    pub(crate) fn give_back(&mut self, name: usize, what: Vec<Waiting>) {
+        if let Some(consumer) = self.consumer(name) {
+            consumer.taken -= what.len() as u64;
+            consumer.waiting.extend(what);
+        }
+        self.done(name);
     }
 
     pub(crate) fn done(&mut self, name: usize) {
