@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use assembly::{Connection, Plan, Step, Version, steps};
 
+use crate::foreign::is_foreign;
 use crate::protocol::{Order, Phase};
 use crate::supervisor::Target;
 
@@ -38,10 +39,12 @@ impl Steps {
         all
     }
 
-    /// Processes that continue and have nothing to do get orders without a step: chains may pass them that did not, or not so.
+    /// Component servers that continue and have nothing to do get orders without a step: chains may pass them that did not, or not so.
     fn call_all(&mut self, old: &Plan, new: &Plan) {
         let (was, is) = (old.layout(), new.layout());
-        for process in is.processes().keys().filter(|process| was.processes().contains_key(*process)) {
+        let continues =
+            |process: &&&str| was.processes().contains_key(**process) && !is_foreign(new, process);
+        for process in is.processes().keys().filter(continues) {
             let is_called = self.start.iter().any(|name| name == process)
                 || self.batches.iter().any(|batch| batch.process == *process);
             if !is_called {
