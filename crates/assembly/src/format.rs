@@ -142,6 +142,7 @@ const PORT: &[Key] = &[
     may("qos", Table(QOS), "QoS in the scope of the port"),
     may("queue", Table(QUEUE), "its queue"),
     may("period", Time, "of a timer: time between two instants"),
+    may("samples", List(&Name), "consumers of the component whose last events its handler works with"),
     may("execution", Table(EXECUTION), "how long its handler takes here, in place of what the manifest says"),
 ];
 

@@ -197,6 +197,8 @@ pub struct Port {
     pub queue: Option<Queue>,
     /// Of a timer: picoseconds between two instants.
     pub period: Option<u64>,
+    /// Consumers of the same component whose last events its handler works with.
+    pub samples: Vec<String>,
     /// How long its handler takes here, if that is not what the manifest says.
     pub execution: Option<Execution>,
 }

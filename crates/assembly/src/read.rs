@@ -184,6 +184,7 @@ fn component(node: &Node) -> Component {
             qos: qos(node, "qos"),
             queue: node.get("queue").map(queue),
             period: time(node, "period"),
+            samples: texts(node, "samples"),
             execution: node.get("execution").map(timing::execution),
         }),
         requires: values(node, "requires"),

@@ -292,6 +292,7 @@ fn write_component(lines: &mut Lines, name: &str, component: &Component) {
         lines.inline("qos", qos(&port.qos));
         lines.may("queue", port.queue.as_ref().map(queue));
         lines.may("period", port.period.map(time));
+        lines.list("samples", texts(&port.samples));
         lines.may("execution", port.execution.as_ref().map(execution));
     }
 }

@@ -2,17 +2,52 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use assembly::Catalogue;
+use assembly::{Catalogue, Named};
 use container::{
-    ComponentType, Direct, Every, Locality, Policy, Report, Server, ServerError, State, TakenComponent,
-    TakenContainer, Threads,
+    Chain, ChainScore, ComponentType, Direct, Every, Hop, Locality, Policy, Quantiles, Report, Server,
+    ServerError, State, TakenComponent, TakenContainer, Threads, Times,
 };
 use deployment::{
-    Carrier, ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed, Work,
+    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, Half,
+    HopStatus, Part, Performed, Spread, Work,
 };
 
 use crate::describe::{setting_value, value};
 use crate::topics::{Make, Participants, dispatch, served};
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn spread(of: &Quantiles) -> Spread {
+    Spread {
+        count: of.count,
+        median: nanos(of.median),
+        most_of_hundred: nanos(of.most_of_hundred),
+        worst: nanos(of.worst),
+        exceeded: of.exceeded,
+    }
+}
+
+/// A score, as it is told.
+fn chain_status(score: &ChainScore) -> ChainStatus {
+    let hop = |(port, times): &(String, Times)| HopStatus {
+        port: port.clone(),
+        transfer: nanos(times.transfer),
+        wait: nanos(times.wait),
+        run: nanos(times.run),
+    };
+    ChainStatus {
+        name: score.name.clone(),
+        completions: score.completions,
+        reaction: spread(&score.reaction),
+        age: spread(&score.age),
+        unknown: score.unknown,
+        overdue: score.overdue.map(nanos),
+        foreign: score.foreign,
+        hops: score.hops.iter().map(hop).collect(),
+    }
+}
 
 /// A container's server with the types that it can make.
 pub(crate) struct Runner {
@@ -26,6 +61,8 @@ pub(crate) struct Runner {
     taken_containers: BTreeMap<String, TakenContainer>,
     /// Types and containers of what is there, for the status.
     parts: BTreeMap<String, (String, String)>,
+    /// Chains that are followed.
+    follows: Named<ChainPart>,
 }
 
 fn text(error: ServerError) -> String {
@@ -47,6 +84,7 @@ impl Runner {
             taken: BTreeMap::new(),
             taken_containers: BTreeMap::new(),
             parts: BTreeMap::new(),
+            follows: Named::new(),
         }
     }
 
@@ -131,6 +169,33 @@ impl Runner {
             "events of the type {event} cannot leave this program: list it in serve!(..., topics: [{event}]); it has [{}]",
             known.join(", ")
         )
+    }
+
+    /// Follows these chains, and no others. Those that are the same go on with their scores.
+    fn follow(&mut self, chains: &Named<ChainPart>) -> Result<Performed, String> {
+        let before = std::mem::take(&mut self.follows);
+        for (name, part) in before {
+            if chains.get(&name) == Some(&part) {
+                self.follows.insert(name, part);
+            } else {
+                self.server()?.unfollow(&name).map_err(text)?;
+            }
+        }
+        for (name, part) in chains {
+            if self.follows.contains_key(name) {
+                continue;
+            }
+            let time = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
+            let hops = part.hops.iter().map(|hop| {
+                let (port, connections) = (hop.port.clone(), hop.connections.clone());
+                Hop { port, connections, samples: hop.samples }
+            });
+            let (reaction, age, period) = (time(part.reaction), time(part.age), time(part.period));
+            let chain = Chain { name: name.clone(), reaction, age, period, hops: hops.collect() };
+            self.server()?.follow(chain).map_err(text)?;
+            self.follows.insert(name.clone(), part.clone());
+        }
+        Ok(Performed::Done)
     }
 
     fn passivate(&mut self, name: &str) -> Result<Performed, String> {
@@ -237,6 +302,7 @@ impl Executor for Runner {
             }
             Work::Connect(half) => self.connect(half)?,
             Work::Disconnect(name) => self.server()?.disconnect(name).map_err(text)?,
+            Work::Follow(chains) => return self.follow(chains),
             Work::Passivate(name) => return self.passivate(name),
             Work::Configured(name) => self.server()?.configured(name).map_err(text)?,
             Work::Activate(name) => self.server()?.activate(name).map_err(text)?,
@@ -262,6 +328,10 @@ impl Executor for Runner {
             })
         });
         there.collect()
+    }
+
+    fn chains(&mut self) -> Vec<ChainStatus> {
+        self.server.iter().flat_map(Server::chains).map(|score| chain_status(&score)).collect()
     }
 
     fn stop(&mut self) -> Vec<String> {

@@ -3,6 +3,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use deployment::{ChainReport, Proof};
 use response::Limits;
 use schedulability::{
     Admission, ChainVerdict, Change, Deployed, Obstacle, ShareOfTime, State, admit, changes, improve,
@@ -134,6 +135,23 @@ pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
         _ => proved(what, (limit, bound)),
     };
     [("reaction", chain.reaction), ("age", chain.age)].into_iter().filter_map(line).collect()
+}
+
+/// What is proved of the chains of a plan, for the status of its deployment.
+pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
+    let admission = admit(&[loaded.deployed()], Limits { steps: STEPS, ..Limits::default() });
+    let report = |chain: ChainVerdict| ChainReport {
+        name: chain.name,
+        proof: match (chain.state, chain.is_conditional) {
+            (State::Admitted, false) => Proof::Proved,
+            (State::Admitted, true) => Proof::Conditional,
+            _ => Proof::None,
+        },
+        reaction_bound: chain.reaction.1,
+        age_bound: chain.age.1,
+        ..ChainReport::default()
+    };
+    admission.chains.into_iter().map(report).collect()
 }
 
 /// A limit and a bound, as far as there are such, in nanoseconds.

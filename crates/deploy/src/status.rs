@@ -2,8 +2,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use deployment::{ComponentStatus, Control, ControlAnswer, PlanStatus, ProcessStatus, deployment_name};
+use deployment::{
+    ChainReport, ComponentStatus, Control, ControlAnswer, PlanStatus, ProcessStatus, Proof, Spread,
+    deployment_name,
+};
 
+use crate::admit::time;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, print};
 use crate::control;
 use crate::files::Loaded;
@@ -71,7 +75,66 @@ fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(text) = &status.under_way {
         print(out, format_args!("  under way: {text}\n"))?;
     }
-    status.processes.iter().try_for_each(|process| process_shown(process, out))
+    status.processes.iter().try_for_each(|process| process_shown(process, out))?;
+    status.chains.iter().try_for_each(|chain| chain_shown(chain, out))
+}
+
+/// What is proved of a chain, what was measured, and where its time went.
+fn chain_shown(chain: &ChainReport, out: &mut dyn Write) -> Result<(), Failure> {
+    let proof = match chain.proof {
+        Proof::Proved => "proved",
+        Proof::Conditional => "proved, as far as the measured times hold",
+        Proof::None => "not proved",
+    };
+    print(out, format_args!("  chain {}: {proof}\n", chain.name))?;
+    let measured = chain.measured.as_ref();
+    for (what, limit, bound, spread) in [
+        ("reaction", chain.reaction, chain.reaction_bound, measured.map(|it| &it.reaction)),
+        ("age", chain.age, chain.age_bound, measured.map(|it| &it.age)),
+    ] {
+        let Some(limit) = limit else { continue };
+        let bound = bound.map_or_else(|| "none".to_owned(), time);
+        let seen = match spread {
+            Some(Spread { count, median, most_of_hundred, worst, exceeded }) if *count > 0 => {
+                let (median, most, worst) = (time(*median), time(*most_of_hundred), time(*worst));
+                format!(
+                    "; {count} measured: median {median}, 99 % {most}, worst {worst}, {exceeded} exceeded"
+                )
+            }
+            _ => String::new(),
+        };
+        print(out, format_args!("    {what}: limit {}, bound {bound}{seen}\n", time(limit)))?;
+    }
+    if let Some(why) = &chain.unmeasured {
+        print(out, format_args!("    not measured: {why}\n"))?;
+    }
+    let Some(measured) = measured.filter(|measured| measured.completions > 0) else { return Ok(()) };
+    if let Some(waited) = measured.overdue {
+        print(out, format_args!("    nothing was answered for {}\n", time(waited)))?;
+    }
+    if measured.unknown > 0 {
+        print(
+            out,
+            format_args!("    {} lost events of which is not known when they began\n", measured.unknown),
+        )?;
+    }
+    for hop in &measured.hops {
+        let mean = |sum: u64| time(sum / measured.completions);
+        let transfer = match hop.transfer {
+            0 => String::new(),
+            sum => format!("{} on the way, ", mean(sum)),
+        };
+        print(
+            out,
+            format_args!(
+                "      {}: {transfer}{} waiting, {} in it\n",
+                hop.port,
+                mean(hop.wait),
+                mean(hop.run)
+            ),
+        )?;
+    }
+    Ok(())
 }
 
 fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Failure> {

@@ -111,5 +111,6 @@ pub(crate) fn target(
         plan: loaded.plan.clone(),
         types: loaded.types.clone(),
         file: file.to_string_lossy().into_owned(),
+        proofs: admit::proofs(loaded),
     })
 }

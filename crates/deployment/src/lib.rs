@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod chains;
 mod foreign;
 mod launchable;
 mod lines;
@@ -26,10 +27,13 @@ mod supervisor;
 pub use foreign::{foreign_lane, is_foreign};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
-pub use part::{Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder};
+pub use part::{
+    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, Half, HopPart, LanePart, Part, QueueOrder,
+};
 pub use protocol::{
-    Answer, ComponentStatus, Control, ControlAnswer, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order,
-    Phase, PlanStatus, ProcessStatus, ProtocolError, line, read,
+    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, HopStatus, Instruction,
+    LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof, ProtocolError, Spread,
+    line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};

@@ -49,6 +49,7 @@ impl Part {
                 making.link(&explained);
             }
         }
+        making.part.add_chains(plan, types);
         (making.part, making.troubles)
     }
 }

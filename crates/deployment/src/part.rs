@@ -21,6 +21,32 @@ pub struct Part {
     pub components: Named<ComponentPart>,
     /// Its ends of connections, by the names of these.
     pub connections: Named<Vec<Half>>,
+    /// Chains of which something is here, to be measured.
+    pub chains: Named<ChainPart>,
+}
+
+/// A chain, as it is measured. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChainPart {
+    /// The most time from an event to an answer.
+    pub reaction: Option<u64>,
+    /// The greatest age of the data behind an answer.
+    pub age: Option<u64>,
+    /// The period of the timer that it begins with, if it does.
+    pub period: Option<u64>,
+    /// Its ports with handlers, in this order, also those in other processes.
+    pub hops: Vec<HopPart>,
+}
+
+/// A port of a chain.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HopPart {
+    /// Its name, as `component.port`.
+    pub port: String,
+    /// The ends in this process of the connection that leads to it, or its timer.
+    pub connections: Vec<String>,
+    /// Whether its handler works with what the port before has left in the component.
+    pub samples: bool,
 }
 
 /// A container of a process.

@@ -153,6 +153,9 @@ pub enum Answer {
         number: u64,
         /// Its components.
         components: Vec<ComponentStatus>,
+        /// The chains that end in it.
+        #[serde(default)]
+        chains: Vec<ChainStatus>,
     },
     /// Something went wrong by itself, such as a component that failed.
     Report {
@@ -186,6 +189,93 @@ pub struct ComponentStatus {
     /// Deliveries a second, in thousandths, since the question before; 0 at the first one. Supervisors fill it in.
     #[serde(default)]
     pub millihertz: u64,
+}
+
+/// A chain as it was measured since the process that it ends in began. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChainStatus {
+    /// Its name.
+    pub name: String,
+    /// How often its last handler has ended.
+    pub completions: u64,
+    /// The reaction to events.
+    pub reaction: Spread,
+    /// The age of data behind completions.
+    pub age: Spread,
+    /// Events that were answered by later ones, and of which is not known when they began.
+    pub unknown: u64,
+    /// How long the oldest event has waited that was not answered, if that is longer than it may be.
+    pub overdue: Option<u64>,
+    /// Completions with stamps of the clock of another machine.
+    pub foreign: u64,
+    /// The times at its ports, summed over all completions.
+    pub hops: Vec<HopStatus>,
+}
+
+/// How times are distributed, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Spread {
+    /// How many there are.
+    pub count: u64,
+    /// Half of them are at most so long.
+    pub median: u64,
+    /// Of a hundred, 99 are at most so long.
+    pub most_of_hundred: u64,
+    /// The longest one.
+    pub worst: u64,
+    /// How many exceeded the limit.
+    pub exceeded: u64,
+}
+
+/// The time that chains spend at a port, in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HopStatus {
+    /// Its name, as `component.port`.
+    pub port: String,
+    /// From the push in another process to the arrival.
+    pub transfer: u64,
+    /// From the arrival to the beginning of the handler.
+    pub wait: u64,
+    /// In the handler.
+    pub run: u64,
+}
+
+/// What is proved of a chain.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Proof {
+    /// It keeps its limits.
+    Proved,
+    /// It keeps its limits as far as measured times hold.
+    Conditional,
+    /// Nothing, or that it may exceed a limit.
+    #[default]
+    None,
+}
+
+/// A chain of the plan: its limits, what is proved, and what was measured. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ChainReport {
+    /// Its name.
+    pub name: String,
+    /// Whether it is proved to keep its limits.
+    pub proof: Proof,
+    /// The most reaction that it may have.
+    pub reaction: Option<u64>,
+    /// The bound of the reaction.
+    pub reaction_bound: Option<u64>,
+    /// The most age that it may have.
+    pub age: Option<u64>,
+    /// The bound of the age.
+    pub age_bound: Option<u64>,
+    /// What was measured, if the process in which it ends has answered.
+    pub measured: Option<ChainStatus>,
+    /// Why it is not measured.
+    pub unmeasured: Option<String>,
 }
 
 /// A request of a command to the supervisor.
@@ -235,6 +325,9 @@ pub struct PlanStatus {
     pub under_way: Option<String>,
     /// The processes of this host.
     pub processes: Vec<ProcessStatus>,
+    /// The chains of the plan.
+    #[serde(default)]
+    pub chains: Vec<ChainReport>,
 }
 
 /// The state of a process.

@@ -5,11 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Catalogue, Plan, Value};
+use assembly::{Catalogue, Named, Plan, Value};
 use diagnostics::Source;
 
-use crate::part::{ComponentPart, ContainerPart, Half, Part};
-use crate::protocol::{Answer, ComponentStatus, Instruction, Order};
+use crate::part::{ChainPart, ComponentPart, ContainerPart, Half, Part};
+use crate::protocol::{Answer, ChainStatus, ComponentStatus, Instruction, Order};
 
 /// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,6 +46,8 @@ pub enum Work {
     Configured(String),
     /// Lets a component work.
     Activate(String),
+    /// Measures these chains instead of those before, on connections that are made from then on.
+    Follow(Named<ChainPart>),
 }
 
 /// The result of a piece of work.
@@ -78,6 +80,9 @@ pub trait Executor {
 
     /// Its components.
     fn status(&mut self) -> Vec<ComponentStatus>;
+
+    /// The chains that end here, as they were measured.
+    fn chains(&mut self) -> Vec<ChainStatus>;
 
     /// Ends everything in reverse order; says what went wrong meanwhile.
     fn stop(&mut self) -> Vec<String>;
@@ -145,7 +150,8 @@ impl<E: Executor> ComponentServer<E> {
             Instruction::Commit { epoch } => self.commit(epoch),
             Instruction::Abort { epoch } => vec![self.abort(epoch)],
             Instruction::Status { number } => {
-                vec![Answer::Status { number, components: self.executor.status() }]
+                let (components, chains) = (self.executor.status(), self.executor.chains());
+                vec![Answer::Status { number, components, chains }]
             }
             Instruction::Stop => self.stop(),
         }
@@ -234,7 +240,8 @@ impl<E: Executor> ComponentServer<E> {
             }
             core::cmp::Ordering::Equal => {
                 change.next = change.next.saturating_add(1);
-                orders.iter().try_for_each(|order| self.order(&mut change, order))
+                let begun = if number == 0 { self.follow(&mut change) } else { Ok(()) };
+                begun.and_then(|()| orders.iter().try_for_each(|order| self.order(&mut change, order)))
             }
         };
         let answer = match done {
@@ -310,6 +317,23 @@ impl<E: Executor> ComponentServer<E> {
                 self.work(change, Work::Activate(name.clone()), Work::Passivate(name.clone()))
             }
         }
+    }
+
+    /// Lets the chains of the next plan be measured: what they pass, and those before have passed, is connected anew.
+    fn follow(&mut self, change: &mut Change) -> Result<(), String> {
+        if self.part.chains == change.part.chains {
+            return Ok(());
+        }
+        let retraced = self.part.retraced(&change.part);
+        let timers = self.part.components.values().flat_map(|component| &component.timers);
+        let halves = self.part.connections.values().flatten().chain(timers);
+        let anew: Vec<Half> = halves.filter(|half| retraced.contains(&*half.name)).cloned().collect();
+        for half in anew.iter().rev() {
+            self.disconnect(change, half.clone())?;
+        }
+        let (next, before) = (change.part.chains.clone(), self.part.chains.clone());
+        self.work(change, Work::Follow(next), Work::Follow(before))?;
+        anew.into_iter().try_for_each(|half| self.connect(change, half))
     }
 
     fn connect(&mut self, change: &mut Change, half: Half) -> Result<(), String> {

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use assembly::{Connection, Plan, Step, Version, steps};
 
+use crate::foreign::is_foreign;
 use crate::protocol::{Order, Phase};
 use crate::supervisor::Target;
 
@@ -32,7 +33,25 @@ impl Steps {
         for step in steps(was, is) {
             all.add(&step, &old.plan, &new.plan);
         }
+        if !(old.plan.chains.is_empty() && new.plan.chains.is_empty()) {
+            all.call_all(&old.plan, &new.plan);
+        }
         all
+    }
+
+    /// Component servers that continue and have nothing to do get orders without a step: chains may pass them that did not, or not so.
+    fn call_all(&mut self, old: &Plan, new: &Plan) {
+        let (was, is) = (old.layout(), new.layout());
+        let continues =
+            |process: &&&str| was.processes().contains_key(**process) && !is_foreign(new, process);
+        for process in is.processes().keys().filter(continues) {
+            let is_called = self.start.iter().any(|name| name == process)
+                || self.batches.iter().any(|batch| batch.process == *process);
+            if !is_called {
+                let (process, orders) = (process.to_string(), Vec::new());
+                self.batches.insert(0, Batch { process, phase: Phase::Passivate, orders });
+            }
+        }
     }
 
     fn add(&mut self, step: &Step, old: &Plan, new: &Plan) {

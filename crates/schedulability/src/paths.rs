@@ -59,6 +59,11 @@ pub(crate) fn path(
             // The consumer of the topic that the chain begins with.
             continue;
         }
+        if let Some(connection) = built.samples.get(&(port, target)).filter(|_| through.is_none()) {
+            connections.push(*connection);
+            at = Some(target);
+            continue;
+        }
         let from = built.ports.get(port).and_then(|it| parts.handlers.get(*it));
         let fits = |way: &crate::links::Way<'_>| {
             from.is_some_and(|from| way.plan == from.plan && way.from.0 == from.component)

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Costs, PortKind, SchedulingClass};
+use assembly::{Costs, End, PortKind, SchedulingClass};
 use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKind, Step, System, Target};
 
 use crate::handlers::{Unknown, down, steps, up};
@@ -28,6 +28,8 @@ pub(crate) struct Built {
     pub(crate) origins: Vec<usize>,
     /// For each handler that is in the system its port.
     pub(crate) port_of: BTreeMap<usize, usize>,
+    /// The connections into registers: by the ports that leave a value and that sample it.
+    pub(crate) samples: BTreeMap<(usize, usize), usize>,
     /// Hosts without bounds.
     pub(crate) without: BTreeSet<String>,
 }
@@ -66,6 +68,7 @@ impl Built {
         built.add_lanes(parts);
         built.add_ports(parts, links, handlers);
         built.add_ways(parts, links, &outputs);
+        built.add_samples(parts, outputs.len());
         built.add_origins(links);
         built
     }
@@ -186,6 +189,30 @@ impl Built {
                     measured,
                 }),
             });
+        }
+    }
+
+    /// Each handler that samples has a register for each consumer that it samples. The consumer's handler leaves its event there as it ends:
+    /// the component is locked until then.
+    fn add_samples(&mut self, parts: &Parts<'_>, outputs: usize) {
+        let mut output = outputs;
+        for (reader, handler) in parts.handlers.iter().enumerate() {
+            let said = parts.component(handler.plan, handler.component);
+            let said = said.and_then(|component| component.ports.get(handler.port));
+            for sampled in said.iter().flat_map(|port| &port.samples) {
+                let end = End::port(handler.component, sampled.as_str());
+                let writer = parts.handler(handler.plan, &end).and_then(|it| self.port_of.get(&it)).copied();
+                let (Some(writer), Some(reader)) = (writer, self.port_of.get(&reader).copied()) else {
+                    continue;
+                };
+                let Some(port) = self.system.ports.get_mut(writer) else { continue };
+                port.steps.push(Step::Push { output, optional: false });
+                self.samples.insert((writer, reader), self.system.connections.len());
+                let target = Target::Register(self.system.registers.len());
+                self.system.registers.push(response::Register { port: reader });
+                self.system.connections.push(Connection { output, target, transfer: None });
+                output += 1;
+            }
         }
     }
 

@@ -81,9 +81,13 @@ impl Checker<'_> {
             && component == other
             && !is_connected
         {
+            let said = self.plan.components.get(component).and_then(|component| component.ports.get(next));
+            if said.is_some_and(|said| said.samples.contains(port)) {
+                return Ok(());
+            }
             // Within a component: from what calls its handler to what that handler uses.
             if from_kind.is_some_and(PortKind::is_source) || to_kind.is_some_and(|kind| !kind.is_source()) {
-                let remedy = "within a component a chain goes from a consumer, facet or timer to a publisher, emitter or receptacle";
+                let remedy = "within a component a chain goes from a consumer, facet or timer to a publisher, emitter or receptacle, or from a consumer to a port that samples it";
                 return Err(("nothing goes this way within a component".to_string(), remedy.to_string()));
             }
             return if self.triggers(from, next) {

@@ -1,6 +1,7 @@
 //! Components are what their types say.
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Checker;
 use crate::manifest::{ComponentType, PortKind};
@@ -24,6 +25,7 @@ impl Checker<'_> {
             let host = self.layout.place(component).host;
             self.required(&format!("{path}.requires"), &component.requires, host);
             self.periods(&path, component);
+            self.samples(&path, component);
         }
         for (name, process) in &plan.processes {
             self.required(&format!("process.{name}.requires"), &process.requires, process.host.as_deref());
@@ -46,6 +48,34 @@ impl Checker<'_> {
                     format!("\"{port}\" is a {kind}: only timers have a period"),
                     "take it out",
                 );
+            }
+        }
+    }
+
+    /// What a handler samples are consumers beside it, whose handlers leave the last event in the component.
+    fn samples(&mut self, path: &str, component: &Component) {
+        let of_type = self.types.components.get(&component.component_type);
+        for (port, said) in &component.ports {
+            let kind = |port: &str| of_type.and_then(|of_type| of_type.ports.get(port)).map(|port| port.kind);
+            for (index, sampled) in said.samples.iter().enumerate() {
+                let path = format!("{path}.port.{port}.samples.{index}");
+                if sampled == port || said.samples.iter().take(index).any(|other| other == sampled) {
+                    let what = format!("\"{port}\" samples \"{sampled}\" already, or is it");
+                    self.wrong(&path, what, "name each of the other consumers once");
+                    continue;
+                }
+                let Some(of_type) = of_type else { continue };
+                let is_handler = |kind| matches!(kind, PortKind::Consumer | PortKind::Timer);
+                if kind(sampled) != Some(PortKind::Consumer) || !kind(port).is_some_and(is_handler) {
+                    let known = of_type.ports.iter().filter(|(_, port)| port.kind == PortKind::Consumer);
+                    let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
+                    let what = format!("\"{port}\" cannot sample \"{sampled}\"");
+                    let remedy = format!(
+                        "a timer or consumer samples consumers of its component: {}",
+                        known.join(", ")
+                    );
+                    self.wrong(&path, what, remedy);
+                }
             }
         }
     }

@@ -140,6 +140,68 @@ fn a_launch_that_fails_leaves_nothing() {
     });
 }
 
+/// A chain over two processes is measured where it ends, a limit that nothing can keep is told of, and another limit holds from its apply on.
+#[test]
+fn chains_are_measured_while_they_run() {
+    testkit::namespace::alone(|| {
+        let place = Place::new("chains");
+        let chained = |tight: &str| {
+            let path = "path = [\"gps.tick\", \"airframe.fix\", \"display.position\"]";
+            let chains = format!(
+                "\n[chain.wide]\n{path}\nreaction = \"10 min\"\nage = \"10 min\"\n[chain.tight]\n{path}\nreaction = \"{tight}\"\n"
+            );
+            Place::plan() + &chains
+        };
+        place.has("chained.toml", &chained("1 ns"));
+        let (code, _, told) = place.deploy("launch {chained.toml}");
+        assert!(code == 1 && told.contains("wide"), "{told}");
+        let mut supervisor = place.launched("launch --unproved {chained.toml}");
+        supervisor.prints_with("process show: chain tight: reaction ");
+        // It says where: the time before is on the way to the display at least.
+        assert!(supervisor.last_lines().last().unwrap().contains(" on the way to display.position"));
+        let measured = |wide: &str, what: &str| {
+            let found =
+                place.ok("status tracker").lines().skip_while(|line| *line != wide).find_map(|line| {
+                    (line.contains(what) && line.contains(" measured: median ")).then(|| line.to_owned())
+                });
+            found.filter(|line| !line.contains("; 1 measured"))
+        };
+        let line =
+            testkit::patience::patiently("a score", || measured("  chain wide: not proved", "reaction"));
+        assert!(line.contains("limit 600 s, bound none; ") && line.ends_with(", 0 exceeded"), "{line}");
+        let line = testkit::patience::patiently("a score", || measured("  chain wide: not proved", "age"));
+        assert!(line.ends_with(", 0 exceeded"), "{line}");
+        let line =
+            testkit::patience::patiently("a score", || measured("  chain tight: not proved", "reaction"));
+        assert!(!line.ends_with(", 0 exceeded"), "{line}");
+        let json = place.ok("status tracker --json");
+        assert!(
+            json.contains("\"chains\":[{\"name\":\"tight\",\"proof\":\"none\",\"reaction\":1,"),
+            "{json}"
+        );
+
+        // A chain that is the same goes on with its score.
+        let count = || {
+            let line = measured("  chain wide: not proved", "reaction")?;
+            line.split("; ").nth(1)?.split(' ').next()?.parse::<u64>().ok()
+        };
+        let before = count().unwrap();
+        place.has("next.toml", &chained("20 min"));
+        assert_eq!(place.ok("apply {next.toml}"), "applied tracker\n");
+        testkit::patience::patiently("more of the other chain", || {
+            count().filter(|count| *count > before + 5)
+        });
+        let changed = |line: &String| line.contains("limit 1200 s") && line.ends_with(", 0 exceeded");
+        testkit::patience::patiently("the new limit", || {
+            measured("  chain tight: not proved", "reaction").filter(changed)
+        });
+        supervisor.position();
+        assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
+        assert!(supervisor.ended().success());
+        supervisor.all_gone();
+    });
+}
+
 #[test]
 fn the_manifest_is_what_the_program_prints() {
     let place = Place::new("describe");

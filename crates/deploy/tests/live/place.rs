@@ -193,7 +193,7 @@ impl Supervisor {
     }
 
     /// What was printed last, for reports of tests that fail.
-    fn last_lines(&self) -> &[String] {
+    pub(crate) fn last_lines(&self) -> &[String] {
         &self.seen[self.seen.len().saturating_sub(30)..]
     }
 

@@ -4,7 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{Incarnation, Outcome, Supervisor};
-use crate::protocol::{ComponentStatus, Instruction, PlanStatus, ProcessStatus};
+use crate::chains::ways;
+use crate::protocol::{ChainReport, ChainStatus, ComponentStatus, Instruction, PlanStatus, ProcessStatus};
+
+/// What a process has told: its components, and the chains that end in it.
+type Told = (Vec<ComponentStatus>, Vec<ChainStatus>);
 
 /// How long processes have to say what there is: five seconds. A process in which a hook is at work, which may take a second, answers after it.
 const PATIENCE: u64 = 5_000_000_000_000;
@@ -14,7 +18,7 @@ pub(super) struct Inquiry {
     request: u64,
     number: u64,
     awaited: BTreeSet<Incarnation>,
-    told: BTreeMap<Incarnation, Vec<ComponentStatus>>,
+    told: BTreeMap<Incarnation, Told>,
     pub(super) deadline: u64,
 }
 
@@ -48,18 +52,12 @@ impl Supervisor {
         self.answer_inquiries(now);
     }
 
-    pub(super) fn told_status(
-        &mut self,
-        now: u64,
-        from: Incarnation,
-        number: u64,
-        components: Vec<ComponentStatus>,
-    ) {
+    pub(super) fn told_status(&mut self, now: u64, from: Incarnation, number: u64, told: Told) {
         let found = self.inquiries.iter_mut().find(|inquiry| inquiry.number == number);
         if let Some(inquiry) = found
             && inquiry.awaited.remove(&from)
         {
-            inquiry.told.insert(from, components);
+            inquiry.told.insert(from, told);
         }
         self.answer_inquiries(now);
     }
@@ -83,11 +81,15 @@ impl Supervisor {
     fn answer_inquiries(&mut self, now: u64) {
         while let Some(index) = self.inquiries.iter().position(|inquiry| inquiry.awaited.is_empty()) {
             let mut inquiry = self.inquiries.remove(index);
-            let mut processes = Vec::new();
+            let (mut processes, mut chains) = (Vec::new(), Vec::new());
             let records: Vec<String> = self.records.keys().cloned().collect();
             for name in records {
                 let told = self.records.get(&name).and_then(|record| record.incarnation);
                 let told = told.and_then(|of| Some((of, inquiry.told.remove(&of)?)));
+                let told = told.map(|(of, (components, of_process))| {
+                    chains.extend(of_process);
+                    (of, components)
+                });
                 processes.push(self.process_status(now, name, told));
             }
             let status = PlanStatus {
@@ -96,9 +98,33 @@ impl Supervisor {
                 changes: self.changes,
                 under_way: self.change.as_ref().map(|change| change.to_string()),
                 processes,
+                chains: self.chains(chains),
             };
             self.finish(inquiry.request, Outcome::Status(status));
         }
+    }
+
+    /// The chains of the plan with what was told of them.
+    fn chains(&self, told: Vec<ChainStatus>) -> Vec<ChainReport> {
+        let of_chain = |(name, chain): (&String, &assembly::Chain)| {
+            let known = self.current.proofs.iter().find(|proof| proof.name == *name).cloned();
+            let mut report = known.unwrap_or_default();
+            report.name.clone_from(name);
+            report.reaction = chain.reaction.map(|time| time / 1_000);
+            report.age = chain.age.map(|time| time / 1_000);
+            report.measured = told.iter().find(|told| told.name == *name).cloned();
+            report.unmeasured = match (ways(&self.current.plan, &self.current.types, chain), &report.measured)
+            {
+                (Err(why), _) => Some(why),
+                (Ok(_), Some(told)) if told.completions == 0 && told.foreign > 0 => {
+                    Some("clocks: its processes are on several machines".to_string())
+                }
+                (Ok(_), Some(_)) => None,
+                (Ok(_), None) => Some("no process here has told of it".to_string()),
+            };
+            report
+        };
+        self.current.plan.chains.iter().map(of_chain).collect()
     }
 
     fn process_status(

@@ -12,7 +12,7 @@ use assembly::{Catalogue, Plan};
 
 use crate::foreign::is_foreign;
 use crate::launchable::deployment_name;
-use crate::protocol::{Answer, Instruction, PlanStatus};
+use crate::protocol::{Answer, ChainReport, Instruction, PlanStatus};
 use crate::restart::Restarts;
 use change::{Change, Purpose};
 use inquiry::{Inquiry, Rates};
@@ -30,6 +30,8 @@ pub struct Target {
     pub types: Catalogue,
     /// Its file.
     pub file: String,
+    /// What is proved of its chains, with limits and bounds; nothing of those that are missing.
+    pub proofs: Vec<ChainReport>,
 }
 
 /// A request to the supervisor.
@@ -305,7 +307,9 @@ impl Supervisor {
                 let name = child.process.clone();
                 self.tell(format!("process {name}: {what}"));
             }
-            Answer::Status { number, components } => self.told_status(now, from, number, components),
+            Answer::Status { number, components, chains } => {
+                self.told_status(now, from, number, (components, chains));
+            }
             Answer::Stopped => {}
             answer => self.told(now, from, answer),
         }

@@ -1,8 +1,11 @@
 //! An executor that keeps what is there, and knows what may not be.
 use std::collections::BTreeMap;
 
-use assembly::{Catalogue, Value};
-use deployment::{ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed, Work};
+use assembly::{Catalogue, Named, Value};
+use deployment::{
+    ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed,
+    Work,
+};
 
 /// A component that is there.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,6 +25,10 @@ pub(crate) struct Model {
     pub(crate) halves: BTreeMap<String, Half>,
     pub(crate) taken: BTreeMap<String, Made>,
     taken_containers: BTreeMap<String, ContainerPart>,
+    /// The chains that are followed.
+    follows: Named<ChainPart>,
+    /// For each end of a connection the chains through it that were followed when it was made.
+    traced: BTreeMap<String, Named<ChainPart>>,
     made: u64,
     /// After so many works one fails.
     pub(crate) fails_in: Option<u32>,
@@ -59,6 +66,15 @@ impl Model {
         if self.halves != wanted {
             return Some(format!("ends {:?}, and not {wanted:?}", self.halves));
         }
+        if self.follows != part.chains {
+            return Some(format!("chains {:?}, and not {:?}", self.follows, part.chains));
+        }
+        for (name, traced) in &self.traced {
+            let wanted = through(&part.chains, name);
+            if *traced != wanted {
+                return Some(format!("{name} is followed for {traced:?}, and not {wanted:?}"));
+            }
+        }
         let mut containers = self.containers.clone();
         // That of components without a container may stay.
         if !part.containers.contains_key("") {
@@ -89,6 +105,16 @@ impl Model {
         }
         self.components.remove(name).ok_or_else(|| "gone".to_owned())
     }
+}
+
+/// The chains that pass an end of a connection.
+fn through(chains: &Named<ChainPart>, name: &str) -> Named<ChainPart> {
+    let passes = |chain: &ChainPart| chain.hops.iter().any(|hop| hop.connections.iter().any(|of| of == name));
+    chains
+        .iter()
+        .filter(|(_, chain)| passes(chain))
+        .map(|(name, chain)| (name.clone(), chain.clone()))
+        .collect()
 }
 
 impl Executor for Model {
@@ -172,15 +198,18 @@ impl Executor for Model {
                         return self.no(format!("{name} is not there"));
                     }
                 }
+                self.traced.insert(half.name.clone(), through(&self.follows, &half.name));
                 if self.halves.insert(half.name.clone(), half.clone()).is_some() {
                     return self.no(format!("{} twice", half.name));
                 }
             }
             Work::Disconnect(name) => {
+                self.traced.remove(name);
                 if self.halves.remove(name).is_none() {
                     return self.no(format!("no {name}"));
                 }
             }
+            Work::Follow(chains) => self.follows.clone_from(chains),
             Work::Configured(name) => {
                 if self.components.get(name).is_none_or(|made| made.is_active) {
                     return self.no(format!("{name} is active"));
@@ -196,6 +225,10 @@ impl Executor for Model {
             }
         }
         Ok(Performed::Done)
+    }
+
+    fn chains(&mut self) -> Vec<ChainStatus> {
+        Vec::new()
     }
 
     fn status(&mut self) -> Vec<ComponentStatus> {

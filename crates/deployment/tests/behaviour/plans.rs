@@ -25,7 +25,7 @@ pub(crate) fn target(text: &str) -> Target {
     let processes: Vec<&str> = layout.processes().keys().copied().collect();
     let (wrong, _) = deployment::launchable(&plan, source, &places, &types(), &processes);
     assert_eq!(wrong, [], "{text}");
-    Target { plan, types: types(), file: "plan".to_owned() }
+    Target { plan, types: types(), file: "plan".to_owned(), proofs: Vec::new() }
 }
 
 /// Whether a process executes a program that is no component server.
@@ -87,6 +87,7 @@ pub(crate) fn random(random: &mut Random) -> Target {
         writeln!(text, "port.tick.period = \"{} ms\"", random.range(1, 3)).unwrap();
         components.push((name, process));
     }
+    let mut connected: Vec<(usize, usize)> = Vec::new();
     for number in 0..6 {
         let (Some(from), Some(to)) = (random.pick(&components), random.pick(&components)) else { break };
         // What is called goes up in the order of names, so that there is no circle.
@@ -98,6 +99,16 @@ pub(crate) fn random(random: &mut Random) -> Target {
         if random.chance(40) {
             writeln!(text, "queue = {{ depth = {} }}", random.range(1, 4)).unwrap();
         }
+        connected.push((from.0, to.0));
+    }
+    for (number, (from, to)) in connected.iter().enumerate() {
+        if random.chance(60) {
+            continue;
+        }
+        let further: Vec<usize> = connected.iter().filter(|next| next.0 == *to).map(|next| next.1).collect();
+        let further = random.pick(&further).map_or(String::new(), |next| format!(", \"c{next}.in\""));
+        writeln!(text, "[chain.k{number}]\npath = [\"c{from}.tick\", \"c{to}.in\"{further}]").unwrap();
+        writeln!(text, "reaction = \"{} ms\"", random.range(1, 3)).unwrap();
     }
     target(&text)
 }

@@ -1,8 +1,8 @@
 //! Lines that supervisors, component servers and commands send each other, and a component server that gets them.
 use assembly::{Catalogue, Manifest};
 use deployment::{
-    Answer, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor, Instruction, Lines, Order,
-    Part, Performed, Phase, Work, line, read,
+    Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor,
+    HopStatus, Instruction, Lines, Order, Part, Performed, Phase, PlanStatus, Work, line, read,
 };
 use diagnostics::Source;
 
@@ -28,7 +28,15 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         line(&Instruction::Stop),
         line(&Answer::Hello { protocol: 1, build: "b".to_owned() }),
         line(&Answer::Failed { epoch, what: "x".to_owned() }),
-        line(&Answer::Status { number: 3, components: vec![ComponentStatus::default()] }),
+        line(&Answer::Status {
+            number: 3,
+            components: vec![ComponentStatus::default()],
+            chains: vec![ChainStatus { hops: vec![HopStatus::default()], ..ChainStatus::default() }],
+        }),
+        line(&ControlAnswer::Status(PlanStatus {
+            chains: vec![ChainReport { measured: Some(ChainStatus::default()), ..ChainReport::default() }],
+            ..PlanStatus::default()
+        })),
         line(&Control::Apply { plan: "/next.toml".to_owned() }),
         line(&ControlAnswer::Done { notes: vec!["n".to_owned()] }),
     ];
@@ -51,6 +59,9 @@ impl Executor for Nothing {
         Ok(Performed::Done)
     }
     fn status(&mut self) -> Vec<ComponentStatus> {
+        Vec::new()
+    }
+    fn chains(&mut self) -> Vec<ChainStatus> {
         Vec::new()
     }
     fn stop(&mut self) -> Vec<String> {

@@ -1,4 +1,6 @@
 //! Plans whose bounds can be worked out by hand.
+use assembly::Plan;
+use diagnostics::Source;
 use response::Limits;
 use schedulability::{Admission, Deployed, Effect, State, admit, changes, improve};
 
@@ -190,4 +192,35 @@ fn too_large_a_plan_has_no_bound() {
     let State::NoBound { what, .. } = &admit(&deployed, Limits::default()).chains[0].state else { panic!() };
     assert!(what.contains("more than 2000 handlers"), "{what}");
     assert_eq!(changes(&deployed, Limits::default()), []);
+}
+
+/// The log keeps the last note, and its timer works with it.
+#[test]
+fn a_timer_samples_what_a_consumer_leaves() {
+    let chain = "[chain.log]\npath = [\"control.tick\", \"log.noted\", \"log.tick\"]\nreaction = \"1 s\"\nage = \"1 s\"";
+    let plan = changed(
+        PLAN,
+        &[
+            ("port.tick.period = \"50 ms\"", "port.tick.period = \"50 ms\"\nport.tick.samples = [\"noted\"]"),
+            ("[chain.log]\npath = [\"log.tick\"]\nreaction = \"8 ms\"", chain),
+            ("depth = 1,", "depth = 4,"),
+        ],
+    );
+    let admission = admitted(&plan, TYPES);
+    assert_eq!(admission.obstacles, []);
+    assert_eq!(*state(&admission, "log"), State::Admitted);
+    let sampled = admission.chains.iter().find(|it| it.name == "log").unwrap();
+    let (reaction, age) = (sampled.reaction.1.unwrap(), sampled.age.1.unwrap());
+    // A note of 0 that comes at 2 ms, just after the log's timer has read, is read 50 ms later, and that ends 6 ms after.
+    assert!((58_000_000..=76_000_000).contains(&reaction), "{reaction}");
+    // The timer is due just before the note of 50 ms comes at 52 ms: it reads that of 40 ms, and ends at 58 ms.
+    assert!((18_000_000..=38_000_000).contains(&age), "{age}");
+    assert!(sampled.shares.iter().any(|share| share.cause == "until the value is read"), "{sampled:?}");
+    // Without the link nothing goes that way.
+    let plan = plan.replace("port.tick.samples = [\"noted\"]", "");
+    let source = Source { file: "plan.toml", text: &plan };
+    let (read, places) = Plan::read(source).unwrap();
+    let (_, types) = crate::read(PLAN, TYPES);
+    let wrong = read.check(source, &places, &types);
+    assert!(wrong[0].to_string().contains("nothing goes this way within a component"), "{wrong:?}");
 }

@@ -11,7 +11,7 @@ fn no_chain_of_a_plan_is_above_its_bound() {
     let one = std::env::var("SCHEDULABILITY_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let tier = tiers::current();
     let seeds = one.map_or_else(|| tier.seeds("schedulability.plans"), |seed| seed..seed + 1);
-    let (mut plans, mut chains, mut bounded) = (0_u64, 0_u64, 0_u64);
+    let (mut plans, mut chains, mut bounded, mut sampled) = (0_u64, 0_u64, 0_u64, 0);
     for seed in seeds {
         let shape = Shape {
             hosts: 1 + u64::from(seed % 3 == 2),
@@ -20,6 +20,12 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             ..Shape::default()
         };
         let description = written::simpler(system_of(&shape, seed).description().clone());
+        let description = if seed % 2 == 0 { description } else { written::sampled(description) };
+        let is_sampled = |chain: &processors::Chain| {
+            let mut targets = chain.connections.iter().map(|it| description.connections[*it].target);
+            targets.any(|target| matches!(target, processors::Target::Register(..)))
+        };
+        let with_samples: Vec<bool> = description.chains.iter().map(is_sampled).collect();
         // Without joins, events may go round.
         let Ok(system) = System::new(description) else { continue };
         let (plan, types) = written::plan(system.description());
@@ -36,6 +42,8 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             response: vec![None; system.description().ports.len()],
             backlog: vec![None; system.description().ports.len()],
         };
+        let bounded_chains = claims.reaction.iter().zip(with_samples);
+        sampled += bounded_chains.filter(|(bound, is_sampled)| bound.is_some() && *is_sampled).count();
         bounded += claims.reaction.iter().flatten().count() as u64;
         let effort = Effort { climbing: 3, random: 1, events: 120 };
         if let Some(refutation) = refute_some(&system, &claims, effort, seed, 2) {
@@ -46,7 +54,8 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             );
         }
     }
-    println!("{plans} plans, {chains} chains, {bounded} with bounds");
+    println!("{plans} plans, {chains} chains, {bounded} with bounds, {sampled} of these with sampled links");
+    assert!(one.is_some() || sampled > 0, "no chain with a sampled link has a bound");
     assert!(
         one.is_some() || plans > 20 && bounded * 4 > chains,
         "{plans} plans, {bounded} of {chains} chains"

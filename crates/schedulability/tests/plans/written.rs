@@ -1,9 +1,9 @@
 //! Writes what the simulator is given as a plan and a manifest: the other way round from what is tested, and without its code.
 use std::fmt::Write as _;
 
-use processors::{Description, Entry, Full, Scheduling, SourceKind, Step, Target};
+use processors::{Connection, Description, Entry, Full, Output, Scheduling, SourceKind, Step, Target};
 
-/// What plans cannot say is taken away: joins, registers, intervals, several cores for a lane, phases, jitter.
+/// What plans cannot say is taken away: joins, registers of other components, intervals, several cores for a lane, phases, jitter.
 pub(crate) fn simpler(mut system: Description) -> Description {
     for lane in &mut system.lanes {
         let core = lane.threads[0];
@@ -36,6 +36,38 @@ pub(crate) fn simpler(mut system: Description) -> Description {
         };
     }
     system
+}
+
+/// Adds sampled links: what a consumer leaves as it ends, a timer of its component reads. Chains that end at the one go on to the other.
+pub(crate) fn sampled(mut system: Description) -> Description {
+    for reader in 0..system.ports.len() {
+        let component = system.ports[reader].component;
+        let fits =
+            |port: &usize| system.ports[*port].component == component && timer(&system, *port).is_none();
+        let Some(writer) = (0..system.ports.len()).find(fits).filter(|_| timer(&system, reader).is_some())
+        else {
+            continue;
+        };
+        let (output, connection) = (system.outputs.len(), system.connections.len());
+        system.outputs.push(Output { component });
+        system.ports[writer].steps.push(Step::Push { output, optional: false });
+        let target = Target::Register(reader, system.ports[reader].registers);
+        system.ports[reader].registers += 1;
+        system.connections.push(Connection { output, target, transfer: None });
+        for chain in &mut system.chains {
+            let last = chain.connections.last().map(|last| system.connections[*last].target.port());
+            if last.unwrap_or(system.sources[chain.source].port) == writer {
+                chain.connections.push(connection);
+            }
+        }
+    }
+    system
+}
+
+/// The port that samples what is pushed to an output, if that is so.
+fn samples(system: &Description, output: usize) -> Option<usize> {
+    let mut of_output = system.connections.iter().filter(|connection| connection.output == output);
+    of_output.find_map(|it| matches!(it.target, Target::Register(..)).then(|| it.target.port()))
 }
 
 fn name(component: usize, port: &str, number: usize) -> String {
@@ -95,6 +127,17 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
             if let Some(period) = timer {
                 writeln!(plan, "port.p{number}.period = \"{period} ns\"").unwrap();
             }
+            let writes = |port: &processors::Port| {
+                port.steps.iter().any(|step| match step {
+                    Step::Push { output, .. } => samples(system, *output) == Some(number),
+                    Step::Run { .. } => false,
+                })
+            };
+            let sampled = system.ports.iter().enumerate().filter(|(_, port)| writes(port));
+            let sampled: Vec<String> = sampled.map(|(writer, _)| format!("\"p{writer}\"")).collect();
+            if !sampled.is_empty() {
+                writeln!(plan, "port.p{number}.samples = [{}]", sampled.join(", ")).unwrap();
+            }
             let (mut worst, mut steps, mut triggers) = (0, Vec::new(), Vec::new());
             for step in &port.steps {
                 match step {
@@ -102,6 +145,8 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
                         worst += most;
                         steps.push(format!("\"{least} ns to {most} ns\""));
                     }
+                    // It ends with that, whatever it is written as.
+                    Step::Push { output, .. } if samples(system, *output).is_some() => {}
                     Step::Push { output, optional } => {
                         triggers.push(format!("\"o{output}\""));
                         steps.push(format!("\"o{output}{}\"", if *optional { "?" } else { "" }));
@@ -120,11 +165,17 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
             .unwrap();
         }
         for (number, _) in system.outputs.iter().enumerate().filter(|(_, output)| output.component == index) {
+            if samples(system, number).is_some() {
+                continue;
+            }
             writeln!(types, "o{number} = {{ kind = \"publisher\", type = \"E\" }}").unwrap();
         }
     }
     for (number, connection) in system.connections.iter().enumerate() {
         let (output, port) = (connection.output, connection.target.port());
+        if matches!(connection.target, Target::Register(..)) {
+            continue;
+        }
         let from = name(system.outputs[output].component, "o", output);
         let to = name(system.ports[port].component, "p", port);
         let service = match (connection.target, connection.transfer) {
@@ -165,7 +216,9 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
         for connection in &chain.connections {
             let connection = &system.connections[*connection];
             let port = connection.target.port();
-            path.push(name(system.outputs[connection.output].component, "o", connection.output));
+            if !matches!(connection.target, Target::Register(..)) {
+                path.push(name(system.outputs[connection.output].component, "o", connection.output));
+            }
             path.push(name(system.ports[port].component, "p", port));
         }
         let path: Vec<String> = path.iter().map(|end| format!("\"{end}\"")).collect();
