@@ -39,7 +39,7 @@ pub use diff::{Change, Difference, Kind, Step, Version, difference, steps};
 pub use explain::{Explained, Holding};
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind};
 pub use import::{
-    Descriptors, Imported, ImportedPrograms, LaunchFile, import, import_dataflow, import_launch,
+    Descriptors, Imported, ImportedPrograms, Included, LaunchFile, import, import_dataflow, import_launch,
 };
 pub use layered::{Area, Arranged, GRID, Outline, OutlineEdge, OutlineGroup, OutlineNode};
 pub use links::{Layout, Link, Place, Reason};

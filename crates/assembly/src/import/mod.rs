@@ -15,7 +15,7 @@ mod xml;
 mod yaml;
 
 pub use dora::{ImportedPrograms, import_dataflow};
-pub use ros::{LaunchFile, import_launch};
+pub use ros::{Included, LaunchFile, import_launch};
 
 use alloc::format;
 use alloc::vec::Vec;

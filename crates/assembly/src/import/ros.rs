@@ -24,6 +24,9 @@ const MOST_FILES: usize = 64;
 const MOST_PROGRAMS: usize = 1_024;
 const MOST_BYTES: usize = 1 << 20;
 
+/// The name for people and the text of a file that is included, or why it cannot be read.
+pub type Included = Result<(String, String), String>;
+
 /// A launch file, and what it is launched with.
 #[derive(Clone, Copy)]
 pub struct LaunchFile<'l> {
@@ -34,7 +37,7 @@ pub struct LaunchFile<'l> {
     /// The folder that packages are installed in, as `/opt/ros/jazzy`; if it is not known, a relative one.
     pub prefix: Option<&'l str>,
     /// Another file by its path from the folder of this one, without `..`: its name for people, and its text. Or why it cannot be read.
-    pub include: &'l dyn Fn(&str) -> Result<(String, String), String>,
+    pub include: &'l dyn Fn(&str) -> Included,
 }
 
 /// A plan of a launch file of ROS 2, in XML.

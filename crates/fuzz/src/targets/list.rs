@@ -522,7 +522,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 39] = [
+pub const ALL: [Target; 40] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
