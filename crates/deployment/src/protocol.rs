@@ -186,7 +186,7 @@ pub struct ComponentStatus {
     pub missed: u64,
     /// Handlers that returned an error.
     pub failed: u64,
-    /// Deliveries a second, in thousandths, since the question before; 0 at the first one. Supervisors fill it in.
+    /// Deliveries a second, in thousandths, since the question before; at the first one, since its process is there. Supervisors fill it in.
     #[serde(default)]
     pub millihertz: u64,
 }

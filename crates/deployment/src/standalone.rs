@@ -57,34 +57,61 @@ pub fn standalone(text: &str, process: &str, types: &Catalogue) -> Result<Standa
 }
 
 /// The processes of a plan in the order in which they start best: a process that others depend on, push to or call comes before these. In a
-/// cycle the first by name is the last, unless it depends on another one.
+/// cycle the first by name is the last, unless others of the cycle depend on it.
 pub fn start_order(plan: &Plan, types: &Catalogue) -> Vec<String> {
     let layout = plan.layout();
-    let mut needs: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for part in plan.split(types).into_iter().flat_map(|host| host.processes) {
+    let parts: Vec<_> = plan.split(types).into_iter().flat_map(|host| host.processes).collect();
+    let known: BTreeSet<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    let mut needs: Graph<'_> = BTreeMap::new();
+    for part in &parts {
         let others =
             part.needs.iter().filter_map(|need| Some(layout.place_of(need.end.component()?)?.process));
-        let others = others.map(ToString::to_string).chain(part.process.depends_on.iter().cloned());
-        needs.insert(part.name.clone(), others.collect());
+        let others = others.chain(part.process.depends_on.iter().map(String::as_str));
+        needs.insert(&part.name, others.filter(|other| known.contains(other)).collect());
     }
-    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
-    for first in needs.keys() {
-        // Each process with how many of its needs were looked at.
-        let mut open: Vec<(&String, usize)> = Vec::new();
-        if seen.insert(first) {
-            open.push((first, 0));
+    let mut needed: Graph<'_> = needs.keys().map(|name| (*name, Vec::new())).collect();
+    for (name, others) in &needs {
+        for other in others {
+            needed.entry(other).or_default().push(name);
         }
-        while let Some((process, looked)) = open.last_mut() {
-            let need = needs.get(*process).and_then(|all| all.get(*looked));
+    }
+    // Trees of the turned graph, begun at what was looked at last, are cycles and what is in none: those that need others come before these (Kosaraju).
+    let looked_at: Vec<&str> = trees(needs.keys().copied(), &needs).concat();
+    let cycles = trees(looked_at.iter().rev().copied(), &needed);
+    let in_order = cycles.iter().rev().flat_map(|cycle| {
+        let members: BTreeSet<&str> = cycle.iter().copied().collect();
+        let members = looked_at.iter().filter(|name| members.contains(**name));
+        let items: Vec<(&str, &str)> = members.map(|name| (*name, *name)).collect();
+        plan.after_dependencies(&items)
+    });
+    in_order.map(ToString::to_string).collect()
+}
+
+/// Names with the names that they lead to.
+type Graph<'n> = BTreeMap<&'n str, Vec<&'n str>>;
+
+/// For each root that no earlier one leads to, what it leads to and no earlier one does, in the order in which looking deeper first is done with it.
+fn trees<'n>(roots: impl Iterator<Item = &'n str>, graph: &Graph<'n>) -> Vec<Vec<&'n str>> {
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    for root in roots {
+        // Each name with how many of those that it leads to were looked at.
+        let mut open: Vec<(&str, usize)> = Vec::new();
+        let mut tree = Vec::new();
+        if seen.insert(root) {
+            open.push((root, 0));
+        }
+        while let Some((name, looked)) = open.last_mut() {
+            let next = graph.get(name).and_then(|all| all.get(*looked));
             *looked += 1;
-            match need {
-                Some(need) if seen.insert(need) => open.push((need, 0)),
+            match next {
+                Some(next) if seen.insert(next) => open.push((next, 0)),
                 Some(_) => {}
-                None => order.extend(open.pop().map(|(process, _)| process.clone())),
+                None => tree.extend(open.pop().map(|(name, _)| name)),
             }
         }
+        if !tree.is_empty() {
+            all.push(tree);
+        }
     }
-    // What a cycle of connections has brought forward.
-    let items: Vec<(&str, &str)> = order.iter().map(|name: &String| (name.as_str(), name.as_str())).collect();
-    plan.after_dependencies(&items).into_iter().map(ToString::to_string).collect()
+    all
 }

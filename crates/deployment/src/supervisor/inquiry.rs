@@ -27,10 +27,10 @@ pub(super) struct Inquiry {
 pub(super) struct Rates(BTreeMap<(Incarnation, String), (u64, u64)>);
 
 impl Rates {
-    /// Deliveries a second, in thousandths, since the last time.
-    fn of(&mut self, now: u64, from: Incarnation, component: &ComponentStatus) -> u64 {
+    /// Deliveries a second, in thousandths, since the last time, or since the process is there.
+    fn of(&mut self, now: u64, (from, since): (Incarnation, u64), component: &ComponentStatus) -> u64 {
         let before = self.0.insert((from, component.name.clone()), (now, component.taken));
-        let Some((time, taken)) = before else { return 0 };
+        let (time, taken) = before.unwrap_or((since, 0));
         let count = u128::from(component.taken.saturating_sub(taken));
         let span = u128::from(now.saturating_sub(time));
         let rate = (count * 1_000 * 1_000_000_000_000).checked_div(span).unwrap_or(0);
@@ -42,7 +42,10 @@ impl Supervisor {
     pub(super) fn inquire(&mut self, now: u64, request: u64) {
         let number = self.next_inquiry;
         self.next_inquiry += 1;
-        let asked = self.children.iter().filter(|(_, it)| it.is_there && !it.is_ending && !it.is_foreign);
+        let asked = self
+            .children
+            .iter()
+            .filter(|(_, it)| it.there_since.is_some() && !it.is_ending && !it.is_foreign);
         let awaited: BTreeSet<Incarnation> = asked.map(|(incarnation, _)| *incarnation).collect();
         for incarnation in &awaited {
             self.send(*incarnation, Instruction::Status { number });
@@ -145,8 +148,9 @@ impl Supervisor {
         let (restarts, last) = (record.restarts, record.last.clone());
         let mut components = Vec::new();
         if let Some((from, told)) = told {
+            let since = self.children.get(&from).and_then(|child| child.there_since).unwrap_or(now);
             for component in told {
-                let millihertz = self.rates.of(now, from, &component);
+                let millihertz = self.rates.of(now, (from, since), &component);
                 components.push(ComponentStatus { millihertz, ..component });
             }
         }

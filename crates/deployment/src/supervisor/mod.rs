@@ -112,8 +112,8 @@ struct Child {
     pid: Option<u32>,
     /// It executes a program that is no component server: it is told nothing but to end, and says nothing.
     is_foreign: bool,
-    /// It said that it is there, or runs if it says nothing.
-    is_there: bool,
+    /// When it said that it is there, or began to run if it says nothing.
+    there_since: Option<u64>,
     /// It was told to end.
     is_ending: bool,
 }
@@ -200,7 +200,7 @@ impl Supervisor {
                 if let Some(child) = self.children.get_mut(&incarnation) {
                     child.pid = Some(pid);
                     if child.is_foreign {
-                        child.is_there = true;
+                        child.there_since = Some(now);
                         self.is_there(now, incarnation);
                     }
                 }
@@ -284,7 +284,7 @@ impl Supervisor {
         self.next_incarnation += 1;
         let is_foreign = is_foreign(&target.plan, process);
         let name = process.to_string();
-        let child = Child { process: name, pid: None, is_foreign, is_there: false, is_ending: false };
+        let child = Child { process: name, pid: None, is_foreign, there_since: None, is_ending: false };
         self.children.insert(incarnation, child);
         let (process, target) = (process.to_string(), Arc::clone(target));
         self.actions.push_back(Action::Start { incarnation, process, target });
@@ -295,7 +295,7 @@ impl Supervisor {
         let Some(child) = self.children.get_mut(&from) else { return };
         match answer {
             Answer::Hello { protocol: 1, .. } => {
-                child.is_there = true;
+                child.there_since = Some(now);
                 self.is_there(now, from);
             }
             Answer::Hello { protocol, .. } => {
