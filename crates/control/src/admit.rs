@@ -127,8 +127,11 @@ impl ResourceManager {
     /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
     pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize) {
         let serial = self.requests.work_on(pair);
-        if self.reservations.get(number).is_none() {
-            return;
+        let Some(grant) = self.reservations.get(number) else { return };
+        let is_here = grant.pairs.contains(&pair) && grant.at.get(&pair) == Some(&end);
+        if is_here && self.requests.get(pair).is_some_and(|asked| asked.grant == Some(number)) {
+            // It is stored so: a store that does not work takes nothing from a pair that asks again.
+            return self.joined(now, number, pair, serial, None);
         }
         self.reservations.add_pair(number, pair, end);
         let store =

@@ -74,7 +74,14 @@ impl ResourceManager {
     }
 
     /// What is stored of a grant knows a pair now, unless that has failed.
-    fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
+    pub(crate) fn joined(
+        &mut self,
+        now: Duration,
+        number: u64,
+        pair: Pair,
+        serial: u64,
+        failed: Option<String>,
+    ) {
         let Some(asked) = self.requests.get(pair) else { return };
         // It may have left, or asked for something else meanwhile.
         let grant = self.reservations.get(number).filter(|grant| grant.pairs.contains(&pair));

@@ -31,6 +31,12 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "            steps.extend(gate);\n            steps.extend(installs);\n",
     ),
     mutant(
+        "a pair that asks again is stored again",
+        "admit.rs",
+        "if is_here && self.requests.get(pair)",
+        "if !is_here && self.requests.get(pair)",
+    ),
+    mutant(
         "a grant need not be stored before it is told",
         "install.rs",
         "tasks: alloc::vec![Task::Store { change: put, sure: false }],\n            undo",

@@ -13,7 +13,7 @@ use crate::plan::{
     Artefact, ArtefactKind, Component, Connection, Container, End, FullPolicy, Host, Lane, Plan, Port,
     Process, Queue, Restart, RestartPolicy,
 };
-use crate::tree::{Data, Entry, Node};
+use crate::tree::{Data, Entry, LONGEST_KEY, Node};
 
 const REMEDY: &str = "docs/deploy-plan.md says which dataflows can be imported";
 /// The host of everything, which dataflows do not name.
@@ -206,6 +206,11 @@ impl Import<'_> {
                 self.leave(entry.node.at, "this is no value of a variable", "it is left out");
                 continue;
             };
+            if entry.key.len() > LONGEST_KEY {
+                let what = format!("a variable whose name has more than {LONGEST_KEY} bytes");
+                self.leave(entry.node.at, what, "it is left out");
+                continue;
+            }
             if text.contains('$') {
                 self.leave(entry.node.at, "variables in a value are not replaced", "write the value out");
             }
@@ -332,9 +337,12 @@ impl Import<'_> {
             let what = format!("how many events of \"{}\" wait at most is not said", input.key);
             self.leave(at, what, "add queue_size, or queue = { depth = NUMBER } to its connection");
         }
+        // Events of dora wait in a queue, also those of a node to itself; within a component a plan would call at once.
+        let service = (from.component() == Some(name)).then(|| "channel".to_string());
         let connection = Connection {
             from,
             to: [End::port(name, to.as_str())].into(),
+            service,
             queue: depth.map(|depth| Queue { depth, full: FullPolicy::DropOldest, wait: None }),
             ..Connection::default()
         };

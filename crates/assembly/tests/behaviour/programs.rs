@@ -117,6 +117,26 @@ fn what_a_dataflow_says_wrongly_or_in_vain_is_told() {
     );
 }
 
+/// What a plan cannot carry, and what it would not allow as it is.
+#[test]
+fn long_names_of_variables_are_left_out_and_a_node_hears_itself_by_a_queue() {
+    let long = "N".repeat(129);
+    let text = format!(
+        "nodes:\n- id: eye\n  path: eye\n  env:\n    {long}: x\n    SHORT: y\n  outputs:\n  - seen\n  inputs:\n    back: eye/seen\n"
+    );
+    let launch = format!(
+        "<launch><executable cmd='eye'><env name='{long}' value='x'/><env name='SHORT' value='y'/></executable></launch>"
+    );
+    let made = right(dataflow(&text));
+    let services = made.plan.connections.values().map(|connection| connection.service.as_deref());
+    assert_eq!(services.collect::<Vec<_>>(), [Some("channel")]);
+    for made in [made, right(launched(&launch, &[]))] {
+        let variables = made.plan.processes.values().flat_map(|process| process.environment.keys());
+        assert_eq!(variables.collect::<Vec<_>>(), ["SHORT"]);
+        assert!(told(&made).contains("more than 128 bytes"), "{}", told(&made));
+    }
+}
+
 #[test]
 fn hostile_yaml_is_refused_with_its_place() {
     let laughs = (1..30).fold("a0: &a0 [x, x, x]\n".to_owned(), |text, level| {

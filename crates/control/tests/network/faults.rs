@@ -212,6 +212,21 @@ fn a_store_that_fails_means_no() {
     assert!(world.gates[0].is_empty());
 }
 
+/// What is stored already is not stored again: a store that does not work takes nothing from a pair that asks again.
+#[test]
+fn a_pair_that_asks_again_keeps_its_grant_though_the_store_fails() {
+    let mut world = World::up(one_switch());
+    let asked = |serial| request(pair(1), serial, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked(1));
+    world.settle();
+    world.store_fails = true;
+    world.ask(asked(2));
+    world.settle();
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!((verdict.state, verdict.serial), (State::Admitted, 2), "{}", verdict.reason);
+    assert_eq!((entries(&world), world.gates[0].len(), world.store.len()), (1, 1, 1));
+}
+
 /// What could not be stored is tried again, and then stored before anything of it is in a switch or a gate.
 #[test]
 fn what_a_store_does_not_take_is_not_put_in_at_each_try() {

@@ -10,6 +10,7 @@ use super::scope::Scope;
 use super::{HOST, Import, MOST_BYTES, MOST_PROGRAMS};
 use crate::import::xml::{Element, at, elements, name};
 use crate::plan::{Artefact, ArtefactKind, Component, Container, Lane, Process, Restart, RestartPolicy};
+use crate::tree::LONGEST_KEY;
 
 /// A program that is to be in the plan.
 struct Program {
@@ -228,7 +229,18 @@ impl Import<'_> {
     }
 
     /// A process of a program; says its name.
-    fn program(&mut self, scope: &Scope, element: Element<'_>, program: Program) -> Result<String, Problem> {
+    fn program(
+        &mut self,
+        scope: &Scope,
+        element: Element<'_>,
+        mut program: Program,
+    ) -> Result<String, Problem> {
+        let count = program.environment.len();
+        program.environment.retain(|name, _| name.len() <= LONGEST_KEY);
+        if program.environment.len() < count {
+            let what = format!("a variable whose name has more than {LONGEST_KEY} bytes");
+            self.leave(element, what, "it is left out");
+        }
         let variables = program.environment.iter().flat_map(|(name, value)| [name, value]);
         self.bytes = program
             .arguments
