@@ -13,7 +13,7 @@ use crate::plan::{
     Artefact, ArtefactKind, Component, Connection, Container, End, FullPolicy, Host, Lane, Plan, Port,
     Process, Queue, Restart, RestartPolicy,
 };
-use crate::tree::{Data, Entry, LONGEST_KEY, Node};
+use crate::tree::{Data, Entry, Node};
 
 const REMEDY: &str = "docs/deploy-plan.md says which dataflows can be imported";
 /// The host of everything, which dataflows do not name.
@@ -206,11 +206,6 @@ impl Import<'_> {
                 self.leave(entry.node.at, "this is no value of a variable", "it is left out");
                 continue;
             };
-            if entry.key.len() > LONGEST_KEY {
-                let what = format!("a variable whose name has more than {LONGEST_KEY} bytes");
-                self.leave(entry.node.at, what, "it is left out");
-                continue;
-            }
             if text.contains('$') {
                 self.leave(entry.node.at, "variables in a value are not replaced", "write the value out");
             }
