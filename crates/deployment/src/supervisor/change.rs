@@ -273,7 +273,7 @@ impl Supervisor {
         }
         for of in ending {
             self.end_of(*of);
-            if !self.children.get(of).is_some_and(|child| child.there_since.is_some()) {
+            if self.children.get(of).is_none_or(|child| child.there_since.is_none()) {
                 held.remove(of);
                 self.kill_child(*of, "it was started in vain");
             } else if !held.contains_key(of) {
