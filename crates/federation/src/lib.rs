@@ -39,7 +39,7 @@
 //! How it works, and what it promises:
 //!
 //! - **Subscriptions go upstream.** A gateway tells all others of its federation the union of what its process subscribes to: types, sources, filter
-//!   expressions. The gateway of the publisher compiles the filters and judges each event once. An event that nobody wants is not sent.
+//!   expressions. The gateway of the publisher compiles the filters and judges each event once. An event that no gateway wants is not sent.
 //! - **One transfer for each process.** The gateway of the publisher writes into each event which gateways it is for, and gives it to the next
 //!   gateways on shortest ways. Each of them passes the rest of the list on. The lists of two ways have no gateway in common, so that no event comes
 //!   twice over a diamond, and none goes round: its `ttl` falls with each gateway that it passes.
@@ -50,7 +50,7 @@
 //! - **A peer that restarts** has another incarnation, and is told everything anew. Events that it has not acknowledged are not its own any more:
 //!   they are given up.
 //!
-//! Nothing is encrypted, and nobody proves who they are: a federation belongs on a network whose hosts trust each other. Whatever bytes come, a
+//! Nothing is encrypted, and no gateway proves its identity: a federation belongs on a network whose hosts trust each other. Whatever bytes come, a
 //! gateway does not panic, and holds no more than [`Settings`] allow.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 //! Gateways of federations on sockets.
 //!
 //! A [`Federated`] is the [`federation::Gateway`] of a process with its sockets and threads: a thread for the UDP socket, one for that of groups, one
-//! that looks after the time, and two for each connection of TCP. Whoever publishes sends on its own thread. Events that come are handed out on the
+//! that looks after the time, and two for each connection of TCP. A publishing thread sends. Events that come are handed out on the
 //! thread that received them.
 //!
-//! No lock is held while a datagram is sent, or while whoever subscribed is called.
+//! No lock is held while a datagram is sent, or while a subscriber is called.
 mod config;
 mod running;
 mod streams;

@@ -84,7 +84,7 @@ struct Shared {
     wakes_at: Mutex<u64>,
     sooner: Condvar,
     is_over: AtomicBool,
-    /// Held while `is_over` is set, so that nobody who is about to wait misses it.
+    /// Held while `is_over` is set, so that no thread that is about to wait misses it.
     ending: Mutex<()>,
     ended: Condvar,
 }
@@ -241,7 +241,7 @@ impl Federated {
     /// Publishes an event, and sends it on this thread.
     ///
     /// # Errors
-    /// It is too large; nobody gets it.
+    /// It is too large, and is not sent.
     pub fn publish<F: Fields + ?Sized>(
         &self,
         kind: KindId,
@@ -256,7 +256,7 @@ impl Federated {
     }
 
     /// Subscribes. `take` is called for each event of the type and source, whichever subscription of this process it came for: filters are those of
-    /// the gateway of the publisher, and of whoever takes it.
+    /// the gateway of the publisher, and of the subscriber.
     ///
     /// # Errors
     /// A limit is reached.
@@ -426,7 +426,7 @@ impl Shared {
     /// Wakes whenever something is due.
     fn keep_time(&self) {
         while !self.is_over() {
-            // From here on, whoever sends something says when that is due.
+            // From here on, a thread that sends says when the next action is due.
             *lock(&self.wakes_at) = u64::MAX;
             lock(&self.gateway).handle_timeout(monotonic());
             self.flush();

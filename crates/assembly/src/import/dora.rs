@@ -152,7 +152,7 @@ impl Import<'_> {
             }
         }
         if path == "dynamic" {
-            let remedy = "somebody starts it by hand: add an artefact to its process";
+            let remedy = "dora leaves its start to its user: add an artefact to its process";
             self.leave(node.at, format!("what \"{id}\" executes is not said"), remedy);
         } else {
             self.made.plan.artefacts.insert(name.clone(), artefact);

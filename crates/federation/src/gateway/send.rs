@@ -48,7 +48,7 @@ impl Gateway {
     /// Publishes an event to the gateways that want it. `source` is the port that publishes it, 255 bytes at most.
     ///
     /// # Errors
-    /// It is too large; nobody gets it.
+    /// It is too large, and is not sent.
     pub fn publish<F: Fields + ?Sized>(
         &mut self,
         kind: KindId,
