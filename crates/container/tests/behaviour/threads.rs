@@ -9,13 +9,12 @@ use container::{
     Locality, Order, Outcome, Policy, Publisher, Queue, Server, State, Threads, Value,
 };
 
+use testkit::patience::patiently;
+
 use crate::parts::{Counter, Number, Source, Tap};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The time between two looks at what nothing tells, and how many looks there are.
-const LOOK: Duration = Duration::from_millis(5);
-const LOOKS: u32 = 12_000;
 
 /// Tells each number and the thread; may wait before.
 #[derive(Component)]
@@ -81,13 +80,7 @@ fn push(server: &Server, number: u64) -> Outcome {
 
 /// Waits for what nothing tells.
 fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..LOOKS {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(LOOK);
-    }
-    panic!("{what}: not after {LOOKS} looks");
+    patiently(what, || is_so().then_some(()));
 }
 
 /// How many threads of this process have a name that begins so.
@@ -153,21 +146,18 @@ fn a_thread_that_looks_for_work_awake_serves_keeps_time_and_ends() {
     server.connect("x", &["s.out"], &["a.input"], &service).unwrap();
     server.launch().unwrap();
     let mut lines = Vec::new();
-    for number in 0..100 {
+    for number in 0..20 {
         push(&server, number).unwrap();
         let line = format!("a {number}");
-        let mut came = false;
-        for _ in 0..LOOKS {
+        patiently(&line, || {
             lines.extend(log.take());
-            came = lines.contains(&line);
-            if came {
-                break;
-            }
-            std::thread::sleep(Duration::from_micros(50));
-        }
-        assert!(came, "{line} of {lines:?}");
+            lines.contains(&line).then_some(())
+        });
     }
-    until("a timeout", || log.take().contains(&"a timeout 0".to_owned()));
+    patiently("a timeout", || {
+        lines.extend(log.take());
+        lines.contains(&"a timeout 0".to_owned()).then_some(())
+    });
     server.disconnect("x").unwrap();
     until("threads that end", || named("awake-") == 0);
 }
