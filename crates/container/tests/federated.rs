@@ -73,7 +73,7 @@ fn at(id: u64) -> SocketAddr {
 fn gateway(id: u64, peers: &[u64]) -> Federated {
     let mut config = Config::new(GatewayId(id));
     config.udp = Some(at(id));
-    // Nobody is taken for dead because the machine is busy.
+    // No gateway is taken for dead because the machine is busy.
     config.settings.lease = 60_000_000_000;
     let peer = |id: &u64| Peer { id: GatewayId(*id), transport: Transport::Udp(at(*id)) };
     config.peers = peers.iter().map(peer).collect();
@@ -119,7 +119,7 @@ fn events_go_once_to_each_process_and_to_all_of_its_consumers() {
         filters.connect("fixes", &[], &["c.input"], &some).unwrap();
         [&mut writes, &mut reads, &mut filters].into_iter().for_each(|server| server.launch().unwrap());
         let logs = [log(&reads, "a"), log(&reads, "b"), log(&filters, "c")];
-        // Nobody knows the other one at first.
+        // Neither gateway knows the other one at first.
         patiently("the first event", || {
             push(&writes, 1_000);
             logs.iter().all(|log| !log.lock().unwrap().is_empty()).then_some(())

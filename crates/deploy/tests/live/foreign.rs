@@ -53,7 +53,7 @@ fn a_foreign_program_is_started_looked_after_and_told_to_end() {
     assert!(supervisor.ended().success());
     supervisor.all_gone();
 
-    // Nothing is left when the supervisor is killed, which can tell nobody.
+    // Nothing is left when the supervisor is killed, which can tell no process.
     let mut supervisor = place.launch("plan.toml");
     supervisor.kill();
     supervisor.all_gone();

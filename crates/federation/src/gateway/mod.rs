@@ -50,7 +50,7 @@ pub struct Gateway {
     id: u64,
     /// The incarnation that it was made with, which peers are told.
     started: u64,
-    /// That of its record and its events: larger if somebody remembers a later start.
+    /// That of its record and its events: larger if a gateway remembers a later start.
     incarnation: u64,
     settings: Settings,
     /// The version of its own record.

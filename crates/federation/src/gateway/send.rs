@@ -285,7 +285,7 @@ impl Gateway {
             && link.outgoing.flying() < settings.flight
             && let Some(id) = link.records.pop_first()
         {
-            // A gateway hears of itself only if somebody speaks of a later start than this one: then it goes on above that.
+            // A gateway hears of itself only if another one speaks of a later start than this one: then it goes on above that.
             let is_news = |record: &&Record| record.id != link.id || record.stamp.0 > link.incarnation;
             if let Some(record) = self.topology.record(id).filter(is_news) {
                 let mut bytes = link.outgoing.buffer();

@@ -85,7 +85,7 @@ fn what_a_dead_peer_has_not_acknowledged_is_given_up_and_a_new_start_is_told_ane
     assert!(!world.nodes[0].gateway.is_up(GatewayId(2)));
     assert_eq!(world.nodes[0].gateway.counts().given_up, 4);
     assert!(world.notices.contains(&(0, Notice::Down { peer: GatewayId(2), is_silent: true })));
-    // Nobody wants it now.
+    // No gateway wants it now.
     assert_eq!(world.publish(0, &SAID, &[4]).subscribers, 0);
     world.restart(1);
     world.subscribe(1, all());
@@ -144,7 +144,7 @@ fn what_was_for_the_start_before_does_not_come_to_the_next_one_by_another_way() 
     world.cut.clear();
     world.restart(1);
     world.subscribe(1, all());
-    // Before 0 has the new record, it knows nobody who wants this.
+    // Before 0 has the new record, it knows no gateway that wants this.
     while world.nodes[0].gateway.is_up(GatewayId(2)) {
         world.run(MS / 20);
     }

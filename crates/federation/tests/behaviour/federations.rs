@@ -10,7 +10,7 @@ use crate::world::{Faults, KINDS, MS, SOURCES, World, interest};
 /// Time in which everything comes to rest: dead peers are noticed, restarted ones found, and what is missing repaired.
 const QUIET: u64 = 3_500 * MS;
 
-/// An event that somebody has to get, or may get.
+/// An event that a gateway has to get, or may get.
 struct Due {
     said: Said,
     body: Vec<u8>,
@@ -296,7 +296,7 @@ impl Judge {
             }
         }
         if self.suspended.is_empty() {
-            // What was missed was given up, and that was counted; or somebody was restarted, or does not want it any more.
+            // What was missed was given up, and that was counted; or a gateway was restarted, or does not want it any more.
             let given_up = self.world.given_up();
             let unwanted: u64 = self.world.nodes.iter().map(|node| node.gateway.counts().unwanted).sum();
             assert!(

@@ -131,7 +131,7 @@ fn one_transfer_leads_to_one_however_often_a_destination_is_named() {
     let (count, bytes) = liar.answers();
     assert_eq!(liar.gateway.counts().transfers, before.transfers + 1);
     assert!(count <= 2 && bytes < 400, "{count} datagrams, {bytes} bytes");
-    // Nobody knows 77, and no way goes on for ever.
+    // No gateway knows 77, and no way goes on for ever.
     liar.say(vec![data(0, 1, true, &event(2, &[77]))]);
     assert_eq!(liar.gateway.counts().given_up, before.given_up + 1);
     // It has come as far as it may.

@@ -90,7 +90,7 @@ pub(crate) struct World {
     pub(crate) cut: BTreeSet<(usize, usize)>,
     pub(crate) faults: Faults,
     pub(crate) random: Random,
-    /// What is sent, if somebody looks.
+    /// What is sent, if the test looks.
     pub(crate) wire: Option<Vec<Sent>>,
     pub(crate) downs: u64,
     pub(crate) notices: Vec<(usize, Notice)>,

@@ -49,7 +49,7 @@ fn udp(id: u64) -> Peer {
     Peer { id: GatewayId(id), transport: Transport::Udp(at(7_000 + id as u16)) }
 }
 
-/// A gateway that takes nobody for dead because the machine is busy.
+/// A gateway that takes no peer for dead because the machine is busy.
 fn patient(id: u64) -> Config {
     let mut config = Config::new(GatewayId(id));
     config.settings.lease = 60_000_000_000;
