@@ -24,6 +24,9 @@ fn read(kept: Vec<(Key, Vec<u8>)>) -> Kept {
         match key {
             // What leads is known before anything else is read.
             Key::Network => {}
+            Key::Deployment(name) => found.damaged.push(format!(
+                "the store has the deployment {name:?}, and is that of punctual deploy manager: give each manager a store of its own"
+            )),
             Key::Grant(number) => match serde_json::from_slice(&value) {
                 Ok(grant) => found.grants.push(grant),
                 Err(error) => found

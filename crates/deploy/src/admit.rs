@@ -83,15 +83,19 @@ pub(crate) fn run(
     Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
 }
 
-/// Nothing if all chains of a plan keep their limits. `verb` is the command that demands it.
+/// Nothing if all chains of a plan keep their limits, and those of others that run at the same time do with it. `verb` is the command that
+/// demands it.
 ///
 /// # Errors
 /// The verdicts of those that do not, or of which it is not proved.
-pub(crate) fn demand(loaded: &Loaded, verb: &str) -> Result<(), Failure> {
-    let admission = admit(&[loaded.deployed()], Limits::default());
+pub(crate) fn demand(loaded: &Loaded, others: &[(&str, Deployed<'_>)], verb: &str) -> Result<(), Failure> {
+    let mut all = vec![loaded.deployed()];
+    all.extend(others.iter().map(|(_, deployed)| *deployed));
+    let admission = admit(&all, Limits::default());
     let mut text = Vec::new();
     for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
-        verdict(None, chain, false, &mut text)?;
+        let other = chain.plan.checked_sub(1).and_then(|index| others.get(index));
+        verdict(other.map(|(name, _)| *name), chain, false, &mut text)?;
     }
     if text.is_empty() {
         return Ok(());

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -37,7 +38,7 @@ pub(crate) enum Happening {
 pub(crate) struct Children<T> {
     all: BTreeMap<Incarnation, Running>,
     tell: Sender<T>,
-    wrap: fn(Happening) -> T,
+    wrap: Arc<dyn Fn(Happening) -> T + Send + Sync>,
 }
 
 struct Running {
@@ -51,8 +52,8 @@ struct Running {
 
 impl<T: Send + 'static> Children<T> {
     /// None yet. What they do is sent to `tell`, as `wrap` makes it.
-    pub(crate) fn new(tell: &Sender<T>, wrap: fn(Happening) -> T) -> Self {
-        Self { all: BTreeMap::new(), tell: tell.clone(), wrap }
+    pub(crate) fn new(tell: &Sender<T>, wrap: impl Fn(Happening) -> T + Send + Sync + 'static) -> Self {
+        Self { all: BTreeMap::new(), tell: tell.clone(), wrap: Arc::new(wrap) }
     }
 
     /// Starts a process of a plan; says its process id.
@@ -93,7 +94,7 @@ impl<T: Send + 'static> Children<T> {
         })?;
         let pid = child.id();
         let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
-        let (wrap, tell) = (self.wrap, self.tell.clone());
+        let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
         match at_end(group, move || drop(tell.send(wrap(Happening::Ended(of))))) {
             Ok(()) => {
                 self.all.insert(of, Running { child, group, instructions: None, why: None });
@@ -105,7 +106,7 @@ impl<T: Send + 'static> Children<T> {
 
     /// Threads that hear what a process tells, tell it what to do, and wait for its end.
     fn attend(&self, of: Incarnation, ours: UnixStream, pid: Pid) -> io::Result<Sender<Instruction>> {
-        let (wrap, hears) = (self.wrap, ours.try_clone()?);
+        let (wrap, hears) = (Arc::clone(&self.wrap), ours.try_clone()?);
         let (instructions, to_tell) = channel();
         let tell = self.tell.clone();
         thread::Builder::new().name("hears".to_owned()).spawn(move || {
@@ -117,7 +118,7 @@ impl<T: Send + 'static> Children<T> {
             let _ = tell.send(wrap(Happening::Silent(of, why)));
         })?;
         thread::Builder::new().name("tells".to_owned()).spawn(move || instruct(ours, &to_tell))?;
-        let tell = self.tell.clone();
+        let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
         at_end(pid, move || drop(tell.send(wrap(Happening::Ended(of)))))?;
         Ok(instructions)
     }

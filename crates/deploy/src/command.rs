@@ -2,13 +2,14 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use assembly::{Manifest, Placed, Plan, Version, difference, steps};
+use assembly::{Difference, Manifest, Placed, Plan, Step, Version, difference, steps};
 use clap::{Args, Subcommand};
 
 use crate::admit::{self, AdmitArguments};
 use crate::export::{self, ExportArguments};
 use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
+use crate::hosts::{self, At, ManagerArguments, NodeArguments};
 use crate::import::{self, ImportArguments};
 use crate::{describe, launch, shown, status};
 
@@ -76,12 +77,14 @@ enum Verb {
     },
     /// Says what differs between two plans, and the steps from one to the other
     #[command(after_help = "Examples:\n  \
-        punctual deploy diff running.toml next.toml       what would be done, step by step")]
+        punctual deploy diff running.toml next.toml       what would be done, step by step\n  \
+        punctual deploy diff next.toml --manager east --keys keys    from the plan that holds on several hosts")]
     Diff {
-        /// The plan that is there
-        old: PathBuf,
-        /// The plan that is to be
-        new: PathBuf,
+        /// The plan that is there, and the one that is to be; with --manager the latter alone
+        #[arg(required = true, num_args = 1..=2, value_name = "PLAN")]
+        plans: Vec<PathBuf>,
+        #[command(flatten)]
+        at: At,
     },
     /// Says whether chains keep their limits, what is missing, and what to change
     Admit(AdmitArguments),
@@ -100,14 +103,17 @@ enum Verb {
     /// Starts the processes of a plan that are of this host, and looks after them until it is told to stop
     #[command(after_help = "Examples:\n  \
         punctual deploy launch tracker.toml               Ctrl-C, or punctual deploy stop, ends all of it in reverse order\n  \
-        punctual deploy launch tracker.toml --host n1     of a plan with several hosts, what is on this one\n\n\
+        punctual deploy launch tracker.toml --host n1     of a plan with several hosts, what is on this one\n  \
+        punctual deploy launch plant.toml --manager east --keys keys    on all of its hosts; the command returns then\n\n\
         Exit code: 0 it was stopped; 1 it was not launched, and nothing is left of it.")]
     Launch {
         /// The plan (TOML or JSON)
         plan: PathBuf,
         /// Which host of the plan this is; may be left out if there is one only
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", conflicts_with = "manager")]
         host: Option<String>,
+        #[command(flatten)]
+        at: At,
         /// Launches and applies also plans with chains that are refused or have no bound
         #[arg(long)]
         unproved: bool,
@@ -121,6 +127,8 @@ enum Verb {
         /// The deployment: the id of its plan, or the plan's file
         #[arg(value_name = "DEPLOYMENT")]
         deployment: Option<String>,
+        #[command(flatten)]
+        at: At,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -132,6 +140,11 @@ enum Verb {
     Apply {
         /// The plan (TOML or JSON), with the id of what runs
         plan: PathBuf,
+        #[command(flatten)]
+        at: At,
+        /// Also a plan with chains that are refused or have no bound; on one host, its launch says so
+        #[arg(long, requires = "manager")]
+        unproved: bool,
     },
     /// Ends what was launched, in reverse order
     #[command(after_help = "Examples:\n  \
@@ -140,7 +153,13 @@ enum Verb {
         /// The deployment: the id of its plan, or the plan's file
         #[arg(value_name = "DEPLOYMENT")]
         deployment: String,
+        #[command(flatten)]
+        at: At,
     },
+    /// Runs the execution manager: it leads the node managers of several hosts, and answers commands with --manager
+    Manager(ManagerArguments),
+    /// Runs the node manager of this host: it does what the execution manager wants
+    Node(NodeArguments),
     /// Writes the processes of a plan as units of systemd or manifests of Kubernetes, which start and restart them then
     Export(ExportArguments),
     /// Makes a plan of descriptors in XML, and lists what has no place in one
@@ -161,14 +180,31 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         Verb::Validate { plans } => validate(plans, out, told),
         Verb::Explain { plan, connection, all } => explain(plan, connection.as_deref(), *all, out),
         Verb::Split { plan, host } => split(plan, host.as_deref(), out),
-        Verb::Diff { old, new } => diff(old, new, out),
+        Verb::Diff { plans, at } => match (plans.as_slice(), at.manager()) {
+            ([new], Some(_)) => hosts::diff(at, new, out),
+            ([old, new], None) => diff(old, new, out),
+            ([_], None) => Err((WRONG, "name two plans, or one and --manager".to_owned())),
+            _ => Err((WRONG, "with --manager one plan is named: that which is to be".to_owned())),
+        },
         Verb::Admit(arguments) => admit::run(arguments, out, told),
         Verb::Graph(arguments) => graph::run(arguments, out),
         Verb::Describe { artefact, output } => describe::run(artefact, output.as_ref(), out),
-        Verb::Launch { plan, host, unproved } => launch::run(plan, host.as_deref(), *unproved, out, told),
-        Verb::Status { deployment, json } => status::status(deployment.as_deref(), *json, out, told),
-        Verb::Apply { plan } => status::apply(plan, out),
-        Verb::Stop { deployment } => status::stop(deployment, out),
+        Verb::Launch { plan, at, unproved, .. } if at.manager().is_some() => {
+            hosts::launch(at, plan, *unproved, out)
+        }
+        Verb::Launch { plan, host, unproved, .. } => launch::run(plan, host.as_deref(), *unproved, out, told),
+        Verb::Status { deployment, at, json } if at.manager().is_some() => {
+            hosts::status(at, deployment.as_deref(), *json, out, told)
+        }
+        Verb::Status { deployment, json, .. } => status::status(deployment.as_deref(), *json, out, told),
+        Verb::Apply { plan, at, unproved } if at.manager().is_some() => {
+            hosts::apply(at, plan, *unproved, out)
+        }
+        Verb::Apply { plan, .. } => status::apply(plan, out),
+        Verb::Stop { deployment, at } if at.manager().is_some() => hosts::stop(at, deployment, out),
+        Verb::Stop { deployment, .. } => status::stop(deployment, out),
+        Verb::Manager(arguments) => hosts::manager(arguments, out, told),
+        Verb::Node(arguments) => hosts::node(arguments, out, told),
         Verb::Export(arguments) => export::run(arguments, out, told),
         Verb::Import(arguments) => import::run(arguments, out, told),
         Verb::Schema { of } => {
@@ -262,11 +298,18 @@ fn split(path: &std::path::Path, host: Option<&str>, out: &mut dyn Write) -> Res
 fn diff(old: &std::path::Path, new: &std::path::Path, out: &mut dyn Write) -> Result<u8, Failure> {
     let (old, new) = (Loaded::sound(old)?, Loaded::sound(new)?);
     let [old, new] = [&old, &new].map(|loaded| Version { plan: &loaded.plan, types: &loaded.types });
-    let differences = difference(old, new);
-    for one in &differences {
+    told_difference(&difference(old, new), &steps(old, new), out)
+}
+
+/// What differs between two plans, and the steps from one to the other.
+pub(crate) fn told_difference(
+    differences: &[Difference],
+    steps: &[Step],
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    for one in differences {
         shown::difference(one, out)?;
     }
-    let steps = steps(old, new);
     if !steps.is_empty() {
         print(out, format_args!("\nSteps\n"))?;
     }

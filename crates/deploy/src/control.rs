@@ -57,7 +57,7 @@ impl Open {
 }
 
 /// The folder of control sockets, which no other user may enter: in that of the session, or in that for temporary files.
-fn folder() -> Result<PathBuf, Failure> {
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let path = match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
         Some(session) => Path::new(&session).join("punctual-deploy"),
         None => std::env::temp_dir().join(format!("punctual-deploy-{}", geteuid())),

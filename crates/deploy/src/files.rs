@@ -16,6 +16,8 @@ pub(crate) struct Loaded {
     pub(crate) places: Places,
     /// Empty if the plan names no manifests.
     pub(crate) types: Catalogue,
+    /// The manifests as texts, by their names in the plan.
+    manifests: Vec<(String, String)>,
 }
 
 impl Loaded {
@@ -27,27 +29,42 @@ impl Loaded {
     pub(crate) fn open(path: &Path) -> Result<Result<Self, String>, Failure> {
         let text = read(path)?;
         let file = path.display().to_string();
+        let manifest = |name: &str| {
+            let path = beside(path, name);
+            Ok((path.display().to_string(), read(&path)?))
+        };
+        Self::of_texts(file, text, manifest)
+    }
+
+    /// The same of texts: `manifest` gives the file and the text of a manifest by its name in the plan.
+    ///
+    /// # Errors
+    /// Those of `manifest`.
+    pub(crate) fn of_texts(
+        file: String,
+        text: String,
+        manifest: impl Fn(&str) -> Result<(String, String), Failure>,
+    ) -> Result<Result<Self, String>, Failure> {
         let source = Source { file: &file, text: &text };
         let (plan, places) = match Plan::read(source) {
             Ok(read) => read,
             Err(problems) => return Ok(Err(show(source, &problems))),
         };
-        let mut manifests = Vec::new();
+        let (mut manifests, mut texts) = (Vec::new(), Vec::new());
         for name in &plan.manifests {
-            let path = beside(path, name);
-            let text = read(&path)?;
-            let file = path.display().to_string();
+            let (file, text) = manifest(name)?;
             let source = Source { file: &file, text: &text };
             match Manifest::read(source) {
-                Ok(manifest) => manifests.push((file, manifest)),
+                Ok(manifest) => manifests.push((file.clone(), manifest)),
                 Err(problems) => return Ok(Err(show(source, &problems))),
             }
+            texts.push((name.clone(), text));
         }
         let types = match Catalogue::of(manifests) {
             Ok(types) => types,
             Err(problems) => return Ok(Err(show(source, &problems))),
         };
-        Ok(Ok(Self { file, text, plan, places, types }))
+        Ok(Ok(Self { file, text, plan, places, types, manifests: texts }))
     }
 
     /// A plan that makes sense.
@@ -55,9 +72,21 @@ impl Loaded {
     /// # Errors
     /// A file cannot be read, or what is wrong with it.
     pub(crate) fn sound(path: &Path) -> Result<Self, Failure> {
-        let loaded = Self::open(path)?.map_err(|problems| (BAD_NEWS, problems))?;
-        let problems = loaded.plan.check(loaded.source(), &loaded.places, &loaded.types);
-        if problems.is_empty() { Ok(loaded) } else { Err((BAD_NEWS, loaded.show(&problems))) }
+        Self::open(path)?.map_err(|problems| (BAD_NEWS, problems))?.checked()
+    }
+
+    /// This plan, if it makes sense.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn checked(self) -> Result<Self, Failure> {
+        let problems = self.plan.check(self.source(), &self.places, &self.types);
+        if problems.is_empty() { Ok(self) } else { Err((BAD_NEWS, self.show(&problems))) }
+    }
+
+    /// The manifests as texts, by their names in the plan.
+    pub(crate) fn manifests(&self) -> &[(String, String)] {
+        &self.manifests
     }
 
     /// Plans that make sense.

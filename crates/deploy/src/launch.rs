@@ -4,18 +4,16 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant};
 
-use deployment::{Action, Control, ControlAnswer, Input, Outcome, Request, Supervisor, deployment_name};
+use deployment::{Control, ControlAnswer, Input, Outcome, Request, deployment_name};
 
-use crate::children::{Children, Happening};
+use crate::children::Happening;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure};
 use crate::control::{self, Asked, Listening};
 use crate::others;
+use crate::supervision::{Supervision, Told};
 use crate::target::{chosen, opened, target};
 
-/// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
-const PATIENCE: u64 = 30_000_000_000_000;
 /// The request that launches.
 const LAUNCH: u64 = 0;
 /// The first request of commands.
@@ -30,12 +28,10 @@ enum Event {
 
 /// A supervisor at work.
 struct Launched<'o> {
-    supervisor: Supervisor,
-    children: Children<Event>,
+    supervision: Supervision<Event>,
     host: Option<String>,
     /// Whether plans need no proof that their chains keep their limits.
     unproved: bool,
-    start: Instant,
     asked: BTreeMap<u64, Sender<ControlAnswer>>,
     next: u64,
     interruptions: u32,
@@ -61,13 +57,11 @@ pub(crate) fn run(
     let (tell, events) = channel();
     let ask = tell.clone();
     let listening = control::listen(&path, move |asked| ask.send(Event::Asked(asked)).is_ok())?;
-    interruptions(&tell)?;
+    interruptions(&tell, || Event::Interrupted)?;
     let mut launched = Launched {
-        supervisor: Supervisor::new(deployment, host.clone(), PATIENCE),
-        children: Children::new(&tell, Event::Child),
+        supervision: Supervision::new(deployment, host.clone(), &tell, Event::Child),
         host,
         unproved,
-        start: Instant::now(),
         asked: BTreeMap::new(),
         next: FIRST,
         interruptions: 0,
@@ -88,7 +82,11 @@ fn close(launched: Launched<'_>, listening: Listening) {
     listening.close();
 }
 
-fn interruptions(tell: &Sender<Event>) -> Result<(), Failure> {
+/// Ctrl-C, and what other managers stop processes with, is sent to `tell`.
+pub(crate) fn interruptions<T: Send + 'static>(
+    tell: &Sender<T>,
+    event: impl Fn() -> T + Send + 'static,
+) -> Result<(), Failure> {
     static ARE_TAKEN: AtomicBool = AtomicBool::new(false);
     if ARE_TAKEN.swap(true, SeqCst) {
         return Err((
@@ -97,41 +95,45 @@ fn interruptions(tell: &Sender<Event>) -> Result<(), Failure> {
         ));
     }
     let tell = tell.clone();
-    ctrlc::set_handler(move || drop(tell.send(Event::Interrupted)))
+    ctrlc::set_handler(move || drop(tell.send(event())))
         .map_err(|error| (FAILED, format!("Ctrl-C cannot be handled: {error}")))
 }
 
 impl Launched<'_> {
-    /// Picoseconds since the start.
-    fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos().saturating_mul(1_000)).unwrap_or(u64::MAX)
+    fn input(&mut self, input: Input) {
+        let told = self.supervision.input(input);
+        self.told(told);
     }
 
-    fn input(&mut self, input: Input) {
-        let now = self.now();
-        self.supervisor.handle(now, input);
-        self.act();
+    /// Hands on what the supervisor has to say.
+    fn told(&mut self, told: Vec<Told>) {
+        for told in told {
+            match told {
+                Told::Finished(number, outcome) => self.finished(number, outcome),
+                Told::Line(text) => self.tell(&text),
+                // No request of this program waits for other hosts.
+                Told::Reached(_) => {}
+            }
+        }
     }
 
     fn look_after(&mut self, events: &Receiver<Event>) -> Result<u8, Failure> {
         loop {
-            if self.supervisor.is_over() {
+            if self.supervision.supervisor().is_over() {
                 return match self.launched.take() {
                     Some(Err(why)) => Err((BAD_NEWS, why)),
                     _ => Ok(DONE),
                 };
             }
-            let wait = self.supervisor.next_tick().map(|at| at.saturating_sub(self.now()).div_ceil(1_000));
-            let event = match wait {
+            let event = match self.supervision.wait() {
                 None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => events.recv_timeout(Duration::from_nanos(wait)),
+                Some(wait) => events.recv_timeout(wait),
             };
             match event {
                 Ok(event) => self.happens(event),
                 Err(RecvTimeoutError::Timeout) => {
-                    let now = self.now();
-                    self.supervisor.tick(now);
-                    self.act();
+                    let told = self.supervision.tick();
+                    self.told(told);
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(DONE),
             }
@@ -140,13 +142,9 @@ impl Launched<'_> {
 
     fn happens(&mut self, event: Event) {
         match event {
-            Event::Child(Happening::Told(of, answer)) => self.input(Input::Answered(of, answer)),
-            // A process without its connection cannot be led any more.
-            Event::Child(Happening::Silent(of, why)) => self.children.kill(of, &why),
-            Event::Child(Happening::Ended(of)) => {
-                if let Some((is_failure, how)) = self.children.ended(of) {
-                    self.input(Input::Ended(of, is_failure, how));
-                }
+            Event::Child(happening) => {
+                let told = self.supervision.happens(happening);
+                self.told(told);
             }
             Event::Asked(asked) => self.asked(asked),
             Event::Interrupted => {
@@ -183,25 +181,6 @@ impl Launched<'_> {
         self.input(Input::Request(number, request));
     }
 
-    /// Does what the supervisor wants.
-    fn act(&mut self) {
-        while let Some(action) = self.supervisor.poll() {
-            match action {
-                Action::Start { incarnation, process, target } => {
-                    let now = self.now();
-                    match self.children.start(incarnation, &process, &target) {
-                        Ok(pid) => self.supervisor.handle(now, Input::Started(incarnation, pid)),
-                        Err(why) => self.supervisor.handle(now, Input::Ended(incarnation, true, why)),
-                    }
-                }
-                Action::Send(to, instruction) => self.children.send(to, instruction),
-                Action::Kill(of, why) => self.children.kill(of, &why),
-                Action::Finished(number, outcome) => self.finished(number, outcome),
-                Action::Tell(text) => self.tell(&text),
-            }
-        }
-    }
-
     fn tell(&mut self, text: &str) {
         // Processes write to the same log: a line is written at once, so that theirs do not come into it. The reader of the log may be gone; the
         // processes are looked after all the same.
@@ -228,7 +207,7 @@ impl Launched<'_> {
                 for note in notes {
                     self.tell(&note);
                 }
-                let count = self.supervisor.processes().count();
+                let count = self.supervision.supervisor().processes().count();
                 let _ = writeln!(self.out, "launched: {count} processes; control socket {}", self.socket);
                 let _ = self.out.flush();
                 self.launched = Some(Ok(()));
@@ -236,8 +215,7 @@ impl Launched<'_> {
             Outcome::Refused(why) => {
                 self.launched = Some(Err(format!("not launched: {why}")));
                 let number = self.number();
-                let now = self.now();
-                self.supervisor.handle(now, Input::Request(number, Request::Stop));
+                self.input(Input::Request(number, Request::Stop));
             }
             Outcome::Status(_) => {}
         }

@@ -9,11 +9,13 @@ mod describe;
 mod export;
 mod files;
 mod graph;
+mod hosts;
 mod import;
 mod launch;
 mod others;
 mod shown;
 mod status;
+mod supervision;
 mod target;
 
 pub use command::{Arguments, run};

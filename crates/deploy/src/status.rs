@@ -13,7 +13,7 @@ use crate::control;
 use crate::files::Loaded;
 
 /// The deployment that is meant: by name, or by the file of its plan.
-fn meant(plan_or_name: &str) -> Result<String, Failure> {
+pub(crate) fn meant(plan_or_name: &str) -> Result<String, Failure> {
     if Path::new(plan_or_name).is_file() {
         let loaded = Loaded::open(Path::new(plan_or_name))?.map_err(|problems| (BAD_NEWS, problems))?;
         return Ok(deployment_name(&loaded.plan));
@@ -66,7 +66,7 @@ pub(crate) fn status(
     Ok(if is_bad { BAD_NEWS } else { DONE })
 }
 
-fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
+pub(crate) fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
     let changes = match status.changes {
         0 | 1 => String::new(),
         changes => format!(", changed {} times", changes - 1),

@@ -17,7 +17,7 @@ use crate::shown;
 pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
     let loaded = Loaded::sound(plan)?;
     if !unproved {
-        admit::demand(&loaded, verb)?;
+        admit::demand(&loaded, &[], verb)?;
     }
     Ok(loaded)
 }

@@ -376,9 +376,7 @@ pub fn line(told: &impl Serialize) -> Result<String, ProtocolError> {
 pub fn read<T: DeserializeOwned>(line: &str) -> Result<T, ProtocolError> {
     serde_json::from_str(line).map_err(|error| {
         let part: String = line.chars().take(80).flat_map(char::escape_default).collect();
-        ProtocolError(format!(
-            "{error}, in {part}: supervisor and component server have to be of one version"
-        ))
+        ProtocolError(format!("{error}, in {part}: both ends have to be of one version"))
     })
 }
 

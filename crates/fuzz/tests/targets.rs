@@ -117,6 +117,11 @@ fn lines_of_deployments() {
 }
 
 #[test]
+fn lines_of_several_hosts() {
+    withstands(&targets::EXECUTION_LINE, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn texts_for_other_managers() {
     withstands(&targets::MANAGER_TEXT, "fuzz.stateless_executions", 10);
 }

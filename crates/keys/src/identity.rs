@@ -15,7 +15,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion
 use system::Error;
 
 use crate::AUTHORITY;
-use crate::role::Role;
+use crate::role::{Name, Role};
 
 /// No older TLS is spoken.
 const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
@@ -45,6 +45,17 @@ impl ResolvesServerCert for ByName {
         let is_own = hello.server_name() == Some(self.name.as_str());
         Some(Arc::clone(self.named.as_ref().filter(|_| !is_own).unwrap_or(&self.own)))
     }
+}
+
+/// The names of the operators whose certificates are in a folder.
+fn operators(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.file_name();
+        let name = file.to_str().and_then(|file| file.strip_prefix("operator-")?.strip_suffix(".pem"));
+        names.extend(name.map(str::to_owned));
+    }
+    Ok(names)
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -114,6 +125,38 @@ impl Identity {
             .transpose()?;
         let own = CertifiedKey::from_der(chain, private, &provider).map_err(unfit)?;
         Ok(Self { role, server, client, clients, servers, roots, own: Arc::new(own) })
+    }
+
+    /// Reads those of an operator: of that one, or of the only one whose certificate is in the folder; also the name of the operator.
+    ///
+    /// # Errors
+    /// As [`Self::load`], or there is none, or there are several.
+    pub fn of_operator(folder: &Path, operator: Option<&str>) -> Result<(Self, Name), Error> {
+        let shown = folder.display();
+        let name = match operator {
+            Some(name) => name.to_owned(),
+            None => {
+                let mut names = operators(folder).map_err(Error::system(&shown))?;
+                match (names.pop(), names.is_empty()) {
+                    (Some(name), true) => name,
+                    (Some(_), false) => {
+                        let what = format!("{shown}: there are keys of several operators");
+                        return Err(Error::new(what, "say which with --operator"));
+                    }
+                    (None, _) => {
+                        return Err(Error::new(
+                            format!("{shown} has no key of an operator"),
+                            format!(
+                                "`punctual grm keys {shown} operator-NAME` makes one where the authority is"
+                            ),
+                        ));
+                    }
+                }
+            }
+        };
+        let name = Name::new(&name)
+            .ok_or_else(|| Error::new(format!("no operator is called \"{}\"", name.escape_default()), ""))?;
+        Ok((Self::load(folder, Role::Operator(name))?, name))
     }
 
     /// Whose it is.

@@ -15,12 +15,14 @@ pub enum Role {
     Store,
     /// Participants that ask for flows, by the name of their user.
     User(Name),
-    /// Operators, who may read and change what a manager does, by its HTTP interface.
+    /// Operators, who may read and change what a manager does, by its HTTP interface or by commands.
     Operator(Name),
+    /// The node manager of a host that is deployed to, by the name of the host.
+    Node(Name),
 }
 
-/// The name of a user or operator: at most 58 small letters, digits and hyphens, with a letter or digit at both ends; an operator's has at
-/// most 54.
+/// The name of a user, operator or host: at most 58 small letters, digits and hyphens, with a letter or digit at both ends; an operator's has
+/// at most 54.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
     /// Zeros after its end.
@@ -32,7 +34,7 @@ const MOST_NAME: usize = 58;
 const MOST_OPERATOR: usize = 54;
 
 impl Name {
-    /// This name; `None` if no user or operator has such a name.
+    /// This name; `None` if no user, operator or host has such a name.
     pub fn new(text: &str) -> Option<Self> {
         let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let ends = [text.bytes().next()?, text.bytes().next_back()?];
@@ -74,13 +76,13 @@ impl Role {
     pub(crate) const fn ends(self) -> (bool, bool) {
         match self {
             Self::Manager | Self::Store => (true, true),
-            Self::Switch(_) | Self::User(_) | Self::Operator(_) => (false, true),
+            Self::Switch(_) | Self::User(_) | Self::Operator(_) | Self::Node(_) => (false, true),
             Self::Gates(_) => (true, false),
         }
     }
 }
 
-/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`, `operator-ann`.
+/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`, `operator-ann`, `node-east`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,6 +92,7 @@ impl fmt::Display for Role {
             Self::Gates(datapath) => write!(f, "gates-{datapath}"),
             Self::User(name) => write!(f, "user-{}", name.as_str()),
             Self::Operator(name) => write!(f, "operator-{}", name.as_str()),
+            Self::Node(name) => write!(f, "node-{}", name.as_str()),
         }
     }
 }
@@ -106,12 +109,13 @@ impl FromStr for Role {
             Some(("gates", datapath)) => number(datapath).map(Self::Gates),
             Some(("user", name)) => Name::new(name).map(Self::User),
             Some(("operator", name)) if name.len() <= MOST_OPERATOR => Name::new(name).map(Self::Operator),
+            Some(("node", name)) => Name::new(name).map(Self::Node),
             _ => None,
         };
         role.ok_or_else(|| {
             format!(
-                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME or \
-                 operator-NAME, with small letters, digits and hyphens",
+                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME, \
+                 operator-NAME or node-NAME, with small letters, digits and hyphens",
                 text.escape_default()
             )
         })
@@ -135,6 +139,8 @@ mod tests {
             user("b-2"),
             user(&longest),
             Role::Operator(Name::new(&longest[..MOST_OPERATOR]).unwrap()),
+            Role::Node(Name::new("east-1").unwrap()),
+            Role::Node(Name::new(&longest).unwrap()),
         ] {
             assert_eq!(role.to_string().parse(), Ok(role));
             assert_eq!(Role::of_subject(&role.subject()), Some(role));
@@ -159,6 +165,9 @@ mod tests {
             &format!("user-a{longest}"),
             &format!("operator-{longest}"),
             "operator",
+            "node",
+            "node-",
+            "node-East",
         ] {
             assert!(text.parse::<Role>().is_err(), "{text}");
         }

@@ -18,6 +18,8 @@ const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 /// By the names of drained switches.
 const DRAINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("drains");
+/// Deployments by their names. Files of the same format that are older have none.
+const DEPLOYMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("deployments");
 /// Files of text, by what they are.
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const EPOCH: &str = "epoch";
@@ -210,6 +212,9 @@ impl FileStore {
                     tables.grants.retain(|number, _| all.contains_key(&Key::Grant(number)))?;
                     tables.drains.retain(|name, _| all.contains_key(&Key::Drain(name.to_owned())))?;
                     tables.files.retain(|_, _| all.contains_key(&Key::Network))?;
+                    tables
+                        .deployments
+                        .retain(|name, _| all.contains_key(&Key::Deployment(name.to_owned())))?;
                     all.iter().try_for_each(|(key, value)| tables.change(key, Some(value)))
                 })
             })?;
@@ -258,6 +263,7 @@ struct Tables<'t> {
     grants: redb::Table<'t, u64, &'static [u8]>,
     drains: redb::Table<'t, &'static str, &'static [u8]>,
     files: redb::Table<'t, &'static str, &'static [u8]>,
+    deployments: redb::Table<'t, &'static str, &'static [u8]>,
 }
 
 impl Tables<'_> {
@@ -269,6 +275,8 @@ impl Tables<'_> {
             (Key::Drain(name), None) => drop(self.drains.remove(name.as_str())?),
             (Key::Network, Some(file)) => drop(self.files.insert(NETWORK, file)?),
             (Key::Network, None) => drop(self.files.remove(NETWORK)?),
+            (Key::Deployment(name), Some(it)) => drop(self.deployments.insert(name.as_str(), it)?),
+            (Key::Deployment(name), None) => drop(self.deployments.remove(name.as_str())?),
         }
         Ok(())
     }
@@ -325,6 +333,7 @@ fn transact<R>(
                 grants: transaction.open_table(GRANTS)?,
                 drains: transaction.open_table(DRAINS)?,
                 files: transaction.open_table(FILES)?,
+                deployments: transaction.open_table(DEPLOYMENTS)?,
             })?
         };
         transaction.commit()?;
@@ -349,6 +358,10 @@ fn read_all(database: &Database) -> Result<(u64, BTreeMap<Key, Vec<u8>>), Troubl
         }
         if let Some(file) = transaction.open_table(FILES)?.get(NETWORK)? {
             kept.insert(Key::Network, file.value().to_vec());
+        }
+        for entry in transaction.open_table(DEPLOYMENTS)?.iter()? {
+            let (name, deployment) = entry?;
+            kept.insert(Key::Deployment(name.value().to_owned()), deployment.value().to_vec());
         }
         Ok((epoch, kept))
     };

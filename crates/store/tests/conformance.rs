@@ -76,6 +76,20 @@ fn conforms(open: Open<'_>, survives: bool) {
     };
     assert_eq!(kept(&*store), drains);
     assert_eq!(store.grants().unwrap(), all);
+    // Deployments, beside all else.
+    let deployment = |name: &str, value: &[u8]| (Key::Deployment(name.to_owned()), value.to_vec());
+    let all_deployments = [deployment("a", b"plan"), deployment("b/c", &[0, 255])];
+    for (key, value) in &all_deployments {
+        change(&mut *store, &[(key.clone(), Some(value.clone()))]);
+    }
+    change(&mut *store, &[(Key::Deployment("gone".to_owned()), Some(vec![1]))]);
+    change(&mut *store, &[(Key::Deployment("gone".to_owned()), None)]);
+    let deployments = |store: &dyn Store| {
+        let kept = store.kept().unwrap();
+        kept.into_iter().filter(|(key, _)| matches!(key, Key::Deployment(_))).collect::<Vec<_>>()
+    };
+    assert_eq!(deployments(&*store), all_deployments);
+    assert_eq!(store.grants().unwrap(), all);
     // One network file, which may be as large as the store says, beside grants.
     let network = |store: &dyn Store| {
         let found = store.kept().unwrap().into_iter().find(|(key, _)| *key == Key::Network);
@@ -97,6 +111,7 @@ fn conforms(open: Open<'_>, survives: bool) {
     assert!(second > first, "{second} {first}");
     assert_eq!(store.grants().unwrap(), all);
     assert_eq!(kept(&*store), drains);
+    assert_eq!(deployments(&*store), all_deployments);
     assert!(network(&*store).as_ref() == Some(&file));
     let third = begin(&mut *store);
     assert!(third > second);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use connections::{Failed, Question, Secure};
-use keys::{Identity, Name, Role};
+use keys::{Identity, Role};
 use serde_json::Value;
 
 use super::{WEB, parse_web};
@@ -81,41 +81,9 @@ fn unreachable(address: SocketAddr, is_secure: bool, failed: &Failed) -> String 
 /// The key of an operator in a folder: of that one, or of the only one there is. TLS with it, and the name.
 fn identity(folder: &Path, operator: Option<&str>) -> Result<(Secure, String), Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("--keys: {error}"));
-    let name = match operator {
-        Some(name) => name.to_owned(),
-        None => {
-            let mut names =
-                operators(folder).map_err(|error| wrong(&format!("{}: {error}", folder.display())))?;
-            match (names.pop(), names.is_empty()) {
-                (Some(name), true) => name,
-                (Some(_), false) => {
-                    return Err(wrong(&"there are keys of several operators: say which with --operator"));
-                }
-                (None, _) => {
-                    let folder = folder.display();
-                    return Err(wrong(&format!(
-                        "{folder} has no key of an operator: `punctual grm keys {folder} operator-NAME` makes one where the authority is"
-                    )));
-                }
-            }
-        }
-    };
-    let role = Name::new(&name)
-        .map(Role::Operator)
-        .ok_or_else(|| wrong(&format!("no operator is called \"{name}\"")))?;
-    let secure = Identity::load(folder, role).and_then(|identity| identity.client_to(Role::Manager));
-    Ok((secure.map_err(|error| wrong(&error))?, name))
-}
-
-/// The names of the operators whose certificates are in a folder.
-fn operators(folder: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let file = entry?.file_name();
-        let name = file.to_str().and_then(|file| file.strip_prefix("operator-")?.strip_suffix(".pem"));
-        names.extend(name.map(str::to_owned));
-    }
-    Ok(names)
+    let (identity, name) = Identity::of_operator(folder, operator).map_err(|error| wrong(&error))?;
+    let secure = identity.client_to(Role::Manager).map_err(|error| wrong(&error))?;
+    Ok((secure, name.as_str().to_owned()))
 }
 
 fn token(file: &Path) -> Result<String, Failure> {

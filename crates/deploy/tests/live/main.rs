@@ -4,6 +4,7 @@
 mod bad;
 mod exported;
 mod foreign;
+mod hosts;
 mod place;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

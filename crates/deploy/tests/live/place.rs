@@ -85,6 +85,11 @@ impl Place {
         command
     }
 
+    /// Starts a command, and goes on while it runs.
+    pub(crate) fn begin(&self, line: &str) -> Supervisor {
+        Supervisor::start(self.command(line))
+    }
+
     /// The exit code, what was printed, and what was told.
     pub(crate) fn deploy(&self, line: &str) -> (i32, String, String) {
         let mut command = self.command(line);

@@ -8,7 +8,8 @@ use core::fmt;
 
 use assembly::Plan;
 
-use super::{Incarnation, Outcome, Record, Supervisor, Target};
+use super::gate::Gate;
+use super::{Action, Incarnation, Outcome, Record, Supervisor, Target};
 use crate::protocol::{Answer, Instruction, Phase};
 use crate::steps::{Batch, Steps};
 
@@ -25,13 +26,15 @@ pub(super) enum Purpose {
 
 /// How far a change is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// New processes have to be there.
     Starting,
     /// All have to say that they can do their part.
     Preparing,
     /// One does something.
     Performing,
+    /// Other hosts have to come as far.
+    Waiting,
     /// It is decided; all are told, and what goes ends.
     Committing,
     /// It does not come about; all take back what they did.
@@ -41,10 +44,12 @@ enum Stage {
 /// A change that is under way.
 #[derive(Debug)]
 pub(super) struct Change {
-    purpose: Purpose,
+    pub(super) purpose: Purpose,
     epoch: u64,
     target: Arc<Target>,
-    stage: Stage,
+    pub(super) stage: Stage,
+    /// Of a change of several hosts: how far it may go.
+    pub(super) gate: Option<Gate>,
     phase: Phase,
     /// Processes that are to be started, when those that they depend on are there.
     waiting: BTreeSet<String>,
@@ -57,18 +62,19 @@ pub(super) struct Change {
     /// Processes that have to take back what they did, or to hold to it.
     prepared: BTreeSet<Incarnation>,
     /// The remaining steps.
-    batches: VecDeque<Batch>,
+    pub(super) batches: VecDeque<Batch>,
     /// How many parts each process was given.
     parts: BTreeMap<Incarnation, u32>,
     awaited: BTreeSet<Incarnation>,
     deadline: u64,
-    failure: Option<String>,
+    pub(super) failure: Option<String>,
     notes: Vec<String>,
 }
 
 impl Change {
-    pub(super) const fn deadline(&self) -> u64 {
-        self.deadline
+    /// When those that have not answered are late. While other hosts are waited for, nothing here is.
+    pub(super) fn deadline(&self) -> Option<u64> {
+        (self.stage != Stage::Waiting).then_some(self.deadline)
     }
 
     pub(super) const fn request(&self) -> Option<u64> {
@@ -84,8 +90,12 @@ impl Change {
     }
 
     /// Whether it can be taken back.
-    const fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Starting | Stage::Preparing | Stage::Performing)
+    fn is_open(&self) -> bool {
+        let is_open = match self.stage {
+            Stage::Starting | Stage::Preparing | Stage::Performing | Stage::Waiting => true,
+            Stage::Committing | Stage::Aborting => false,
+        };
+        is_open && self.gate.as_ref().is_none_or(Gate::is_open)
     }
 }
 
@@ -106,6 +116,7 @@ impl fmt::Display for Change {
         match self.stage {
             Stage::Starting => write!(f, ": processes start"),
             Stage::Preparing | Stage::Performing => write!(f, ": {phase}"),
+            Stage::Waiting => write!(f, ": it waits for other hosts after {phase}"),
             Stage::Committing => write!(f, ": it is decided"),
             Stage::Aborting => write!(f, ": it is taken back"),
         }
@@ -113,7 +124,7 @@ impl fmt::Display for Change {
 }
 
 impl Supervisor {
-    pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>) {
+    pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>, gate: Option<Gate>) {
         self.epoch += 1;
         let mut steps = match &purpose {
             Purpose::Restart(_) => Steps::between(&Target::default(), &target),
@@ -132,6 +143,7 @@ impl Supervisor {
             epoch: self.epoch,
             target,
             stage: Stage::Starting,
+            gate,
             phase: Phase::PreparePlan,
             waiting,
             fresh: BTreeMap::new(),
@@ -149,13 +161,14 @@ impl Supervisor {
     }
 
     /// Goes on if nothing is awaited any more.
-    fn progress(&mut self, now: u64) {
+    pub(super) fn progress(&mut self, now: u64) {
         while let Some(change) = self.change.as_mut().filter(|change| change.awaited.is_empty()) {
             change.deadline = now.saturating_add(self.patience);
             match change.stage {
                 Stage::Starting if !change.waiting.is_empty() => self.start_those_that_may(now),
                 Stage::Starting => self.prepare(),
-                Stage::Preparing | Stage::Performing => self.next_batch(),
+                Stage::Preparing | Stage::Performing => self.next_batch(now),
+                Stage::Waiting => return,
                 Stage::Committing | Stage::Aborting => self.close(now),
             }
         }
@@ -210,18 +223,25 @@ impl Supervisor {
         }
     }
 
-    fn next_batch(&mut self) {
+    fn next_batch(&mut self, now: u64) {
         let Some(change) = &mut self.change else { return };
         change.stage = Stage::Performing;
-        while let Some(Batch { process, phase, orders }) = change.batches.pop_front() {
-            let of_record = self.records.get(&process).and_then(|record| record.incarnation);
-            // Steps that take something out are for the process as it was.
-            let of = match phase {
+        while let Some(batch) = change.batches.front() {
+            let of_record = self.records.get(&batch.process).and_then(|record| record.incarnation);
+            // Steps that take something out are for the process as it was. One that leaves may have its successor on another host.
+            let stays = of_record.filter(|of| !change.leaving.contains(of));
+            let of = match batch.phase {
                 Phase::Passivate => of_record,
-                _ => change.fresh.get(&process).copied().or(of_record),
+                _ => change.fresh.get(&batch.process).copied().or(stays),
             };
+            let phase = batch.phase;
+            let of = of.filter(|of| change.prepared.contains(of));
+            if of.is_some() && change.gate.as_ref().is_some_and(|gate| gate.stops(Some(phase))) {
+                return self.wait_for_others();
+            }
+            let batch = change.batches.pop_front();
             // A process of another host, or one that has ended already.
-            let Some(of) = of.filter(|of| change.prepared.contains(of)) else { continue };
+            let (Some(of), Some(Batch { orders, .. })) = (of, batch) else { continue };
             let part = change.parts.entry(of).or_default();
             let number = *part;
             *part += 1;
@@ -230,17 +250,32 @@ impl Supervisor {
             let epoch = change.epoch;
             return self.send(of, Instruction::Perform { epoch, number, phase, orders });
         }
-        self.decide();
+        if change.gate.as_ref().is_some_and(|gate| gate.stops(None)) {
+            return self.wait_for_others();
+        }
+        self.decide(now);
+    }
+
+    /// The change has come to the end of the phase that it may go to.
+    fn wait_for_others(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        change.stage = Stage::Waiting;
+        let (request, gate) = (change.request(), change.gate.as_mut());
+        if let (Some(request), Some(gate)) = (request, gate) {
+            let phase = gate.reached();
+            self.actions.push_back(Action::Reached(request, phase));
+        }
     }
 
     /// The change holds, from now on.
-    fn decide(&mut self) {
+    fn decide(&mut self, now: u64) {
         let Some(change) = &mut self.change else { return };
         change.stage = Stage::Committing;
         let (epoch, leaving) = (change.epoch, change.leaving.clone());
         let (fresh, prepared) = (change.fresh.clone(), change.prepared.clone());
         let (former, target) = (Arc::clone(&self.current), Arc::clone(&change.target));
         let is_restart = matches!(change.purpose, Purpose::Restart(_));
+        let fallen = change.gate.as_mut().map(|gate| core::mem::take(&mut gate.fallen)).unwrap_or_default();
         change.awaited = prepared.union(&leaving).copied().collect();
         if !is_restart {
             let local = self.local(&target.plan);
@@ -254,6 +289,10 @@ impl Supervisor {
             } else {
                 self.records.insert(name, Record { incarnation: Some(of), ..Record::default() });
             }
+        }
+        for (name, how) in fallen {
+            self.records.insert(name.clone(), Record::default());
+            self.fell(now, &name, true, how);
         }
         for of in prepared.difference(&leaving) {
             self.send(*of, Instruction::Commit { epoch });
@@ -306,14 +345,14 @@ impl Supervisor {
     }
 
     /// The change does not come about.
-    fn abort(&mut self, now: u64, why: String) {
+    pub(super) fn abort(&mut self, now: u64, why: String) {
         let Some(change) = self.change.as_mut().filter(|change| change.is_open()) else { return };
         if matches!(change.purpose, Purpose::Stop(_)) {
             // A process that does not stop in order is ended all the same.
             change.notes.push(why);
             change.awaited.clear();
             change.deadline = now.saturating_add(self.patience);
-            self.decide();
+            self.decide(now);
             return self.progress(now);
         }
         change.stage = Stage::Aborting;
@@ -352,6 +391,7 @@ impl Supervisor {
 
     /// A request to stop takes back what can be taken back.
     pub(super) fn give_up(&mut self, now: u64) {
+        self.leave_gate(now);
         if self.change.as_ref().is_some_and(|change| !matches!(change.purpose, Purpose::Stop(_))) {
             self.abort(now, "the plan is stopped".to_string());
         }
@@ -383,7 +423,9 @@ impl Supervisor {
             (Stage::Performing, Answer::Done { epoch, number }) if epoch == current && number + 1 == part => {
                 change.awaited.remove(&from);
             }
-            (Stage::Preparing | Stage::Performing, Answer::Failed { epoch, what }) if epoch == current => {
+            (Stage::Preparing | Stage::Performing, Answer::Failed { epoch, what })
+                if epoch == current && change.is_open() =>
+            {
                 return self.abort(now, format!("process {name}: {what}"));
             }
             (Stage::Committing, Answer::Committed { epoch }) if epoch == current => {
@@ -398,7 +440,7 @@ impl Supervisor {
                 }
             }
             // It is started again, with the plan that holds.
-            (Stage::Committing, Answer::Failed { epoch, what })
+            (Stage::Performing | Stage::Committing, Answer::Failed { epoch, what })
             | (Stage::Aborting, Answer::Failed { epoch, what } | Answer::Broken { epoch, what })
                 if epoch == current =>
             {
@@ -421,8 +463,10 @@ impl Supervisor {
         change.awaited.remove(&of);
         change.prepared.remove(&of);
         change.leaving.remove(&of);
-        if is_fresh && change.is_open() {
+        let is_decided = matches!(change.stage, Stage::Committing | Stage::Aborting);
+        if is_fresh && !is_decided {
             change.fresh.remove(name);
+            change.fallen(name, how);
         }
         self.let_end(now, of);
         if is_part && self.change.as_ref().is_some_and(Change::is_open) {

@@ -1,5 +1,6 @@
 //! The supervisor of a host: leads its processes from one plan to another, all or none of it, and starts again what ended.
 mod change;
+mod gate;
 mod inquiry;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,9 +13,10 @@ use assembly::{Catalogue, Plan};
 
 use crate::foreign::is_foreign;
 use crate::launchable::deployment_name;
-use crate::protocol::{Answer, ChainReport, Instruction, PlanStatus};
+use crate::protocol::{Answer, ChainReport, Instruction, Phase, PlanStatus};
 use crate::restart::Restarts;
 use change::{Change, Purpose};
+use gate::Gate;
 use inquiry::{Inquiry, Rates};
 
 /// A process that was started: each start has another number.
@@ -39,6 +41,9 @@ pub struct Target {
 pub enum Request {
     /// Another plan. The first one is launched.
     Apply(Arc<Target>),
+    /// The part of this host in a change of several hosts: it goes as far as [`Input::Proceed`] lets it, first to the end of
+    /// [`Phase::PreparePlan`], and starts no component before [`Input::Decide`].
+    Propose(Arc<Target>),
     /// Everything ends, in reverse order.
     Stop,
     /// Everything ends at once.
@@ -52,6 +57,11 @@ pub enum Request {
 pub enum Input {
     /// A request; its number comes back with the outcome.
     Request(u64, Request),
+    /// The change of a [`Request::Propose`] may go on to the end of this phase, which is [`Phase::FinishLaunch`] at most.
+    Proceed(u64, Phase),
+    /// What becomes of a change of several hosts: it holds, which may be decided once [`Phase::FinishLaunch`] has been reached, or it is taken
+    /// back.
+    Decide(u64, bool),
     /// A process was started, and has this process id.
     Started(Incarnation, u32),
     /// A process told something.
@@ -76,6 +86,9 @@ pub enum Action {
     Send(Incarnation, Instruction),
     /// A process is killed, for this reason; its end is told as any other.
     Kill(Incarnation, String),
+    /// The change of a [`Request::Propose`] has come to the end of this phase. After [`Phase::FinishLaunch`] nothing that happens here takes it
+    /// back any more, but [`Input::Decide`] or an order to end.
+    Reached(u64, Phase),
     /// A request has ended with this outcome.
     Finished(u64, Outcome),
     /// Something of interest, for a log.
@@ -196,6 +209,8 @@ impl Supervisor {
                 }
                 self.requests.push_back((number, request));
             }
+            Input::Proceed(number, phase) => self.proceed(now, number, phase),
+            Input::Decide(number, holds) => self.decide_for_all(now, number, holds),
             Input::Started(incarnation, pid) => {
                 if let Some(child) = self.children.get_mut(&incarnation) {
                     child.pid = Some(pid);
@@ -220,7 +235,7 @@ impl Supervisor {
 
     /// When [`Supervisor::tick`] is to be called next.
     pub fn next_tick(&self) -> Option<u64> {
-        let of_change = self.change.as_ref().map(Change::deadline);
+        let of_change = self.change.as_ref().and_then(Change::deadline);
         let may =
             self.records.iter().filter(|(name, _)| self.change.is_none() && !self.waits_for_others(name));
         let starts = may.filter_map(|(_, record)| record.next_start);
@@ -349,7 +364,8 @@ impl Supervisor {
         while self.change.is_none() {
             if let Some((number, request)) = self.requests.pop_front() {
                 match request {
-                    Request::Apply(target) => self.apply(now, number, target),
+                    Request::Apply(target) => self.apply(now, number, target, None),
+                    Request::Propose(target) => self.apply(now, number, target, Some(Gate::new())),
                     Request::Stop => self.stop(now, number),
                     // These do not wait.
                     Request::Kill | Request::Status => {}
@@ -372,7 +388,7 @@ impl Supervisor {
         others.any(|other| self.records.get(other).is_some_and(|record| record.next_start.is_some()))
     }
 
-    fn apply(&mut self, now: u64, request: u64, target: Arc<Target>) {
+    fn apply(&mut self, now: u64, request: u64, target: Arc<Target>, gate: Option<Gate>) {
         let refused = |what: String| Outcome::Refused(what);
         if self.is_stopping {
             return self.finish(request, refused("everything ends".to_string()));
@@ -391,7 +407,7 @@ impl Supervisor {
             );
             return self.finish(request, refused(what));
         }
-        self.begin(now, Purpose::Apply(request), target);
+        self.begin(now, Purpose::Apply(request), target, gate);
     }
 
     fn stop(&mut self, now: u64, request: u64) {
@@ -399,7 +415,7 @@ impl Supervisor {
         for record in self.records.values_mut() {
             record.next_start = None;
         }
-        self.begin(now, Purpose::Stop(request), Arc::default());
+        self.begin(now, Purpose::Stop(request), Arc::default(), None);
     }
 
     fn start_again(&mut self, now: u64, name: &str) {
@@ -408,7 +424,7 @@ impl Supervisor {
             record.restarts = record.restarts.saturating_add(1);
         }
         let current = Arc::clone(&self.current);
-        self.begin(now, Purpose::Restart(name.to_string()), current);
+        self.begin(now, Purpose::Restart(name.to_string()), current, None);
     }
 
     /// The processes of a plan that are of this host.

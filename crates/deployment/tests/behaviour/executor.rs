@@ -236,6 +236,7 @@ impl Executor for Model {
             name: name.clone(),
             component_type: made.part.component_type.clone(),
             taken: made.number,
+            state: if made.is_active { "active" } else { "passive" }.to_owned(),
             ..ComponentStatus::default()
         };
         self.components.iter().map(status).collect()

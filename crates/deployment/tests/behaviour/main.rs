@@ -3,6 +3,7 @@
 
 mod changes;
 mod executor;
+mod gates;
 mod order;
 mod plans;
 mod refusals;

@@ -23,6 +23,8 @@ pub(crate) struct Judge {
     pub(crate) asked: Plan,
     /// Processes whose components were activated in a change.
     active: (u64, BTreeSet<String>),
+    /// Components that were activated, in this order.
+    pub(crate) activations: Vec<String>,
     /// How often one had to wait for another one: in beginning, ending, activating.
     pub(crate) waits: [u64; 3],
 }
@@ -83,6 +85,13 @@ impl Judge {
 
     /// The supervisor tells a process something.
     pub(crate) fn told(&mut self, of: Incarnation, instruction: &Instruction) {
+        if let Instruction::Perform { orders, .. } = instruction {
+            let activated = |order: &Order| match order {
+                Order::Activate(name) => Some(name.clone()),
+                _ => None,
+            };
+            self.activations.extend(orders.iter().filter_map(activated));
+        }
         match instruction {
             Instruction::Stop => self.told_to_end(of),
             Instruction::Perform { epoch, orders, .. } => {

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use deployment::{
-    Action, Answer, ComponentServer, Incarnation, Input, Instruction, Outcome, Part, Request, Supervisor,
-    Target, line, read,
+    Action, Answer, ComponentServer, Incarnation, Input, Instruction, Outcome, Part, Phase, Request,
+    Supervisor, Target, line, read,
 };
 use testkit::random::Random;
 
@@ -60,6 +60,8 @@ pub(crate) struct World {
     /// The last time at which something comes, by direction: lines do not overtake each other.
     last: BTreeMap<(Incarnation, bool), u64>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
+    /// The last phase whose end the change of a request has come to.
+    pub(crate) reached: BTreeMap<u64, Phase>,
     pub(crate) told: Vec<String>,
     /// Lines and ends of processes so far: a test that lets a process crash at each of them in turn has tried all.
     pub(crate) lines: u64,
@@ -83,6 +85,7 @@ impl World {
             processes: BTreeMap::new(),
             last: BTreeMap::new(),
             outcomes: BTreeMap::new(),
+            reached: BTreeMap::new(),
             told: Vec::new(),
             lines: 0,
             crash_at: None,
@@ -119,10 +122,16 @@ impl World {
     }
 
     pub(crate) fn request(&mut self, number: u64, request: Request) {
-        if let Request::Apply(target) = &request {
+        if let Request::Apply(target) | Request::Propose(target) = &request {
             self.order.asked = target.plan.clone();
         }
         self.supervisor.handle(self.now, Input::Request(number, request));
+        self.act();
+    }
+
+    /// Others say how far a change may go, or what becomes of it.
+    pub(crate) fn input(&mut self, input: Input) {
+        self.supervisor.handle(self.now, input);
         self.act();
     }
 
@@ -162,6 +171,10 @@ impl World {
                         self.order.changed(&self.supervisor.current().plan);
                     }
                     assert!(self.outcomes.insert(number, outcome).is_none(), "request {number} ends twice");
+                }
+                Action::Reached(number, phase) => {
+                    let before = self.reached.insert(number, phase);
+                    assert!(before < Some(phase), "request {number} reaches {phase:?} twice");
                 }
                 Action::Tell(text) => self.told.push(text),
             }

@@ -93,7 +93,7 @@ pub fn deployment_line(bytes: &[u8]) {
 }
 
 /// A message that is read is written as a line that is read as the same message.
-fn same<T>(text: &str)
+pub(super) fn same<T>(text: &str)
 where
     T: serde::de::DeserializeOwned + serde::Serialize + PartialEq + core::fmt::Debug,
 {

@@ -2,11 +2,12 @@
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, dataflow, deployment,
     deployment_descriptor, deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer,
-    federation, files, filter_expression, filtered_types, filters, flow_file, gate_line, idl_text,
-    launch_file, launching, lldp_frame, manager_text, managers, network_file, openflow_message,
-    openflow_stream, operators, participant, picture_layout, pictures, policy_file, reader_cache,
-    recording_file, recordings, rtps_message, settings, settings_file, settings_toml, shared_memory, signed,
-    signed_sample, switch_models, switches, type_manifest, type_object, types, web_question,
+    execution_line, federation, files, filter_expression, filtered_types, filters, flow_file, gate_line,
+    hosts, idl_text, launch_file, launching, lldp_frame, manager_text, managers, network_file,
+    openflow_message, openflow_stream, operators, participant, picture_layout, pictures, policy_file,
+    reader_cache, recording_file, recordings, rtps_message, settings, settings_file, settings_toml,
+    shared_memory, signed, signed_sample, switch_models, switches, type_manifest, type_object, types,
+    web_question,
 };
 use crate::runner::Target;
 use crate::seeds;
@@ -496,6 +497,17 @@ pub const DEPLOYMENT_LINE: Target = Target {
     hunger: PLAN_HUNGER,
 };
 
+/// Lines between execution managers, node managers and commands.
+pub const EXECUTION_LINE: Target = Target {
+    name: "execution_line",
+    structure: Structure::Plain,
+    seeds: hosts::lines,
+    session: || Box::new(execution_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
 /// Text of plans in the files of systemd and Kubernetes.
 pub const MANAGER_TEXT: Target = Target {
     name: "manager_text",
@@ -546,6 +558,7 @@ pub const ALL: [Target; 40] = [
     LAUNCH_FILE,
     PICTURE_LAYOUT,
     DEPLOYMENT_LINE,
+    EXECUTION_LINE,
     MANAGER_TEXT,
     CONTENT_FILTER,
     ETCD_ANSWER,

@@ -249,7 +249,7 @@ impl EtcdStore {
         let network = json!({"key": encoded(self.path(&Key::Network))});
         let network = entries(&self.ask("/v3/kv/range", network, PIECE)?)?;
         kept.extend(network.into_iter().map(|entry| (Key::Network, entry.value)));
-        for folder in ["grants", "drains"] {
+        for folder in ["grants", "drains", "deployments"] {
             let prefix = self.address.key(&format!("{folder}/"));
             // The character after the last one of the prefix.
             let end = self.address.key(&format!("{folder}0"));
@@ -283,6 +283,7 @@ impl EtcdStore {
             Key::Grant(number) => format!("grants/{number:016x}"),
             Key::Drain(name) => format!("drains/{name}"),
             Key::Network => "network".to_owned(),
+            Key::Deployment(name) => format!("deployments/{name}"),
         })
     }
 
@@ -477,6 +478,7 @@ impl Drop for EtcdStore {
 fn key_of(folder: &str, name: &str) -> Option<Key> {
     match folder {
         "grants" => u64::from_str_radix(name, 16).ok().map(Key::Grant),
+        "deployments" => Some(Key::Deployment(name.to_owned())),
         _ => Some(Key::Drain(name.to_owned())),
     }
 }

@@ -1,0 +1,286 @@
+//! The deployments of a host: a supervisor for each, as the node manager wants them.
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use deployment::{Control, ControlAnswer, Input, Outcome as Ended, Phase, Request, Target};
+use execution::{Bundle, Epoch, NodeInput, Outcome, Stage};
+
+use super::node::Event;
+use super::opened;
+use crate::command::Failure;
+use crate::control::{self, Asked, Listening};
+use crate::supervision::{Supervision, Told};
+use crate::target::{processes, program};
+
+/// A deployment of the host.
+struct Local {
+    supervision: Supervision<Event>,
+    listening: Option<Listening>,
+    /// The request that proposes or launches.
+    request: u64,
+    /// Requests for the state: by number, who has asked.
+    asked: BTreeMap<u64, Asker>,
+}
+
+enum Asker {
+    /// The manager, with this number.
+    Manager(u64),
+    /// A command on this host.
+    Command(Sender<ControlAnswer>),
+}
+
+/// The deployments of a host.
+pub(super) struct Locals<'o> {
+    all: BTreeMap<String, Local>,
+    examined: BTreeMap<String, (Epoch, Target)>,
+    host: String,
+    programs: PathBuf,
+    manager: String,
+    tell: Sender<Event>,
+    next: u64,
+    told: &'o mut dyn Write,
+}
+
+impl<'o> Locals<'o> {
+    pub(super) fn new(
+        host: &str,
+        programs: PathBuf,
+        manager: &str,
+        tell: &Sender<Event>,
+        told: &'o mut dyn Write,
+    ) -> Self {
+        let (all, examined) = (BTreeMap::new(), BTreeMap::new());
+        let (host, manager, tell) = (host.to_owned(), manager.to_owned(), tell.clone());
+        Self { all, examined, host, programs, manager, tell, next: 0, told }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How long nothing has to be done unless something happens.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        self.all.values().filter_map(|local| local.supervision.wait()).min()
+    }
+
+    pub(super) fn tell(&mut self, text: &str) {
+        // Processes write to the same log: a line is written at once, so that theirs do not come into it. Its reader may be gone.
+        let _ = self.told.write_all(format!("punctual: {text}\n").as_bytes());
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Reads a plan and looks for the programs of this host; nothing is started.
+    pub(super) fn examine(&mut self, deployment: String, epoch: Epoch, bundle: &Bundle) -> NodeInput {
+        let target = self.target(bundle);
+        let result = target.map_err(|(_, what)| what).map(|target| {
+            self.examined.insert(deployment.clone(), (epoch, target));
+        });
+        NodeInput::Examined { deployment, epoch, result }
+    }
+
+    fn target(&self, bundle: &Bundle) -> Result<Target, Failure> {
+        let loaded = opened(bundle)?;
+        // Only the name of the file: it is nowhere on this host, and locations are relative to the folder of programs.
+        let name = Path::new(&bundle.file).file_name().unwrap_or_default();
+        let file = self.programs.join(name);
+        let parts = loaded.plan.split(&loaded.types);
+        // A host that has no part in the plan any more takes part in the change to it.
+        if parts.iter().any(|part| part.host.as_deref() == Some(self.host.as_str())) {
+            for process in processes(&loaded, Some(&self.host), &mut std::io::sink())? {
+                program(&loaded, &file, &process)?;
+            }
+        }
+        let (plan, types) = (loaded.plan.clone(), loaded.types.clone());
+        Ok(Target { plan, types, file: file.to_string_lossy().into_owned(), proofs: bundle.proofs.clone() })
+    }
+
+    /// Begins a change to the plan that was examined, which goes as far as it is let, or the launch of it.
+    pub(super) fn begin(&mut self, deployment: &str, epoch: Epoch, is_launch: bool) -> Vec<NodeInput> {
+        let examined = self.examined.get(deployment).filter(|(of, _)| *of == epoch);
+        let Some(target) = examined.map(|(_, target)| Arc::new(target.clone())) else {
+            return refused(deployment, "its plan was not examined");
+        };
+        if let Err((_, what)) = self.make(deployment) {
+            return refused(deployment, &what);
+        }
+        let request = self.number();
+        let Some(local) = self.all.get_mut(deployment) else { return Vec::new() };
+        local.request = request;
+        let wanted = if is_launch { Request::Apply(target) } else { Request::Propose(target) };
+        self.input(deployment, Input::Request(request, wanted))
+    }
+
+    /// A supervisor of a deployment, if there is none yet.
+    fn make(&mut self, deployment: &str) -> Result<(), Failure> {
+        if self.all.contains_key(deployment) {
+            return Ok(());
+        }
+        let (ask, name) = (self.tell.clone(), deployment.to_owned());
+        let hand_on = move |asked| ask.send(Event::Asked(name.clone(), asked)).is_ok();
+        let listening = control::listen(&control::socket(deployment)?, hand_on)?;
+        let name = deployment.to_owned();
+        let wrap = move |happening| Event::Child(name.clone(), happening);
+        let supervision = Supervision::new(deployment.to_owned(), Some(self.host.clone()), &self.tell, wrap);
+        let local = Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() };
+        self.all.insert(deployment.to_owned(), local);
+        Ok(())
+    }
+
+    pub(super) fn proceed(&mut self, deployment: &str, until: Stage) -> Vec<NodeInput> {
+        let phase = match until {
+            Stage::Examine | Stage::PreparePlan => Phase::PreparePlan,
+            Stage::Passivate => Phase::Passivate,
+            Stage::StartLaunch => Phase::StartLaunch,
+            Stage::FinishLaunch => Phase::FinishLaunch,
+        };
+        let Some(local) = self.all.get(deployment) else { return Vec::new() };
+        let request = local.request;
+        self.input(deployment, Input::Proceed(request, phase))
+    }
+
+    pub(super) fn decide(&mut self, deployment: &str, holds: bool) -> Vec<NodeInput> {
+        let Some(local) = self.all.get(deployment) else { return Vec::new() };
+        let request = local.request;
+        self.input(deployment, Input::Decide(request, holds))
+    }
+
+    /// Ends a deployment.
+    pub(super) fn stop(&mut self, deployment: &str) -> Vec<NodeInput> {
+        if !self.all.contains_key(deployment) {
+            return stopped(deployment);
+        }
+        let number = self.number();
+        self.input(deployment, Input::Request(number, Request::Stop))
+    }
+
+    /// Ends all deployments: in reverse order, or at once.
+    pub(super) fn end(&mut self, at_once: bool) {
+        let names: Vec<String> = self.all.keys().cloned().collect();
+        for name in names {
+            let number = self.number();
+            let request = if at_once { Request::Kill } else { Request::Stop };
+            self.input(&name, Input::Request(number, request));
+        }
+    }
+
+    /// The manager asks for the state of a deployment.
+    pub(super) fn ask(&mut self, deployment: &str, question: u64) -> Vec<NodeInput> {
+        self.inquire(deployment, Asker::Manager(question))
+    }
+
+    /// A command on this host asks.
+    pub(super) fn asked(&mut self, deployment: &str, Asked { control, answer }: Asked) -> Vec<NodeInput> {
+        match control {
+            Control::Status => self.inquire(deployment, Asker::Command(answer)),
+            Control::Stop | Control::Apply { .. } => {
+                let manager = &self.manager;
+                let what = format!(
+                    "the execution manager at {manager} leads this deployment: add --manager {manager} and --keys to the command"
+                );
+                let _ = answer.send(ControlAnswer::Refused { what });
+                Vec::new()
+            }
+        }
+    }
+
+    fn inquire(&mut self, deployment: &str, asker: Asker) -> Vec<NodeInput> {
+        let number = self.number();
+        let Some(local) = self.all.get_mut(deployment) else { return Vec::new() };
+        local.asked.insert(number, asker);
+        self.input(deployment, Input::Request(number, Request::Status))
+    }
+
+    /// A process did something.
+    pub(super) fn happens(
+        &mut self,
+        deployment: &str,
+        happening: crate::children::Happening,
+    ) -> Vec<NodeInput> {
+        let told = self.all.get_mut(deployment).map(|local| local.supervision.happens(happening));
+        self.told(deployment, told.unwrap_or_default())
+    }
+
+    /// Time has passed.
+    pub(super) fn tick(&mut self) -> Vec<NodeInput> {
+        let due = self.all.iter().filter(|(_, it)| it.supervision.wait().is_some_and(|wait| wait.is_zero()));
+        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        let mut inputs = Vec::new();
+        for name in due {
+            let told = self.all.get_mut(&name).map(|local| local.supervision.tick());
+            inputs.extend(self.told(&name, told.unwrap_or_default()));
+        }
+        inputs
+    }
+
+    fn input(&mut self, deployment: &str, input: Input) -> Vec<NodeInput> {
+        let told = self.all.get_mut(deployment).map(|local| local.supervision.input(input));
+        self.told(deployment, told.unwrap_or_default())
+    }
+
+    /// What a supervisor has to say, as the node manager understands it.
+    fn told(&mut self, deployment: &str, told: Vec<Told>) -> Vec<NodeInput> {
+        let mut inputs = Vec::new();
+        for told in told {
+            match told {
+                Told::Line(text) => self.tell(&format!("{deployment}: {text}")),
+                Told::Reached(phase) => {
+                    let stage = match phase {
+                        Phase::PreparePlan => Stage::PreparePlan,
+                        Phase::Passivate => Stage::Passivate,
+                        Phase::StartLaunch => Stage::StartLaunch,
+                        Phase::FinishLaunch | Phase::Start => Stage::FinishLaunch,
+                    };
+                    inputs.push(NodeInput::Reached { deployment: deployment.to_owned(), stage });
+                }
+                Told::Finished(number, outcome) => inputs.extend(self.finished(deployment, number, outcome)),
+            }
+        }
+        if self.all.get(deployment).is_some_and(|local| local.supervision.supervisor().is_over()) {
+            if let Some(listening) = self.all.remove(deployment).and_then(|local| local.listening) {
+                listening.close();
+            }
+            inputs.extend(stopped(deployment));
+        }
+        inputs
+    }
+
+    fn finished(&mut self, deployment: &str, number: u64, outcome: Ended) -> Option<NodeInput> {
+        let local = self.all.get_mut(deployment)?;
+        match (local.asked.remove(&number), outcome) {
+            (Some(Asker::Manager(number)), Ended::Status(status)) => {
+                Some(NodeInput::Status { number, status })
+            }
+            (Some(Asker::Command(answer)), Ended::Status(status)) => {
+                let _ = answer.send(ControlAnswer::Status(status));
+                None
+            }
+            (None, Ended::Done(notes)) if number == local.request => {
+                Some(ended(deployment, Outcome::Holds(notes)))
+            }
+            (None, Ended::Refused(why)) if number == local.request => {
+                Some(ended(deployment, Outcome::Refused(why)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn ended(deployment: &str, outcome: Outcome) -> NodeInput {
+    NodeInput::Ended { deployment: deployment.to_owned(), outcome }
+}
+
+fn refused(deployment: &str, why: &str) -> Vec<NodeInput> {
+    vec![ended(deployment, Outcome::Refused(why.to_owned()))]
+}
+
+fn stopped(deployment: &str) -> Vec<NodeInput> {
+    vec![ended(deployment, Outcome::Stopped)]
+}

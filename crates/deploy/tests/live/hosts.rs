@@ -1,0 +1,391 @@
+//! Plans over two hosts: an execution manager and two node managers, as processes.
+use std::path::PathBuf;
+
+use keys::{Authority, Name, Role};
+use testkit::namespace::alone;
+use testkit::patience::patiently;
+
+use crate::place::{Place, Supervisor};
+
+/// Two hosts, and where the manager and its operator are.
+struct Site {
+    site: Place,
+    east: Place,
+    west: Place,
+}
+
+fn node(name: &str) -> Role {
+    Role::Node(Name::new(name).unwrap())
+}
+
+impl Site {
+    fn new(test: &str) -> Self {
+        let place = |name: &str| Place::new(&format!("{test}-{name}"));
+        let all = Self { site: place("site"), east: place("east"), west: place("west") };
+        let authority = Authority::open(&all.keys()).unwrap();
+        let operator = Role::Operator(Name::new("ann").unwrap());
+        for role in [Role::Manager, node("east"), node("west"), operator] {
+            authority.issue(role).unwrap();
+        }
+        all
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.site.path("keys")
+    }
+
+    /// A plan whose display is on the host in the west, and all else in the east.
+    fn plan() -> String {
+        Place::plan()
+            .replace("[host.here]\ncores = 1\n", "[host.east]\ncores = 1\n[host.west]\ncores = 1\n")
+            .replace("[process.show]\nhost = \"here\"", "[process.show]\nhost = \"west\"")
+            .replace("host = \"here\"", "host = \"east\"")
+    }
+
+    fn manager(&self) -> Supervisor {
+        let mut manager =
+            self.site.begin("manager --listen 127.0.0.1 --keys {keys} --store {deployments.redb}");
+        manager.prints("listens at 127.0.0.1:7410; leads ");
+        manager
+    }
+
+    fn node(&self, name: &str) -> Supervisor {
+        let place = if name == "east" { &self.east } else { &self.west };
+        let keys = self.keys();
+        let mut node =
+            place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}", keys.display()));
+        node.prints("punctual: connected to the manager");
+        node
+    }
+
+    fn asked(line: &str) -> String {
+        format!("{line} --manager 127.0.0.1 --keys {{keys}}")
+    }
+
+    fn deploy(&self, line: &str) -> (i32, String, String) {
+        self.site.deploy(&Self::asked(line))
+    }
+
+    fn ok(&self, line: &str) -> String {
+        self.site.ok(&Self::asked(line))
+    }
+
+    /// What the status says once all runs.
+    fn whole(&self) -> String {
+        patiently("all that runs", || {
+            let (code, out, _) = self.deploy("status tracker");
+            (code == 0).then_some(out)
+        })
+    }
+
+    fn pids(status: &str) -> Vec<&str> {
+        status.lines().filter_map(|line| line.split(", pid ").nth(1)).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.east.processes().is_empty() && self.west.processes().is_empty()
+    }
+}
+
+#[test]
+fn a_plan_of_two_hosts_is_launched_changed_adopted_and_stopped() {
+    alone(|| {
+        let site = Site::new("hosts");
+        site.site.has("tracker.toml", &Site::plan());
+        let mut manager = site.manager();
+        let (code, out, told) = site.deploy("launch {tracker.toml}");
+        assert_eq!((code, out.as_str()), (1, ""), "{told}");
+        assert!(
+            told.contains("host east is not there: start punctual deploy node --name east on it"),
+            "{told}"
+        );
+        let (mut east, mut west) = (site.node("east"), site.node("west"));
+        assert_eq!(site.ok("launch {tracker.toml}"), "launched tracker\n");
+        west.position();
+        let status = site.whole();
+        for part in [
+            "host east: there\nhost west: there\ndeployment tracker (tracker.toml), epoch ",
+            "  host east: has followed\n",
+            "  host west: has followed\n",
+            "  process sense: running, pid ",
+            "      display (Display): active; ",
+        ] {
+            assert!(status.contains(part), "{part}\n{status}");
+        }
+        let pids = Site::pids(&status);
+        assert_eq!(pids.len(), 2);
+        // A command on a host says who leads.
+        let (code, _, told) = site.east.deploy("stop tracker");
+        assert!(code == 1 && told.contains("the execution manager at 127.0.0.1:7410 leads"), "{told}");
+
+        // Another setting: the same processes go on.
+        site.site.has("next.toml", &Site::plan().replace("gain = 0.25", "gain = 1.0"));
+        let (code, steps, _) = site.deploy("diff {next.toml}");
+        assert!(code == 1 && steps.contains("set airframe.gain = 1.0"), "{steps}");
+        assert_eq!(site.ok("apply {next.toml}"), "applied tracker\n");
+        let status = site.whole();
+        assert_eq!(Site::pids(&status), pids, "{status}");
+        assert!(status.contains("deployment tracker (next.toml)"), "{status}");
+
+        // Events go on without a manager, and the next one adopts the processes.
+        manager.kill();
+        let (before, _) = west.position();
+        let (after, _) =
+            patiently("more positions", || Some(west.position()).filter(|(at, _)| *at > before + 5));
+        assert!(after > before);
+        let (code, _, told) = site.deploy("status tracker");
+        assert!(code == 3 && told.contains("the execution manager at 127.0.0.1:7410: "), "{told}");
+        let mut manager = site.manager();
+        let status = site.whole();
+        assert_eq!(Site::pids(&status), pids, "{status}");
+
+        // One more component in the east, and the display elsewhere: its host in the west has nothing any more.
+        site.site.has("east.toml", &Site::plan().replace("host = \"west\"", "host = \"east\""));
+        assert_eq!(site.ok("apply {east.toml}"), "applied tracker\n");
+        east.position();
+        let status = site.whole();
+        assert!(!status.contains("  host west:"), "{status}");
+        assert_eq!(site.ok("stop tracker"), "stopped tracker\n");
+        let (code, _, told) = site.deploy("status");
+        assert!(code == 1 && told.contains("no deployment runs"), "{told}");
+        for node in [&mut east, &mut west] {
+            node.interrupt();
+            assert!(node.ended().success());
+            node.all_gone();
+        }
+        manager.interrupt();
+        assert!(manager.ended().success());
+        assert!(site.is_empty());
+    });
+}
+
+#[test]
+fn a_host_whose_node_manager_is_killed_gets_its_processes_again() {
+    alone(|| {
+        let site = Site::new("killed");
+        site.site.has("tracker.toml", &Site::plan());
+        let _manager = site.manager();
+        let (mut east, mut west) = (site.node("east"), site.node("west"));
+        site.ok("launch {tracker.toml}");
+        let before = site.whole();
+        east.kill();
+        let east = site.node("east");
+        let after = site.whole();
+        let (before, after) = (Site::pids(&before), Site::pids(&after));
+        assert!(before[0] != after[0] && before[1] == after[1], "{before:?} {after:?}");
+        west.position();
+        // What is stopped while a host is away is stopped when it returns.
+        west.kill();
+        let out = site.ok("stop tracker");
+        assert!(out.contains("note: host west has not ended its processes"), "{out}");
+        let west = site.node("west");
+        let (code, _, told) = patiently("the end of all", || {
+            let launched = site.deploy("launch {tracker.toml}");
+            (launched.0 == 0).then_some(launched)
+        });
+        assert_eq!(code, 0, "{told}");
+        site.ok("stop tracker");
+        east.interrupt();
+        west.interrupt();
+    });
+}
+
+#[test]
+fn who_has_no_right_key_is_refused_and_told_why() {
+    alone(|| {
+        let site = Site::new("keys");
+        site.site.has("tracker.toml", &Site::plan());
+        let mut manager = site.manager();
+        // Keys of another authority.
+        let others = site.site.path("others");
+        let authority = Authority::open(&others).unwrap();
+        for role in [node("east"), Role::Operator(Name::new("eve").unwrap())] {
+            authority.issue(role).unwrap();
+        }
+        let east = format!("node --manager 127.0.0.1 --name east --keys {}", others.display());
+        let mut stranger = site.east.begin(&east);
+        stranger.prints_with("no manager: 127.0.0.1:7410: its certificate is of another authority");
+        stranger.interrupt();
+        let (code, _, told) = site.site.deploy("status --manager 127.0.0.1 --keys {others}");
+        assert!(code == 3 && told.contains("is of another authority"), "{told}");
+        // The key of another host under the name of this one.
+        let keys = site.keys();
+        for end in ["pem", "key"] {
+            std::fs::copy(keys.join(format!("node-west.{end}")), others.join(format!("node-east.{end}")))
+                .unwrap();
+        }
+        std::fs::copy(keys.join("authority.pem"), others.join("authority.pem")).unwrap();
+        let mut stranger = site.east.begin(&east);
+        stranger.prints_with("its key is that of host west, and it says that it is east");
+        stranger.interrupt();
+        // A node manager gives no commands, and no other role does either.
+        for end in ["pem", "key"] {
+            std::fs::copy(keys.join(format!("node-west.{end}")), others.join(format!("operator-eve.{end}")))
+                .unwrap();
+        }
+        let (code, _, told) = site.site.deploy("stop tracker --manager 127.0.0.1 --keys {others}");
+        assert!(code != 0, "{told}");
+        // No key at all, and names that no key has.
+        let (code, _, told) = site.site.deploy("node --manager 127.0.0.1 --name north --keys {keys}");
+        assert!(code == 2 && told.contains("node-north.pem") && told.contains("punctual grm keys"), "{told}");
+        let (code, _, told) = site.site.deploy("node --manager 127.0.0.1 --name North --keys {keys}");
+        assert!(code == 2 && told.contains("small letters"), "{told}");
+        let (code, _, told) = site.site.deploy("status --manager 127.0.0.1");
+        assert!(code == 2 && told.contains("--keys"), "{told}");
+        manager.interrupt();
+        assert!(manager.ended().success());
+    });
+}
+
+/// A program that is not what the plan says, on one host: nothing is started on any.
+#[test]
+fn a_flipped_byte_in_a_program_starts_nothing() {
+    alone(|| {
+        let site = Site::new("flipped");
+        let program = Place::example("tracker");
+        let mut bytes = std::fs::read(&program).unwrap();
+        let digest = ring::digest::digest(&ring::digest::SHA256, &bytes);
+        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let plan = Site::plan()
+            .replace(&format!("[\"{program}\"]"), &format!("[\"tracker\"]\ndigest = \"sha256:{digest}\""));
+        site.site.has("tracker.toml", &plan);
+        std::fs::copy(&program, site.west.path("tracker")).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(site.east.path("tracker"), &bytes).unwrap();
+        let _manager = site.manager();
+        let keys = site.keys();
+        let nodes = [("east", &site.east), ("west", &site.west)].map(|(name, place)| {
+            let programs = place.path("");
+            let mut node = place.begin(&format!(
+                "node --manager 127.0.0.1 --name {name} --keys {} --programs {}",
+                keys.display(),
+                programs.display()
+            ));
+            node.prints("punctual: connected to the manager");
+            node
+        });
+        let (code, _, told) = site.deploy("launch {tracker.toml}");
+        assert!(code == 1 && told.contains("host east: artefact tracker: "), "{told}");
+        assert!(told.contains("is not what the plan says: its digest is sha256:"), "{told}");
+        // The node managers alone.
+        assert_eq!((site.east.processes().len(), site.west.processes().len()), (1, 1));
+        for node in &nodes {
+            node.interrupt();
+        }
+    });
+}
+
+/// The commands of docs/deploy-hosts.md, in their order.
+#[test]
+fn the_guide_goes_as_it_is_written() {
+    const PAGE: &str = include_str!("../../../../docs/deploy-hosts.md");
+    alone(|| {
+        let site = Place::new("guide");
+        let places = [Place::new("guide-east"), Place::new("guide-west")];
+        std::fs::create_dir(site.path("programs")).unwrap();
+        std::fs::copy(Place::example("tracker"), site.path("programs/tracker")).unwrap();
+        let plan = Site::plan().replace(&format!("[\"{}\"]", Place::example("tracker")), "[\"tracker\"]");
+        site.has("tracker.toml", &plan);
+        site.has("next.toml", &plan.replace("gain = 0.25", "gain = 1.0"));
+        let is_file = |word: &str| {
+            matches!(word, "keys" | "programs") || word.contains(".toml") || word.contains(".redb")
+        };
+        let mut running: Vec<Supervisor> = Vec::new();
+        let mut done = Vec::new();
+        for line in PAGE.lines().filter_map(|line| line.strip_prefix("punctual ")) {
+            if let Some(roles) = line.strip_prefix("grm keys keys ") {
+                let authority = Authority::open(&site.path("keys")).unwrap();
+                for role in roles.split(' ') {
+                    assert!(authority.issue(role.parse().unwrap()).unwrap());
+                }
+                continue;
+            }
+            let line = line.strip_prefix("deploy ").unwrap().replace("192.0.2.1", "127.0.0.1");
+            let word = |word: &str| match site.path(word).to_str() {
+                Some(path) if is_file(word) => path.to_owned(),
+                _ => word.to_owned(),
+            };
+            let typed: Vec<String> = line.split(' ').map(word).collect();
+            let (verb, typed) = (line.split(' ').next().unwrap().to_owned(), typed.join(" "));
+            match verb.as_str() {
+                "manager" => {
+                    running.push(site.begin(&typed));
+                    running.last_mut().unwrap().prints("listens at ");
+                }
+                "node" => {
+                    running.push(places[running.len() - 1].begin(&typed));
+                    running.last_mut().unwrap().prints("punctual: connected to the manager");
+                }
+                "status" => patiently("all that runs", || (site.deploy(&typed).0 == 0).then_some(())),
+                "diff" => assert_eq!(site.deploy(&typed).0, 1),
+                _ => drop(site.ok(&typed)),
+            }
+            done.push(verb);
+        }
+        assert_eq!(done, ["manager", "node", "node", "launch", "status", "diff", "apply", "stop"]);
+        for program in &mut running {
+            program.interrupt();
+            assert!(program.ended().success());
+        }
+    });
+}
+
+/// Somebody is killed while a plan is applied, each time somewhat later: it is the old plan or the new one on both hosts.
+#[test]
+fn kills_during_a_change_leave_the_old_plan_or_the_new_one() {
+    alone(|| {
+        let site = Site::new("kills");
+        let plan =
+            |number: u64| Site::plan().replace("gain = 0.25", &format!("gain = 0.{}", 10 + number % 80));
+        site.site.has("plan-0.toml", &plan(0));
+        let mut manager = site.manager();
+        let (mut east, mut west) = (site.node("east"), site.node("west"));
+        site.ok("launch {plan-0.toml}");
+        let mut holds = 0;
+        let mut counts = [0; 3];
+        for number in 1..=tiers::current().number("execution.kills") {
+            site.site.has(&format!("plan-{number}.toml"), &plan(number));
+            let mut command = site.site.begin(&Site::asked(&format!("apply {{plan-{number}.toml}}")));
+            // A change takes some tens of milliseconds.
+            std::thread::sleep(std::time::Duration::from_millis(number * 7 % 150));
+            match number % 3 {
+                0 => {
+                    manager.kill();
+                    manager = site.manager();
+                }
+                1 => {
+                    east.kill();
+                    east = site.node("east");
+                }
+                _ => {
+                    west.kill();
+                    west = site.node("west");
+                }
+            }
+            let code = command.ended().code();
+            let status = site.whole();
+            assert_eq!(Site::pids(&status).len(), 2, "{status}");
+            let has = |number: u64| status.contains(&format!("deployment tracker (plan-{number}.toml)"));
+            assert!(has(holds) != has(number), "kill {number}: {status}");
+            match code {
+                Some(0) => assert!(has(number), "kill {number}: applied, and {status}"),
+                Some(1) => assert!(has(holds), "kill {number}: refused, and {status}"),
+                // It does not know.
+                code => assert_eq!(code, Some(3), "kill {number}"),
+            }
+            counts[usize::from(has(number)) + usize::from(code == Some(3))] += 1;
+            if has(number) {
+                holds = number;
+            }
+            west.position();
+        }
+        eprintln!("refused, applied or unknown, unknown and applied: {counts:?}");
+        site.ok("stop tracker");
+        for node in [&mut east, &mut west] {
+            node.interrupt();
+            node.ended();
+        }
+        assert!(site.is_empty());
+    });
+}

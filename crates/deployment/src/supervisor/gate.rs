@@ -1,0 +1,99 @@
+//! Changes of several hosts: the part of this one goes as far as it is let, and waits before components start for what is decided for all.
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::Supervisor;
+use super::change::{Change, Stage};
+use crate::protocol::Phase;
+
+/// How far a change of several hosts may go.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// To the end of this phase.
+    until: Phase,
+    /// All has been done that can fail before components start: what becomes of the change is decided elsewhere.
+    is_voted: bool,
+    /// It holds.
+    is_decided: bool,
+    /// Processes that were started for it, and ended since its vote: how.
+    pub(super) fallen: Vec<(String, String)>,
+}
+
+impl Gate {
+    pub(super) const fn new() -> Self {
+        Self { until: Phase::PreparePlan, is_voted: false, is_decided: false, fallen: Vec::new() }
+    }
+
+    /// Whether this host may still take the change back by itself.
+    pub(super) const fn is_open(&self) -> bool {
+        !self.is_voted
+    }
+
+    /// Whether it waits before something of this phase is done; `None` is the end.
+    pub(super) fn stops(&self, next: Option<Phase>) -> bool {
+        !self.is_decided && next.is_none_or(|next| next > self.until)
+    }
+
+    /// The phase that the change has come to the end of.
+    pub(super) fn reached(&mut self) -> Phase {
+        self.is_voted |= self.until == Phase::FinishLaunch;
+        self.until
+    }
+}
+
+impl Change {
+    /// A process that was started for the change has ended: it is started again if all is decided elsewhere, and the change holds.
+    pub(super) fn fallen(&mut self, name: &str, how: &str) {
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.is_voted) {
+            gate.fallen.push((name.to_string(), how.to_string()));
+        }
+    }
+}
+
+impl Supervisor {
+    /// The change of a request may go on.
+    pub(super) fn proceed(&mut self, now: u64, request: u64, phase: Phase) {
+        let Some(change) = self.change.as_mut().filter(|it| it.request() == Some(request)) else { return };
+        let Some(gate) = &mut change.gate else { return };
+        let phase = phase.min(Phase::FinishLaunch);
+        if phase > gate.until {
+            gate.until = phase;
+            self.open(now);
+        }
+    }
+
+    /// It is decided what becomes of the change of a request.
+    pub(super) fn decide_for_all(&mut self, now: u64, request: u64, holds: bool) {
+        let Some(change) = self.change.as_mut().filter(|it| it.request() == Some(request)) else { return };
+        let Some(gate) = change.gate.as_mut().filter(|gate| !gate.is_decided) else { return };
+        if holds {
+            if gate.is_voted {
+                gate.is_decided = true;
+                self.open(now);
+            }
+            return;
+        }
+        gate.is_voted = false;
+        self.abort(now, "it does not come about on all hosts".to_string());
+    }
+
+    /// Everything is to end while the decision is awaited: nothing starts any more, neither of the old plan nor of the new one.
+    pub(super) fn leave_gate(&mut self, now: u64) {
+        let Some(change) = &mut self.change else { return };
+        let Some(gate) = change.gate.as_mut().filter(|gate| gate.is_voted && !gate.is_decided) else {
+            return;
+        };
+        gate.is_decided = true;
+        change.batches.clear();
+        change.failure = Some("the plan is stopped".to_string());
+        self.open(now);
+    }
+
+    /// Goes on from where the change waits.
+    fn open(&mut self, now: u64) {
+        if let Some(change) = self.change.as_mut().filter(|change| change.stage == Stage::Waiting) {
+            change.stage = Stage::Performing;
+            self.progress(now);
+        }
+    }
+}

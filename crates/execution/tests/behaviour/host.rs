@@ -1,0 +1,180 @@
+//! The supervisors of a host, as far as node managers see them: they take time, fail, and do what they are told.
+use std::collections::BTreeMap;
+
+use execution::{Epoch, NodeAction, NodeInput, Outcome, Stage};
+
+use crate::judge::{Had, Judge, Mark};
+
+pub(crate) fn mark(epoch: Epoch) -> Mark {
+    (epoch.manager, epoch.change)
+}
+
+/// A change that a supervisor has begun.
+#[derive(Clone, Debug)]
+struct Change {
+    epoch: Epoch,
+    file: String,
+    until: Stage,
+    reached: Option<Stage>,
+}
+
+/// A supervisor.
+#[derive(Clone, Debug, Default)]
+struct Supervisor {
+    runs: Option<(Epoch, String)>,
+    change: Option<Change>,
+    /// It is busy until its next event comes; each order makes what was to come before void.
+    turn: u64,
+}
+
+/// What is to happen at a supervisor after some time.
+#[derive(Clone, Debug)]
+pub(crate) enum Later {
+    Reached(Stage),
+    Fails,
+    Holds,
+    Launched(Epoch, String),
+    LaunchFails,
+    TakenBack,
+    Stopped,
+}
+
+/// A host.
+#[derive(Default)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    supervisors: BTreeMap<String, Supervisor>,
+    examined: BTreeMap<String, (Epoch, String)>,
+    next_turn: u64,
+    launches: u64,
+}
+
+impl Host {
+    pub(crate) fn new(name: &str, launches: u64) -> Self {
+        Self { name: name.to_owned(), launches, ..Self::default() }
+    }
+
+    /// Does what the node manager wants; what happens then, and at which turn of which deployment. `fails` says whether the next thing does.
+    pub(crate) fn act(
+        &mut self,
+        action: NodeAction,
+        fails: bool,
+        judge: &mut Judge,
+    ) -> Result<(String, u64, Later), Option<NodeInput>> {
+        judge.is_changed = true;
+        match action {
+            NodeAction::Examine { deployment, epoch, bundle } => {
+                let result = if fails { Err("its program is not there".to_owned()) } else { Ok(()) };
+                self.examined.insert(deployment.clone(), (epoch, bundle.file));
+                Err(Some(NodeInput::Examined { deployment, epoch, result }))
+            }
+            NodeAction::Propose { deployment, epoch } => {
+                let (examined, file) = self.examined[&deployment].clone();
+                assert_eq!(examined, epoch, "another plan was examined");
+                self.next_turn += 1;
+                let supervisor = self.supervisors.entry(deployment.clone()).or_default();
+                assert!(supervisor.change.is_none(), "a change begins before another one has ended");
+                supervisor.turn = self.next_turn;
+                let change = Change { epoch, file: file.clone(), until: Stage::PreparePlan, reached: None };
+                supervisor.change = Some(change);
+                judge.had.entry((self.name.clone(), deployment.clone())).or_default().processes.insert(file);
+                let later = if fails { Later::Fails } else { Later::Reached(Stage::PreparePlan) };
+                Ok((deployment, self.next_turn, later))
+            }
+            NodeAction::Proceed { deployment, until } => {
+                let supervisor = self.supervisors.get_mut(&deployment).unwrap();
+                // It has failed meanwhile.
+                let Some(change) = &mut supervisor.change else { return Err(None) };
+                change.until = until;
+                let next = change.reached.and_then(Stage::next).unwrap();
+                let later = if fails { Later::Fails } else { Later::Reached(next) };
+                Ok((deployment, supervisor.turn, later))
+            }
+            NodeAction::Decide { deployment, holds } => {
+                self.next_turn += 1;
+                let supervisor = self.supervisors.get_mut(&deployment).unwrap();
+                let Some(change) = &supervisor.change else { return Err(None) };
+                assert!(!holds || change.reached == Some(Stage::FinishLaunch), "it is decided too early");
+                supervisor.turn = self.next_turn;
+                Ok((deployment, self.next_turn, if holds { Later::Holds } else { Later::TakenBack }))
+            }
+            NodeAction::Launch { deployment, epoch } => {
+                let (examined, file) = self.examined[&deployment].clone();
+                assert_eq!(examined, epoch, "another plan was examined");
+                self.next_turn += 1;
+                let supervisor = self.supervisors.entry(deployment.clone()).or_default();
+                assert!(supervisor.runs.is_none() && supervisor.change.is_none(), "a launch over what runs");
+                supervisor.turn = self.next_turn;
+                let had = judge.had.entry((self.name.clone(), deployment.clone())).or_default();
+                had.processes.insert(file.clone());
+                let later = if fails { Later::LaunchFails } else { Later::Launched(epoch, file) };
+                Ok((deployment, self.next_turn, later))
+            }
+            NodeAction::Stop { deployment } => {
+                self.next_turn += 1;
+                let supervisor = self.supervisors.get_mut(&deployment).unwrap();
+                supervisor.turn = self.next_turn;
+                Ok((deployment, self.next_turn, Later::Stopped))
+            }
+            NodeAction::Ask { .. } | NodeAction::Send(_) | NodeAction::Tell(_) => Err(None),
+        }
+    }
+
+    /// Something that was to happen happens, unless the supervisor was told something else meanwhile.
+    pub(crate) fn happen(
+        &mut self,
+        deployment: String,
+        turn: u64,
+        later: Later,
+        judge: &mut Judge,
+    ) -> Option<(NodeInput, Option<Later>)> {
+        judge.is_changed = true;
+        let key = (self.name.clone(), deployment.clone());
+        let supervisor = self.supervisors.get_mut(&deployment).filter(|it| it.turn == turn)?;
+        let had = judge.had.entry(key.clone()).or_default();
+        let runs = supervisor.runs.clone().map(|(epoch, file)| (mark(epoch), file));
+        let outcome = match later {
+            Later::Reached(stage) => {
+                let change = supervisor.change.as_mut()?;
+                change.reached = Some(stage);
+                if stage == Stage::Passivate {
+                    had.works = None;
+                }
+                let next = stage.next().filter(|next| *next <= change.until).map(Later::Reached);
+                return Some((NodeInput::Reached { deployment, stage }, next));
+            }
+            Later::Fails | Later::TakenBack => {
+                let change = supervisor.change.take()?;
+                if runs.as_ref().is_none_or(|(_, file)| *file != change.file) {
+                    had.processes.remove(&change.file);
+                }
+                had.works = runs;
+                Outcome::Refused("something fails".to_owned())
+            }
+            Later::Holds => {
+                let change = supervisor.change.take()?;
+                had.processes = [change.file.clone()].into();
+                had.works = Some((mark(change.epoch), change.file.clone()));
+                supervisor.runs = Some((change.epoch, change.file));
+                Outcome::Holds(Vec::new())
+            }
+            Later::Launched(epoch, file) => {
+                self.launches += 1;
+                had.launch = self.launches;
+                had.works = Some((mark(epoch), file.clone()));
+                supervisor.runs = Some((epoch, file));
+                Outcome::Holds(Vec::new())
+            }
+            Later::LaunchFails => {
+                *had = Had::default();
+                Outcome::Refused("something fails".to_owned())
+            }
+            Later::Stopped => {
+                self.supervisors.remove(&deployment);
+                judge.had.remove(&key);
+                Outcome::Stopped
+            }
+        };
+        Some((NodeInput::Ended { deployment, outcome }, None))
+    }
+}

@@ -1,0 +1,137 @@
+//! Lines that execution managers, node managers and commands send each other, and both managers as they get them.
+use deployment::{LONGEST_LINE, Lines, PlanStatus, line, read};
+use execution::{
+    Answer, Bundle, Command, DeploymentStatus, Epoch, ExecutionManager, Heard, HostStatus, ManagerAction,
+    ManagerInput, ManagerWord, ManifestText, NodeAction, NodeInput, NodeManager, NodePatience, NodeWord,
+    Order, Orders, Patience, Progress, Record, Report, Stage, State, Step,
+};
+
+use super::launching::same;
+
+const PLAN: &str =
+    "id = \"a\"\n[host.h]\nresources.memory = 9\n[process.p]\nhost = \"h\"\nrequires.memory = 5\n";
+const EPOCH: Epoch = Epoch { manager: 2, change: 1 };
+
+fn bundle() -> Bundle {
+    let manifest = ManifestText { name: "m.json".to_owned(), text: "{}".to_owned() };
+    Bundle {
+        file: "a.toml".to_owned(),
+        plan: PLAN.to_owned(),
+        manifests: vec![manifest],
+        ..Bundle::default()
+    }
+}
+
+/// Lines that are told, alone and after each other.
+pub(super) fn lines() -> Vec<Vec<u8>> {
+    let name = || "a".to_owned();
+    let step = Step { epoch: EPOCH, until: Stage::FinishLaunch };
+    let order = Order { deployment: name(), holds: None, change: Some(step) };
+    let orders = Orders { manager: 2, number: 7, incarnation: 3, deployments: vec![order] };
+    let progress = Progress { epoch: EPOCH, reached: Some(Stage::Examine), failed: Some("x".to_owned()) };
+    let state = State { deployment: name(), runs: Some(EPOCH), change: Some(progress), ..State::default() };
+    let report = Report {
+        host: "h".to_owned(),
+        incarnation: 3,
+        number: 1,
+        heard: Heard { manager: 2, number: 7 },
+        deployments: vec![state],
+        lacks: vec![(name(), EPOCH)],
+    };
+    let host =
+        HostStatus { host: "h".to_owned(), status: Some(PlanStatus::default()), ..HostStatus::default() };
+    let status = DeploymentStatus { deployment: name(), hosts: vec![host], ..DeploymentStatus::default() };
+    let told = [
+        line(&ManagerWord::Orders(orders)),
+        line(&ManagerWord::Plan { deployment: name(), epoch: EPOCH, bundle: bundle() }),
+        line(&ManagerWord::Ask { number: 1, deployment: name() }),
+        line(&ManagerWord::Refused { what: name() }),
+        line(&NodeWord::Report(report)),
+        line(&NodeWord::Told { number: 1, status: PlanStatus::default() }),
+        line(&Command::Launch(bundle())),
+        line(&Command::Apply(bundle())),
+        line(&Command::Stop { deployment: name() }),
+        line(&Command::Status { deployment: None }),
+        line(&Command::Read { deployment: name() }),
+        line(&Answer::Status { deployments: vec![status], hosts: vec![("h".to_owned(), true)] }),
+        line(&Answer::Plan { epoch: EPOCH, bundle: bundle() }),
+        line(&Record { epoch: EPOCH, bundle: bundle(), is_ending: false }),
+    ];
+    let told: Vec<String> = told.into_iter().filter_map(Result::ok).collect();
+    let whole = told.iter().cloned().collect::<String>().into_bytes();
+    told.into_iter().map(String::into_bytes).chain([whole]).collect()
+}
+
+/// A manager that keeps all that it wants to keep, and a node manager whose host can examine everything and do nothing.
+struct Both {
+    manager: ExecutionManager,
+    node: NodeManager,
+    now: u64,
+}
+
+impl Both {
+    fn new() -> Option<Self> {
+        let patience = Patience { beat: 10, silence: 40, stage: 100, follow: 100 };
+        let record = Record { epoch: Epoch { manager: 1, change: 1 }, bundle: bundle(), is_ending: false };
+        let manager = ExecutionManager::new(2, vec![("a".to_owned(), record)], patience).ok()?;
+        let node = NodeManager::new("h".to_owned(), 3, NodePatience { beat: 10, silence: 40, again: 20 });
+        Some(Self { manager, node, now: 1 })
+    }
+
+    fn manager(&mut self, input: ManagerInput) {
+        self.manager.handle(self.now, input);
+        while let Some(kept) = self.manager.take_actions().iter().find_map(|action| match action {
+            ManagerAction::Keep { number, .. } => Some(*number),
+            _ => None,
+        }) {
+            self.manager.handle(self.now, ManagerInput::Kept(kept));
+        }
+    }
+
+    fn node(&mut self, word: ManagerWord) {
+        self.node.handle(self.now, NodeInput::Word(word));
+        for action in self.node.take_actions() {
+            match action {
+                NodeAction::Examine { deployment, epoch, .. } => {
+                    self.node.handle(self.now, NodeInput::Examined { deployment, epoch, result: Ok(()) });
+                }
+                NodeAction::Decide { holds, .. } => assert!(!holds, "nothing has come to a vote"),
+                _ => {}
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str, number: u64) {
+        if let Ok(word) = read::<NodeWord>(text) {
+            self.manager(ManagerInput::Word("h".to_owned(), word));
+        }
+        if let Ok(command) = read::<Command>(text) {
+            self.manager(ManagerInput::Command(number, command));
+        }
+        if let Ok(word) = read::<ManagerWord>(text) {
+            self.node(word);
+        }
+        self.now += 7;
+        self.manager.tick(self.now);
+        self.node.tick(self.now);
+        self.manager.take_actions();
+        self.node.take_actions();
+    }
+}
+
+/// Bytes that come on a connection of several hosts.
+pub fn execution_line(bytes: &[u8]) {
+    let Some(mut both) = Both::new() else { return };
+    let mut lines = Lines::new(LONGEST_LINE);
+    lines.feed(bytes);
+    let mut number = 0;
+    while let Ok(Some(text)) = lines.next_line() {
+        number += 1;
+        same::<ManagerWord>(&text);
+        same::<NodeWord>(&text);
+        same::<Command>(&text);
+        same::<Answer>(&text);
+        same::<Record>(&text);
+        both.line(&text, number);
+    }
+}
