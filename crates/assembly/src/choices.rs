@@ -81,6 +81,18 @@ choice! {
 }
 
 choice! {
+    /// What joins two gateways.
+    #[derive(Default)]
+    Transport {
+        /// Datagrams.
+        #[default]
+        Udp = "udp",
+        /// A connection of TCP.
+        Tcp = "tcp",
+    }
+}
+
+choice! {
     /// The scope of a service.
     #[derive(Default)]
     Placement {

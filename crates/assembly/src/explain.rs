@@ -104,13 +104,7 @@ impl Plan {
                     Some((scope, path, value)) => (scope, Some(path), value),
                     None => (Scope::Default, None, quality.default()),
                 };
-                // Behind a topic each consumer has a queue, too; what is of a publisher ends at the writer.
-                let by_service = match link.kind {
-                    ServiceKind::Channel | ServiceKind::Federated => true,
-                    ServiceKind::Dds => quality.side() == Side::Consumer,
-                    ServiceKind::Direct => false,
-                };
-                let is_carried_out = quality.is_carried_out() && (by_service || quality.is_of_plan());
+                let is_carried_out = quality.is_carried_out(link.kind, &value);
                 Holding { quality, value, scope, path, overridden: said.collect(), is_carried_out }
             })
             .collect()

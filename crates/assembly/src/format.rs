@@ -1,6 +1,6 @@
 //! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
-    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind,
+    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Transport,
 };
 use crate::qos::{DISCARDS, ORDERS, RELIABILITIES};
 use crate::shape::Shape::{
@@ -117,8 +117,19 @@ const SERVICE: &[Key] = &[
     may("at", Name, "the component, container or process that has it"),
     may("qos", Table(QOS), "QoS in the scope of the channel"),
     may("peers", List(&Name), "services that subscribe at this one, by gateways"),
+    may("transport", Choice(Transport::NAMES), "what joins its gateway with its peers; udp if not given"),
+    may("address", Text, "address and port of its gateway; an address of the host itself if not given"),
     may("ttl", Integer(1, 255), "how many gateways an event passes at most; 1 if not given"),
-    may("groups", Texts(&Text), "multicast groups by event type; * is for all others"),
+    may(
+        "lease",
+        Time,
+        "time in which something has to come of a peer, or else it counts as dead; 2 s if not given",
+    ),
+    may(
+        "groups",
+        Texts(&Text),
+        "multicast groups by event type, as \"239.1.2.3\" or \"239.1.2.3:7389\"; * is for all others",
+    ),
     may("interface", Text, "the network interface of gateways"),
     may("loopback", Boolean, "whether what is sent to a group comes back to this host"),
     may("domain", Integer(0, 232), "the DDS domain"),

@@ -14,6 +14,7 @@ mod choices;
 mod diff;
 mod explain;
 mod format;
+mod gateways;
 mod get;
 mod graph;
 mod import;
@@ -37,6 +38,7 @@ mod write_manifest;
 pub use check::Placed;
 pub use diff::{Change, Difference, Kind, Step, Version, difference, steps};
 pub use explain::{Explained, Holding};
+pub use gateways::{Gateway, group};
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind};
 pub use import::{
     Descriptors, Imported, ImportedPrograms, Included, LaunchFile, import, import_dataflow, import_launch,
@@ -50,7 +52,7 @@ pub use places::Places;
 pub use plan::{
     Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Lane, Locality,
     LocalityKind, Mode, Named, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy,
-    SchedulingClass, Service, ServiceKind, Topic,
+    SchedulingClass, Service, ServiceKind, Topic, Transport,
 };
 pub use qos::{Qos, Quality, Said, Scope, Side};
 pub use reference::reference;

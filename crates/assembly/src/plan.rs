@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use crate::choices::{
-    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind,
+    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Transport,
 };
 use crate::qos::Qos;
 use crate::timing::{Costs, Execution, Transfer};
@@ -149,9 +149,15 @@ pub struct Service {
     pub qos: Qos,
     /// Services that get what they subscribe to from this one.
     pub peers: Vec<String>,
+    /// What joins its gateway with those of its peers.
+    pub transport: Option<Transport>,
+    /// Address and port of its gateway; of the host itself if not given.
+    pub address: Option<String>,
     /// How many gateways an event passes at most.
     pub ttl: Option<u8>,
-    /// Multicast groups of event types; `*` is for all others.
+    /// Picoseconds in which something has to come of a peer; after that it counts as dead.
+    pub lease: Option<u64>,
+    /// Multicast groups of event types, with a port or without; `*` is for all others.
     pub groups: Named<String>,
     /// The network interface of gateways.
     pub interface: Option<String>,

@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
 
-use crate::choices::choice;
+use crate::choices::{ServiceKind, choice};
 use crate::value::Value;
 
 /// The QoS of one scope.
@@ -78,7 +78,11 @@ pub(crate) const ORDERS: &[&str] = &["any", "fifo", "priority", "deadline"];
 /// Names of what gives way.
 pub(crate) const DISCARDS: &[&str] = &["any", "fifo", "lifo", "priority", "deadline"];
 /// Names of reliabilities.
-pub(crate) const RELIABILITIES: &[&str] = &["best-effort", "persistent"];
+pub(crate) const RELIABILITIES: &[&str] = &[BEST_EFFORT, PERSISTENT];
+/// What is lost is lost.
+const BEST_EFFORT: &str = "best-effort";
+/// What is lost comes again.
+const PERSISTENT: &str = "persistent";
 
 /// A value of quality of service.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,24 +133,23 @@ impl Quality {
         }
     }
 
-    /// Whether channels do what it says. The others are read, compared and explained, and nothing else.
-    pub const fn is_carried_out(self) -> bool {
-        matches!(
-            self,
-            Self::Priority
-                | Self::Timeout
-                | Self::OrderPolicy
-                | Self::DiscardPolicy
-                | Self::MaximumBatchSize
-                | Self::PacingInterval
-                | Self::MaxEventsPerConsumer
-                | Self::RejectNewEvents
-        ) || self.is_of_plan()
-    }
-
-    /// Whether a plan that does not keep it is refused, so that there is nothing left to carry out.
-    pub const fn is_of_plan(self) -> bool {
-        matches!(self, Self::MaxConsumers | Self::MaxSuppliers)
+    /// Whether what carries a connection does what a value of it says. The others are read, compared and explained, and nothing else.
+    pub fn is_carried_out(self, kind: ServiceKind, value: &Said) -> bool {
+        match (self, kind) {
+            // A plan that does not keep these is refused, so that there is nothing left to carry out.
+            (Self::MaxConsumers | Self::MaxSuppliers, _) => true,
+            // What a process has and its topics do not keep ends with it.
+            (Self::EventReliability, ServiceKind::Direct | ServiceKind::Channel | ServiceKind::Federated) => {
+                *value != Said::Word(PERSISTENT.into())
+            }
+            // Within a process nothing is lost, and gateways are connected again by themselves.
+            (Self::EventReliability | Self::ConnectionReliability, _) => true,
+            (_, ServiceKind::Channel | ServiceKind::Federated) => true,
+            // Behind a topic each consumer has a queue; what else is of a publisher ends at the writer.
+            (Self::StartTime | Self::StopTime | Self::MaxQueueLength, ServiceKind::Dds) => true,
+            (_, ServiceKind::Dds) => self.side() == Side::Consumer,
+            (_, ServiceKind::Direct) => false,
+        }
     }
 
     /// The default value.

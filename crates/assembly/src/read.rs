@@ -11,7 +11,7 @@ use crate::places::Places;
 use crate::plan::{
     Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Lane, Locality,
     LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy, SchedulingClass,
-    Service, ServiceKind, Topic,
+    Service, ServiceKind, Topic, Transport,
 };
 use crate::qos::{Qos, Quality, Said};
 use crate::shape::{self, Shape};
@@ -159,7 +159,10 @@ fn service(node: &Node) -> Service {
         at: text(node, "at"),
         qos: qos(node, "qos"),
         peers: texts(node, "peers"),
+        transport: choice(node, "transport", Transport::named),
+        address: text(node, "address"),
         ttl: number(node, "ttl"),
+        lease: time(node, "lease"),
         groups: groups
             .iter()
             .filter_map(|entry| Some((entry.key.clone(), entry.node.text()?.to_string())))

@@ -268,7 +268,10 @@ fn write_service(lines: &mut Lines, name: &str, service: &Service) {
     lines.may("at", service.at.as_ref().map(text));
     lines.inline("qos", qos(&service.qos));
     lines.list("peers", texts(&service.peers));
+    lines.may("transport", service.transport.map(text));
+    lines.may("address", service.address.as_ref().map(text));
     lines.may("ttl", service.ttl.map(number));
+    lines.may("lease", service.lease.map(time));
     lines.inline("groups", of_texts(&service.groups));
     lines.may("interface", service.interface.as_ref().map(text));
     lines.may("loopback", service.loopback.map(Value::Boolean));

@@ -39,6 +39,14 @@ pub enum Part<E> {
 }
 
 impl<E> Part<E> {
+    /// When its event was made; `None` of a timeout.
+    pub(crate) fn created(&self) -> Option<u64> {
+        match self {
+            Self::Event { header, .. } => Some(header.created),
+            Self::Timeout { .. } => None,
+        }
+    }
+
     pub(crate) fn priority(&self) -> u8 {
         match self {
             Self::Event { header, .. } => header.priority,

@@ -51,8 +51,8 @@ pub use event::{Header, Part};
 pub use interest::Interest;
 pub use machine::Channel;
 pub use peers::{
-    ConsumerId, ConsumerSettings, Counts, Dispatch, Gather, PublisherId, PublisherSettings, Refused, Signal,
-    Worker,
+    ConsumerId, ConsumerSettings, Counts, Dispatch, Gather, PublisherId, PublisherSettings, Refused, Share,
+    Signal, Worker,
 };
-pub use queue::{Full, Order, Queue};
+pub use queue::{Full, Order, Queue, Window};
 pub use tree::{Keep, Limits, Tree, TreeError};

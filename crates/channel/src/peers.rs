@@ -1,7 +1,7 @@
 //! Publishers and consumers: their names, their settings, and what is said about them.
 use core::fmt;
 
-use crate::queue::{Full, Order, Queue};
+use crate::queue::{Full, Order, Queue, Window};
 
 /// A publisher of a channel. After it was removed its name means nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -81,6 +81,20 @@ pub struct ConsumerSettings {
     pub is_parallel: bool,
     /// It is silent if it has not been done for so long with what was taken, in nanoseconds; `None` is never.
     pub patience: Option<u64>,
+    /// When its events may be delivered.
+    pub window: Window,
+    /// The consumers with which it has room for deliveries in common.
+    pub share: Option<Share>,
+}
+
+/// Room for deliveries that several consumers of a channel have in common. What a delivery takes of it counts for all of them: if it is used up, the
+/// queue of each counts as full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Which one: consumers with the same number have it in common.
+    pub number: u32,
+    /// Deliveries that wait at most, of all these consumers together.
+    pub most: u32,
 }
 
 impl Default for ConsumerSettings {
@@ -92,6 +106,8 @@ impl Default for ConsumerSettings {
             gather: Gather { most: 1, wait: 0 },
             is_parallel: false,
             patience: None,
+            window: Window::default(),
+            share: None,
         }
     }
 }
@@ -114,6 +130,8 @@ pub struct Counts {
     pub dropped: u64,
     /// Joins that gave up what they had kept.
     pub expired: u64,
+    /// Too late to be delivered: [`Window::stop`].
+    pub late: u64,
 }
 
 /// Why an event is not accepted. No consumer has got it.

@@ -16,6 +16,16 @@ pub struct Queue {
     pub order: Order,
 }
 
+/// When events may be delivered, counted from when they were made ([`crate::Header::created`]), in nanoseconds. A delivery of several events may be
+/// when all of them may.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Window {
+    /// Not sooner: until then an event waits, and later ones that may be delivered go before it.
+    pub start: u64,
+    /// Not from then on: an event that nothing has taken by then is dropped. `None` is never.
+    pub stop: Option<u64>,
+}
+
 /// The policy when a queue is full. A timeout has no publisher that could wait or be refused, so where these would, the timeout itself gives way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
@@ -85,6 +95,19 @@ impl<E> Entry<E> {
         self.parts.as_slice().iter().map(Part::deadline).min().unwrap_or(u64::MAX)
     }
 
+    /// When it may be delivered.
+    fn start(&self, window: Window) -> u64 {
+        let created = self.parts.as_slice().iter().filter_map(Part::created);
+        created.max().map_or(0, |created| created.saturating_add(window.start))
+    }
+
+    /// When it may not be delivered any more.
+    fn stop(&self, window: Window) -> u64 {
+        let Some(stop) = window.stop else { return u64::MAX };
+        let created = self.parts.as_slice().iter().filter_map(Part::created);
+        created.min().map_or(u64::MAX, |created| created.saturating_add(stop))
+    }
+
     /// Type and source of the event that it begins with.
     fn key(&self) -> Option<(u32, u32)> {
         match self.parts.as_slice().first() {
@@ -97,15 +120,16 @@ impl<E> Entry<E> {
 #[derive(Debug)]
 pub(crate) struct Waiting<E> {
     pub(crate) settings: Queue,
-    /// The next one is at the front.
+    window: Window,
+    /// The next one is at the front, unless it has to wait for its start.
     entries: VecDeque<Entry<E>>,
     /// Emptied buffers, so that nothing is allocated anew.
     spare: Vec<Vec<Part<E>>>,
 }
 
 impl<E> Waiting<E> {
-    pub(crate) const fn new(settings: Queue) -> Self {
-        Self { settings, entries: VecDeque::new(), spare: Vec::new() }
+    pub(crate) const fn new(settings: Queue, window: Window) -> Self {
+        Self { settings, window, entries: VecDeque::new(), spare: Vec::new() }
     }
 
     #[inline]
@@ -118,14 +142,61 @@ impl<E> Waiting<E> {
         self.entries.len() >= usize::from(self.settings.depth.max(1))
     }
 
+    /// The next delivery.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&Entry<E>> {
-        self.entries.front()
+    pub(crate) fn first(&self, now: u64) -> Option<&Entry<E>> {
+        if self.window.start == 0 { self.entries.front() } else { self.first_started(now) }
     }
 
-    /// The time since when the oldest delivery waits.
-    pub(crate) fn oldest(&self) -> Option<u64> {
-        self.entries.iter().map(|entry| entry.since).min()
+    #[cold]
+    fn first_started(&self, now: u64) -> Option<&Entry<E>> {
+        self.entries.iter().find(|entry| entry.start(self.window) <= now)
+    }
+
+    /// How many deliveries can be taken.
+    pub(crate) fn ready(&self, now: u64) -> usize {
+        if self.window.start == 0 {
+            return self.entries.len();
+        }
+        self.entries.iter().filter(|entry| entry.start(self.window) <= now).count()
+    }
+
+    /// The time since when the oldest delivery of those that can be taken waits to be.
+    pub(crate) fn oldest(&self, now: u64) -> Option<u64> {
+        let window = self.window;
+        let since = |entry: &Entry<E>| match window.start {
+            0 => entry.since,
+            _ => entry.since.max(entry.start(window)),
+        };
+        self.entries.iter().map(since).filter(|since| *since <= now).min()
+    }
+
+    /// When time changes what can be taken of it: a delivery may be from then on, or not any more.
+    pub(crate) fn changes_at(&self, now: u64) -> u64 {
+        if self.window == Window::default() {
+            return u64::MAX;
+        }
+        let start = |entry: &Entry<E>| Some(entry.start(self.window)).filter(|start| *start > now);
+        let times =
+            self.entries.iter().map(|entry| entry.stop(self.window).min(start(entry).unwrap_or(u64::MAX)));
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    /// Drops what is too late; says how much.
+    pub(crate) fn lapse(&mut self, now: u64) -> u64 {
+        if self.window.stop.is_none() {
+            return 0;
+        }
+        let before = self.entries.len();
+        let mut index = 0;
+        while let Some(entry) = self.entries.get(index) {
+            if entry.stop(self.window) <= now {
+                self.drop_at(index);
+            } else {
+                index += 1;
+            }
+        }
+        (before - self.entries.len()) as u64
     }
 
     /// What a subscription has put out, as the parts of one delivery.
@@ -141,11 +212,18 @@ impl<E> Waiting<E> {
     }
 
     /// Adds a delivery. Says whether a delivery gave way, this one or another. One that `is_owed` is added above the depth where the
-    /// publisher would have been refused.
+    /// publisher would have been refused. Without room for another one in the channel, the queue counts as full.
     #[inline]
-    pub(crate) fn add(&mut self, number: u64, now: u64, parts: Parts<E>, is_owed: bool) -> bool {
+    pub(crate) fn add(
+        &mut self,
+        number: u64,
+        now: u64,
+        parts: Parts<E>,
+        is_owed: bool,
+        has_room: bool,
+    ) -> bool {
         let entry = Entry { number, since: now, parts };
-        if self.is_full() {
+        if self.is_full() || !has_room {
             return self.add_to_full(entry, is_owed);
         }
         self.insert(entry);
@@ -235,8 +313,8 @@ impl<E> Waiting<E> {
     }
 
     /// Takes new settings. Says how many deliveries gave way to a smaller depth; with a policy that drops nothing, or only what is new, all stay.
-    pub(crate) fn change(&mut self, settings: Queue) -> u64 {
-        self.settings = settings;
+    pub(crate) fn change(&mut self, settings: Queue, window: Window) -> u64 {
+        (self.settings, self.window) = (settings, window);
         let mut dropped = 0;
         while self.entries.len() > usize::from(settings.depth.max(1)) {
             let Some(index) = self.victim(None) else { break };
@@ -260,7 +338,10 @@ impl<E> Waiting<E> {
 
     /// Takes the next delivery out, and adds it to a batch.
     #[inline]
-    pub(crate) fn take(&mut self, batch: &mut Batch<E>) -> bool {
+    pub(crate) fn take(&mut self, now: u64, batch: &mut Batch<E>) -> bool {
+        if self.window.start > 0 && !self.bring_forward(now) {
+            return false;
+        }
         let Some(Entry { number, since, parts }) = self.entries.pop_front() else { return false };
         match parts {
             Parts::One(part) => batch.parts.push(part),
@@ -271,6 +352,18 @@ impl<E> Waiting<E> {
         }
         batch.taken.push(Taken { end: batch.parts.len(), number, since });
         true
+    }
+
+    /// Puts the next delivery that may be taken to the front; says whether there is one.
+    #[cold]
+    fn bring_forward(&mut self, now: u64) -> bool {
+        let index = self.entries.iter().position(|entry| entry.start(self.window) <= now);
+        let entry = index.and_then(|index| self.entries.remove(index));
+        let is_there = entry.is_some();
+        if let Some(entry) = entry {
+            self.entries.push_front(entry);
+        }
+        is_there
     }
 
     fn recycle(&mut self, parts: Parts<E>) {

@@ -1,7 +1,7 @@
 //! A consumer inside a channel: the state of its subscription tree, its queue, and its place in the order of service.
 use crate::matching::Node;
 use crate::peers::{ConsumerSettings, Counts, Dispatch};
-use crate::queue::{Entry, Full, Waiting};
+use crate::queue::{Entry, Full, Waiting, Window};
 use crate::ready::{Key, Place};
 use crate::tree::Tree;
 
@@ -9,7 +9,7 @@ use crate::tree::Tree;
 pub(crate) struct Subscription<E> {
     pub(crate) tree: Tree,
     pub(crate) node: Node<E>,
-    /// Whether time may change anything of it: with neither joins and timers nor a patience nor batches that wait, it does not.
+    /// Whether time may change anything of it: with neither joins and timers nor a patience nor batches that wait nor times of events, it does not.
     pub(crate) is_timed: bool,
     /// When the first of its timers is due.
     pub(crate) timer_at: Option<u64>,
@@ -32,10 +32,10 @@ impl<E> Subscription<E> {
     /// When its batch has waited enough; `None` if that changes nothing.
     fn gathered_at(&self, now: u64) -> Option<u64> {
         let gather = self.settings.gather;
-        if gather.wait == 0 || self.queue.len() >= usize::from(gather.most) {
+        if gather.wait == 0 || self.queue.ready(now) >= usize::from(gather.most) {
             return None;
         }
-        self.queue.oldest().map(|since| since.saturating_add(gather.wait)).filter(|at| *at > now)
+        self.queue.oldest(now).map(|since| since.saturating_add(gather.wait)).filter(|at| *at > now)
     }
 
     /// When time changes something of it.
@@ -45,7 +45,10 @@ impl<E> Subscription<E> {
             return u64::MAX;
         }
         let at = |time: Option<u64>| time.unwrap_or(u64::MAX);
-        at(self.timer_at).min(at(self.silent_at)).min(at(self.gathered_at(now)))
+        at(self.timer_at)
+            .min(at(self.silent_at))
+            .min(at(self.gathered_at(now)))
+            .min(self.queue.changes_at(now))
     }
 
     /// The key by which it can be served now.
@@ -55,15 +58,24 @@ impl<E> Subscription<E> {
         if self.is_suspended || !is_free || (self.is_timed && self.gathered_at(now).is_some()) {
             return None;
         }
-        self.next_key()
+        self.next_key(now)
     }
 
     /// The key of its next delivery.
     #[inline]
-    pub(crate) fn next_key(&self) -> Option<Key> {
-        let front: &Entry<E> = self.queue.front()?;
+    pub(crate) fn next_key(&self, now: u64) -> Option<Key> {
+        let front: &Entry<E> = self.queue.first(now)?;
         let rank = if self.settings.dispatch == Dispatch::Deadline { front.deadline() } else { 0 };
         Some((rank, front.number))
+    }
+
+    /// Whether a delivery, of whose events the first was made then, comes too late. It is counted.
+    #[cold]
+    pub(crate) fn is_late(&mut self, created: Option<u64>, now: u64) -> bool {
+        let stop = self.settings.window.stop.zip(created).map(|(stop, created)| created.saturating_add(stop));
+        let is_late = stop.is_some_and(|stop| stop <= now);
+        self.counts.late += u64::from(is_late);
+        is_late
     }
 
     /// Whether its queue may refuse events.
@@ -75,7 +87,8 @@ impl<E> Subscription<E> {
     pub(crate) fn look_at_time(&mut self) {
         let settings = &self.settings;
         let is_plain = matches!(self.node, Node::Test(_));
-        self.is_timed = !is_plain || settings.patience.is_some() || settings.gather.wait > 0;
+        let is_bounded = settings.window != Window::default();
+        self.is_timed = !is_plain || settings.patience.is_some() || settings.gather.wait > 0 || is_bounded;
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 use channel::{
     Batch, Channel, ConsumerSettings, Dispatch, Full, Gather, Header, Keep, Limits, Order, PublisherSettings,
-    Queue, Tree, Worker,
+    Queue, Share, Tree, Window, Worker,
 };
 use filter::{Fields, Value};
 
@@ -51,6 +51,8 @@ fn no_event_allocates_once_all_is_warm() {
             gather: Gather { most: 2, wait: (number as u64 % 2) * 3 },
             is_parallel: number % 2 == 0,
             patience: Some(500),
+            window: Window { start: (number as u64 % 2) * 2, stop: (number % 4 == 3).then_some(200) },
+            share: (number % 5 == 0).then_some(Share { number: 1, most: 20 }),
         };
         own.push(channel.subscribe(0, tree, settings).unwrap());
     }

@@ -8,12 +8,13 @@ use container::{
     ServerError, State, TakenComponent, TakenContainer, Threads, Times,
 };
 use deployment::{
-    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, Half,
-    HopStatus, Part, Performed, Spread, Work,
+    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
+    GatewayStatus, Half, HopStatus, Part, Performed, Spread, Work,
 };
 
 use crate::describe::{setting_value, value};
-use crate::topics::{Make, Participants, dispatch, served};
+use crate::gateway::{self, Running};
+use crate::topics::{Carried, Participants, dispatch, served};
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -52,11 +53,14 @@ fn chain_status(score: &ChainScore) -> ChainStatus {
 /// A container's server with the types that it can make.
 pub(crate) struct Runner {
     types: Vec<ComponentType>,
-    topics: BTreeMap<&'static str, Make>,
+    topics: BTreeMap<&'static str, Carried>,
     catalogue: Catalogue,
     /// There from the first plan on, which says on which cores it is.
     server: Option<Server>,
     participants: Participants,
+    gateway: Option<Running>,
+    /// How many connections have each end that publishes by the gateway.
+    publishing: BTreeMap<String, usize>,
     taken: BTreeMap<String, TakenComponent>,
     taken_containers: BTreeMap<String, TakenContainer>,
     /// Types and containers of what is there, for the status.
@@ -72,7 +76,7 @@ fn text(error: ServerError) -> String {
 impl Runner {
     pub(crate) fn new(
         types: Vec<ComponentType>,
-        topics: BTreeMap<&'static str, Make>,
+        topics: BTreeMap<&'static str, Carried>,
         catalogue: Catalogue,
     ) -> Self {
         Self {
@@ -81,6 +85,8 @@ impl Runner {
             catalogue,
             server: None,
             participants: Participants::default(),
+            gateway: None,
+            publishing: BTreeMap::new(),
             taken: BTreeMap::new(),
             taken_containers: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -91,6 +97,11 @@ impl Runner {
     /// The next fault that was not caused by an instruction.
     pub(crate) fn next_report(&self) -> Option<Report> {
         self.server.as_ref()?.next_report(Duration::ZERO)
+    }
+
+    /// The next thing of interest that happened to the gateway.
+    pub(crate) fn next_notice(&self) -> Option<String> {
+        self.gateway.as_ref()?.next_report()
     }
 
     fn server(&mut self) -> Result<&mut Server, String> {
@@ -149,10 +160,17 @@ impl Runner {
                 let by = served(delivery, filter, parameters);
                 self.server()?.connect(name, &sources, &targets, &by).map_err(text)
             }
-            Carrier::Topic { domain, topic, event, delivery } => {
-                let make = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?;
+            Carrier::Topic { domain, topic, event, sureness, delivery } => {
+                let by = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?.topic;
                 let participant = self.participants.of(*domain)?;
-                let service = make(&participant, topic, delivery.depth, served(delivery, filter, parameters));
+                let service = by(&participant, topic, *sureness, served(delivery, filter, parameters));
+                self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
+            }
+            Carrier::Gateway { event, source, delivery } => {
+                let by = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?.gateway;
+                let running = self.gateway.as_ref().ok_or("the process has no gateway")?;
+                let served = served(delivery, filter, parameters);
+                let service = by(&running.gateway, event, to.map(|_| source.as_str()), served);
                 self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
             }
             Carrier::Timer { period, lane } => {
@@ -161,6 +179,43 @@ impl Runner {
                 self.server()?.every(name, to.unwrap_or_default(), every).map_err(text)
             }
         }
+    }
+
+    /// Makes an end, or counts one more connection that has it.
+    fn connect_once(&mut self, half: &Half) -> Result<(), String> {
+        if !half.is_shared() {
+            return self.connect(half);
+        }
+        if !self.publishing.contains_key(&half.name) {
+            self.connect(half)?;
+        }
+        *self.publishing.entry(half.name.clone()).or_default() += 1;
+        Ok(())
+    }
+
+    /// Takes an end apart, unless further connections have it.
+    fn disconnect(&mut self, name: &str) -> Result<(), String> {
+        match self.publishing.get_mut(name) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => {
+                self.server()?.disconnect(name).map_err(text)?;
+                self.publishing.remove(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has another gateway; the one before ends first, since both may be at one address.
+    fn change_gateway(&mut self, next: Option<&GatewayPart>) -> Result<Performed, String> {
+        let before = self.gateway.take().map(|running| running.part);
+        match next.map(gateway::start).transpose() {
+            Ok(running) => self.gateway = running,
+            Err(error) => {
+                self.gateway = before.and_then(|part| gateway::start(&part).ok());
+                return Err(error);
+            }
+        }
+        Ok(Performed::Done)
     }
 
     fn no_topic(&self, event: &str) -> String {
@@ -239,12 +294,13 @@ impl Executor for Runner {
                     ));
                 }
             }
-            if let Carrier::Topic { event, .. } = &half.carrier
+            if let Carrier::Topic { event, .. } | Carrier::Gateway { event, .. } = &half.carrier
                 && !self.topics.contains_key(event.as_str())
             {
                 return Err(format!("{}: {}", half.name, self.no_topic(event)));
             }
         }
+        part.gateway.as_ref().map_or(Ok(()), gateway::check)?;
         let mut warnings = Vec::new();
         if self.server.is_none() {
             if part.locks_memory {
@@ -300,9 +356,10 @@ impl Executor for Runner {
                 let before = self.server()?.set(name, setting, given.as_ref()).map_err(text)?;
                 return Ok(Performed::Was(value(&before)));
             }
-            Work::Connect(half) => self.connect(half)?,
-            Work::Disconnect(name) => self.server()?.disconnect(name).map_err(text)?,
+            Work::Connect(half) => self.connect_once(half)?,
+            Work::Disconnect(name) => self.disconnect(name)?,
             Work::Follow(chains) => return self.follow(chains),
+            Work::Gateway(next) => return self.change_gateway(next.as_ref()),
             Work::Passivate(name) => return self.passivate(name),
             Work::Configured(name) => self.server()?.configured(name).map_err(text)?,
             Work::Activate(name) => self.server()?.activate(name).map_err(text)?,
@@ -330,6 +387,10 @@ impl Executor for Runner {
         there.collect()
     }
 
+    fn gateway(&mut self) -> Option<GatewayStatus> {
+        self.gateway.as_ref().map(Running::status)
+    }
+
     fn chains(&mut self) -> Vec<ChainStatus> {
         self.server.iter().flat_map(Server::chains).map(|score| chain_status(&score)).collect()
     }
@@ -342,6 +403,7 @@ impl Executor for Runner {
         for (_, taken) in std::mem::take(&mut self.taken) {
             wrong.extend(taken.end().err().map(text));
         }
+        self.gateway = None;
         wrong.extend(self.participants.leave());
         wrong
     }

@@ -38,6 +38,7 @@
 
 mod describe;
 mod executor;
+mod gateway;
 mod program;
 mod session;
 mod standalone;

@@ -12,7 +12,7 @@ use crate::describe::manifest;
 use crate::executor::Runner;
 use crate::session;
 use crate::standalone::{self, Order};
-use crate::topics::{self, Make};
+use crate::topics::Carried;
 
 /// It was called in another way than a component server is.
 const WRONG: u8 = 2;
@@ -23,7 +23,7 @@ const FAILED: u8 = 3;
 pub struct Program {
     build: &'static str,
     types: Vec<ComponentType>,
-    topics: BTreeMap<&'static str, Make>,
+    topics: BTreeMap<&'static str, Carried>,
 }
 
 impl Program {
@@ -42,7 +42,7 @@ impl Program {
     /// With events of this type between processes; ports name the type so.
     #[must_use]
     pub fn topic<T: DdsType + Event>(mut self, name: &'static str) -> Self {
-        self.topics.insert(name, topics::make::<T>);
+        self.topics.insert(name, Carried::of::<T>());
         self
     }
 

@@ -75,8 +75,9 @@ fn serve(
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
         let reports = std::iter::from_fn(|| server.executor().next_report());
-        let reports: Vec<Answer> =
-            reports.map(|report| Answer::Report { what: report.to_string() }).collect();
+        let reports = reports.map(|report| report.to_string());
+        let notices = std::iter::from_fn(|| server.executor().next_notice());
+        let reports: Vec<Answer> = reports.chain(notices).map(|what| Answer::Report { what }).collect();
         for answer in reports.iter().chain(&answers) {
             if send(socket, answer).is_err() {
                 // It is gone: that is the order to stop, too.

@@ -106,6 +106,9 @@ fn look_after(server: &ComponentServer<Runner>, is_strict: bool, stop: &Receiver
             }
             eprintln!("{report}");
         }
+        while let Some(notice) = server.executor().next_notice() {
+            eprintln!("{notice}");
+        }
         match stop.recv_timeout(LOOK) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),

@@ -1,27 +1,58 @@
 //! Types of events that go between processes, by their names.
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use assembly::FullPolicy;
-use container::{ByChannel, ByDds, Dispatch, Event, Full, Gather, Order, Queue, Service};
-use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
+use container::{ByChannel, ByDds, ByGateway, Dispatch, Event, Full, Gather, Order, Queue, Service};
+use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
-use deployment::{Delivery, QueueOrder};
+use deployment::{Delivery, QueueOrder, Sureness};
+use gateways::Federated;
 
-/// Makes the service of a topic.
-pub(crate) type Make = fn(&DomainParticipant, &str, u16, ByChannel) -> Box<dyn Service>;
+/// A type of events that go between processes.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    /// The service of a topic.
+    pub(crate) topic: fn(&DomainParticipant, &str, Sureness, ByChannel) -> Box<dyn Service>,
+    /// The service of a gateway, for events of this name and, at consumers, of this source.
+    pub(crate) gateway: fn(&Federated, &str, Option<&str>, ByChannel) -> Box<dyn Service>,
+}
 
-/// The service of a topic of the type `T`: reliable, as the standard is for writers, with as much history as the consumer's queue has room.
-pub(crate) fn make<T: DdsType + Event>(
+impl Carried {
+    pub(crate) fn of<T: DdsType + Event>() -> Self {
+        Self { topic: topic::<T>, gateway: gateway::<T> }
+    }
+}
+
+fn gateway<T: DdsType + Event>(
+    gateway: &Federated,
+    event: &str,
+    source: Option<&str>,
+    served: ByChannel,
+) -> Box<dyn Service> {
+    let mut service = ByGateway::<T>::new(gateway, event);
+    service.source = source.map(str::to_owned);
+    (service.filter, service.parameters) = (served.filter.clone(), served.parameters.clone());
+    service.served = Some(served);
+    Box::new(service)
+}
+
+/// The service of a topic of the type `T`: with as much history as the consumer's queue has room.
+fn topic<T: DdsType + Event>(
     participant: &DomainParticipant,
     topic: &str,
-    depth: u16,
+    sureness: Sureness,
     served: ByChannel,
 ) -> Box<dyn Service> {
     let mut service = ByDds::<T>::new(participant, topic);
     let (mut writer, mut reader) = (DataWriterQos::default(), DataReaderQos::default());
     for endpoint in [&mut writer.endpoint, &mut reader.endpoint] {
-        endpoint.reliability = Reliability::RELIABLE;
-        endpoint.history = History::KeepLast(u32::from(depth.max(1)));
+        let is_sure = sureness != Sureness::BestEffort;
+        endpoint.reliability = if is_sure { Reliability::RELIABLE } else { Reliability::BEST_EFFORT };
+        if sureness == Sureness::Kept {
+            endpoint.durability = Durability::TransientLocal;
+        }
+        endpoint.history = History::KeepLast(u32::from(served.queue.depth.max(1)));
     }
     (service.writer, service.reader) = (Some(writer), Some(reader));
     service.served = Some(served);
@@ -50,7 +81,10 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
         filter,
         parameters,
         priority: delivery.priority,
-        timeout: delivery.timeout.map(std::time::Duration::from_nanos),
+        timeout: delivery.timeout.map(Duration::from_nanos),
+        start: Duration::from_nanos(delivery.start),
+        stop: delivery.stop.map(Duration::from_nanos),
+        room: delivery.room.clone(),
         ..ByChannel::new(dispatch(delivery.lane))
     }
 }

@@ -113,6 +113,7 @@ impl Server {
             taken: sum.taken.wrapping_add(one.taken),
             dropped: sum.dropped.wrapping_add(one.dropped),
             expired: sum.expired.wrapping_add(one.expired),
+            late: sum.late.wrapping_add(one.late),
         })
     }
 

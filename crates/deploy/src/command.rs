@@ -242,7 +242,7 @@ fn validate(paths: &[PathBuf], out: &mut dyn Write, told: &mut dyn Write) -> Res
         let problems = loaded.plan.check(loaded.source(), &loaded.places, &loaded.types);
         if problems.is_empty() {
             shown::summary(&loaded, out)?;
-            for note in loaded.plan.notes(loaded.source(), &loaded.places) {
+            for note in loaded.plan.notes(loaded.source(), &loaded.places, &loaded.types) {
                 print(out, format_args!("note: {}\n", loaded.source().show(&note)))?;
             }
             whole.push(loaded);

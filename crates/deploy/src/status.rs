@@ -3,8 +3,8 @@ use std::io::Write;
 use std::path::Path;
 
 use deployment::{
-    ChainReport, ComponentStatus, Control, ControlAnswer, PlanStatus, ProcessStatus, Proof, Spread,
-    deployment_name,
+    ChainReport, ComponentStatus, Control, ControlAnswer, GatewayStatus, PlanStatus, ProcessStatus, Proof,
+    Spread, deployment_name,
 };
 
 use crate::admit::time;
@@ -146,6 +146,17 @@ fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Fai
     print(out, format_args!("  process {}: {}{pid}{restarts}\n", process.name, process.state))?;
     if let Some(last) = &process.last {
         print(out, format_args!("    ended last: {}\n", last.escape_debug()))?;
+    }
+    if let Some(gateway) = &process.gateway {
+        let GatewayStatus { peers, up, published, transfers, delivered, given_up, .. } = gateway;
+        let GatewayStatus { repairs, doubles, datagrams, bytes, .. } = gateway;
+        print(
+            out,
+            format_args!(
+                "    gateway: {up} of {peers} peers; {published} published, {transfers} transfers, {delivered} delivered, {given_up} given up, \
+                 {repairs} sent again, {doubles} doubles; {datagrams} datagrams, {bytes} bytes\n"
+            ),
+        )?;
     }
     let mut container = None;
     let mut components: Vec<&ComponentStatus> = process.components.iter().collect();

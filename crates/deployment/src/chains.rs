@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{Catalogue, Chain, End, Named, Plan, PortKind};
+use assembly::{Catalogue, Chain, End, Named, Plan, PortKind, ServiceKind};
 
 use crate::part::{ChainPart, Half, HopPart, Part};
 
@@ -59,7 +59,13 @@ pub(crate) fn ways<'p>(plan: &'p Plan, types: &Catalogue, chain: &'p Chain) -> R
         let by = match ways.last() {
             None => By::First,
             Some((before, _)) if through.is_none() && samples(plan, before, end) => By::Sample,
-            Some((before, _)) => By::Connection(connection(plan, before, through, end)?),
+            Some((before, _)) => {
+                let name = connection(plan, before, through, end)?;
+                if is_by_gateways(plan, name, end) {
+                    return Err(format!("events of {name} come by gateways, which carry no stamps"));
+                }
+                By::Connection(name)
+            }
         };
         ways.push((end, by));
         through = None;
@@ -80,6 +86,14 @@ pub(crate) fn ways<'p>(plan: &'p Plan, types: &Catalogue, chain: &'p Chain) -> R
         return Err("clocks: it passes several hosts".to_string());
     }
     Ok(ways)
+}
+
+/// Whether a connection leads to a port in another process by gateways.
+fn is_by_gateways(plan: &Plan, connection: &str, to: &End) -> bool {
+    let layout = plan.layout();
+    let process = |end: &End| layout.place_of(end.component()?).map(|place| place.process);
+    let mut links = layout.links().filter(|link| link.name == connection && link.to == to);
+    links.any(|link| link.kind == ServiceKind::Federated && process(link.from) != process(link.to))
 }
 
 /// Whether a port samples another one.
@@ -158,7 +172,7 @@ impl Part {
 }
 
 fn names(halves: Option<&Vec<Half>>) -> Vec<String> {
-    halves.into_iter().flatten().map(|half| half.name.clone()).collect()
+    halves.into_iter().flatten().filter(|half| !half.is_shared()).map(|half| half.name.clone()).collect()
 }
 
 /// The period of a timer.

@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod chains;
 mod foreign;
+mod gateway;
 mod launchable;
 mod lines;
 mod making;
@@ -28,12 +29,13 @@ pub use foreign::{foreign_lane, is_foreign};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
-    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, Half, HopPart, LanePart, Part, QueueOrder,
+    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart, LanePart, Part,
+    PeerPart, QueueOrder, Reach, Sureness,
 };
 pub use protocol::{
-    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, HopStatus, Instruction,
-    LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof, ProtocolError, Spread,
-    line, read,
+    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HopStatus,
+    Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof,
+    ProtocolError, Spread, line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};

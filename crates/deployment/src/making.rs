@@ -8,8 +8,11 @@ use assembly::{
     SchedulingClass, ServiceKind,
 };
 
+use crate::gateway::gateway;
 use crate::launchable::{Trouble, deployment_name};
-use crate::part::{Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder};
+use crate::part::{
+    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder, Sureness,
+};
 
 impl Part {
     /// What a process has to do for a plan, and what of that nothing carries out. The types say which ports are timers, and of which types
@@ -49,6 +52,9 @@ impl Part {
                 making.link(&explained);
             }
         }
+        let (gateway, troubles) = gateway(plan, process, types);
+        making.part.gateway = gateway;
+        making.troubles.extend(troubles);
         making.part.add_chains(plan, types);
         (making.part, making.troubles)
     }
@@ -210,14 +216,7 @@ impl Making<'_> {
         match (kind, delivery) {
             (ServiceKind::Channel, Some(delivery)) => half.carrier = Carrier::Channel(delivery),
             (ServiceKind::Dds, Some(delivery)) => return self.by_topic(link, half, delivery),
-            (ServiceKind::Federated, _) => {
-                let remedy = "write dds, which reaches other processes and hosts, too";
-                return self.wrong(
-                    format!("{path}.service"),
-                    "federated services are not carried out",
-                    remedy,
-                );
-            }
+            (ServiceKind::Federated, Some(delivery)) => return self.by_gateway(link, half, delivery),
             _ => {}
         }
         if let Some(name) = &link.service {
@@ -249,14 +248,16 @@ impl Making<'_> {
         let service = link.service.as_ref().and_then(|name| self.plan.services.get(name));
         let domain =
             said.and_then(|(_, topic)| topic.domain).or(service.and_then(|it| it.domain)).unwrap_or(0);
-        let event = [&link.from, &link.to].into_iter().find_map(|end| self.port(end)?.port_type.clone());
-        let event = event.or_else(|| said.map(|(_, topic)| topic.topic_type.clone()));
-        let Some(event) = event else {
-            let remedy =
-                "name the manifests of its components: punctual deploy describe ARTEFACT writes them";
-            return self.wrong(path, "the type of its events is not known", remedy);
+        let event = self.event(link).or_else(|| said.map(|(_, topic)| topic.topic_type.clone()));
+        let Some(event) = event else { return self.unknown_event(path) };
+        let (of_writer, of_reader) = self.sureness(link);
+        let carrier = |sureness| Carrier::Topic {
+            domain,
+            topic: topic.clone(),
+            event: event.clone(),
+            sureness,
+            delivery: delivery.clone(),
         };
-        let carrier = Carrier::Topic { domain, topic, event, delivery };
         if half.from.is_some() {
             // One writer serves all that are elsewhere.
             let name = format!("{} out", link.connection);
@@ -267,7 +268,7 @@ impl Making<'_> {
                     name,
                     from,
                     to: None,
-                    carrier: carrier.clone(),
+                    carrier: carrier(of_writer),
                     filter: None,
                     parameters: Vec::new(),
                 };
@@ -275,8 +276,74 @@ impl Making<'_> {
             }
         }
         if half.to.is_some() {
-            self.add(&link.connection, Half { from: None, carrier, ..half });
+            self.add(&link.connection, Half { from: None, carrier: carrier(of_reader), ..half });
         }
+    }
+
+    /// How sure it is that events come by a topic, as its writer and the reader see it. Without a word they do: what is lost is sent again.
+    fn sureness(&mut self, link: &Explained) -> (Sureness, Sureness) {
+        let said = |quality| {
+            let holding =
+                link.values.iter().find(|holding| holding.quality == quality && holding.path.is_some());
+            match holding.map(|holding| &holding.value) {
+                Some(Said::Word(word)) => Some(word == "persistent"),
+                _ => None,
+            }
+        };
+        let of_reader = said(Quality::ConnectionReliability);
+        match said(Quality::EventReliability) {
+            Some(false) => {
+                if of_reader == Some(true) {
+                    let what = "a persistent connection of events that are sent with best effort";
+                    let remedy = "let both say the same: a reliable reader takes nothing from such a writer";
+                    self.wrong(format!("connection.{}", link.connection), what, remedy);
+                }
+                (Sureness::BestEffort, Sureness::BestEffort)
+            }
+            of_writer => {
+                let of_writer = if of_writer == Some(true) { Sureness::Kept } else { Sureness::Reliable };
+                (of_writer, if of_reader == Some(false) { Sureness::BestEffort } else { of_writer })
+            }
+        }
+    }
+
+    /// By gateways to other processes, and by a channel within this one.
+    fn by_gateway(&mut self, link: &Explained, half: Half, delivery: Delivery) {
+        let path = format!("connection.{}", link.connection);
+        if half.from.is_some() && half.to.is_some() {
+            return self.add(&link.connection, Half { carrier: Carrier::Channel(delivery), ..half });
+        }
+        if delivery.full == FullPolicy::Block {
+            let what = "a queue behind a gateway cannot block: the publisher is elsewhere";
+            return self.wrong(path, what, "let the oldest or the newest give way");
+        }
+        let Some(event) = self.event(link) else { return self.unknown_event(path) };
+        let source = link.from.to_string();
+        let Some(from) = half.from else {
+            return self.add(
+                &link.connection,
+                Half { carrier: Carrier::Gateway { event, source, delivery }, ..half },
+            );
+        };
+        // One end serves all that are elsewhere, also those of other connections.
+        let name = format!("{from} federated");
+        let known = self.part.connections.get(&link.connection);
+        if !known.is_some_and(|halves| halves.iter().any(|half| half.name == name)) {
+            let carrier = Carrier::Gateway { event, source, delivery: Delivery::plain() };
+            let (filter, parameters) = (None, Vec::new());
+            let out = Half { name, from: Some(from), to: None, carrier, filter, parameters };
+            self.add(&link.connection, out);
+        }
+    }
+
+    /// The type of a link's events, as its ports say.
+    fn event(&self, link: &Explained) -> Option<String> {
+        [&link.from, &link.to].into_iter().find_map(|end| self.port(end)?.port_type.clone())
+    }
+
+    fn unknown_event(&mut self, path: String) {
+        let remedy = "name the manifests of its components: punctual deploy describe ARTEFACT writes them";
+        self.wrong(path, "the type of its events is not known", remedy);
     }
 
     fn delivery(&mut self, link: &Explained) -> Delivery {
@@ -329,6 +396,12 @@ impl Making<'_> {
         };
         let (depth, batch) = (within(Quality::MaxEventsPerConsumer), within(Quality::MaximumBatchSize));
         self.troubles.append(&mut troubles);
+        let room = match said(Quality::MaxQueueLength) {
+            Some(Holding { value: Said::Number(most), path: Some(path), .. }) if *most > 0 => {
+                Some((path.clone(), u32::try_from(*most).unwrap_or(u32::MAX)))
+            }
+            _ => None,
+        };
         let End::Port { component, port } = &link.to else {
             return Delivery { priority, ..Delivery::plain() };
         };
@@ -345,6 +418,9 @@ impl Making<'_> {
             pacing: time(Quality::PacingInterval).unwrap_or_default(),
             priority,
             timeout: time(Quality::Timeout),
+            start: time(Quality::StartTime).unwrap_or_default(),
+            stop: time(Quality::StopTime),
+            room,
         }
     }
 }

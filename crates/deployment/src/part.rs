@@ -1,6 +1,7 @@
 //! A process' part of a plan in terms of containers: lanes by numbers, queues, and its ends of connections.
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use assembly::{FullPolicy, Named};
 
@@ -23,6 +24,51 @@ pub struct Part {
     pub connections: Named<Vec<Half>>,
     /// Chains of which something is here, to be measured.
     pub chains: Named<ChainPart>,
+    /// Its gateway to other processes, if it has one.
+    pub gateway: Option<GatewayPart>,
+}
+
+/// A gateway, which joins the channels of processes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GatewayPart {
+    /// Its number, the same in each plan of the deployment.
+    pub id: u64,
+    /// How many gateways an event reaches one after the other at most.
+    pub ttl: u8,
+    /// Nanoseconds in which something has to come of a peer.
+    pub lease: Option<u64>,
+    /// Where its sockets are bound.
+    pub address: SocketAddr,
+    /// The gateways that it is connected with.
+    pub peers: Vec<PeerPart>,
+    /// Types whose events go to groups.
+    pub groups: Vec<(String, SocketAddr)>,
+    /// The network interface of groups, if the plan names one.
+    pub interface: Option<String>,
+    /// Whether gateways on the same host get what is sent to groups.
+    pub loopback: bool,
+}
+
+/// A gateway that another one is connected with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PeerPart {
+    /// Its number.
+    pub id: u64,
+    /// Its process.
+    pub process: String,
+    /// How it is reached.
+    pub by: Reach,
+}
+
+/// How the gateway of another process is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// By UDP, there.
+    Udp(SocketAddr),
+    /// By TCP: it accepts there.
+    Connect(SocketAddr),
+    /// By TCP: it connects.
+    Accept,
 }
 
 /// A chain, as it is measured. Times are nanoseconds.
@@ -116,7 +162,18 @@ pub enum Carrier {
         topic: String,
         /// The type of its events.
         event: String,
+        /// Whether events may be lost.
+        sureness: Sureness,
         /// The queue.
+        delivery: Delivery,
+    },
+    /// The gateway of the process. The end that publishes stands for all connections of its port, and is made for the first of them.
+    Gateway {
+        /// The type of the events.
+        event: String,
+        /// The port that publishes.
+        source: String,
+        /// The queue of the consumer.
         delivery: Delivery,
     },
     /// A timer.
@@ -149,6 +206,23 @@ pub struct Delivery {
     pub priority: Option<u8>,
     /// Time from an event to its deadline.
     pub timeout: Option<u64>,
+    /// Time after an event before which it is not delivered.
+    pub start: u64,
+    /// Time after an event from which on it is not delivered.
+    pub stop: Option<u64>,
+    /// Deliveries that wait at most in what a service or a connection has of a channel: its path in the plan, and how many.
+    pub room: Option<(String, u32)>,
+}
+
+/// How sure it is that events of a topic come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sureness {
+    /// What is lost is lost.
+    BestEffort,
+    /// What is lost comes again.
+    Reliable,
+    /// The same, and who comes later, or again, gets the last ones.
+    Kept,
 }
 
 /// Which delivery of a queue is next.
@@ -160,6 +234,13 @@ pub enum QueueOrder {
     Priority,
     /// The one of the earliest deadline.
     Deadline,
+}
+
+impl Half {
+    /// Whether several connections have it in common: it is made for the first of them, and taken apart with the last.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.carrier, Carrier::Gateway { .. }) && self.from.is_some()
+    }
 }
 
 impl Delivery {
@@ -175,6 +256,9 @@ impl Delivery {
             pacing: 0,
             priority: None,
             timeout: None,
+            start: 0,
+            stop: None,
+            room: None,
         }
     }
 }

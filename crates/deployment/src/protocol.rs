@@ -156,6 +156,9 @@ pub enum Answer {
         /// The chains that end in it.
         #[serde(default)]
         chains: Vec<ChainStatus>,
+        /// Its gateway, if it has one.
+        #[serde(default)]
+        gateway: Option<GatewayStatus>,
     },
     /// Something went wrong by itself, such as a component that failed.
     Report {
@@ -189,6 +192,32 @@ pub struct ComponentStatus {
     /// Deliveries a second, in thousandths, since the question before; at the first one, since its process is there. Supervisors fill it in.
     #[serde(default)]
     pub millihertz: u64,
+}
+
+/// The state of a gateway, with counts since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GatewayStatus {
+    /// The gateways that it is to be connected with.
+    pub peers: u32,
+    /// Those that it is connected with.
+    pub up: u32,
+    /// Events that its process published.
+    pub published: u64,
+    /// Transfers of events to peers and groups.
+    pub transfers: u64,
+    /// Events that came for its process.
+    pub delivered: u64,
+    /// Destinations of events that were given up.
+    pub given_up: u64,
+    /// Fragments that were sent again.
+    pub repairs: u64,
+    /// Events that had come before, and were refused.
+    pub doubles: u64,
+    /// Datagrams that were sent.
+    pub datagrams: u64,
+    /// Bytes of these.
+    pub bytes: u64,
 }
 
 /// A chain as it was measured since the process that it ends in began. Times are nanoseconds.
@@ -346,6 +375,9 @@ pub struct ProcessStatus {
     pub last: Option<String>,
     /// Its components; none while it is not running, or does not answer.
     pub components: Vec<ComponentStatus>,
+    /// Its gateway, if it has one and answers.
+    #[serde(default)]
+    pub gateway: Option<GatewayStatus>,
 }
 
 /// A line that is no message.

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use assembly::{Catalogue, Named, Plan, Value};
 use diagnostics::Source;
 
-use crate::part::{ChainPart, ComponentPart, ContainerPart, Half, Part};
-use crate::protocol::{Answer, ChainStatus, ComponentStatus, Instruction, Order};
+use crate::part::{Carrier, ChainPart, ComponentPart, ContainerPart, GatewayPart, Half, Part};
+use crate::protocol::{Answer, ChainStatus, ComponentStatus, GatewayStatus, Instruction, Order};
 
 /// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,9 +36,9 @@ pub enum Work {
     End(String),
     /// Gives a component, a setting of it, a value, or its default.
     Set(String, String, Option<Value>),
-    /// Makes an end of a connection.
+    /// Makes an end of a connection. One that several connections share is made the first time, and counted.
     Connect(Half),
-    /// Takes an end of a connection apart.
+    /// Takes an end of a connection apart: one that several share, when it was asked for as often as it was to be made.
     Disconnect(String),
     /// Brings a component to rest. One that is not active stays as it is.
     Passivate(String),
@@ -48,6 +48,8 @@ pub enum Work {
     Activate(String),
     /// Measures these chains instead of those before, on connections that are made from then on.
     Follow(Named<ChainPart>),
+    /// Has this gateway instead of the one before. No end of a connection by the one before is there.
+    Gateway(Option<GatewayPart>),
 }
 
 /// The result of a piece of work.
@@ -83,6 +85,9 @@ pub trait Executor {
 
     /// The chains that end here, as they were measured.
     fn chains(&mut self) -> Vec<ChainStatus>;
+
+    /// Its gateway, if it has one.
+    fn gateway(&mut self) -> Option<GatewayStatus>;
 
     /// Ends everything in reverse order; says what went wrong meanwhile.
     fn stop(&mut self) -> Vec<String>;
@@ -151,7 +156,7 @@ impl<E: Executor> ComponentServer<E> {
             Instruction::Abort { epoch } => vec![self.abort(epoch)],
             Instruction::Status { number } => {
                 let (components, chains) = (self.executor.status(), self.executor.chains());
-                vec![Answer::Status { number, components, chains }]
+                vec![Answer::Status { number, components, chains, gateway: self.executor.gateway() }]
             }
             Instruction::Stop => self.stop(),
         }
@@ -319,20 +324,34 @@ impl<E: Executor> ComponentServer<E> {
         }
     }
 
-    /// Lets the chains of the next plan be measured: what they pass, and those before have passed, is connected anew.
+    /// Lets the chains of the next plan be measured, and has its gateway. What these chains pass, and those before have passed, is connected anew,
+    /// and so is what goes by a gateway that is another one.
     fn follow(&mut self, change: &mut Change) -> Result<(), String> {
-        if self.part.chains == change.part.chains {
+        let (has, wants) = (self.part.gateway.clone(), change.part.gateway.clone());
+        if wants.is_none() && has.is_some() {
+            // Ends by it are there until the plan takes them apart.
+            change.taken.push(Work::Gateway(None));
+        }
+        let is_other_gateway = wants.is_some() && has != wants;
+        if self.part.chains == change.part.chains && !is_other_gateway {
             return Ok(());
         }
         let retraced = self.part.retraced(&change.part);
+        let by_gateway = |half: &Half| is_other_gateway && matches!(half.carrier, Carrier::Gateway { .. });
         let timers = self.part.components.values().flat_map(|component| &component.timers);
         let halves = self.part.connections.values().flatten().chain(timers);
-        let anew: Vec<Half> = halves.filter(|half| retraced.contains(&*half.name)).cloned().collect();
+        let is_made_anew = |half: &&Half| retraced.contains(&*half.name) || by_gateway(half);
+        let anew: Vec<Half> = halves.filter(is_made_anew).cloned().collect();
         for half in anew.iter().rev() {
             self.disconnect(change, half.clone())?;
         }
-        let (next, before) = (change.part.chains.clone(), self.part.chains.clone());
-        self.work(change, Work::Follow(next), Work::Follow(before))?;
+        if self.part.chains != change.part.chains {
+            let (next, before) = (change.part.chains.clone(), self.part.chains.clone());
+            self.work(change, Work::Follow(next), Work::Follow(before))?;
+        }
+        if is_other_gateway {
+            self.work(change, Work::Gateway(wants), Work::Gateway(has))?;
+        }
         anew.into_iter().try_for_each(|half| self.connect(change, half))
     }
 

@@ -33,24 +33,31 @@ impl Steps {
         for step in steps(was, is) {
             all.add(&step, &old.plan, &new.plan);
         }
-        if !(old.plan.chains.is_empty() && new.plan.chains.is_empty()) {
+        let is_of_processes = |plan: &Plan| !plan.chains.is_empty() || !plan.gateways().is_empty();
+        if is_of_processes(&old.plan) || is_of_processes(&new.plan) {
             all.call_all(&old.plan, &new.plan);
         }
         all
     }
 
-    /// Component servers that continue and have nothing to do get orders without a step: chains may pass them that did not, or not so.
+    /// Component servers that have nothing to do get orders without a step: chains may pass them that did not, or not so, and their gateways may
+    /// have to be made, or changed.
     fn call_all(&mut self, old: &Plan, new: &Plan) {
         let (was, is) = (old.layout(), new.layout());
-        let continues =
-            |process: &&&str| was.processes().contains_key(**process) && !is_foreign(new, process);
-        for process in is.processes().keys().filter(continues) {
-            let is_called = self.start.iter().any(|name| name == process)
-                || self.batches.iter().any(|batch| batch.process == *process);
-            if !is_called {
-                let (process, orders) = (process.to_string(), Vec::new());
-                self.batches.insert(0, Batch { process, phase: Phase::Passivate, orders });
+        for process in is.processes().keys().filter(|process| !is_foreign(new, process)) {
+            let is_new = self.start.iter().any(|name| name == process);
+            // What a process that is replaced does before it ends is no matter of the one in its place.
+            let is_of_it =
+                |batch: &Batch| batch.process == *process && (!is_new || batch.phase != Phase::Passivate);
+            if self.batches.iter().any(is_of_it) {
+                continue;
             }
+            let phase = match (is_new, was.processes().contains_key(process)) {
+                (true, _) => Phase::StartLaunch,
+                (false, true) => Phase::Passivate,
+                (false, false) => continue,
+            };
+            self.batches.insert(0, Batch { process: process.to_string(), phase, orders: Vec::new() });
         }
     }
 

@@ -57,6 +57,10 @@ pub struct Counts {
     pub given_up: u64,
     /// Fragments that were sent again.
     pub repairs: u64,
+    /// Datagrams that were handed out to be sent: events and all that keeps a federation together.
+    pub datagrams: u64,
+    /// Bytes of these.
+    pub bytes: u64,
     /// Datagrams of strangers, or that could not be read.
     pub refused: u64,
 }

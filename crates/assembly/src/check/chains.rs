@@ -1,11 +1,14 @@
 //! The paths of chains exist.
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Checker;
+use crate::explain::Holding;
 use crate::manifest::PortKind;
-use crate::plan::{Chain, End};
+use crate::plan::{Chain, End, ServiceKind};
+use crate::qos::{Quality, Said};
 use crate::shape::meant;
 
 /// Ports of a chain.
@@ -15,6 +18,45 @@ impl Checker<'_> {
     pub(super) fn chains(&mut self) {
         for (name, chain) in &self.plan.chains {
             self.chain(&format!("chain.{name}"), chain);
+        }
+        if !self.plan.chains.is_empty() {
+            self.held();
+        }
+    }
+
+    /// No limit of time is known where events are held, dropped for their age, lost, or give way to those of other connections.
+    fn held(&mut self) {
+        let plan = self.plan;
+        let mut held: BTreeMap<End, Vec<(End, String, String)>> = BTreeMap::new();
+        for link in plan.explain(self.types, None) {
+            let is_against = |holding: &&Holding| match (holding.quality, &holding.value) {
+                (Quality::StartTime | Quality::StopTime, Said::Time(time)) => *time > 0,
+                (Quality::MaxQueueLength, Said::Number(most)) => *most > 0,
+                (Quality::EventReliability | Quality::ConnectionReliability, Said::Word(word)) => {
+                    link.kind == ServiceKind::Dds && word == "best-effort"
+                }
+                _ => false,
+            };
+            let said = link.values.iter().filter(|holding| holding.path.is_some()).find(is_against);
+            if let Some(said) = said {
+                let what = format!("{} = {}", said.quality, said.value);
+                held.entry(link.to).or_default().push((link.from, link.connection, what));
+            }
+        }
+        for (name, chain) in plan.chains.iter().filter(|_| !held.is_empty()) {
+            for (index, hop) in chain.path.windows(2).enumerate() {
+                let [before, to] = hop else { continue };
+                let comes = |(from, ..): &&(End, String, String)| {
+                    from == before || (from.component().is_some() && from.component() == before.component())
+                };
+                let Some((_, connection, said)) = held.get(to).and_then(|links| links.iter().find(comes))
+                else {
+                    continue;
+                };
+                let what = format!("no limit is known behind the connection \"{connection}\": it has {said}");
+                let remedy = "take that out, or end the chain before";
+                self.wrong(&format!("chain.{name}.path.{}", index + 1), what, remedy);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use filter::Expression;
 
 use super::Checker;
+use crate::gateways::reaches;
 use crate::links::Link;
 use crate::manifest::PortKind;
 use crate::plan::{Connection, End, FullPolicy, Queue, ServiceKind};
@@ -43,6 +44,7 @@ impl Checker<'_> {
         for link in &links {
             self.carried(link);
         }
+        self.federated(&links);
         self.numbers(&links);
     }
 
@@ -261,6 +263,33 @@ impl Checker<'_> {
                 what,
                 "take the queue out, or write service = \"channel\"",
             );
+        }
+    }
+
+    /// Gateways lead from the one end of a federated connection to the other.
+    fn federated(&mut self, links: &[Link<'_>]) {
+        let plan = self.plan;
+        let gateways = plan.gateways();
+        for link in links.iter().filter(|link| link.kind == ServiceKind::Federated) {
+            let process = |end: &End| Some(self.layout.place_of(end.component()?)?.process);
+            let (Some(from), Some(to)) = (process(link.from), process(link.to)) else { continue };
+            let (is_reached, looked) = reaches(&gateways, from, to);
+            if !self.spend(looked) {
+                return;
+            }
+            if is_reached {
+                continue;
+            }
+            let service = |process: &str| gateways.get(process).and_then(|it| it.services.first());
+            let remedy = match (service(from), service(to)) {
+                (Some((name, of)), Some((peer, _))) => {
+                    let ttl = of.ttl.unwrap_or(1);
+                    format!("add \"{peer}\" to the peers of \"{name}\", or raise its ttl ({ttl})")
+                }
+                _ => "let the service have peers".into(),
+            };
+            let path = format!("connection.{}.to.{}", link.name, link.index);
+            self.wrong(&path, format!("no gateways lead from \"{from}\" to \"{to}\""), remedy);
         }
     }
 

@@ -75,9 +75,9 @@ impl Plan {
         together::check(plans)
     }
 
-    /// Parts of the plan that nothing carries out yet; these are no mistakes.
-    pub fn notes(&self, source: Source<'_>, places: &Places) -> Vec<Problem> {
-        qos::notes(self, source, places)
+    /// Parts of the plan that what they are said for does not carry out; these are no mistakes.
+    pub fn notes(&self, source: Source<'_>, places: &Places, types: &Catalogue) -> Vec<Problem> {
+        qos::notes(self, source, places, types)
     }
 }
 

@@ -235,23 +235,37 @@ impl Checker<'_> {
         }
         let has_gateways = service.ttl.is_some()
             || service.interface.is_some()
+            || service.transport.is_some()
+            || service.lease.is_some()
+            || service.address.is_some()
             || service.loopback.is_some()
             || !service.groups.is_empty()
             || !service.peers.is_empty();
         if has_gateways && service.kind != ServiceKind::Federated {
             let what = format!("a service of the kind {} has no gateways", service.kind);
-            self.wrong(&path, what, "peers, ttl, groups, interface and loopback are for the kind federated");
+            let remedy = "peers, transport, address, ttl, lease, groups, interface and loopback are for the kind federated";
+            self.wrong(&path, what, remedy);
+        }
+        if service.groups.len() > crate::gateways::MOST_GROUPS {
+            let what = format!("more than {} types have groups", crate::gateways::MOST_GROUPS);
+            self.wrong(&format!("{path}.groups"), what, "let several types have one: * is for all others");
         }
         for (event, group) in &service.groups {
-            let is_group = group.parse::<core::net::IpAddr>().is_ok_and(|address| address.is_multicast());
-            if !is_group {
+            if crate::gateways::group(group).is_none() {
                 let what = format!("\"{group}\" is no multicast address");
                 self.wrong(
                     &format!("{path}.groups.{event}"),
                     what,
-                    "write one such as \"239.255.0.1\" or \"ff05::1\"",
+                    "write one such as \"239.255.0.1\" or \"ff05::1\", with a port or without",
                 );
             }
+        }
+        if let Some(address) = &service.address
+            && crate::gateways::own_address(address).is_none()
+        {
+            let remedy =
+                "write address and port of the gateway, such as \"192.0.2.1:7390\" or \"[2001:db8::1]:7390\"";
+            self.wrong(&format!("{path}.address"), format!("\"{address}\" is no address of a host"), remedy);
         }
         for (index, peer) in service.peers.iter().enumerate() {
             let path = format!("{path}.peers.{index}");

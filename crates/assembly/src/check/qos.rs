@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use diagnostics::{Problem, Source};
 
 use super::Checker;
-use crate::manifest::PortKind;
+use crate::manifest::{Catalogue, PortKind};
 use crate::places::Places;
-use crate::plan::{End, Plan};
+use crate::plan::{End, Plan, ServiceKind};
 use crate::qos::{Qos, Quality, Said, Scope, Side};
 
 /// Every place of QoS, with its path.
@@ -29,16 +29,19 @@ fn all(plan: &Plan) -> impl Iterator<Item = (String, Scope, &Qos)> {
     services.chain(connections).chain(ports).chain(events)
 }
 
-/// Qualities that channels do not carry out.
-pub(super) fn notes(plan: &Plan, source: Source<'_>, places: &Places) -> Vec<Problem> {
+/// Qualities that what carries a connection does not carry out.
+pub(super) fn notes(plan: &Plan, source: Source<'_>, places: &Places, types: &Catalogue) -> Vec<Problem> {
+    let mut told: BTreeSet<(String, ServiceKind)> = BTreeSet::new();
     let mut notes = Vec::new();
-    for (path, _, qos) in all(plan) {
-        for quality in qos.keys().filter(|quality| !quality.is_carried_out()) {
-            notes.push(source.problem(
-                places.at(&format!("{path}.{quality}")),
-                format!("channels do not carry out {quality} yet"),
-                "it is read, compared and explained, and changes nothing",
-            ));
+    for link in plan.explain(types, None) {
+        for holding in link.values.iter().filter(|holding| !holding.is_carried_out) {
+            let (Some(path), quality) = (&holding.path, holding.quality) else { continue };
+            let path = format!("{path}.qos.{quality}");
+            if told.insert((path.clone(), link.kind)) {
+                let what =
+                    format!("{quality} is not carried out for {}, which is {}", link.connection, link.kind);
+                notes.push(source.problem(places.at(&path), what, "it changes nothing there"));
+            }
         }
     }
     notes.sort_by_key(|note| note.place);
@@ -62,6 +65,16 @@ impl Checker<'_> {
         }
         self.ends();
         let plan = self.plan;
+        for (event, qos) in &plan.events {
+            if let (Some(Said::Time(start)), Some(Said::Time(stop))) =
+                (qos.get(&Quality::StartTime), qos.get(&Quality::StopTime))
+                && stop <= start
+            {
+                let what = "nothing would be delivered: events are held until then, and dropped before";
+                let path = format!("event.{event}.qos.{}", Quality::StopTime);
+                self.wrong(&path, what, "let stop-time be later than start-time");
+            }
+        }
         for (name, component) in &plan.components {
             for (port, said) in &component.ports {
                 let path = format!("component.{name}.port.{port}");

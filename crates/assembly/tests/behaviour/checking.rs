@@ -23,7 +23,7 @@ fn a_plan_that_is_right_has_no_problems() {
     assert_eq!(wrong(TRACKER, &catalogue(TYPES)), "");
     assert_eq!(wrong(TRACKER, &Catalogue::default()), "");
     let (plan, places) = plan(TRACKER);
-    assert!(plan.notes(Source { file: "p", text: TRACKER }, &places).is_empty());
+    assert!(plan.notes(Source { file: "p", text: TRACKER }, &places, &catalogue(TYPES)).is_empty());
 }
 
 #[test]
@@ -298,10 +298,48 @@ fn qos_is_said_where_it_means_something() {
     ];
     let types = catalogue(TYPES);
     each_is_told(TRACKER, &changes, |text| wrong(text, &types));
-    let text = changed(&[("timeout = \"20 ms\"", "start-time = \"20 ms\"")]);
-    let (plan, places) = plan(&text);
-    let notes = plan.notes(Source { file: "p", text: &text }, &places);
-    assert!(notes.len() == 1 && notes[0].what.contains("start-time"), "{notes:?}");
+}
+
+#[test]
+fn what_a_service_does_not_carry_out_is_noted() {
+    let told = |connection: &str, events: &str| {
+        let text = format!(
+            "[component.a]\ntype = \"T\"\nhost = \"h\"\nprocess = \"p\"\n[component.b]\ntype = \"T\"\nhost = \"h\"\nprocess = \"q\"\n\
+             [connection.c]\nfrom = \"a.out\"\nto = [\"b.in\"]\n{connection}\n[event.E]\nqos = {{ {events} }}\n"
+        );
+        let types = catalogue(
+            "[component.T.port]\nout = { kind = \"publisher\", type = \"E\" }\nin = { kind = \"consumer\", type = \"E\" }\n",
+        );
+        assert_eq!(wrong(&text, &types), "");
+        let (plan, places) = plan(&text);
+        let notes = plan.notes(Source { file: "p", text: &text }, &places, &types);
+        notes.iter().map(|note| note.what.clone()).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(
+        told("", "event-reliability = \"persistent\", start-time = \"1 ms\", stop-time = \"2 ms\""),
+        ""
+    );
+    assert_eq!(told("", "priority = 3"), "priority is not carried out for c, which is dds");
+    let federated = "service = \"federated\"";
+    assert_eq!(told(federated, "priority = 3, event-reliability = \"best-effort\""), "");
+    let lost = "event-reliability is not carried out for c, which is federated";
+    assert_eq!(told(federated, "event-reliability = \"persistent\""), lost);
+}
+
+/// A bound of a chain counts on it that events are delivered as soon as can be, and are not lost.
+#[test]
+fn chains_do_not_pass_events_that_are_held() {
+    let types = catalogue(TYPES);
+    for said in ["start-time = \"20 ms\"", "stop-time = \"20 ms\""] {
+        let told = wrong(&changed(&[("timeout = \"20 ms\"", said)]), &types);
+        assert!(
+            told.contains("no limit is known behind the connection \"fix\"")
+                && told.contains(said.split(' ').next().unwrap()),
+            "{told}"
+        );
+    }
+    let both = changed(&[("timeout = \"20 ms\"", "start-time = \"20 ms\", stop-time = \"20 ms\"")]);
+    assert!(wrong(&both, &types).contains("nothing would be delivered"));
 }
 
 #[test]
@@ -327,7 +365,10 @@ fn a_channel_has_no_more_ends_than_it_may() {
         let told = wrong(&text, &types);
         assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{text}\n{told}");
         let (plan, places) = crate::plan(&text);
-        assert!(plan.notes(Source { file: "p", text: &text }, &places).is_empty(), "nothing is read in vain");
+        assert!(
+            plan.notes(Source { file: "p", text: &text }, &places, &types).is_empty(),
+            "nothing is read in vain"
+        );
     }
 }
 
@@ -418,10 +459,59 @@ fn federated_events_come_once() {
         told.contains("events of \"a\" come back: a → b → a") && told.contains("lower the ttl"),
         "{told}"
     );
-    let told = of(&[("a", &["b", "c"], 2), ("b", &["d"], 1), ("c", &["d"], 1), ("d", &[], 1)]);
-    assert!(told.contains("come to \"d\" twice: a → b → d, and a → c → d"), "{told}");
-    assert_eq!(of(&[("a", &["b", "c"], 1), ("b", &["d"], 1), ("c", &["d"], 1), ("d", &[], 1)]), "");
+    // Two ways to the same service: gateways send an event by one of them.
+    assert_eq!(of(&[("a", &["b", "c"], 2), ("b", &["d"], 1), ("c", &["d"], 1), ("d", &[], 1)]), "");
+    // A loop behind two ways to its members, of which each is the end of a shortest way.
+    let ring: &[(&str, &[&str], u8)] = &[("a", &["b", "c"], 3), ("b", &["c"], 1), ("c", &["b"], 1)];
+    let told = of(ring);
+    assert!(told.contains("events of \"a\" come back: a → b → c → b"), "{told}");
+    assert_eq!(of(&[("a", &["b", "c"], 2), ring[1], ring[2]]), "");
     assert!(of(&[("a", &["a"], 1)]).contains("come back: a → a"));
+}
+
+#[test]
+fn gateways_lead_from_a_port_to_those_that_it_is_connected_with() {
+    let of = |services: &str, said: &str| {
+        let mut text = services.to_owned();
+        for process in ["p", "q", "r"] {
+            text += &format!("[component.{process}1]\ntype = \"T\"\nhost = \"h\"\nprocess = \"{process}\"\n");
+        }
+        text += &format!(
+            "[connection.c]\nfrom = \"p1.out\"\nto = [\"q1.in\", \"r1.in\"]\nservice = \"{said}\"\n"
+        );
+        let plan = plan(&text).0;
+        let peers = |(process, gateway): (&&str, &assembly::Gateway<'_>)| {
+            let peers = gateway.peers.iter().map(|(peer, by)| format!("{peer} {by}")).collect::<Vec<_>>();
+            format!("{process}: {}", peers.join(", "))
+        };
+        let shown = plan.gateways().iter().map(peers).collect::<Vec<_>>().join("; ");
+        (wrong(&text, &Catalogue::default()), shown)
+    };
+    // Without services each end is a peer of where its connections lead.
+    assert_eq!(of("", "federated"), (String::new(), "p: q udp, r udp; q: p udp; r: p udp".to_owned()));
+    let service = |name: &str, at: &str, said: &str| {
+        format!("[service.{name}]\nkind = \"federated\"\nat = \"{at}\"\n{said}\n")
+    };
+    let one = service("one", "p", "transport = \"tcp\"");
+    assert_eq!(of(&one, "one"), (String::new(), "p: q tcp, r tcp; q: p tcp; r: p tcp".to_owned()));
+    // With services they are as these say.
+    let line = |ttl: u8| {
+        let (p, q) = (format!("peers = [\"two\"]\nttl = {ttl}"), "peers = [\"three\"]\ntransport = \"tcp\"");
+        [service("one", "p", &p), service("two", "q", q), service("three", "r", "")].concat()
+    };
+    let shown = "p: q udp; q: p udp, r tcp; r: q tcp";
+    assert_eq!(of(&line(2), "one"), (String::new(), shown.to_owned()));
+    let (told, _) = of(&line(1), "one");
+    assert!(
+        told.contains("no gateways lead from \"p\" to \"r\"") && told.contains("raise its ttl (1)"),
+        "{told}"
+    );
+    // A group is also that of those who listen.
+    let groups = service("one", "p", "peers = [\"two\"]\ngroups = { E = \"239.1.2.3\" }");
+    let plan = plan(&[groups, service("two", "q", "groups = { F = \"239.1.2.4\" }")].concat()).0;
+    let gateways = plan.gateways();
+    assert_eq!(gateways["p"].groups, gateways["q"].groups);
+    assert_eq!(gateways["q"].groups["E"], "239.1.2.3");
 }
 
 #[test]
@@ -437,6 +527,10 @@ fn services_are_at_what_their_placement_says() {
         ("s]\nkind = \"channel\"\nat = \"q\"", "there is no process \"q\""),
         ("s]\nkind = \"channel\"\nat = \"p\"\nttl = 2", "has no gateways"),
         ("s]\nkind = \"federated\"\nat = \"p\"\ngroups = { E = \"10.0.0.1\" }", "no multicast address"),
+        ("s]\nkind = \"channel\"\nat = \"p\"\ntransport = \"tcp\"", "has no gateways"),
+        ("s]\nkind = \"federated\"\nat = \"p\"\naddress = \"239.1.2.3:7390\"", "no address of a host"),
+        ("s]\nkind = \"federated\"\nat = \"p\"\naddress = \"10.0.0.1\"", "no address of a host"),
+        ("s]\nkind = \"federated\"\nat = \"p\"\ngroups = { E = \"239.1.2.3:0\" }", "no multicast address"),
         ("s]\nkind = \"direct\"\nat = \"p\"", "direct is no service"),
         ("c]\nkind = \"channel\"\nat = \"p\"", "a component is called \"c\", too"),
         ("dds]\nkind = \"dds\"", "is a kind of service"),
@@ -446,6 +540,12 @@ fn services_are_at_what_their_placement_says() {
     }
     assert_eq!(
         of("s]\nkind = \"federated\"\nat = \"p\"\ngroups = { E = \"239.1.2.3\", \"*\" = \"ff05::1\" }"),
+        ""
+    );
+    assert_eq!(
+        of(
+            "s]\nkind = \"federated\"\nat = \"p\"\naddress = \"[2001:db8::1]:7390\"\ngroups = { E = \"239.1.2.3:9\" }"
+        ),
         ""
     );
     assert_eq!(of("s]\nkind = \"dds\""), "");

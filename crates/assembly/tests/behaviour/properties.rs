@@ -16,9 +16,11 @@ fn random_plans_are_written_and_read_as_the_same() {
         let read = Plan::read(Source { file: "p", text: &text });
         let (read, places) = read.unwrap_or_else(|problems| panic!("seed {seed}\n{text}\n{problems:#?}"));
         assert_eq!(read, plan, "seed {seed}\n{text}");
-        // What is told of a random plan are cycles of calls, and nothing else.
+        // What is told of a random plan are cycles of calls, and times of events that do not suit chains or each other.
+        let told = ["waits for its own call", "no limit is known behind", "nothing would be delivered"];
         for problem in read.check(Source { file: "p", text: &text }, &places, &types()) {
-            assert!(problem.what.contains("waits for its own call"), "seed {seed}\n{text}\n{problem}");
+            let is_expected = told.iter().any(|told| problem.what.contains(told));
+            assert!(is_expected, "seed {seed}\n{text}\n{problem}");
         }
     }
 }
@@ -135,7 +137,7 @@ fn damaged_plans_are_told_with_a_place_or_still_make_sense() {
                 let problems = plan.check(source, &places, types);
                 senseless += usize::from(!problems.is_empty());
                 are_placed(&text, &problems, seed);
-                are_placed(&text, &plan.notes(source, &places), seed);
+                are_placed(&text, &plan.notes(source, &places, types), seed);
                 // What does not make sense does no harm.
                 let links = plan.explain(types, None).len();
                 assert_eq!(

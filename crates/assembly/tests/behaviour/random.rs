@@ -3,7 +3,7 @@ use assembly::{
     Artefact, ArtefactKind, Catalogue, Chain, Component, Connection, Container, Costs, End, Execution,
     ExecutionStep, FullPolicy, Host, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process,
     Quality, Queue, Restart, RestartPolicy, Said, SchedulingClass, Service, ServiceKind, Stall, Throttling,
-    Topic, Transfer, Value,
+    Topic, Transfer, Transport, Value,
 };
 use testkit::random::Random;
 
@@ -174,6 +174,16 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
             ..Service::default()
         };
         plan.services.insert("bus".to_owned(), said);
+        let said = Service {
+            kind: ServiceKind::Federated,
+            at: Some("p0".to_owned()),
+            transport: random.chance(50).then_some(Transport::Tcp),
+            lease: random.chance(50).then(|| random.bits()),
+            address: random.chance(50).then(|| format!("127.0.0.1:{}", random.range(1, 65_535))),
+            groups: [("*".to_owned(), "239.1.2.3:9".to_owned())].into(),
+            ..Service::default()
+        };
+        plan.services.insert("gate".to_owned(), said);
     }
     for number in 0..random.range(1, 8) {
         let process = random.below(processes);

@@ -51,7 +51,7 @@ impl<E: Clone + Fields> Channel<E> {
     }
 
     /// Serves a consumer otherwise from now on. What waits for it goes on waiting, in the new order; if that is too much for the new depth, some
-    /// gives way by the new policy, unless that drops only what is new.
+    /// gives way by the new policy, unless that drops only what is new. What waits above what a new share has room for stays.
     pub fn change_settings(&mut self, now: u64, consumer: ConsumerId, settings: ConsumerSettings) {
         self.tick(now);
         let now = self.now;
@@ -62,18 +62,20 @@ impl<E: Clone + Fields> Channel<E> {
         let Some(subscription) = &mut there.subscription else { return };
         self.ready.leave(consumer, subscription);
         self.strict -= usize::from(subscription.is_strict());
+        self.shares -= usize::from(subscription.settings.share.is_some());
+        self.shares += usize::from(settings.share.is_some());
         subscription.place = self.ready.place(settings.dispatch);
         subscription.settings = settings;
         // Whatever was watched before is not any more.
         subscription.silent_at = None;
         subscription.look_at_time();
         self.strict += usize::from(subscription.is_strict());
-        let dropped = subscription.queue.change(settings.queue);
+        let dropped = subscription.queue.change(settings.queue, settings.window);
         subscription.counts.dropped = subscription.counts.dropped.saturating_add(dropped);
         subscription.watch_silence(now);
         self.due = self.due.min(subscription.due(now));
         self.ready.enter(consumer, subscription, now);
-        self.tell_of_room(consumer);
+        self.tell_of_room();
     }
 
     /// Suspends a publisher, whose events are refused, or lets it go on.

@@ -1,5 +1,6 @@
 //! The channel: publishers push, consumers are served, time passes.
 mod changes;
+mod room;
 
 use alloc::vec::Vec;
 
@@ -13,7 +14,7 @@ use crate::matching::{Node, Offer, Outcome};
 use crate::peers::{
     ConsumerId, ConsumerSettings, Counts, PublisherId, PublisherSettings, Refused, Signal, Worker,
 };
-use crate::queue::{Full, Order, Parts, Waiting};
+use crate::queue::{Order, Parts, Waiting};
 use crate::ready::{Place, Ready};
 use crate::subscription::Subscription;
 use crate::tree::{Limits, Tree, TreeError};
@@ -34,6 +35,8 @@ pub struct Channel<E> {
     strict: usize,
     /// How many publishers wait for room.
     waiters: usize,
+    /// How many consumers have room in common with others.
+    shares: usize,
     interest: Vec<Interest>,
     now: u64,
     /// When something is due; it may be too early, not too late.
@@ -75,6 +78,7 @@ impl<E: Clone + Fields> Channel<E> {
             found: Vec::new(),
             strict: 0,
             waiters: 0,
+            shares: 0,
             interest: Vec::new(),
             now: 0,
             due: u64::MAX,
@@ -147,7 +151,7 @@ impl<E: Clone + Fields> Channel<E> {
             timer_at: node.due(),
             node,
             settings,
-            queue: Waiting::new(settings.queue),
+            queue: Waiting::new(settings.queue, settings.window),
             is_suspended: false,
             busy: 0,
             place: self.ready.place(settings.dispatch),
@@ -166,6 +170,7 @@ impl<E: Clone + Fields> Channel<E> {
         let mut generation = 0;
         if let Some(consumer) = self.consumers.get_mut(index) {
             self.strict += usize::from(subscription.is_strict());
+            self.shares += usize::from(settings.share.is_some());
             consumer.subscription = Some(subscription);
             generation = consumer.generation;
         }
@@ -183,12 +188,13 @@ impl<E: Clone + Fields> Channel<E> {
         let Some(mut subscription) = there.subscription.take() else { return };
         there.generation = there.generation.wrapping_add(1);
         self.strict -= usize::from(subscription.is_strict());
+        self.shares -= usize::from(subscription.settings.share.is_some());
         self.ready.leave(consumer, &mut subscription);
         self.index.leave(consumer.index);
         self.ready.retract(|signal| {
             signal == Signal::SilentConsumer(consumer) || signal == Signal::Work(Worker::Own(consumer))
         });
-        self.tell_of_room(consumer);
+        self.tell_of_room();
         self.compare_interest();
     }
 
@@ -291,21 +297,19 @@ impl<E: Clone + Fields> Channel<E> {
         }
         run.is_begun = true;
         for _ in 0..settings.gather.most.max(1) {
-            if !subscription.queue.take(batch) {
+            if !subscription.queue.take(now, batch) {
                 break;
             }
             subscription.counts.taken += 1;
         }
-        if let Some(next) = subscription.next_key() {
+        if let Some(next) = subscription.next_key(now) {
             run.until = run.until.min(next);
         }
         subscription.busy = subscription.busy.saturating_add(1);
         subscription.watch_silence(now);
         self.due = self.due.min(subscription.due(now));
         self.ready.enter(consumer, subscription, now);
-        if self.waiters > 0 {
-            self.tell_of_room(consumer);
-        }
+        self.tell_of_room();
         Some(consumer)
     }
 
@@ -431,31 +435,6 @@ impl<E: Clone + Fields> Channel<E> {
         if consumer.generation == id.generation { consumer.subscription.as_mut() } else { None }
     }
 
-    /// The first consumer whose full queue stands against an event, of those that it may concern.
-    fn who_refuses(&self, header: &Header, body: &E) -> Option<Refused> {
-        self.found.iter().find_map(|index| {
-            let there = self.consumers.get(*index as usize)?;
-            let subscription = there.subscription.as_ref()?;
-            let is_full = subscription.is_strict() && subscription.queue.is_full();
-            if !is_full || !subscription.node.may_take(header, body) {
-                return None;
-            }
-            let consumer = ConsumerId { index: *index, generation: there.generation };
-            Some(match subscription.settings.queue.full {
-                Full::Block { limit } => Refused::Wait { consumer, until: self.now.saturating_add(limit) },
-                _ => Refused::Full(consumer),
-            })
-        })
-    }
-
-    /// Notes that a publisher waits for a consumer, or for none.
-    fn wait_for(&mut self, publisher: PublisherId, consumer: Option<ConsumerId>) {
-        let Some(there) = self.publisher(publisher) else { return };
-        let before = core::mem::replace(&mut there.waits_for, consumer);
-        self.waiters -= usize::from(before.is_some());
-        self.waiters += usize::from(consumer.is_some());
-    }
-
     /// Has the index find a consumer by its tree.
     fn index_tree(&mut self, index: u32, tree: &Tree) {
         let mut patterns = Vec::new();
@@ -472,6 +451,9 @@ impl<E: Clone + Fields> Channel<E> {
             if !tree.fits(offer.header, offer.body) {
                 return;
             }
+            if subscription.is_timed && subscription.is_late(Some(offer.header.created), offer.now) {
+                return;
+            }
             Parts::One(offer.part())
         } else {
             let outcome = subscription.node.offer(offer, &mut self.out);
@@ -481,6 +463,9 @@ impl<E: Clone + Fields> Channel<E> {
             }
             if outcome != Outcome::Delivered {
                 return;
+            }
+            if subscription.is_late(self.out.iter().filter_map(Part::created).min(), offer.now) {
+                return self.out.clear();
             }
             subscription.queue.gather(&mut self.out)
         };
@@ -493,9 +478,10 @@ impl<E: Clone + Fields> Channel<E> {
         let number = self.deliveries;
         self.deliveries += 1;
         let now = self.now;
+        let has_room = self.shares == 0 || self.has_room_at(index);
         let Some(there) = self.consumers.get_mut(index as usize) else { return };
         let Some(subscription) = &mut there.subscription else { return };
-        let gave_way = subscription.queue.add(number, now, parts, is_owed);
+        let gave_way = subscription.queue.add(number, now, parts, is_owed, has_room);
         subscription.counts.queued += 1;
         subscription.counts.dropped += u64::from(gave_way);
         self.due = self.due.min(subscription.due(now));
@@ -505,6 +491,14 @@ impl<E: Clone + Fields> Channel<E> {
     /// Lets time pass for a consumer, and says when that is to be done again.
     fn tick_consumer(&mut self, index: u32, now: u64) -> u64 {
         const NEVER: u64 = u64::MAX;
+        let there = self.consumers.get_mut(index as usize).and_then(|there| there.subscription.as_mut());
+        if let Some(subscription) = there {
+            let late = subscription.queue.lapse(now);
+            subscription.counts.late += late;
+            if late > 0 {
+                self.tell_of_room();
+            }
+        }
         loop {
             let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
             let Some(subscription) = &mut there.subscription else { return NEVER };
@@ -513,6 +507,10 @@ impl<E: Clone + Fields> Channel<E> {
             let outcome = subscription.node.fire(at, now, &mut self.out, expired);
             subscription.timer_at = subscription.node.due();
             if outcome == Outcome::Delivered {
+                if subscription.is_late(self.out.iter().filter_map(Part::created).min(), now) {
+                    self.out.clear();
+                    continue;
+                }
                 let parts = subscription.queue.gather(&mut self.out);
                 self.queue(index, parts, false);
             }
@@ -526,25 +524,6 @@ impl<E: Clone + Fields> Channel<E> {
         }
         self.ready.enter(consumer, subscription, now);
         subscription.due(now)
-    }
-
-    /// Tells publishers that wait for a consumer that is gone, or has room. They try again, and may have to wait for another one.
-    fn tell_of_room(&mut self, consumer: ConsumerId) {
-        let is_in_the_way = self.subscription(consumer).is_some_and(|subscription| {
-            subscription.queue.is_full() && matches!(subscription.settings.queue.full, Full::Block { .. })
-        });
-        if is_in_the_way {
-            return;
-        }
-        for index in 0..self.publishers.len() {
-            let Some(publisher) = self.publishers.get_mut(index) else { continue };
-            if publisher.waits_for != Some(consumer) {
-                continue;
-            }
-            let id = PublisherId { index: index as u32, generation: publisher.generation };
-            self.wait_for(id, None);
-            self.ready.say(Signal::Room(id));
-        }
     }
 
     fn compare_interest(&mut self) {

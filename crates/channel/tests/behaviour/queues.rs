@@ -1,5 +1,7 @@
 //! Queues: each rule for a full one, the order of deliveries, batches.
-use channel::{Batch, ConsumerSettings, Full, Gather, Order, Queue, Refused, Run, Signal, Tree, Worker};
+use channel::{
+    Batch, ConsumerSettings, Full, Gather, Order, Queue, Refused, Run, Share, Signal, Tree, Window, Worker,
+};
 
 use super::{Desk, of, short};
 
@@ -185,6 +187,58 @@ fn a_run_takes_in_the_order_in_which_single_takes_would() {
     assert_eq!(run(&mut desk), [(first, vec![30]), (second, vec![30])]);
     assert_eq!(run(&mut desk), [(by_priority, vec![30])]);
     assert_eq!(run(&mut desk), []);
+}
+
+#[test]
+fn events_wait_for_their_start_and_are_dropped_from_their_stop_on() {
+    let window = Window { start: 10, stop: Some(30) };
+    let mut desk = Desk::new(&Tree::Everything, ConsumerSettings { window, ..ConsumerSettings::default() });
+    let push = |desk: &mut Desk, now: u64, created: u64, number: i64| {
+        let header = channel::Header { created, ..Default::default() };
+        desk.now = now;
+        desk.channel.push(now, desk.publisher, &header, &super::Body(number)).unwrap();
+    };
+    push(&mut desk, 0, 0, 1);
+    assert_eq!((desk.taken(), desk.channel.next_tick()), (vec![], Some(10)));
+    // One that was made sooner may be delivered sooner, although it was pushed later.
+    push(&mut desk, 12, 8, 2);
+    push(&mut desk, 12, 1, 3);
+    assert_eq!(desk.taken(), [[1], [3]]);
+    assert_eq!((desk.channel.waiting(desk.consumer), desk.channel.next_tick()), (Some(1), Some(18)));
+    while desk.channel.poll_signal().is_some() {}
+    desk.channel.tick(18);
+    assert_eq!(desk.channel.poll_signal(), Some(Signal::Work(Worker::Publisher)));
+    desk.channel.tick(37);
+    assert_eq!(desk.channel.waiting(desk.consumer), Some(1));
+    desk.channel.tick(38);
+    assert_eq!(desk.channel.waiting(desk.consumer), Some(0));
+    // Too late when it comes.
+    push(&mut desk, 40, 10, 4);
+    assert_eq!((desk.taken(), desk.channel.waiting(desk.consumer)), (vec![], Some(0)));
+    assert_eq!(desk.channel.counts(desk.consumer).map(|counts| (counts.late, counts.queued)), Some((2, 3)));
+}
+
+#[test]
+fn consumers_with_room_in_common_have_no_more_together() {
+    let settings = |full| {
+        let queue = Queue { depth: 9, full, order: Order::Fifo };
+        ConsumerSettings { queue, share: Some(Share { number: 7, most: 3 }), ..ConsumerSettings::default() }
+    };
+    let mut desk = Desk::new(&of(1), settings(Full::DropOldest));
+    let second = desk.channel.subscribe(0, &Tree::Everything, settings(Full::Reject)).unwrap();
+    let waiting = |desk: &Desk| (desk.channel.waiting(desk.consumer), desk.channel.waiting(second));
+    desk.push(1, 0, None).unwrap();
+    assert_eq!(waiting(&desk), (Some(1), Some(1)));
+    // Both would want it, and one more has room.
+    assert_eq!(desk.push(1, 0, None), Err(Refused::Full(second)));
+    desk.push(2, 0, None).unwrap();
+    assert_eq!(waiting(&desk), (Some(1), Some(2)));
+    assert_eq!(desk.push(2, 0, None), Err(Refused::Full(second)));
+    // Alone, the first one has what it drops.
+    desk.channel.unsubscribe(second);
+    (0..5).for_each(|_| assert!(desk.push(1, 0, None).is_ok()));
+    assert_eq!(waiting(&desk), (Some(3), None));
+    assert_eq!(desk.channel.counts(desk.consumer).map(|counts| counts.dropped), Some(3));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use channel::{
     Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Limits,
-    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Signal, Tree, Worker,
+    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree, Window, Worker,
 };
 use testkit::random::Random;
 
@@ -20,6 +20,7 @@ struct Seen {
     timeouts: u64,
     dropped: u64,
     expired: u64,
+    late: u64,
     waited: u64,
     full: u64,
     room: u64,
@@ -88,6 +89,13 @@ fn settings(random: &mut Random) -> ConsumerSettings {
         gather: Gather { most: random.below(3) as u16 + 1, wait: [0, 0, 5, 20][random.below(4)] },
         is_parallel: random.one_in(3),
         patience: random.one_in(3).then(|| random.range(1, 40)),
+        window: Window {
+            start: [0, 0, 3, 12][random.below(4)],
+            stop: random.one_in(3).then(|| random.range(0, 30)),
+        },
+        share: random
+            .one_in(3)
+            .then(|| Share { number: random.below(2) as u32, most: random.range(1, 7) as u32 }),
     }
 }
 
@@ -229,7 +237,7 @@ impl Pair {
         let header = Header {
             kind: random.below(4) as u32,
             source: random.below(3) as u32,
-            created: now,
+            created: now.saturating_sub(random.range(0, 9)),
             priority: random.below(4) as u8,
             deadline: random.one_in(2).then(|| now + random.range(0, 9)),
         };
@@ -350,11 +358,11 @@ impl Pair {
             let told = self
                 .channel
                 .counts(*id)
-                .map(|counts| [counts.queued, counts.taken, counts.dropped, counts.expired]);
+                .map(|counts| [counts.queued, counts.taken, counts.dropped, counts.expired, counts.late]);
             let model = self.model.consumers[name].as_ref();
             assert_eq!(
                 told,
-                model.map(|it| [it.queued, it.taken, it.dropped, it.expired]),
+                model.map(|it| [it.queued, it.taken, it.dropped, it.expired, it.late]),
                 "consumer {name}"
             );
             assert_eq!(self.channel.waiting(*id), model.map(|_| self.model.waiting(name)));
@@ -395,6 +403,7 @@ fn any_sequence_goes_as_in_the_model() {
         for consumer in pair.model.consumers.iter().flatten() {
             seen.dropped += consumer.dropped;
             seen.expired += consumer.expired;
+            seen.late += consumer.late;
         }
     }
     let counts = [
@@ -403,6 +412,7 @@ fn any_sequence_goes_as_in_the_model() {
         seen.timeouts,
         seen.dropped,
         seen.expired,
+        seen.late,
         seen.waited,
         seen.full,
         seen.room,

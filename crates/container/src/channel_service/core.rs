@@ -40,6 +40,8 @@ pub(super) struct Inner {
     sources: Vec<(PublisherId, String)>,
     /// How many sources there have been.
     numbers: u32,
+    /// The names of room that connections have in common: the place of one is its number.
+    rooms: Vec<String>,
     pub(super) slots: Vec<Slot>,
     /// Publishers that wait for room, and their threads.
     waiting: Vec<(PublisherId, Thread)>,
@@ -105,6 +107,7 @@ impl Core {
                 consumers: Vec::new(),
                 sources: Vec::new(),
                 numbers: 0,
+                rooms: Vec::new(),
                 slots: Vec::new(),
                 waiting: Vec::new(),
                 spare: Vec::new(),
@@ -138,6 +141,17 @@ impl Core {
         let number = inner.numbers;
         drop(self.heed(&mut inner));
         Source::new(publisher, number)
+    }
+
+    /// The number of room that connections have in common, by its name.
+    pub(super) fn room(&self, name: &str) -> u32 {
+        let Some(mut inner) = self.lock() else { return u32::MAX };
+        let known = inner.rooms.iter().position(|known| known == name);
+        let place = known.unwrap_or(inner.rooms.len());
+        if known.is_none() {
+            inner.rooms.push(name.to_owned());
+        }
+        u32::try_from(place).unwrap_or(u32::MAX)
     }
 
     pub(super) fn remove_publisher(&self, publisher: PublisherId) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::{
-    ConsumerId, ConsumerSettings, Dispatch, Gather, Keep, PublisherId, PublisherSettings, Queue, Tree,
+    ConsumerId, ConsumerSettings, Dispatch, Gather, Keep, PublisherId, PublisherSettings, Queue, Share, Tree,
+    Window,
 };
 
 pub use self::core::Core;
@@ -35,6 +36,12 @@ pub struct ByChannel {
     pub priority: Option<u8>,
     /// The deadline of its events, counted from when they were made; `None` is that of what led to them.
     pub timeout: Option<Duration>,
+    /// How long an event is held, counted from when it was made; those that may be delivered go before it.
+    pub start: Duration,
+    /// After which time an event that no handler has got is dropped, counted from when it was made.
+    pub stop: Option<Duration>,
+    /// Room for deliveries in the channel that all connections of this name have in common: its name, and how many wait at most.
+    pub room: Option<(String, u32)>,
     /// With several sources: one delivery of an event of each, instead of a delivery for each event.
     pub join: Option<Join>,
     /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since no other thread serves the consumer.
@@ -67,6 +74,9 @@ impl ByChannel {
             parameters: Vec::new(),
             priority: None,
             timeout: None,
+            start: Duration::ZERO,
+            stop: None,
+            room: None,
             join: None,
             silence: None,
             patience: None,
@@ -81,6 +91,8 @@ impl ByChannel {
             gather: self.gather,
             is_parallel,
             patience: self.patience.map(nanos),
+            window: Window { start: nanos(self.start), stop: self.stop.map(nanos) },
+            share: None,
         }
     }
 
@@ -137,6 +149,7 @@ impl End for Parts {
                 sum.taken = sum.taken.wrapping_add(counts.taken);
                 sum.dropped = sum.dropped.wrapping_add(counts.dropped);
                 sum.expired = sum.expired.wrapping_add(counts.expired);
+                sum.late = sum.late.wrapping_add(counts.late);
             }
         }
         sum
@@ -193,9 +206,12 @@ impl Service for ByChannel {
                 links.push(route.event.channel_link(Arc::clone(&part.core), source));
             }
             let tree = self.tree(&numbers, route)?;
+            let share =
+                self.room.as_ref().map(|(name, most)| Share { number: part.core.room(name), most: *most });
             let here = route.targets.iter().filter(|(_, other)| Arc::ptr_eq(other, container));
             for (inlet, _) in here {
-                part.subscribe(inlet, &tree, self.settings(inlet.0.is_parallel()))?;
+                let settings = ConsumerSettings { share, ..self.settings(inlet.0.is_parallel()) };
+                part.subscribe(inlet, &tree, settings)?;
             }
             parts.push(part);
         }

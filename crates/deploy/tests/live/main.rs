@@ -3,6 +3,7 @@
 
 mod bad;
 mod exported;
+mod federated;
 mod foreign;
 mod hosts;
 mod place;

@@ -114,8 +114,13 @@ impl Place {
     }
 
     pub(crate) fn launched(&self, line: &str) -> Supervisor {
+        self.launched_with(line, 2)
+    }
+
+    /// Launches a plan of so many processes.
+    pub(crate) fn launched_with(&self, line: &str, processes: usize) -> Supervisor {
         let mut supervisor = Supervisor::start(self.command(line));
-        supervisor.prints("launched: 2 processes; control socket ");
+        supervisor.prints(&format!("launched: {processes} processes; control socket "));
         supervisor
     }
 

@@ -5,10 +5,17 @@ use alloc::vec::Vec;
 
 use super::{Incarnation, Outcome, Supervisor};
 use crate::chains::ways;
-use crate::protocol::{ChainReport, ChainStatus, ComponentStatus, Instruction, PlanStatus, ProcessStatus};
+use crate::protocol::{
+    ChainReport, ChainStatus, ComponentStatus, GatewayStatus, Instruction, PlanStatus, ProcessStatus,
+};
 
-/// What a process has told: its components, and the chains that end in it.
-type Told = (Vec<ComponentStatus>, Vec<ChainStatus>);
+/// What a process has told: its components, the chains that end in it, and its gateway.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) components: Vec<ComponentStatus>,
+    pub(super) chains: Vec<ChainStatus>,
+    pub(super) gateway: Option<GatewayStatus>,
+}
 
 /// How long processes have to say what there is: five seconds. A process in which a hook is at work, which may take a second, answers after it.
 const PATIENCE: u64 = 5_000_000_000_000;
@@ -89,9 +96,9 @@ impl Supervisor {
             for name in records {
                 let told = self.records.get(&name).and_then(|record| record.incarnation);
                 let told = told.and_then(|of| Some((of, inquiry.told.remove(&of)?)));
-                let told = told.map(|(of, (components, of_process))| {
-                    chains.extend(of_process);
-                    (of, components)
+                let told = told.map(|(of, mut told)| {
+                    chains.append(&mut told.chains);
+                    (of, told)
                 });
                 processes.push(self.process_status(now, name, told));
             }
@@ -130,12 +137,7 @@ impl Supervisor {
         self.current.plan.chains.iter().map(of_chain).collect()
     }
 
-    fn process_status(
-        &mut self,
-        now: u64,
-        name: String,
-        told: Option<(Incarnation, Vec<ComponentStatus>)>,
-    ) -> ProcessStatus {
+    fn process_status(&mut self, now: u64, name: String, told: Option<(Incarnation, Told)>) -> ProcessStatus {
         let Some(record) = self.records.get(&name) else { return ProcessStatus::default() };
         let state = match record.incarnation {
             Some(_) => "running",
@@ -146,14 +148,15 @@ impl Supervisor {
         };
         let pid = record.incarnation.and_then(|of| self.children.get(&of)?.pid);
         let (restarts, last) = (record.restarts, record.last.clone());
-        let mut components = Vec::new();
+        let (mut components, mut gateway) = (Vec::new(), None);
         if let Some((from, told)) = told {
+            gateway = told.gateway;
             let since = self.children.get(&from).and_then(|child| child.there_since).unwrap_or(now);
-            for component in told {
+            for component in told.components {
                 let millihertz = self.rates.of(now, (from, since), &component);
                 components.push(ComponentStatus { millihertz, ..component });
             }
         }
-        ProcessStatus { name, state: state.to_string(), pid, restarts, last, components }
+        ProcessStatus { name, state: state.to_string(), pid, restarts, last, components, gateway }
     }
 }

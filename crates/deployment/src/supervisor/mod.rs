@@ -17,7 +17,7 @@ use crate::protocol::{Answer, ChainReport, Instruction, Phase, PlanStatus};
 use crate::restart::Restarts;
 use change::{Change, Purpose};
 use gate::Gate;
-use inquiry::{Inquiry, Rates};
+use inquiry::{Inquiry, Rates, Told};
 
 /// A process that was started: each start has another number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -322,8 +322,8 @@ impl Supervisor {
                 let name = child.process.clone();
                 self.tell(format!("process {name}: {what}"));
             }
-            Answer::Status { number, components, chains } => {
-                self.told_status(now, from, number, (components, chains));
+            Answer::Status { number, components, chains, gateway } => {
+                self.told_status(now, from, number, Told { components, chains, gateway });
             }
             Answer::Stopped => {}
             answer => self.told(now, from, answer),

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 
 use assembly::{Catalogue, Named, Value};
 use deployment::{
-    ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, Half, Part, Performed,
-    Work,
+    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
+    GatewayStatus, Half, Part, Performed, Work,
 };
 
 /// A component that is there.
@@ -23,6 +23,9 @@ pub(crate) struct Model {
     pub(crate) containers: BTreeMap<String, ContainerPart>,
     pub(crate) components: BTreeMap<String, Made>,
     pub(crate) halves: BTreeMap<String, Half>,
+    /// How many connections have each end that publishes by the gateway.
+    publishing: BTreeMap<String, usize>,
+    gateway: Option<GatewayPart>,
     pub(crate) taken: BTreeMap<String, Made>,
     taken_containers: BTreeMap<String, ContainerPart>,
     /// The chains that are followed.
@@ -66,6 +69,16 @@ impl Model {
         if self.halves != wanted {
             return Some(format!("ends {:?}, and not {wanted:?}", self.halves));
         }
+        let mut publishing: BTreeMap<String, usize> = BTreeMap::new();
+        for half in part.connections.values().flatten().filter(|half| is_publishing(half)) {
+            *publishing.entry(half.name.clone()).or_default() += 1;
+        }
+        if self.publishing != publishing {
+            return Some(format!("{:?} publish, and not {publishing:?}", self.publishing));
+        }
+        if self.gateway != part.gateway {
+            return Some(format!("{:?}, and not {:?}", self.gateway, part.gateway));
+        }
         if self.follows != part.chains {
             return Some(format!("chains {:?}, and not {:?}", self.follows, part.chains));
         }
@@ -105,6 +118,15 @@ impl Model {
         }
         self.components.remove(name).ok_or_else(|| "gone".to_owned())
     }
+}
+
+fn is_by_gateway(half: &Half) -> bool {
+    matches!(half.carrier, Carrier::Gateway { .. })
+}
+
+/// Whether an end publishes by the gateway, for all connections of its port.
+fn is_publishing(half: &Half) -> bool {
+    is_by_gateway(half) && half.to.is_none()
 }
 
 /// The chains that pass an end of a connection.
@@ -198,18 +220,44 @@ impl Executor for Model {
                         return self.no(format!("{name} is not there"));
                     }
                 }
+                if is_by_gateway(half) && self.gateway.is_none() {
+                    return self.no(format!("{} has no gateway", half.name));
+                }
+                if is_publishing(half) {
+                    let count = self.publishing.entry(half.name.clone()).or_default();
+                    *count += 1;
+                    if *count > 1 {
+                        if self.halves.get(&half.name) != Some(half) {
+                            return self.no(format!("{} is another one", half.name));
+                        }
+                        return Ok(Performed::Done);
+                    }
+                }
                 self.traced.insert(half.name.clone(), through(&self.follows, &half.name));
                 if self.halves.insert(half.name.clone(), half.clone()).is_some() {
                     return self.no(format!("{} twice", half.name));
                 }
             }
             Work::Disconnect(name) => {
+                if let Some(count) = self.publishing.get_mut(name) {
+                    *count -= 1;
+                    if *count > 0 {
+                        return Ok(Performed::Done);
+                    }
+                    self.publishing.remove(name);
+                }
                 self.traced.remove(name);
                 if self.halves.remove(name).is_none() {
                     return self.no(format!("no {name}"));
                 }
             }
             Work::Follow(chains) => self.follows.clone_from(chains),
+            Work::Gateway(gateway) => {
+                if self.halves.values().any(is_by_gateway) {
+                    return self.no("ends by the gateway are there still".to_owned());
+                }
+                self.gateway.clone_from(gateway);
+            }
             Work::Configured(name) => {
                 if self.components.get(name).is_none_or(|made| made.is_active) {
                     return self.no(format!("{name} is active"));
@@ -229,6 +277,10 @@ impl Executor for Model {
 
     fn chains(&mut self) -> Vec<ChainStatus> {
         Vec::new()
+    }
+
+    fn gateway(&mut self) -> Option<GatewayStatus> {
+        None
     }
 
     fn status(&mut self) -> Vec<ComponentStatus> {

@@ -99,6 +99,9 @@ pub(crate) fn random(random: &mut Random) -> Target {
         if random.chance(40) {
             writeln!(text, "queue = {{ depth = {} }}", random.range(1, 4)).unwrap();
         }
+        if random.chance(40) {
+            writeln!(text, "service = \"federated\"").unwrap();
+        }
         connected.push((from.0, to.0));
     }
     for (number, (from, to)) in connected.iter().enumerate() {
@@ -109,6 +112,13 @@ pub(crate) fn random(random: &mut Random) -> Target {
         let further = random.pick(&further).map_or(String::new(), |next| format!(", \"c{next}.in\""));
         writeln!(text, "[chain.k{number}]\npath = [\"c{from}.tick\", \"c{to}.in\"{further}]").unwrap();
         writeln!(text, "reaction = \"{} ms\"", random.range(1, 3)).unwrap();
+    }
+    if random.chance(30) {
+        // It has the same peers as without it, but may be reached otherwise.
+        let transport = if random.chance(50) { "tcp" } else { "udp" };
+        writeln!(text, "[service.gate]\nkind = \"federated\"\nat = \"p0\"\ntransport = \"{transport}\"")
+            .unwrap();
+        writeln!(text, "ttl = {}", random.range(1, 3)).unwrap();
     }
     target(&text)
 }

@@ -1,6 +1,8 @@
 //! What of a plan is not carried out is refused or told, with its place; hostile lines are answered.
 use assembly::Plan;
-use deployment::{Answer, Carrier, ComponentServer, Instruction, Order, Part, Phase, launchable};
+use deployment::{
+    Answer, Carrier, ComponentServer, Instruction, Order, Part, Phase, Reach, Sureness, launchable,
+};
 use diagnostics::Source;
 use testkit::each_is_told;
 
@@ -47,14 +49,22 @@ fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
         ("to = [\"b.in\", \"c.in\"]", "qos = { priority = 300 }", "the priority 300 cannot be had"),
     ];
     each_addition_is_told(&additions, refused);
-    let federated = format!("{TO_D}\nservice = \"far\"\n[service.far]\nkind = \"federated\"\nat = \"q\"");
+    let gate = |more: &str| {
+        format!("{TO_D}\nservice = \"far\"\n[service.far]\nkind = \"federated\"\nat = \"q\"\n{more}")
+    };
+    let two = gate("[service.near]\nkind = \"federated\"\nat = \"q\"");
+    let blocks = "queue = { depth = 4, full = \"block\", wait = \"1 ms\" }";
+    let blocks = gate("").replace("\nservice", &format!("\n{blocks}\nservice"));
+    let groups = gate("groups = { E = \"ff05::1\" }");
     let deadline = "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"";
     let changes = [
         ("threads = 2", deadline, "no threads of the class deadline"),
         ("port.tick.period = \"1 ms\"\n", "", "the timer \"tick\" has no period"),
         ("[process.q]\nartefact = \"x\"", "[process.q]", "nothing says what the process \"q\" executes"),
         ("location = [\"x\"]", "location = [\"http://x\"]", "\"x\" is nowhere on this host"),
-        (TO_D, federated.as_str(), "federated services are not carried out"),
+        (TO_D, two.as_str(), "has two federated services, and a process has one gateway"),
+        (TO_D, blocks.as_str(), "a queue behind a gateway cannot block"),
+        (TO_D, groups.as_str(), "the version of IP that its address has"),
     ];
     each_is_told(FIRST, &changes, refused);
 }
@@ -117,6 +127,95 @@ fn processes_of_several_hosts_begin_in_any_order_and_that_is_told() {
     let (wrong, warnings) = said(&far);
     assert_eq!(wrong, "");
     assert!(warnings.contains("\"p\" is on n1: which of both begins first is left open"), "{warnings}");
+}
+
+#[test]
+fn gateways_on_several_hosts_need_addresses() {
+    let far = FIRST.replace("[host.n1]", "[host.n2]\ncores = 2\n[host.n1]").replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    let far = far.replace(TO_D, &format!("{TO_D}\nservice = \"federated\""));
+    let (wrong, _) = said(&far);
+    assert!(wrong.contains("it is not said where that of \"q\" is"), "{wrong}");
+    let services = "[service.here]\nkind = \"federated\"\nat = \"q\"\naddress = \"10.0.0.1:7390\"\npeers = [\"there\"]\n\
+        [service.there]\nkind = \"federated\"\nat = \"r\"\naddress = \"10.0.0.2:7390\"\n";
+    assert_eq!(said(&[&far, services].concat()).0, "");
+}
+
+/// Two connections of one port: their process sends an event once, and each of the others subscribes as its consumers do.
+#[test]
+fn connections_by_gateways_share_the_end_that_publishes() {
+    let gate = "service = \"federated\"";
+    let text = FIRST
+        .replace("to = [\"b.in\", \"c.in\"]", &format!("to = [\"b.in\", \"c.in\"]\n{gate}"))
+        .replace("[connection.cd]", &format!("[connection.more]\nfrom = \"a.out\"\nto = [\"c.in\"]\nfilter = \"x > 3\"\n{gate}\n[connection.cd]"));
+    let (plan, _) = Plan::read(Source { file: "plan", text: &text }).unwrap();
+    let p = Part::of(&plan, "p", &types()).0;
+    let names = |part: &Part, name: &str| -> Vec<String> {
+        part.connections[name].iter().map(|half| half.name.clone()).collect()
+    };
+    assert_eq!(names(&p, "ab"), ["ab 0", "a.out federated"]);
+    assert_eq!(names(&p, "more"), ["a.out federated"]);
+    assert_eq!(p.connections["ab"][1], p.connections["more"][0]);
+    assert!(p.connections["more"][0].is_shared() && !p.connections["ab"][0].is_shared());
+    let q = Part::of(&plan, "q", &types()).0;
+    assert_eq!((names(&q, "ab"), names(&q, "more")), (vec!["ab 1".to_owned()], vec!["more 0".to_owned()]));
+    let [half] = &q.connections["more"][..] else { panic!("one end") };
+    let Carrier::Gateway { event, source, .. } = &half.carrier else { panic!("by the gateway") };
+    assert_eq!((event.as_str(), source.as_str(), half.filter.as_deref()), ("E", "a.out", Some("x > 3")));
+    // Both gateways know each other, at addresses of their host that differ.
+    let (here, there) = (p.gateway.unwrap(), q.gateway.unwrap());
+    assert_eq!((here.peers[0].id, there.peers[0].id), (there.id, here.id));
+    assert_eq!(here.peers[0].by, Reach::Udp(there.address));
+    assert!(here.address != there.address && here.address.ip().is_loopback());
+    let tcp = Plan::read(Source {
+        file: "plan",
+        text: &format!(
+            "{text}[service.gate]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\npeers = [\"far\"]\n[service.far]\nkind = \"federated\"\nat = \"q\"\n"
+        ),
+    });
+    let plan = tcp.unwrap().0;
+    let by = |process: &str| Part::of(&plan, process, &types()).0.gateway.unwrap().peers[0].by;
+    assert_eq!((by("p"), by("q")), (Reach::Accept, Reach::Connect(here.address)));
+}
+
+/// Qualities that the standard names and that are of more than a queue: they come to the ends that carry them out.
+#[test]
+fn qualities_come_to_the_ends_of_connections() {
+    let with = |events: &str, connection: &str| {
+        FIRST.replace(TO_D, &format!("{TO_D}\n{connection}")) + &format!("[event.E]\nqos = {{ {events} }}\n")
+    };
+    let ends = |text: &str| {
+        assert_eq!(said(text).0, "");
+        let plan = Plan::read(Source { file: "plan", text }).unwrap().0;
+        ["q", "r"].map(|process| {
+            let half = Part::of(&plan, process, &types()).0.connections["cd"][0].clone();
+            match half.carrier {
+                Carrier::Topic { sureness, delivery, .. } => (Some(sureness), delivery),
+                Carrier::Gateway { delivery, .. } => (None, delivery),
+                other => panic!("{other:?}"),
+            }
+        })
+    };
+    let sureness = |events: &str, connection: &str| {
+        ends(&with(events, connection)).map(|(sureness, _)| sureness.unwrap())
+    };
+    assert_eq!(sureness("", ""), [Sureness::Reliable; 2]);
+    assert_eq!(sureness("event-reliability = \"best-effort\"", ""), [Sureness::BestEffort; 2]);
+    assert_eq!(sureness("event-reliability = \"persistent\"", ""), [Sureness::Kept; 2]);
+    // Another reader may want to be sure.
+    let of_reader = "qos = { connection-reliability = \"best-effort\" }";
+    assert_eq!(sureness("", of_reader), [Sureness::Reliable, Sureness::BestEffort]);
+    let both =
+        with("event-reliability = \"best-effort\"", "qos = { connection-reliability = \"persistent\" }");
+    assert!(said(&both).0.contains("a reliable reader takes nothing from such a writer"));
+    for service in ["", "service = \"federated\"\n"] {
+        let times = "start-time = \"2 us\", stop-time = \"3 us\"";
+        let [_, (_, delivery)] = ends(&with(times, &format!("{service}qos = {{ max-queue-length = 9 }}")));
+        assert_eq!((delivery.start, delivery.stop), (2_000, Some(3_000)));
+        assert_eq!(delivery.room, Some(("connection.cd".to_owned(), 9)));
+    }
 }
 
 #[test]

@@ -179,6 +179,13 @@ impl Gateway {
 
     /// Writes the next datagram that has to go, and says where; `None` if there is nothing to send now.
     pub fn poll_transmit(&mut self, now: u64, datagram: &mut Vec<u8>) -> Option<To> {
+        let to = self.next_datagram(now, datagram)?;
+        self.counts.datagrams += 1;
+        self.counts.bytes += datagram.len() as u64;
+        Some(to)
+    }
+
+    fn next_datagram(&mut self, now: u64, datagram: &mut Vec<u8>) -> Option<To> {
         for group in &mut self.groups {
             if Self::fill_group(now, (self.id, self.started), group, &self.settings, datagram) {
                 return Some(To::Group(group.number));

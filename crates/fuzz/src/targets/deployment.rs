@@ -64,7 +64,7 @@ pub fn deployment_plan(bytes: &[u8]) {
         Err(problems) => return problems.iter().for_each(|problem| is_placed(&text, problem)),
     };
     let types = types();
-    for problem in plan.check(source, &places, &types).iter().chain(&plan.notes(source, &places)) {
+    for problem in plan.check(source, &places, &types).iter().chain(&plan.notes(source, &places, &types)) {
         is_placed(&text, problem);
         assert!(!source.show(problem).is_empty());
     }

@@ -2,7 +2,8 @@
 use assembly::{Catalogue, Manifest};
 use deployment::{
     Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor,
-    HopStatus, Instruction, Lines, Order, Part, Performed, Phase, PlanStatus, Work, line, read,
+    GatewayStatus, HopStatus, Instruction, Lines, Order, Part, Performed, Phase, PlanStatus, Work, line,
+    read,
 };
 use diagnostics::Source;
 
@@ -32,6 +33,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
             number: 3,
             components: vec![ComponentStatus::default()],
             chains: vec![ChainStatus { hops: vec![HopStatus::default()], ..ChainStatus::default() }],
+            gateway: Some(GatewayStatus::default()),
         }),
         line(&ControlAnswer::Status(PlanStatus {
             chains: vec![ChainReport { measured: Some(ChainStatus::default()), ..ChainReport::default() }],
@@ -39,10 +41,17 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         })),
         line(&Control::Apply { plan: "/next.toml".to_owned() }),
         line(&ControlAnswer::Done { notes: vec!["n".to_owned()] }),
+        line(&Instruction::PreparePlan { epoch, process: "q".to_owned(), plan: federated() }),
     ];
     let told: Vec<String> = told.into_iter().filter_map(Result::ok).collect();
     let whole = told.iter().take(7).cloned().collect::<String>().into_bytes();
     told.into_iter().map(String::into_bytes).chain([whole]).collect()
+}
+
+/// The plan, with gateways between its processes.
+fn federated() -> String {
+    let service = "[service.bus]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\ngroups = { \"*\" = \"239.1.2.3\" }\n";
+    PLAN.replace("\nto =", "\nservice = \"bus\"\nto =") + service
 }
 
 /// An executor that does everything and keeps nothing.
@@ -63,6 +72,9 @@ impl Executor for Nothing {
     }
     fn chains(&mut self) -> Vec<ChainStatus> {
         Vec::new()
+    }
+    fn gateway(&mut self) -> Option<GatewayStatus> {
+        None
     }
     fn stop(&mut self) -> Vec<String> {
         Vec::new()

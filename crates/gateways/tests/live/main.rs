@@ -1,5 +1,7 @@
 //! Gateways on real sockets, in a network namespace for each test (needs root).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod sockets;
+
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -99,7 +101,8 @@ impl Drop for Relay {
 
 impl Site {
     fn start(config: &Config) -> Self {
-        let gateway = Federated::start(config).unwrap();
+        // A child that another test has forked holds the sockets before until it executes its program.
+        let gateway = patiently("its address", || Federated::start(config).ok());
         let kind = gateway.offer("Fix", Some(Box::new(OneField))).unwrap();
         Self { gateway, kind, got: Arc::default(), subscription: None }
     }

@@ -44,6 +44,7 @@ pub(crate) struct Consumer {
     pub(crate) taken: u64,
     pub(crate) dropped: u64,
     pub(crate) expired: u64,
+    pub(crate) late: u64,
 }
 
 pub(super) enum Taken {
@@ -124,6 +125,7 @@ impl Consumer {
             taken: 0,
             dropped: 0,
             expired: 0,
+            late: 0,
         };
         new.wind_up(now);
         new
@@ -303,15 +305,48 @@ impl Consumer {
         (rank, waiting.number)
     }
 
-    pub(super) fn next(&self) -> Option<&Waiting> {
-        self.waiting.iter().min_by_key(|waiting| self.rank(waiting))
+    pub(super) fn next(&self, now: u64) -> Option<&Waiting> {
+        self.waiting
+            .iter()
+            .filter(|waiting| self.opens(waiting) <= now)
+            .min_by_key(|waiting| self.rank(waiting))
+    }
+
+    /// When a delivery may be: from, and until.
+    fn opens(&self, waiting: &Waiting) -> u64 {
+        stamps(&waiting.pieces).map(|stamp| stamp + self.settings.window.start).max().unwrap_or(0)
+    }
+
+    fn closes(&self, pieces: &[Piece]) -> Option<u64> {
+        stamps(pieces).filter_map(|stamp| Some(stamp + self.settings.window.stop?)).min()
+    }
+
+    /// What is too late goes; says whether there was any.
+    pub(super) fn lapse(&mut self, now: u64) -> bool {
+        let stays = |waiting: &Waiting| self.closes(&waiting.pieces).is_none_or(|time| time > now);
+        let stay: Vec<Waiting> = self.waiting.iter().filter(|waiting| stays(waiting)).cloned().collect();
+        let count = self.waiting.len() - stay.len();
+        self.late += count as u64;
+        self.waiting = stay;
+        count > 0
+    }
+
+    /// When what may be delivered changes because of time.
+    pub(super) fn window_changes(&self, now: u64) -> Option<u64> {
+        let times =
+            self.waiting.iter().flat_map(|waiting| [Some(self.opens(waiting)), self.closes(&waiting.pieces)]);
+        times.flatten().filter(|time| *time > now).min()
     }
 
     /// Adds a delivery; then, if there are too many, one gives way.
-    pub(super) fn add(&mut self, number: u64, since: u64, pieces: Vec<Piece>, is_owed: bool) {
+    pub(super) fn add(&mut self, number: u64, since: u64, pieces: Vec<Piece>, is_owed: bool, has_room: bool) {
+        if self.closes(&pieces).is_some_and(|time| time <= since) {
+            self.late += 1;
+            return;
+        }
         self.queued += 1;
         let had = self.waiting.len();
-        let was_full = self.is_full();
+        let was_full = self.is_full() || !has_room;
         self.waiting.push(Waiting { number, since, pieces });
         if was_full && !(is_owed && self.is_strict()) {
             self.dropped += 1;
@@ -349,15 +384,16 @@ impl Consumer {
     }
 
     pub(super) fn gathers_until(&self, now: u64) -> Option<u64> {
-        let first = self.waiting.iter().map(|waiting| waiting.since).min()?;
+        let open: Vec<&Waiting> = self.waiting.iter().filter(|waiting| self.opens(waiting) <= now).collect();
+        let first = open.iter().map(|waiting| waiting.since.max(self.opens(waiting))).min()?;
         let gather = self.settings.gather;
         let until = first + gather.wait;
-        (self.waiting.len() < usize::from(gather.most) && until > now).then_some(until)
+        (open.len() < usize::from(gather.most) && until > now).then_some(until)
     }
 
     pub(super) fn can_be_taken(&self, now: u64) -> bool {
         !self.is_suspended
-            && !self.waiting.is_empty()
+            && self.next(now).is_some()
             && (self.busy == 0 || self.settings.is_parallel)
             && self.gathers_until(now).is_none()
     }
@@ -366,6 +402,14 @@ impl Consumer {
         self.silent_at =
             if self.busy > 0 { self.settings.patience.map(|patience| now + patience) } else { None };
     }
+}
+
+/// When the events among these were made.
+fn stamps(pieces: &[Piece]) -> impl Iterator<Item = u64> {
+    pieces.iter().filter_map(|piece| match piece {
+        Piece::Event(_, header, _) => Some(header.created),
+        Piece::Timeout(..) => None,
+    })
 }
 
 fn priority(waiting: &Waiting) -> u8 {

@@ -73,6 +73,9 @@ impl Model {
         }
         for name in self.there() {
             let now = self.now;
+            if self.consumers[name].as_mut().expect("there").lapse(now) {
+                self.look_for_room();
+            }
             while let Some((time, place)) = self.consumers[name].as_ref().and_then(Consumer::due)
                 && time <= now
             {
@@ -91,7 +94,8 @@ impl Model {
     pub(crate) fn next(&self) -> Option<u64> {
         let publishers = self.publishers.iter().flatten().filter_map(|publisher| publisher.silent_at);
         let consumers = self.consumers.iter().flatten().flat_map(|consumer| {
-            [consumer.due().map(|(time, _)| time), consumer.silent_at, consumer.gathers_until(self.now)]
+            let due = consumer.due().map(|(time, _)| time);
+            [due, consumer.silent_at, consumer.gathers_until(self.now), consumer.window_changes(self.now)]
         });
         publishers.chain(consumers.flatten()).min()
     }
@@ -100,7 +104,20 @@ impl Model {
         let Some(pieces) = given else { return };
         let (number, now) = (self.deliveries, self.now);
         self.deliveries += 1;
-        self.consumers[name].as_mut().expect("there").add(number, now, pieces, is_owed);
+        let has_room = self.has_room(name, 0);
+        self.consumers[name].as_mut().expect("there").add(number, now, pieces, is_owed, has_room);
+    }
+
+    /// Whether one delivery more has room in what a consumer shares with others, behind so many.
+    fn has_room(&self, name: usize, behind: usize) -> bool {
+        let share = |consumer: &Consumer| consumer.settings.share;
+        let Some(own) = self.consumers[name].as_ref().and_then(share) else { return true };
+        let all = self
+            .consumers
+            .iter()
+            .flatten()
+            .filter(|other| share(other).is_some_and(|it| it.number == own.number));
+        all.map(|other| other.waiting.len()).sum::<usize>() + behind < own.most as usize
     }
 
     pub(crate) fn add_publisher(&mut self, patience: Option<u64>) {
@@ -127,7 +144,9 @@ impl Model {
     }
 
     pub(crate) fn unsubscribe(&mut self, name: usize) {
-        self.consumers[name] = None;
+        if self.consumers[name].take().is_none() {
+            return;
+        }
         for place in &mut self.places {
             place.take_if(|there| *there == name);
         }
@@ -177,9 +196,16 @@ impl Model {
         }
         publisher.silent_at = publisher.patience.map(|patience| now + patience);
         publisher.waits_for = None;
+        let mut before: Vec<Option<u32>> = vec![];
         let stands = self.there().into_iter().find(|name| {
             let consumer = self.consumers[*name].as_ref().expect("there");
-            consumer.is_full() && consumer.is_strict() && consumer.may_take(header, body)
+            if !consumer.may_take(header, body) {
+                return false;
+            }
+            let share = consumer.settings.share.map(|share| share.number);
+            let behind = before.iter().filter(|other| **other == share).count();
+            before.push(share);
+            consumer.is_strict() && (consumer.is_full() || !self.has_room(*name, behind))
         });
         if let Some(consumer) = stands {
             return Err(match self.consumers[consumer].as_ref().expect("there").settings.queue.full {
@@ -216,7 +242,7 @@ impl Model {
             by == by_its && consumer.can_be_taken(self.now)
         });
         served.min_by_key(|name| {
-            let next = self.consumers[*name].as_ref().and_then(Consumer::next).expect("not empty");
+            let next = self.consumers[*name].as_ref().and_then(|it| it.next(self.now)).expect("not empty");
             (if by == By::Deadline { deadline(next) } else { 0 }, next.number)
         })
     }
@@ -227,7 +253,7 @@ impl Model {
         let consumer = self.consumer(name)?;
         let (mut taken, mut as_it_waited) = (vec![], vec![]);
         for _ in 0..consumer.settings.gather.most {
-            let Some(number) = consumer.next().map(|next| next.number) else { break };
+            let Some(number) = consumer.next(now).map(|next| next.number) else { break };
             let index = consumer.waiting.iter().position(|waiting| waiting.number == number).expect("there");
             let waiting = consumer.waiting.remove(index);
             taken.push(waiting.pieces.clone());
@@ -263,14 +289,15 @@ impl Model {
 
     /// Publishers that wait for a consumer that is gone, or has room, or lets publishers wait no more.
     fn look_for_room(&mut self) {
-        for (name, publisher) in self.publishers.iter_mut().enumerate() {
-            let Some(publisher) = publisher else { continue };
-            let Some(waits_for) = publisher.waits_for else { continue };
+        for name in 0..self.publishers.len() {
+            let waits_for = self.publishers[name].as_ref().and_then(|publisher| publisher.waits_for);
+            let Some(waits_for) = waits_for else { continue };
             let stands = self.consumers[waits_for].as_ref().is_some_and(|consumer| {
-                consumer.is_full() && matches!(consumer.settings.queue.full, Full::Block { .. })
+                let is_full = consumer.is_full() || !self.has_room(waits_for, 0);
+                is_full && matches!(consumer.settings.queue.full, Full::Block { .. })
             });
             if !stands {
-                publisher.waits_for = None;
+                self.publishers[name].as_mut().expect("there").waits_for = None;
                 self.room.push(name);
             }
         }
