@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use assembly::FullPolicy;
-use container::{ByChannel, ByDds, ByGateway, Dispatch, Event, Full, Gather, Order, Queue, Service};
+use container::{
+    ByChannel, ByDds, ByGateway, Dispatch, Event, Full, Gather, Order, Placement, Queue, Service,
+};
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
 use deployment::{Delivery, QueueOrder, Sureness};
@@ -85,6 +87,11 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
         start: Duration::from_nanos(delivery.start),
         stop: delivery.stop.map(Duration::from_nanos),
         room: delivery.room.clone(),
+        placement: match delivery.placement {
+            assembly::Placement::Component => Placement::Component,
+            assembly::Placement::Container => Placement::Container,
+            assembly::Placement::Server => Placement::Server,
+        },
         ..ByChannel::new(dispatch(delivery.lane))
     }
 }

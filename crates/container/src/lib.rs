@@ -80,7 +80,7 @@ pub use federated_service::ByGateway;
 pub use harness::Harness;
 pub use instance::ComponentType;
 pub use outcome::{Failure, Outcome};
-pub use policy::{Container, Policy, Threads};
+pub use policy::{Container, Placement, Policy, Threads};
 pub use ports::{AttachError, Consumer, Emitter, Publisher, Sink, Tick, Timer};
 pub use reports::{Fault, Report};
 pub use server::{Counts, Locality, Server};

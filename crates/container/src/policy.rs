@@ -1,12 +1,16 @@
 //! Containers: which threads serve their components.
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use channel::Dispatch;
+
 use crate::channel_service::Core;
 use crate::context::Clock;
 use crate::reports::{Fault, Reports};
+use crate::service::ServiceError;
 
 /// Threads of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +48,23 @@ pub struct Policy {
     pub own: Threads,
 }
 
+impl Policy {
+    /// The threads that serve a consumer of a container; none for [`Dispatch::Publisher`].
+    pub(crate) fn threads(&self, container: &str, dispatch: Dispatch) -> Result<Threads, ServiceError> {
+        Ok(match dispatch {
+            Dispatch::Pool => self.pool.clone(),
+            Dispatch::Deadline => self.deadline.clone(),
+            Dispatch::Publisher | Dispatch::Own => Threads { count: 1, ..self.own.clone() },
+            Dispatch::Lane(lane) => {
+                let threads = self.lanes.iter().find(|(number, _)| *number == lane);
+                let (_, threads) =
+                    threads.ok_or_else(|| ServiceError::Lane { container: container.to_owned(), lane })?;
+                threads.clone()
+            }
+        })
+    }
+}
+
 /// A container of a server.
 pub struct Container {
     pub(crate) name: String,
@@ -52,17 +73,42 @@ pub struct Container {
     pub(crate) reports: Arc<Reports>,
     /// There as long as a connection uses it.
     core: Mutex<Weak<Core>>,
+    /// Those of components that have one of their own.
+    of_components: Mutex<BTreeMap<String, Weak<Core>>>,
+    /// What has the channel of all containers of the server; none of itself.
+    whole: Option<Arc<Self>>,
+}
+
+/// Which consumers of a process have a channel, and its threads, in common.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Placement {
+    /// None: each component has one.
+    Component,
+    /// Those of a container.
+    #[default]
+    Container,
+    /// Those of all containers. Lanes and pools of several containers that say the same are one.
+    Server,
 }
 
 impl Container {
-    pub(crate) fn new(name: &str, policy: Policy, clock: &Clock, reports: &Arc<Reports>) -> Self {
+    /// What stands for all containers of a server.
+    pub(crate) fn whole(clock: &Clock, reports: &Arc<Reports>) -> Self {
         Self {
-            name: name.to_owned(),
-            policy,
+            name: "server".to_owned(),
+            policy: Policy::default(),
             clock: clock.clone(),
             reports: Arc::clone(reports),
             core: Mutex::default(),
+            of_components: Mutex::default(),
+            whole: None,
         }
+    }
+
+    /// A container of a server.
+    pub(crate) fn new(name: &str, policy: Policy, whole: &Arc<Self>) -> Self {
+        let all = Self::whole(&whole.clock, &whole.reports);
+        Self { name: name.to_owned(), policy, whole: Some(Arc::clone(whole)), ..all }
     }
 
     /// Its name.
@@ -78,6 +124,28 @@ impl Container {
             *known = Arc::downgrade(&core);
             core
         })
+    }
+
+    /// The channel that serves a component of the container, which is there from the first connection to the last.
+    pub(crate) fn channel(self: &Arc<Self>, placement: Placement, component: &str) -> Arc<Core> {
+        match (placement, &self.whole) {
+            (Placement::Server, Some(whole)) => whole.core(),
+            (Placement::Server, None) | (Placement::Container, _) => self.core(),
+            (Placement::Component, _) => {
+                let mut known = self.of_components.lock().unwrap_or_else(PoisonError::into_inner);
+                known.retain(|_, core| core.strong_count() > 0);
+                known.get(component).and_then(Weak::upgrade).unwrap_or_else(|| {
+                    let core = Core::new(Arc::clone(self));
+                    known.insert(component.to_owned(), Arc::downgrade(&core));
+                    core
+                })
+            }
+        }
+    }
+
+    /// Whether it stands for all containers of a server.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.whole.is_none()
     }
 
     /// Whether there is a channel.

@@ -36,6 +36,8 @@ pub struct Server {
     pub(crate) clock: Clock,
     pub(crate) reports: Arc<Reports>,
     pub(crate) containers: Vec<Arc<Container>>,
+    /// What has the channel that all containers share.
+    whole: Arc<Container>,
     pub(crate) placed: Vec<Placed>,
     pub(crate) connections: Vec<Connected>,
     pub(crate) next_connection: u32,
@@ -73,10 +75,13 @@ impl Server {
     }
 
     fn with_clock(clock: Clock) -> Self {
+        let reports = Arc::default();
+        let whole = Arc::new(Container::whole(&clock, &reports));
         Self {
             clock,
-            reports: Arc::default(),
+            reports,
             containers: Vec::new(),
+            whole,
             placed: Vec::new(),
             connections: Vec::new(),
             next_connection: 0,
@@ -92,7 +97,7 @@ impl Server {
         if self.containers.iter().any(|other| other.name() == name) {
             return Err(ServerError::Twice(name.to_owned()));
         }
-        self.containers.push(Arc::new(Container::new(name, policy, &self.clock, &self.reports)));
+        self.containers.push(Arc::new(Container::new(name, policy, &self.whole)));
         Ok(())
     }
 

@@ -4,8 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{
-    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, Plan, PortKind, Quality, Said,
-    SchedulingClass, ServiceKind,
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, Placement, Plan, PortKind, Quality,
+    Said, SchedulingClass, ServiceKind,
 };
 
 use crate::gateway::gateway;
@@ -214,15 +214,14 @@ impl Making<'_> {
             _ => Some(self.delivery(link)),
         };
         match (kind, delivery) {
-            (ServiceKind::Channel, Some(delivery)) => half.carrier = Carrier::Channel(delivery),
+            (ServiceKind::Channel, Some(delivery)) => {
+                let service = link.service.as_ref().and_then(|name| self.plan.services.get(name));
+                let placement = service.map_or(Placement::Container, |service| service.placement);
+                half.carrier = Carrier::Channel(Delivery { placement, ..delivery });
+            }
             (ServiceKind::Dds, Some(delivery)) => return self.by_topic(link, half, delivery),
             (ServiceKind::Federated, Some(delivery)) => return self.by_gateway(link, half, delivery),
             _ => {}
-        }
-        if let Some(name) = &link.service {
-            let what = "events go through the channel of each consumer's container, wherever the service is";
-            let path = format!("service.{name}");
-            self.troubles.push(Trouble::warning(path, what, "it changes nothing"));
         }
         self.add(&link.connection, half);
     }
@@ -410,6 +409,7 @@ impl Making<'_> {
         let queue = queue.or(self.plan.connections.get(&link.connection).and_then(|it| it.queue.as_ref()));
         Delivery {
             lane: self.lane(&link.to),
+            placement: Placement::Container,
             depth,
             full,
             wait: queue.and_then(|queue| queue.wait).map_or(0, nanoseconds),

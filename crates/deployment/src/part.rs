@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use assembly::{FullPolicy, Named};
+use assembly::{FullPolicy, Named, Placement};
 
 /// The containers, components and connections of a process.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -190,6 +190,8 @@ pub enum Carrier {
 pub struct Delivery {
     /// The lane that works; `None` is the container's pool.
     pub lane: Option<u8>,
+    /// Which consumers of the process have the channel, and its threads, in common.
+    pub placement: Placement,
     /// Deliveries that wait at most.
     pub depth: u16,
     /// Which delivery gives way when the queue is full.
@@ -248,6 +250,7 @@ impl Delivery {
     pub(crate) const fn plain() -> Self {
         Self {
             lane: None,
+            placement: Placement::Container,
             depth: 16,
             full: FullPolicy::DropOldest,
             wait: 0,

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::Checker;
 use crate::explain::Holding;
 use crate::manifest::PortKind;
-use crate::plan::{Chain, End, ServiceKind};
+use crate::plan::{Chain, End, Placement, ServiceKind};
 use crate::qos::{Quality, Said};
 use crate::shape::meant;
 
@@ -24,7 +24,8 @@ impl Checker<'_> {
         }
     }
 
-    /// No limit of time is known where events are held, dropped for their age, lost, or give way to those of other connections.
+    /// No limit of time is known where events are held, dropped for their age, lost, or give way to those of other connections, or are served by
+    /// threads that are not those of a container.
     fn held(&mut self) {
         let plan = self.plan;
         let mut held: BTreeMap<End, Vec<(End, String, String)>> = BTreeMap::new();
@@ -38,8 +39,14 @@ impl Checker<'_> {
                 _ => false,
             };
             let said = link.values.iter().filter(|holding| holding.path.is_some()).find(is_against);
-            if let Some(said) = said {
-                let what = format!("{} = {}", said.quality, said.value);
+            let said = said.map(|said| format!("{} = {}", said.quality, said.value));
+            // The analysis knows the threads of containers.
+            let service = link.service.as_ref().and_then(|name| Some((name, plan.services.get(name)?)));
+            let service = service
+                .filter(|(_, it)| it.kind == ServiceKind::Channel && it.placement != Placement::Container);
+            let placed =
+                service.map(|(name, it)| format!("a service, {name}, with placement = {}", it.placement));
+            if let Some(what) = said.or(placed) {
                 held.entry(link.to).or_default().push((link.from, link.connection, what));
             }
         }

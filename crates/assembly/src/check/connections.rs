@@ -10,7 +10,7 @@ use super::Checker;
 use crate::gateways::reaches;
 use crate::links::Link;
 use crate::manifest::PortKind;
-use crate::plan::{Connection, End, FullPolicy, Queue, ServiceKind};
+use crate::plan::{Connection, End, FullPolicy, Placement, Queue, ServiceKind};
 use crate::shape::meant;
 
 impl Checker<'_> {
@@ -256,6 +256,11 @@ impl Checker<'_> {
                     "write service = \"dds\" or \"federated\", or put both into one process",
                 );
             }
+        } else if let Some((service, at)) = self.is_elsewhere(link) {
+            let what = format!("\"{}\" is at \"{at}\", and \"{}\" is not", service, link.to);
+            let remedy =
+                "name a service where the consumer is; placement = \"server\" is for all of a process";
+            self.wrong(&path, what, remedy);
         } else if link.kind == ServiceKind::Direct && link.connection.queue.is_some() {
             let what = "direct calls the handler at once: there is no queue";
             self.wrong(
@@ -264,6 +269,19 @@ impl Checker<'_> {
                 "take the queue out, or write service = \"channel\"",
             );
         }
+    }
+
+    /// The service of a link and the place that it serves, if the consumer is elsewhere.
+    fn is_elsewhere(&self, link: &Link<'_>) -> Option<(&str, &str)> {
+        let (name, service) = self.plan.services.get_key_value(link.service?)?;
+        let (component, at) = (link.to.component()?, service.at.as_deref()?);
+        let place = self.layout.place_of(component).filter(|_| link.kind == ServiceKind::Channel)?;
+        let is_there = match service.placement {
+            Placement::Component => component == at,
+            Placement::Container => place.container == Some(at),
+            Placement::Server => place.process == at,
+        };
+        (!is_there).then_some((name.as_str(), at))
     }
 
     /// Gateways lead from the one end of a federated connection to the other.

@@ -515,6 +515,34 @@ fn gateways_lead_from_a_port_to_those_that_it_is_connected_with() {
 }
 
 #[test]
+fn consumers_are_where_their_service_is() {
+    let of = |service: &str| {
+        let text = format!(
+            "[container.k]\nprocess = \"p\"\n[container.l]\nprocess = \"p\"\n\
+             [component.a]\ntype = \"T\"\nhost = \"h\"\nprocess = \"p\"\ncontainer = \"k\"\n\
+             [component.b]\ntype = \"T\"\nhost = \"h\"\nprocess = \"p\"\ncontainer = \"l\"\n\
+             [connection.c]\nfrom = \"a.out\"\nto = [\"b.in\"]\nservice = \"bus\"\n[service.bus]\nkind = \"channel\"\n{service}\n"
+        );
+        wrong(&text, &Catalogue::default())
+    };
+    for fits in
+        ["at = \"p\"", "placement = \"container\"\nat = \"l\"", "placement = \"component\"\nat = \"b\""]
+    {
+        assert_eq!(of(fits), "");
+    }
+    for (other, at) in
+        [("placement = \"container\"\nat = \"k\"", "k"), ("placement = \"component\"\nat = \"a\"", "a")]
+    {
+        let told = of(other);
+        assert!(told.contains(&format!("\"bus\" is at \"{at}\", and \"b.in\" is not")), "{told}");
+    }
+    // The threads of a bound are those of containers.
+    let chain = "[chain.x]\npath = [\"a.out\", \"b.in\"]\nreaction = \"1 s\"";
+    assert!(of(&format!("at = \"p\"\n{chain}")).contains("with placement = server"));
+    assert_eq!(of(&format!("placement = \"container\"\nat = \"l\"\n{chain}")), "");
+}
+
+#[test]
 fn services_are_at_what_their_placement_says() {
     let of = |service: &str| {
         let component = "[component.c]\ntype = \"T\"\nhost = \"h\"\nprocess = \"p\"\n";

@@ -8,8 +8,8 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use channel::{
-    Batch, Channel, ConsumerId, ConsumerSettings, Header, Limits, Part, PublisherId, PublisherSettings,
-    Refused, Run, Signal, Tree, Worker,
+    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Header, Limits, Part, PublisherId,
+    PublisherSettings, Refused, Run, Signal, Tree, Worker,
 };
 use threads::{Guard, Lock};
 
@@ -19,7 +19,7 @@ use crate::cell::Target;
 use crate::context::{Clock, Context};
 use crate::event::Body;
 use crate::outcome::{Failure, Outcome};
-use crate::policy::Container;
+use crate::policy::{Container, Threads};
 use crate::reports::Fault;
 use crate::service::ServiceError;
 use crate::turn;
@@ -40,6 +40,8 @@ pub(super) struct Inner {
     sources: Vec<(PublisherId, String)>,
     /// How many sources there have been.
     numbers: u32,
+    /// Of a channel that several containers share: the threads that they ask for. Those at a place are the lane of the next number.
+    common: Vec<Threads>,
     /// The names of room that connections have in common: the place of one is its number.
     rooms: Vec<String>,
     pub(super) slots: Vec<Slot>,
@@ -107,6 +109,7 @@ impl Core {
                 consumers: Vec::new(),
                 sources: Vec::new(),
                 numbers: 0,
+                common: Vec::new(),
                 rooms: Vec::new(),
                 slots: Vec::new(),
                 waiting: Vec::new(),
@@ -161,18 +164,28 @@ impl Core {
         }
     }
 
-    /// A consumer that is suspended unless its component is active.
+    /// A consumer of a container, which is suspended unless its component is active.
     pub(super) fn subscribe(
         &self,
         tree: &Tree,
         settings: ConsumerSettings,
         served: Served,
+        of: &Container,
     ) -> Result<ConsumerId, ServiceError> {
         let is_active = served.target.is_active();
         let name = served.target.name().to_owned();
         let now = self.clock().now();
         let unable = || ServiceError::Unable("the channel's lock cannot be had".to_owned());
         let mut inner = self.lock().ok_or_else(unable)?;
+        let threads = of.policy.threads(&of.name, settings.dispatch);
+        let threads = match self.clock() {
+            // There are none.
+            Clock::Virtual(_) => threads.unwrap_or_default(),
+            Clock::Monotonic(_) => threads?,
+        };
+        let is_whole = self.container.is_whole();
+        let dispatch = if is_whole { inner.common(settings.dispatch, &threads)? } else { settings.dispatch };
+        let settings = ConsumerSettings { dispatch, ..settings };
         let consumer = inner.machine.subscribe(now, tree, settings).map_err(ServiceError::Tree)?;
         inner.machine.suspend_consumer(now, consumer, !is_active);
         served.is_held.store(!is_active, Release);
@@ -186,7 +199,7 @@ impl Core {
         drop(inner);
         drop(wakes);
         if let Clock::Monotonic(_) = self.clock() {
-            workers::start(self, settings.dispatch, consumer, &name)
+            workers::start(self, dispatch, threads, consumer, &name)
                 .inspect_err(|_| self.unsubscribe(consumer))?;
         }
         Ok(consumer)
@@ -300,8 +313,8 @@ impl Core {
     /// Every worker that a consumer asks for, the first one first.
     pub(crate) fn workers(&self) -> Vec<Worker> {
         let Some(inner) = self.lock() else { return Vec::new() };
-        let policy = &self.container.policy;
-        let mut lanes = policy.lanes.clone();
+        let mut lanes = self.container.policy.lanes.clone();
+        lanes.extend((1..=u8::MAX).zip(inner.common.iter().cloned()));
         lanes.sort_by_key(|(number, threads)| (std::cmp::Reverse(threads.priority), *number));
         let mut all = vec![Worker::Publisher];
         all.extend(lanes.iter().map(|(number, _)| Worker::Lane(*number)));
@@ -398,6 +411,23 @@ impl Core {
 }
 
 impl Inner {
+    /// Where a channel that several containers share serves a consumer whose container has these threads for it: those that are the same in several
+    /// containers are there once.
+    fn common(&mut self, dispatch: Dispatch, threads: &Threads) -> Result<Dispatch, ServiceError> {
+        if !matches!(dispatch, Dispatch::Pool | Dispatch::Lane(_)) {
+            return Ok(dispatch);
+        }
+        let known = self.common.iter().position(|known| known == threads);
+        let place = known.unwrap_or(self.common.len());
+        let number = u8::try_from(place + 1);
+        let number =
+            number.map_err(|_| ServiceError::Unable("a channel has at most 255 lanes".to_owned()))?;
+        if known.is_none() {
+            self.common.push(threads.clone());
+        }
+        Ok(Dispatch::Lane(number))
+    }
+
     fn wake_publisher(&mut self, publisher: PublisherId) {
         for (_, thread) in self.waiting.iter().filter(|(other, _)| *other == publisher) {
             thread.unpark();

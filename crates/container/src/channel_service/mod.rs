@@ -17,6 +17,7 @@ pub(crate) use self::link::ChannelLink;
 pub use self::link::Source;
 use crate::cell::AnyInlet;
 use crate::context::nanos;
+use crate::policy::{Container, Placement};
 use crate::service::{End, Joined, Route, Service, ServiceError, compile};
 
 /// The service `channel`: how consumers of a connection are served. Times are in nanoseconds.
@@ -40,6 +41,8 @@ pub struct ByChannel {
     pub start: Duration,
     /// After which time an event that no handler has got is dropped, counted from when it was made.
     pub stop: Option<Duration>,
+    /// Which consumers have a channel in common.
+    pub placement: Placement,
     /// Room for deliveries in the channel that all connections of this name have in common: its name, and how many wait at most.
     pub room: Option<(String, u32)>,
     /// With several sources: one delivery of an event of each, instead of a delivery for each event.
@@ -76,6 +79,7 @@ impl ByChannel {
             timeout: None,
             start: Duration::ZERO,
             stop: None,
+            placement: Placement::default(),
             room: None,
             join: None,
             silence: None,
@@ -175,27 +179,35 @@ impl Drop for Part {
 impl Part {
     fn subscribe(
         &mut self,
-        inlet: &AnyInlet,
+        (inlet, container): &(AnyInlet, Arc<Container>),
         tree: &Tree,
         settings: ConsumerSettings,
     ) -> Result<(), ServiceError> {
         let served = Served::new(Arc::clone(&inlet.0), settings.patience);
-        let consumer = self.core.subscribe(tree, settings, served)?;
-        let instance = inlet.0.name().split('.').next().unwrap_or_default();
-        self.consumers.push((instance.to_owned(), consumer));
+        let consumer = self.core.subscribe(tree, settings, served, container)?;
+        self.consumers.push((component(inlet).to_owned(), consumer));
         Ok(())
     }
+}
+
+/// The component that a port belongs to.
+fn component(inlet: &AnyInlet) -> &str {
+    inlet.0.name().split('.').next().unwrap_or_default()
 }
 
 impl Service for ByChannel {
     fn connect(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
         let mut parts: Vec<Part> = Vec::new();
         let mut links: Vec<_> = route.sources.iter().map(|_| Vec::new()).collect();
-        for (first, (_, container)) in route.targets.iter().enumerate() {
-            if route.targets.iter().take(first).any(|(_, other)| Arc::ptr_eq(other, container)) {
+        let channel = |(inlet, container): &(AnyInlet, Arc<Container>)| {
+            container.channel(self.placement, component(inlet))
+        };
+        let cores: Vec<Arc<Core>> = route.targets.iter().map(channel).collect();
+        for (first, core) in cores.iter().enumerate() {
+            if cores.iter().take(first).any(|other| Arc::ptr_eq(other, core)) {
                 continue;
             }
-            let mut part = Part { core: container.core(), publishers: Vec::new(), consumers: Vec::new() };
+            let mut part = Part { core: Arc::clone(core), publishers: Vec::new(), consumers: Vec::new() };
             let mut numbers = Vec::new();
             for (name, links) in route.sources.iter().zip(&mut links) {
                 let settings = PublisherSettings { patience: self.source_patience.map(nanos) };
@@ -208,10 +220,10 @@ impl Service for ByChannel {
             let tree = self.tree(&numbers, route)?;
             let share =
                 self.room.as_ref().map(|(name, most)| Share { number: part.core.room(name), most: *most });
-            let here = route.targets.iter().filter(|(_, other)| Arc::ptr_eq(other, container));
-            for (inlet, _) in here {
-                let settings = ConsumerSettings { share, ..self.settings(inlet.0.is_parallel()) };
-                part.subscribe(inlet, &tree, settings)?;
+            let here = route.targets.iter().zip(&cores).filter(|(_, other)| Arc::ptr_eq(other, core));
+            for (target, _) in here {
+                let settings = ConsumerSettings { share, ..self.settings(target.0.0.is_parallel()) };
+                part.subscribe(target, &tree, settings)?;
             }
             parts.push(part);
         }
@@ -239,13 +251,14 @@ impl Service for Every {
         }
         let tree = Tree::Every { period: nanos(self.period), priority: 0 };
         let mut parts = Vec::new();
-        for (inlet, container) in route.targets {
+        for target in route.targets {
+            let (inlet, container) = target;
             let mut part = Part { core: container.core(), publishers: Vec::new(), consumers: Vec::new() };
             let by = ByChannel { patience: self.patience, ..ByChannel::new(self.dispatch) };
             // Periods that passed while the component was busy are one.
             let queue = Queue { depth: 1, ..by.queue };
             let settings = ConsumerSettings { queue, ..by.settings(inlet.0.is_parallel()) };
-            part.subscribe(inlet, &tree, settings)?;
+            part.subscribe(target, &tree, settings)?;
             parts.push(part);
         }
         Ok(Joined { links: Vec::new(), end: Box::new(Parts(parts)) })

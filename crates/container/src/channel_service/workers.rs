@@ -59,21 +59,16 @@ impl Drop for Wakes {
 pub(super) fn start(
     core: &Core,
     dispatch: Dispatch,
+    threads: Threads,
     consumer: ConsumerId,
     name: &str,
 ) -> Result<(), ServiceError> {
-    let policy = &core.container.policy;
-    let (worker, threads) = match dispatch {
+    let worker = match dispatch {
         Dispatch::Publisher => return Ok(()),
-        Dispatch::Pool => (Worker::Pool, policy.pool.clone()),
-        Dispatch::Deadline => (Worker::Deadline, policy.deadline.clone()),
-        Dispatch::Own => (Worker::Own(consumer), Threads { count: 1, ..policy.own.clone() }),
-        Dispatch::Lane(lane) => {
-            let threads = policy.lanes.iter().find(|(number, _)| *number == lane);
-            let container = core.container.name.clone();
-            let (_, threads) = threads.ok_or(ServiceError::Lane { container, lane })?;
-            (Worker::Lane(lane), threads.clone())
-        }
+        Dispatch::Pool => Worker::Pool,
+        Dispatch::Deadline => Worker::Deadline,
+        Dispatch::Own => Worker::Own(consumer),
+        Dispatch::Lane(lane) => Worker::Lane(lane),
     };
     let name = match worker {
         Worker::Own(_) => name.to_owned(),

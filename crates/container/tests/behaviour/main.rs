@@ -9,5 +9,6 @@ mod harness;
 mod lanes;
 mod life;
 mod parts;
+mod placement;
 mod ports;
 mod threads;
