@@ -1,4 +1,5 @@
 //! What is measured: one cell of the table for each of these.
+pub(crate) mod figures;
 
 /// A figure that every contender is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +14,10 @@ pub(crate) struct Cell {
     pub(crate) size: usize,
     /// What a driver is told of it besides that.
     pub(crate) terms: &'static [&'static str],
+    /// The figure of the CIAO paper that it is of.
+    pub(crate) figure: Option<u8>,
+    /// Readers, or consumers of all processes together.
+    pub(crate) subscribers: usize,
 }
 
 /// What is measured.
@@ -24,6 +29,10 @@ pub(crate) enum Kind {
     Rate,
     /// Milliseconds from the start of a process to its first sample.
     Start,
+    /// Microseconds from just before an event is pushed until the last of its consumers has it.
+    OneWay,
+    /// Thousand deliveries a second of consumers on a node each.
+    Nodes,
 }
 
 /// Where the two processes run.
@@ -33,14 +42,16 @@ pub(crate) enum Placement {
     S,
     /// One core each.
     X,
+    /// There is one process, on one core.
+    Alone,
 }
 
 impl Kind {
     /// The unit of the figure.
     pub(crate) const fn unit(self) -> &'static str {
         match self {
-            Self::RoundTrip => "us",
-            Self::Rate => "thousand/s",
+            Self::RoundTrip | Self::OneWay => "us",
+            Self::Rate | Self::Nodes => "thousand/s",
             Self::Start => "ms",
         }
     }
@@ -48,10 +59,15 @@ impl Kind {
     /// Roles of the side that is started first, and of the other.
     pub(crate) const fn roles(self) -> [&'static str; 2] {
         match self {
-            Self::RoundTrip => ["pong", "ping"],
-            Self::Rate => ["sub", "pub"],
+            Self::RoundTrip | Self::OneWay => ["pong", "ping"],
+            Self::Rate | Self::Nodes => ["sub", "pub"],
             Self::Start => ["early", "first"],
         }
+    }
+
+    /// Whether a greater figure is better.
+    pub(crate) const fn more_is_better(self) -> bool {
+        matches!(self, Self::Rate | Self::Nodes)
     }
 }
 
@@ -64,7 +80,7 @@ impl Cell {
 
 const LISTENER: &str = "wake=listener";
 
-/// All cells, in the order of the table.
+/// All cells but those of figures, in the order of the table.
 pub(crate) const CELLS: [Cell; 13] = [
     round_trip("rtt-s-64", "round trip, one core, 64 bytes, listener", Placement::S, 64, &[LISTENER]),
     round_trip("rtt-s-1k", "round trip, one core, 1 KiB, listener", Placement::S, 1_024, &[LISTENER]),
@@ -114,6 +130,8 @@ pub(crate) const CELLS: [Cell; 13] = [
         placement: Placement::X,
         size: 64,
         terms: &[LISTENER],
+        figure: None,
+        subscribers: 1,
     },
 ];
 
@@ -124,24 +142,26 @@ const fn round_trip(
     size: usize,
     terms: &'static [&'static str],
 ) -> Cell {
-    Cell { id, title, kind: Kind::RoundTrip, placement, size, terms }
+    Cell { id, title, kind: Kind::RoundTrip, placement, size, terms, figure: None, subscribers: 1 }
 }
 
 const fn rate(id: &'static str, title: &'static str, size: usize, terms: &'static [&'static str]) -> Cell {
-    Cell { id, title, kind: Kind::Rate, placement: Placement::X, size, terms }
+    let (kind, placement) = (Kind::Rate, Placement::X);
+    Cell { id, title, kind, placement, size, terms, figure: None, subscribers: 1 }
 }
 
-/// The cells whose names contain one of these texts; all if there are none.
+/// The cells whose names contain one of these texts; all but those of figures if there are none.
 ///
 /// # Errors
 /// A text that is in no name.
 pub(crate) fn select(texts: &[String]) -> Result<Vec<Cell>, String> {
-    if let Some(text) = texts.iter().find(|text| !CELLS.iter().any(|cell| cell.id.contains(text.as_str()))) {
-        let names: Vec<&str> = CELLS.iter().map(|cell| cell.id).collect();
+    let all = || CELLS.into_iter().chain(figures::CELLS);
+    if let Some(text) = texts.iter().find(|text| !all().any(|cell| cell.id.contains(text.as_str()))) {
+        let names: Vec<&str> = all().map(|cell| cell.id).collect();
         return Err(format!("--cells {text}: there is none with that in its name: {}", names.join(", ")));
     }
-    let wanted = |cell: &Cell| texts.is_empty() || texts.iter().any(|text| cell.id.contains(text.as_str()));
-    Ok(CELLS.into_iter().filter(wanted).collect())
+    let wanted = |cell: &Cell| texts.iter().any(|text| cell.id.contains(text.as_str()));
+    Ok(if texts.is_empty() { CELLS.to_vec() } else { all().filter(wanted).collect() })
 }
 
 #[cfg(test)]
@@ -155,6 +175,7 @@ mod tests {
             select(&texts).map(|cells| cells.iter().map(|cell| cell.id).collect::<Vec<_>>())
         };
         assert_eq!(names(&[]).map(|cells| cells.len()), Ok(CELLS.len()));
+        assert_eq!(names(&["ciao-13"]), Ok(vec!["ciao-13-64", "ciao-13-1k", "ciao-13-16k"]));
         assert_eq!(names(&["rate-16-b", "start"]), Ok(vec!["rate-16-batched", "start"]));
         assert!(names(&["rtt", "rat3"]).is_err_and(|said| said.contains("rat3: there is none")));
     }

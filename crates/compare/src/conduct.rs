@@ -1,4 +1,6 @@
 //! The passes: in each, every cell is measured with every contender in turn, so that what else the machine does meets all of them.
+mod figures;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,7 +22,18 @@ pub(crate) struct Effort {
     pub(crate) limit: Duration,
 }
 
-/// What one run of two drivers gave.
+impl Effort {
+    /// For drivers.
+    fn words(&self) -> Vec<String> {
+        vec![
+            format!("count={}", self.count),
+            format!("warm_up={}", self.count / 10),
+            format!("milliseconds={}", self.time.as_millis()),
+        ]
+    }
+}
+
+/// What one run of drivers gave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Measured {
     /// In the unit of the cell: a median of round trips, a rate, a time.
@@ -30,6 +43,8 @@ pub(crate) struct Measured {
     pub(crate) processor: Option<[f64; 2]>,
     /// Bytes of memory at most, of the same two sides.
     pub(crate) memory: Option<[u64; 2]>,
+    /// Bytes that the publisher's link carried for each event.
+    pub(crate) link: Option<f64>,
     /// Samples or round trips that got lost.
     pub(crate) lost: u64,
     /// Out of so many.
@@ -108,7 +123,7 @@ pub(crate) fn play(
                     cell.title
                 ));
                 stage.clear();
-                ask(results, pass, cell, contender, effort, cores, stopped);
+                ask(results, pass, cell, contender, effort, cores, (stage, stopped));
             }
         }
     }
@@ -122,7 +137,7 @@ fn ask(
     contender: &Contender,
     effort: &Effort,
     cores: Cores,
-    stopped: &AtomicBool,
+    (stage, stopped): (&Stage, &AtomicBool),
 ) {
     let program = match &contender.program {
         Ok(program) if !results.hopeless => program,
@@ -132,7 +147,12 @@ fn ask(
             return;
         }
     };
-    match measure(cell, program, effort, cores, stopped) {
+    let measured = match (cell.placement, cell.kind) {
+        (Placement::Alone, _) => figures::alone(cell, program, effort, cores, stopped),
+        (_, Kind::Nodes) => figures::nodes(cell, program, effort, cores, stage, stopped),
+        _ => measure(cell, program, effort, cores, stopped),
+    };
+    match measured {
         Ok(measured) => results.measured.push((pass, measured)),
         Err(Why::Stopped) => {}
         Err(Why::Cannot(reason)) => (results.missing, results.hopeless) = (Some(reason), true),
@@ -156,16 +176,12 @@ fn measure(
     stopped: &AtomicBool,
 ) -> Result<Measured, Why> {
     let second = match cell.placement {
-        Placement::S => cores.first,
+        Placement::S | Placement::Alone => cores.first,
         Placement::X => {
             cores.second.ok_or_else(|| Why::Cannot("it needs two cores, and there is one".to_owned()))?
         }
     };
-    let more = [
-        format!("count={}", effort.count),
-        format!("warm_up={}", effort.count / 10),
-        format!("milliseconds={}", effort.time.as_millis()),
-    ];
+    let more = effort.words();
     let [passive, active] = cell.kind.roles();
     // The side that measures is on the first core, the one that answers or reads on the second.
     let mut other = Driver::start(passive, program.command(passive, cell, &more), second)?;
@@ -176,13 +192,13 @@ fn measure(
     let mut one = Driver::start(active, program.command(active, cell, &more), cores.first)?;
     let trips = u32::try_from(effort.count).unwrap_or(u32::MAX);
     let work = match cell.kind {
-        Kind::RoundTrip => SLOWEST.saturating_mul(trips).min(Duration::from_secs(120)),
-        Kind::Rate => effort.time,
+        Kind::RoundTrip | Kind::OneWay => SLOWEST.saturating_mul(trips).min(Duration::from_secs(120)),
+        Kind::Rate | Kind::Nodes => effort.time,
         Kind::Start => Duration::ZERO,
     };
     let said = one.result(work + SPARE, stopped)?;
     let age = one.age();
-    if cell.kind == Kind::Rate {
+    if matches!(cell.kind, Kind::Rate | Kind::OneWay) {
         std::thread::sleep(UNDER_WAY);
     }
     other.close();
@@ -193,6 +209,7 @@ fn measure(
             times: None,
             processor: None,
             memory: None,
+            link: None,
             lost: 0,
             of: 1,
         }),
@@ -208,9 +225,23 @@ fn measure(
                 times: Some(times),
                 processor: Some([each(used, count), f64::NAN]),
                 memory,
+                link: None,
                 lost: stalls,
                 of: count,
             })
+        }
+        // There and back: what it takes of the processor is another thing than for an event that goes one way.
+        (Kind::OneWay, Said::RoundTrips { count, stalls, times, .. }) if count > 0 => Ok(Measured {
+            value: float(times.p50) / 2e3,
+            times: Some(times.halved()),
+            processor: None,
+            memory: None,
+            link: None,
+            lost: stalls,
+            of: count,
+        }),
+        (Kind::OneWay, Said::Written { used, .. }) => {
+            figures::followed(other.result(SPARE, stopped)?, effort, Some([used.processor, used.memory]))
         }
         (Kind::Rate, Said::Written { count: written, used, .. }) => match other.result(SPARE, stopped)? {
             Said::Taken { count, greatest, wrong, time, used: reader } => {
@@ -219,7 +250,8 @@ fn measure(
                         "{wrong} samples of {count} were not as they had been written"
                     )));
                 }
-                if count < 2 || time == 0 || count > written || greatest >= written.max(1) {
+                let deliveries = written.saturating_mul(u64::try_from(cell.subscribers).unwrap_or(u64::MAX));
+                if count < 2 || time == 0 || count > deliveries || greatest >= written.max(1) {
                     return Err(Why::Failed(format!(
                         "{written} samples were written, and {count} taken, the last with number {greatest}, in {time} ns"
                     )));
@@ -229,8 +261,9 @@ fn measure(
                     times: None,
                     processor: Some([each(used, count), each(reader, count)]),
                     memory: Some([used.memory, reader.memory]),
-                    lost: written - count,
-                    of: written,
+                    link: None,
+                    lost: deliveries - count,
+                    of: deliveries,
                 })
             }
             other => Err(Why::Failed(format!("the reader said {other:?}"))),

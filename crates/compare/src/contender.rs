@@ -4,15 +4,18 @@ use std::process::Command;
 
 use crate::cell::{Cell, Kind};
 
-/// Who the ratios refer to.
+/// Who the ratios refer to, but for figures.
 pub(crate) const REFERENCE: &str = "raw-udp";
+
+/// Who they refer to in figures.
+pub(crate) const FLOOR: &str = "floor";
 
 /// Which of them is Punctual.
 pub(crate) const OWN: &str = "punctual";
 
 /// Whether a name is that of what the machine itself can do.
 pub(crate) fn is_raw(name: &str) -> bool {
-    name.starts_with("raw-")
+    name.starts_with("raw-") || name == FLOOR
 }
 
 /// Somebody who is compared.
@@ -37,15 +40,24 @@ pub(crate) enum Scope {
     Rates,
     /// Shared memory, and starts.
     Memory,
+    /// Some figures.
+    Figures(&'static [u8]),
 }
 
 impl Scope {
-    /// Whether a cell is one of them.
+    /// Whether a cell is one of them. What other middleware can do of figures is in one process for each side: round trips of which half is
+    /// taken, and rates of one reader.
     pub(crate) fn has(self, cell: &Cell) -> bool {
-        match self {
-            Self::All => true,
-            Self::Rates => cell.kind == Kind::Rate && !cell.in_memory(),
-            Self::Memory => cell.in_memory() || cell.kind == Kind::Start,
+        let is_pair = || cell.subscribers == 1 && matches!(cell.figure, Some(15 | 17));
+        match (self, cell.figure) {
+            (Self::Figures(figures), Some(figure)) => figures.contains(&figure),
+            (Self::Figures(_), None) => false,
+            (Self::All, Some(_)) => is_pair(),
+            (Self::Memory, Some(15)) => true,
+            (Self::Memory | Self::Rates, Some(_)) => false,
+            (Self::All, None) => true,
+            (Self::Rates, None) => cell.kind == Kind::Rate && !cell.in_memory(),
+            (Self::Memory, None) => cell.in_memory() || cell.kind == Kind::Start,
         }
     }
 }
@@ -55,13 +67,16 @@ impl Scope {
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) words: Vec<String>,
+    /// It is told how many subscribers there are, and where.
+    pub(crate) knows_figures: bool,
 }
 
 impl Contender {
     /// One of this program.
     pub(crate) fn own(name: &str, about: &str, scope: Scope, own: &Result<PathBuf, String>) -> Self {
         let words = ["perf", "driver", name].map(str::to_owned).to_vec();
-        let program = own.clone().map(|path| Program { path, words });
+        let knows_figures = matches!(scope, Scope::Figures(_));
+        let program = own.clone().map(|path| Program { path, words, knows_figures });
         Self { name: name.to_owned(), about: about.to_owned(), program, scope }
     }
 }
@@ -71,6 +86,9 @@ impl Program {
     pub(crate) fn command(&self, role: &str, cell: &Cell, more: &[String]) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.words).arg(role).arg(format!("size={}", cell.size)).args(cell.terms).args(more);
+        if self.knows_figures {
+            command.args(cell.more());
+        }
         command
     }
 }

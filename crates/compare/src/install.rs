@@ -116,7 +116,7 @@ impl Recipe {
         progress: &dyn Fn(&str),
     ) -> Result<Program, String> {
         let said = |error: std::io::Error| format!("{}: {error}", place.display());
-        let program = Program { path: place.join("driver"), words: Vec::new() };
+        let program = Program { path: place.join("driver"), words: Vec::new(), knows_figures: false };
         let texts: String = self.files.iter().map(|(name, text)| format!("--- {name}\n{text}")).collect();
         let done = place.join(DONE);
         let is_done =

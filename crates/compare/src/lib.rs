@@ -7,6 +7,7 @@ mod conduct;
 mod contender;
 mod driver;
 mod install;
+mod nodes;
 mod page;
 mod process;
 mod protocol;

@@ -1,7 +1,6 @@
 //! The report as a page that needs nothing else: a summary on top, then each cell with bars.
 use maud::{Markup, PreEscaped, html};
 
-use crate::cell::Kind;
 use crate::contender::{OWN, is_raw};
 use crate::report::{Report, Row, Who};
 use crate::statistics::Estimate;
@@ -17,7 +16,7 @@ pub(crate) fn page(report: &Report) -> String {
         h1 { "Latency and throughput, measured side by side" }
         (summary(report))
         @for row in &report.rows {
-            h2 { (row.cell.title) }
+            h2 { @if let Some(figure) = row.cell.figure { "Figure " (figure) ": " } (row.cell.title) }
             (table(report, row))
         }
         h2 { "What was compared" }
@@ -50,7 +49,7 @@ fn table(report: &Report, row: &Row) -> Markup {
     let shown = || heads.iter().enumerate().filter(|(_, head)| !head.is_empty());
     let figures = row.concerned(&report.contenders).filter_map(|(_, entry)| entry.figure);
     let greatest = figures.map(|figure| figure.high).fold(0.0, f64::max);
-    let better = if row.cell.kind == Kind::Rate { "more is better" } else { "less is better" };
+    let better = if row.cell.kind.more_is_better() { "more is better" } else { "less is better" };
     html! {
         div class="scroll" {
             table class="cell" {
@@ -58,7 +57,7 @@ fn table(report: &Report, row: &Row) -> Markup {
                     tr {
                         th {}
                         th class="bars" { (better) }
-                        @for (_, head) in shown() { th class="n" { @if *head == "ratio" { "ratio to raw-udp" } @else { (head) } } }
+                        @for (_, head) in shown() { th class="n" { @if *head == "ratio" { "ratio to " (row.cell.reference()) } @else { (head) } } }
                     }
                 }
                 @for (who, entry) in row.concerned(&report.contenders) {

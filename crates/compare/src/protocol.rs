@@ -26,6 +26,8 @@ pub(crate) enum Line {
 pub(crate) enum Said {
     /// Round trips.
     RoundTrips { count: u64, stalls: u64, times: Times, used: Used },
+    /// Times from the push to the last consumer; `wrong` events were not as they had been pushed.
+    OneWay { count: u64, wrong: u64, times: Times, used: Used },
     /// Samples that were written, and the time until all of them were acknowledged.
     Written { count: u64, refused: u64, time: u64, used: Used },
     /// Samples that were taken, the time from the first to the last in nanoseconds; `wrong` were not as they had been written.
@@ -54,6 +56,14 @@ pub(crate) struct Times {
     pub(crate) p99: u64,
     pub(crate) p999: u64,
     pub(crate) max: u64,
+}
+
+impl Times {
+    /// One way of two.
+    pub(crate) const fn halved(self) -> Self {
+        let Self { min, p50, p90, p99, p999, max } = self;
+        Self { min: min / 2, p50: p50 / 2, p90: p90 / 2, p99: p99 / 2, p999: p999 / 2, max: max / 2 }
+    }
 }
 
 /// Reads a line.
@@ -93,7 +103,7 @@ fn result(text: &str) -> Result<Said, String> {
     };
     let used = || Ok::<_, String>(Used { processor: number("processor_ns")?, memory: number("memory")? });
     match value.get("kind").and_then(Value::as_str) {
-        Some("round_trips") => {
+        Some(kind @ ("round_trips" | "one_way")) => {
             let times = Times {
                 min: number("min_ns")?,
                 p50: number("p50_ns")?,
@@ -106,7 +116,11 @@ fn result(text: &str) -> Result<Said, String> {
             if ![min, p50, p90, p99, p999, max].is_sorted() {
                 return Err("its quantiles are not in order".to_owned());
             }
-            Ok(Said::RoundTrips { count: number("count")?, stalls: number("stalls")?, times, used: used()? })
+            let (count, stalls, used) = (number("count")?, number("stalls")?, used()?);
+            Ok(match kind {
+                "one_way" => Said::OneWay { count, wrong: stalls, times, used },
+                _ => Said::RoundTrips { count, stalls, times, used },
+            })
         }
         Some("written") => Ok(Said::Written {
             count: number("count")?,
@@ -147,6 +161,10 @@ mod tests {
             panic!("not read")
         };
         assert_eq!((count, times.p50, times.max, used.memory), (4, 2, 9, 6));
+        let one_way =
+            read(&TRIPS.replacen("round_trips", "one_way", 1).replacen("stalls\":0", "stalls\":3", 1));
+        let Ok(Line::Result(Said::OneWay { wrong, .. })) = one_way else { panic!("not read: {one_way:?}") };
+        assert_eq!(wrong, 3);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What all passes together say, for people and programs.
 use serde_json::{Value, json};
 
+use crate::cell::figures::{FIGURES, Figure};
 use crate::cell::{Cell, Kind};
 use crate::conduct::{Measured, Results, float};
-use crate::contender::{Contender, OWN, REFERENCE};
+use crate::contender::{Contender, FLOOR, OWN, REFERENCE};
 use crate::statistics::Estimate;
 
 /// The whole comparison.
@@ -48,6 +49,8 @@ pub(crate) struct Entry {
     pub(crate) processor: Option<f64>,
     /// Bytes of memory at most, of both sides.
     pub(crate) memory: Option<[u64; 2]>,
+    /// Bytes that the publisher's link carried for each event.
+    pub(crate) link: Option<f64>,
     pub(crate) lost: u64,
     pub(crate) of: u64,
     /// The cell is one that the contender is for.
@@ -75,7 +78,7 @@ pub(crate) fn rows(cells: &[Cell], contenders: &[Contender], all: &[Vec<Results>
             let index = contenders.iter().position(|contender| contender.name == name);
             index.and_then(|index| results.get(index)).map_or(&[][..], |results| results.measured.as_slice())
         };
-        let (base, own) = (of(REFERENCE), of(OWN));
+        let (base, own) = (of(cell.reference()), of(OWN));
         let one = |(contender, results): (&Contender, &Results)| Entry {
             concerned: contender.scope.has(cell),
             gain: if contender.name == OWN { None } else { gain(cell.kind, results, own) },
@@ -97,7 +100,7 @@ fn ratios(results: &Results, base: &[(usize, Measured)]) -> Vec<f64> {
 
 /// How many times better Punctual's values are than these, in the same pass.
 fn gain(kind: Kind, results: &Results, own: &[(usize, Measured)]) -> Option<Estimate> {
-    let better = |ratio: f64| if kind == Kind::Rate { 1.0 / ratio } else { ratio };
+    let better = |ratio: f64| if kind.more_is_better() { 1.0 / ratio } else { ratio };
     let gains: Vec<f64> = ratios(results, own).into_iter().map(better).collect();
     Estimate::of(&gains)
 }
@@ -112,9 +115,10 @@ fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
     let processor = measured.iter().filter_map(|one| {
         let [one, other] = one.processor?;
         // A nanosecond for each of a million samples is a thousandth of a second; for people of round trips it is microseconds: the same.
-        Some(if cell.kind == Kind::Rate { (one + other) / 1e3 } else { one / 1e3 })
+        Some(if cell.kind == Kind::RoundTrip { one / 1e3 } else { (one + other) / 1e3 })
     });
     let memory = measured.iter().filter_map(|one| one.memory);
+    let link = measured.iter().filter_map(|one| one.link);
     Entry {
         figure: Estimate::of(&values),
         ratio: Estimate::of(&ratios),
@@ -122,6 +126,7 @@ fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
         tail: p99.zip(max).map(|(p99, max)| [p99, float(max) / 1e3]),
         processor: median(processor.collect()),
         memory: memory.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])]),
+        link: median(link.collect()),
         lost: measured.iter().map(|measured| measured.lost).sum(),
         of: measured.iter().map(|measured| measured.of).sum(),
         concerned: true,
@@ -130,7 +135,27 @@ fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
     }
 }
 
+impl Cell {
+    /// Who the ratios refer to.
+    pub(crate) const fn reference(&self) -> &'static str {
+        if self.figure.is_some() { FLOOR } else { REFERENCE }
+    }
+}
+
 impl Report {
+    /// The cells that are of no figure.
+    pub(crate) fn plain(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.cell.figure.is_none())
+    }
+
+    /// The figures of which cells were measured, with their rows.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (&'static Figure, Vec<&Row>)> {
+        let of = |figure: &Figure| {
+            self.rows.iter().filter(|row| row.cell.figure == Some(figure.number)).collect::<Vec<_>>()
+        };
+        FIGURES.iter().map(move |figure| (figure, of(figure))).filter(|(_, rows)| !rows.is_empty())
+    }
+
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let estimate = |estimate: Option<Estimate>| {
@@ -147,6 +172,7 @@ impl Report {
                 "max_us": entry.tail.map(|tail| tail[1]),
                 "processor": entry.processor,
                 "memory_bytes": entry.memory,
+                "link_bytes": entry.link,
                 "lost": entry.lost,
                 "of": entry.of,
                 "passes": entry.passes,
@@ -159,6 +185,8 @@ impl Report {
                 "cell": row.cell.id,
                 "title": row.cell.title,
                 "unit": row.cell.kind.unit(),
+                "figure": row.cell.figure,
+                "reference": row.cell.reference(),
                 "entries": entries,
             })
         });
@@ -175,6 +203,8 @@ impl Report {
             "machine": machine,
             "remarks": self.remarks,
             "contenders": contenders,
+            "figures": self.figures().map(|(figure, _)| json!({"number": figure.number, "title": figure.title, "tao": figure.tao}))
+                .collect::<Vec<_>>(),
             "cells": rows,
         })
     }
@@ -186,7 +216,15 @@ pub(crate) mod tests {
     use crate::cell::CELLS;
 
     fn measured(value: f64) -> Measured {
-        Measured { value, times: None, processor: Some([3e3, 1e3]), memory: Some([5, 7]), lost: 1, of: 10 }
+        Measured {
+            value,
+            times: None,
+            processor: Some([3e3, 1e3]),
+            memory: Some([5, 7]),
+            link: None,
+            lost: 1,
+            of: 10,
+        }
     }
 
     fn results(values: &[(usize, f64)], missing: Option<&str>) -> Results {

@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::cell::{Cell, Kind, Placement};
 use crate::conduct::{Cores, Effort, play};
-use crate::contender::{Contender, Program, Scope};
+use crate::contender::{Contender, FLOOR, Program, Scope};
 use crate::install::{self, RECIPES};
 use crate::report::{Report, Who, rows};
 use crate::stage::Stage;
@@ -15,13 +16,14 @@ use crate::{cell, page, stage, text};
 #[command(after_help = "Examples:\n  \
     punctual perf compare --with none               Punctual beside raw UDP: two minutes, nothing is built\n  \
     punctual perf compare --html comparison.html    with all peers; the first time they are downloaded and built\n  \
-    punctual perf compare --with cyclone --cells rtt-s --passes 9   one peer, some cells, a narrower interval\n\n\
+    punctual perf compare --with cyclone --cells rtt-s --passes 9   one peer, some cells, a narrower interval\n  \
+    punctual perf compare --with none --cells ciao  the figures of the CIAO paper: components and what they stand on\n\n\
     Needs root, for a network of its own. See docs/compare.md.")]
 pub struct Arguments {
     /// Peers to compare with, by name; all or none.
     #[arg(long, value_delimiter = ',', default_value = "all", value_name = "NAMES")]
     with: Vec<String>,
-    /// Cells to measure: those that have one of these texts in their names. Default: all.
+    /// Cells to measure: those that have one of these texts in their names. Default: all but the figures of the CIAO paper (ciao).
     #[arg(long, value_delimiter = ',', value_name = "TEXTS")]
     cells: Vec<String>,
     /// How often everything is measured.
@@ -125,7 +127,7 @@ pub fn run(
     progress("");
     let report = Report {
         machine: machine(&effort, cores, &load, start.elapsed()),
-        remarks: remarks(&effort, stopped.load(Ordering::Relaxed)),
+        remarks: remarks(&effort, &cells, stopped.load(Ordering::Relaxed)),
         contenders: contenders.iter().map(|one| who(one, &folder)).collect(),
         rows: rows(&cells, &contenders, &all),
     };
@@ -178,11 +180,31 @@ fn wanted(with: &[String]) -> Result<Vec<&'static str>, String> {
 fn own() -> Vec<Contender> {
     let path = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"));
     let version = concat!("this program, ", env!("CARGO_PKG_VERSION"));
+    let between = Scope::Figures(&[15, 16, 17]);
+    let (process, nodes) = (Scope::Figures(&[13, 14]), Scope::Figures(&[18]));
     [
         ("raw-udp", "UDP, a call for each datagram: what the ratios refer to", Scope::All),
         ("raw-sendmmsg", "UDP, a call for 32 datagrams", Scope::Rates),
         ("raw-gso", "UDP, one datagram that the kernel cuts into 64", Scope::Rates),
         ("punctual", version, Scope::All),
+        (
+            FLOOR,
+            "calls by a table; between processes behind a datagram for each event: what the ratios of figures refer to",
+            Scope::Figures(&[13, 14, 15, 16, 17, 18]),
+        ),
+        ("channel", "the channel as a state machine, without a container", process),
+        ("ports", "components, connected directly", process),
+        ("ports-channel", "components, connected by their container's channel", process),
+        ("dds", "DDS by shared memory, a reader for each subscriber", between),
+        ("ports-dds", "components, connected by DDS: a reader for each process", between),
+        ("dds-apart", "DDS, a participant for each subscriber", Scope::Figures(&[17])),
+        ("ports-dds-apart", "components, each connected by a participant of its own", Scope::Figures(&[17])),
+        ("gateway", "gateways by UDP", between),
+        ("ports-gateway", "components, federated by UDP", between),
+        ("gateway-tcp", "gateways by TCP", nodes),
+        ("ports-gateway-tcp", "components, federated by TCP", nodes),
+        ("gateway-group", "gateways by multicast", nodes),
+        ("ports-gateway-group", "components, federated by multicast", nodes),
     ]
     .map(|(name, about, scope)| Contender::own(name, about, scope, &path))
     .to_vec()
@@ -235,7 +257,7 @@ fn machine(effort: &Effort, cores: Cores, before: &str, took: Duration) -> Vec<(
     ]
 }
 
-fn remarks(effort: &Effort, stopped: bool) -> Vec<String> {
+fn remarks(effort: &Effort, cells: &[Cell], stopped: bool) -> Vec<String> {
     let confidence = crate::statistics::Estimate::of(&vec![0.0; effort.passes]);
     let percent = confidence.map_or(0.0, |estimate| estimate.confidence * 100.0);
     let mut remarks = vec![format!(
@@ -245,6 +267,13 @@ fn remarks(effort: &Effort, stopped: bool) -> Vec<String> {
     remarks.push(
         "Ratios are formed inside each pass; under other load compare them, not the figures.".to_owned(),
     );
+    if cells.iter().any(|cell| cell.kind == Kind::OneWay && cell.placement != Placement::Alone) {
+        remarks.push(
+            "Figures 15 and 16: floor, dds, gateway and ports are times from the push to the last consumer, 1,000 events a second. The others are \
+             half of a round trip, and the next one follows at once: caches and threads are warmer then."
+                .to_owned(),
+        );
+    }
     if cfg!(debug_assertions) {
         remarks.push(
             "This program was built with debug assertions: its figures are worse than those of a release build.".to_owned(),

@@ -2,8 +2,9 @@
 use maud::{Markup, html};
 
 use crate::cell::Kind;
+use crate::cell::figures::{Figure, ORIGIN};
 use crate::contender::{OWN, REFERENCE, is_raw};
-use crate::report::{Entry, Report, Row};
+use crate::report::{Entry, Report, Row, Who};
 use crate::statistics::Estimate;
 use crate::text::number;
 
@@ -19,7 +20,7 @@ fn standings(report: &Report) -> Vec<Standing<'_>> {
     let peers = report.contenders.iter().enumerate().filter(|(_, who)| who.name != OWN && !is_raw(&who.name));
     peers
         .map(|(index, who)| {
-            let gains = report.rows.iter().filter_map(|row| Some((row, row.entries.get(index)?.gain?)));
+            let gains = report.plain().filter_map(|row| Some((row, row.entries.get(index)?.gain?)));
             Standing { name: &who.name, gains: gains.collect() }
         })
         .filter(|standing| !standing.gains.is_empty())
@@ -55,7 +56,7 @@ impl Standing<'_> {
 fn beside_raw(report: &Report) -> Vec<String> {
     let Some(own) = report.contenders.iter().position(|who| who.name == OWN) else { return Vec::new() };
     let range = |wanted: Kind| {
-        let rows = report.rows.iter().filter(|row| row.cell.kind == wanted && !row.cell.in_memory());
+        let rows = report.plain().filter(|row| row.cell.kind == wanted && !row.cell.in_memory());
         let ratios = rows.filter_map(|row| Some(row.entries.get(own)?.ratio?.median));
         let [least, most] =
             ratios.fold([f64::INFINITY, 0.0], |[least, most], ratio| [ratio.min(least), ratio.max(most)]);
@@ -87,8 +88,40 @@ pub(crate) fn summary(report: &Report) -> Markup {
             }
             (picture(&standings))
         }
-        (table(report))
+        @if report.plain().next().is_some() { (table(report)) }
+        @for (figure, rows) in report.figures() { (curves(report, figure, &rows)) }
+        @if report.figures().next().is_some() { p class="soft" { (ORIGIN) } }
     }
+}
+
+/// A figure of the paper: a column for each of its curves.
+fn curves(report: &Report, figure: &Figure, rows: &[&Row]) -> Markup {
+    let curves = curves_of(report, rows);
+    html! {
+        h2 { "Figure " (figure.number) ": " (figure.title) }
+        div class="scroll" {
+            table class="ratios" {
+                thead { tr { th {} @for (_, who) in &curves { th class="n" { (who.name) } } } }
+                tbody {
+                    @for row in rows {
+                        tr { td { (row.cell.title) } @for (index, _) in &curves { td class="n" { (figure_of(row, *index)) } } }
+                    }
+                }
+            }
+        }
+        p class="soft" { "TAO's event service: " (figure.tao) "." }
+    }
+}
+
+/// The contenders that a figure is for, with their places.
+pub(crate) fn curves_of<'r>(report: &'r Report, rows: &[&Row]) -> Vec<(usize, &'r Who)> {
+    let is_concerned =
+        |index: usize| rows.iter().any(|row| row.entries.get(index).is_some_and(|entry| entry.concerned));
+    report.contenders.iter().enumerate().filter(|(index, _)| is_concerned(*index)).collect()
+}
+
+fn figure_of(row: &Row, index: usize) -> String {
+    figure(row, row.entries.get(index))
 }
 
 const WIDTH: f64 = 480.0;
@@ -146,8 +179,8 @@ fn picture(standings: &[Standing<'_>]) -> Markup {
 /// A circle, a square or a triangle.
 fn mark(kind: Kind, x: f64, y: f64) -> String {
     match kind {
-        Kind::RoundTrip => format!("M{:.1} {y:.1}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", x - 5.0),
-        Kind::Rate => format!("M{:.1} {:.1}h9v9h-9z", x - 4.5, y - 4.5),
+        Kind::RoundTrip | Kind::OneWay => format!("M{:.1} {y:.1}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z", x - 5.0),
+        Kind::Rate | Kind::Nodes => format!("M{:.1} {:.1}h9v9h-9z", x - 4.5, y - 4.5),
         Kind::Start => format!("M{x:.1} {:.1}l5.5 9.5h-11z", y - 5.5),
     }
 }
@@ -165,7 +198,7 @@ fn table(report: &Report) -> Markup {
     ];
     // Punctual first, and nothing for who was not measured.
     let measured = |index: usize| {
-        report.rows.iter().any(|row| row.entries.get(index).is_some_and(|one| one.ratio.is_some()))
+        report.plain().any(|row| row.entries.get(index).is_some_and(|one| one.ratio.is_some()))
     };
     let all = report.contenders.iter().enumerate();
     let mut others: Vec<_> = all.filter(|(index, who)| who.name != REFERENCE && measured(*index)).collect();
@@ -178,10 +211,10 @@ fn table(report: &Report) -> Markup {
             table class="ratios" {
                 thead { tr { th {} th class="n" { (REFERENCE) } @for (_, who) in &others { th class=(column(&who.name)) { (who.name) } } } }
                 @for (kind, meaning) in kinds {
-                    @if report.rows.iter().any(|row| row.cell.kind == kind) {
+                    @if report.plain().any(|row| row.cell.kind == kind) {
                         tbody {
                             tr { th colspan=(others.len() + 2) { (meaning) } }
-                            @for row in report.rows.iter().filter(|row| row.cell.kind == kind) {
+                            @for row in report.plain().filter(|row| row.cell.kind == kind) {
                                 @let best = best(report, row);
                                 tr {
                                     td { (row.cell.title) }
@@ -221,8 +254,8 @@ fn best(report: &Report, row: &Row) -> Option<usize> {
     let ratios: Vec<(usize, f64)> =
         middleware.filter_map(|(index, (_, entry))| Some((index, entry.ratio?.median))).collect();
     let better = |one: &&(usize, f64), other: &&(usize, f64)| match row.cell.kind {
-        Kind::Rate => one.1.total_cmp(&other.1),
-        Kind::RoundTrip | Kind::Start => other.1.total_cmp(&one.1),
+        kind if kind.more_is_better() => one.1.total_cmp(&other.1),
+        _ => other.1.total_cmp(&one.1),
     };
     ratios.iter().max_by(better).filter(|_| ratios.len() > 1).map(|(index, _)| *index)
 }

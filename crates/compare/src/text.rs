@@ -1,14 +1,18 @@
 //! The report as lines for people.
 use crate::cell::Kind;
+use crate::cell::figures::ORIGIN;
 use crate::contender::REFERENCE;
-use crate::report::{Entry, Report, Row};
+use crate::report::{Entry, Report, Row, Who};
 use crate::statistics::Estimate;
+use crate::summary::curves_of;
 
 /// Heads of the columns behind the name.
 pub(crate) fn heads(kind: Kind) -> [&'static str; 7] {
     match kind {
         Kind::RoundTrip => ["us", "interval", "ratio", "p99", "max", "cpu us", "memory MB"],
+        Kind::OneWay => ["us", "interval", "ratio", "p99", "max", "cpu us, both", "memory MB"],
         Kind::Rate => ["thousand/s", "interval", "ratio", "lost", "of", "cpu s/million", "memory MB"],
+        Kind::Nodes => ["thousand/s", "interval", "ratio", "lost", "of", "cpu s/million", "link B/event"],
         Kind::Start => ["ms", "interval", "ratio", "", "", "", ""],
     }
 }
@@ -22,10 +26,11 @@ pub(crate) fn cells(kind: Kind, entry: &Entry) -> Option<[String; 7]> {
     let memory =
         or_dash(entry.memory.map(|[one, other]| format!("{} / {}", megabytes(one), megabytes(other))));
     let [third, fourth] = match kind {
-        Kind::RoundTrip => entry.tail.map_or_else(Default::default, |tail| tail.map(number)),
-        Kind::Rate => [entry.lost.to_string(), entry.of.to_string()],
+        Kind::RoundTrip | Kind::OneWay => entry.tail.map_or_else(Default::default, |tail| tail.map(number)),
+        Kind::Rate | Kind::Nodes => [entry.lost.to_string(), entry.of.to_string()],
         Kind::Start => Default::default(),
     };
+    let memory = if kind == Kind::Nodes { or_dash(entry.link.map(number)) } else { memory };
     let [processor, memory] = if kind == Kind::Start { Default::default() } else { [processor, memory] };
     Some([number(figure.median), interval(figure), ratio, third, fourth, processor, memory])
 }
@@ -35,13 +40,16 @@ pub(crate) fn lines(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for who in &report.contenders {
         let size = who.bytes.map(|bytes| format!(", {} MB of program", megabytes(bytes))).unwrap_or_default();
-        lines.push(format!("{:<14}{}{size}", who.name, who.about));
+        lines.push(format!("{:<20}{}{size}", who.name, who.about));
     }
     lines.push(String::new());
     for row in &report.rows {
         lines.extend(table(report, row));
     }
-    lines.extend(summary(report));
+    if report.plain().next().is_some() {
+        lines.extend(summary(report));
+    }
+    lines.extend(figures(report));
     lines.extend(report.machine.iter().map(|(name, value)| format!("{name}: {value}")));
     lines.extend(report.remarks.iter().cloned());
     lines
@@ -49,19 +57,20 @@ pub(crate) fn lines(report: &Report) -> Vec<String> {
 
 fn table(report: &Report, row: &Row) -> Vec<String> {
     let kind = row.cell.kind;
-    let mut lines = vec![row.cell.title.to_owned()];
+    let figure = row.cell.figure.map_or_else(String::new, |figure| format!("figure {figure}, "));
+    let mut lines = vec![format!("{figure}{}", row.cell.title)];
     let line = |name: &str, columns: &[String]| {
         let columns: String = columns.iter().map(|column| format!("{column:>15}")).collect();
-        format!("  {name:<14}{columns}").trim_end().to_owned()
+        format!("  {name:<20}{columns}").trim_end().to_owned()
     };
     lines.push(line("", &heads(kind).map(str::to_owned)));
     for (who, entry) in row.concerned(&report.contenders) {
         lines.push(match cells(kind, entry) {
             Some(columns) => line(&who.name, &columns),
-            None => format!("  {:<14}not measured: {}", who.name, reason(entry)),
+            None => format!("  {:<20}not measured: {}", who.name, reason(entry)),
         });
         if let (Some(_), Some(reason)) = (entry.figure, &entry.missing) {
-            lines.push(format!("  {:<14}in {} passes; then: {reason}", "", entry.passes));
+            lines.push(format!("  {:<20}in {} passes; then: {reason}", "", entry.passes));
         }
     }
     lines.push(String::new());
@@ -75,14 +84,21 @@ pub(crate) fn reason(entry: &Entry) -> &str {
 
 /// Ratios alone, everybody beside everybody.
 fn summary(report: &Report) -> Vec<String> {
-    let names = report.contenders.iter().filter(|who| who.name != REFERENCE);
+    // Who is for figures alone has no column.
+    let has = |who: &&Who| {
+        let index = report.contenders.iter().position(|known| known.name == who.name);
+        report
+            .plain()
+            .any(|row| index.and_then(|index| row.entries.get(index)).is_some_and(|entry| entry.concerned))
+    };
+    let names = report.contenders.iter().filter(|who| who.name != REFERENCE).filter(has);
     let names: String = names.map(|who| format!("{:>14}", who.name)).collect();
     let mut lines = vec![format!("{:<46}{:>14}{names}", "ratio to raw-udp in the same pass", "raw-udp")];
-    for row in &report.rows {
+    for row in report.plain() {
         let ratio = |entry: &Entry| entry.ratio.map_or_else(|| "-".to_owned(), |ratio| number(ratio.median));
         let mut own = "-".to_owned();
         let mut others = String::new();
-        for (who, entry) in report.contenders.iter().zip(&row.entries) {
+        for (who, entry) in report.contenders.iter().zip(&row.entries).filter(|(who, _)| has(who)) {
             if who.name == REFERENCE {
                 own = entry
                     .figure
@@ -94,6 +110,31 @@ fn summary(report: &Report) -> Vec<String> {
         lines.push(format!("{:<46}{own:>14}{others}", row.cell.id));
     }
     lines.push(String::new());
+    lines
+}
+
+/// The figures of the paper: a column for each curve.
+fn figures(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (figure, rows) in report.figures() {
+        let curves = curves_of(report, &rows);
+        let unit = rows.first().map_or("", |row| row.cell.kind.unit());
+        lines.push(format!("figure {}: {}, {unit}", figure.number, figure.title));
+        let names: String = curves.iter().map(|(_, who)| format!("{:>20}", who.name)).collect();
+        lines.push(format!("  {:<36}{names}", ""));
+        for row in rows {
+            let one = |index: usize| row.entries.get(index).and_then(|entry| entry.figure);
+            let text =
+                |index: usize| one(index).map_or_else(|| "-".to_owned(), |figure| number(figure.median));
+            let columns: String = curves.iter().map(|(index, _)| format!("{:>20}", text(*index))).collect();
+            lines.push(format!("  {:<36}{columns}", row.cell.title));
+        }
+        lines.push(format!("  TAO's event service: {}", figure.tao));
+        lines.push(String::new());
+    }
+    if !lines.is_empty() {
+        lines.push(ORIGIN.to_owned());
+    }
     lines
 }
 
@@ -132,7 +173,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("in 1 passes; then: it <hung>"), "{text}");
-        assert!(text.contains("  other         not measured: no <rate>"), "{text}");
+        assert!(text.contains("  other               not measured: no <rate>"), "{text}");
         assert!(
             lines.iter().any(|line| line.starts_with("rtt-s-64 ") && line.trim_end().ends_with("2.50")),
             "{text}"

@@ -282,25 +282,47 @@ impl RoundTrips {
     pub(crate) fn say(&self) {
         let mut trips = self.trips();
         let used = processor().saturating_sub(trips.processor);
-        trips.times.sort_unstable();
-        let count = trips.times.len();
-        let at = |permyriad: usize| {
-            let index = (count * permyriad).div_ceil(10_000).saturating_sub(1);
-            trips.times.get(index).copied().unwrap_or(0)
-        };
-        say(&format!(
-            "result {{\"kind\":\"round_trips\",\"count\":{count},\"stalls\":{},\"processor_ns\":{used},\"memory\":{},\"min_ns\":{},\
-             \"p50_ns\":{},\"p90_ns\":{},\"p99_ns\":{},\"p999_ns\":{},\"max_ns\":{}}}",
-            trips.stalls,
-            memory(),
-            at(0),
-            at(5_000),
-            at(9_000),
-            at(9_900),
-            at(9_990),
-            at(10_000),
-        ));
+        let stalls = trips.stalls;
+        say_times("round_trips", &mut trips.times, stalls, used);
     }
+}
+
+/// Says times in nanoseconds, which are sorted for that; `used` is processor time.
+pub(crate) fn say_times(kind: &str, times: &mut [u64], stalls: u64, used: u64) {
+    times.sort_unstable();
+    let count = times.len();
+    let at = |permyriad: usize| {
+        let index = (count * permyriad).div_ceil(10_000).saturating_sub(1);
+        times.get(index).copied().unwrap_or(0)
+    };
+    say(&format!(
+        "result {{\"kind\":\"{kind}\",\"count\":{count},\"stalls\":{stalls},\"processor_ns\":{used},\"memory\":{},\"min_ns\":{},\
+         \"p50_ns\":{},\"p90_ns\":{},\"p99_ns\":{},\"p999_ns\":{},\"max_ns\":{}}}",
+        memory(),
+        at(0),
+        at(5_000),
+        at(9_000),
+        at(9_900),
+        at(9_990),
+        at(10_000),
+    ));
+}
+
+/// Says what was written, the time until all of it had arrived, and processor time.
+pub(crate) fn say_written(count: u64, refused: u64, time: u64, used: u64) {
+    say(&format!(
+        "result {{\"kind\":\"written\",\"count\":{count},\"refused\":{refused},\"time_ns\":{time},\"processor_ns\":{used},\"memory\":{}}}",
+        memory()
+    ));
+}
+
+/// Says what was taken: the greatest number, samples that are not as they were written, the time from the first to the last, processor time.
+pub(crate) fn say_taken(count: u64, greatest: u64, wrong: u64, time: u64, used: u64) {
+    say(&format!(
+        "result {{\"kind\":\"taken\",\"count\":{count},\"greatest\":{greatest},\"wrong\":{wrong},\"time_ns\":{time},\"processor_ns\":{used},\
+         \"memory\":{}}}",
+        memory()
+    ));
 }
 
 /// Writes as fast as it can for the time that was asked for, and says how much. `write` gives false if there was no room; `settle` waits
@@ -325,12 +347,7 @@ pub(crate) fn publish(
         }
     }
     settle()?;
-    say(&format!(
-        "result {{\"kind\":\"written\",\"count\":{count},\"refused\":{refused},\"time_ns\":{},\"processor_ns\":{},\"memory\":{}}}",
-        nanoseconds(start.elapsed()),
-        processor().saturating_sub(before),
-        memory()
-    ));
+    say_written(count, refused, nanoseconds(start.elapsed()), processor().saturating_sub(before));
     Ok(())
 }
 
@@ -383,14 +400,7 @@ impl Counter {
         let (time, used) = self.first.map_or((Duration::ZERO, 0), |(first, before)| {
             (self.last.saturating_duration_since(first), processor().saturating_sub(before))
         });
-        say(&format!(
-            "result {{\"kind\":\"taken\",\"count\":{},\"greatest\":{},\"wrong\":{},\"time_ns\":{},\"processor_ns\":{used},\"memory\":{}}}",
-            self.count,
-            self.greatest,
-            self.wrong,
-            nanoseconds(time),
-            memory()
-        ));
+        say_taken(self.count, self.greatest, self.wrong, nanoseconds(time), used);
     }
 }
 

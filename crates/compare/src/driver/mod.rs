@@ -2,9 +2,12 @@
 mod loaned;
 mod measure;
 mod ours;
+mod ports;
 mod raw;
 
 use clap::ValueEnum;
+
+use ports::{Carrier, Transfer, Way};
 
 /// Command line of a driver.
 #[derive(clap::Args, Clone, Debug)]
@@ -22,6 +25,45 @@ enum What {
     RawUdp,
     RawSendmmsg,
     RawGso,
+    Floor,
+    Channel,
+    Ports,
+    PortsChannel,
+    Dds,
+    PortsDds,
+    DdsApart,
+    PortsDdsApart,
+    Gateway,
+    PortsGateway,
+    GatewayTcp,
+    PortsGatewayTcp,
+    GatewayGroup,
+    PortsGatewayGroup,
+}
+
+impl What {
+    /// What is measured in figures; `None` if it is for other cells.
+    fn way(self) -> Option<Way> {
+        let between = |carrier, has_ports| Way::Between { carrier, has_ports };
+        let gateway = |transfer, has_ports| between(Carrier::Gateway(transfer), has_ports);
+        Some(match self {
+            Self::Punctual | Self::RawUdp | Self::RawSendmmsg | Self::RawGso => return None,
+            Self::Floor => Way::Floor,
+            Self::Channel => Way::Channel,
+            Self::Ports => Way::Direct,
+            Self::PortsChannel => Way::Channelled,
+            Self::Dds => between(Carrier::Dds, false),
+            Self::PortsDds => between(Carrier::Dds, true),
+            Self::DdsApart => between(Carrier::Apart, false),
+            Self::PortsDdsApart => between(Carrier::Apart, true),
+            Self::Gateway => gateway(Transfer::Udp, false),
+            Self::PortsGateway => gateway(Transfer::Udp, true),
+            Self::GatewayTcp => gateway(Transfer::Tcp, false),
+            Self::PortsGatewayTcp => gateway(Transfer::Tcp, true),
+            Self::GatewayGroup => gateway(Transfer::Group, false),
+            Self::PortsGatewayGroup => gateway(Transfer::Group, true),
+        })
+    }
 }
 
 /// Does what a driver is asked.
@@ -29,12 +71,17 @@ enum What {
 /// # Errors
 /// In words: what could not be done.
 pub fn drive(arguments: &DriverArguments) -> Result<(), String> {
-    let task = measure::Task::parse(&arguments.words).map_err(|wrong| wrong.to_string())?;
+    let said = |wrong: measure::Wrong| wrong.to_string();
+    if let Some(way) = arguments.what.way() {
+        let order = ports::Order::parse(&arguments.words).map_err(said)?;
+        return ports::run(way, &order).map_err(said);
+    }
+    let task = measure::Task::parse(&arguments.words).map_err(said)?;
     let done = match arguments.what {
-        What::Punctual => ours::run(&task),
         What::RawUdp => raw::run(raw::Way::One, &task),
         What::RawSendmmsg => raw::run(raw::Way::Many, &task),
         What::RawGso => raw::run(raw::Way::Train, &task),
+        _ => ours::run(&task),
     };
-    done.map_err(|wrong| wrong.to_string())
+    done.map_err(said)
 }
