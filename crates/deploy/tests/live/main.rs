@@ -5,6 +5,7 @@ mod bad;
 mod exported;
 mod foreign;
 mod hosts;
+mod page;
 mod place;
 mod tutorial;
 #[path = "../behaviour/units.rs"]
