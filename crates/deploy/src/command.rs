@@ -1,5 +1,6 @@
 //! The command line, and what each verb answers.
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use assembly::{Difference, Manifest, Placed, Plan, Step, Version, difference, steps};
@@ -11,7 +12,7 @@ use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
 use crate::hosts::{self, At, ManagerArguments, NodeArguments};
 use crate::import::{self, ImportArguments};
-use crate::{describe, launch, shown, status};
+use crate::{describe, launch, page, shown, status};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
@@ -133,6 +134,22 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Serves a live page of what runs: rates, latencies against their bounds, restarts
+    #[command(after_help = "Examples:\n  \
+        punctual deploy page                        all that runs on this host, at http://127.0.0.1:8090/\n  \
+        punctual deploy page tracker-1 --listen 127.0.0.1:8091     one deployment, elsewhere\n  \
+        punctual deploy page --manager east --keys keys            all hosts of an execution manager\n\n\
+        The page is read, and changes nothing. From another host: ssh -L 8090:127.0.0.1:8090 HOST.")]
+    Page {
+        /// The deployment: the id of its plan, or the plan's file; else all
+        #[arg(value_name = "DEPLOYMENT")]
+        deployment: Option<String>,
+        #[command(flatten)]
+        at: At,
+        /// Where the page is: an address of loopback
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8090")]
+        listen: SocketAddr,
+    },
     /// Goes on from what runs to another plan: all of it, or nothing
     #[command(after_help = "Examples:\n  \
         punctual deploy apply next.toml     what is the same in both goes on undisturbed; diff says what is not\n\n\
@@ -197,6 +214,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
             hosts::status(at, deployment.as_deref(), *json, out, told)
         }
         Verb::Status { deployment, json, .. } => status::status(deployment.as_deref(), *json, out, told),
+        Verb::Page { deployment, at, listen } => page::run(deployment.as_deref(), at, *listen, out),
         Verb::Apply { plan, at, unproved } if at.manager().is_some() => {
             hosts::apply(at, plan, *unproved, out)
         }

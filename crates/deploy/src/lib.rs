@@ -13,6 +13,7 @@ mod hosts;
 mod import;
 mod launch;
 mod others;
+mod page;
 mod shown;
 mod status;
 mod supervision;

@@ -183,14 +183,3 @@ pub(crate) struct EndedAnswer {
     pub(crate) id: String,
     pub(crate) done: String,
 }
-
-/// Something is wrong with a request.
-#[derive(Serialize)]
-pub(crate) struct Wrong {
-    /// What is wrong.
-    pub(crate) error: String,
-    /// With what.
-    pub(crate) place: String,
-    /// What to do.
-    pub(crate) action: String,
-}

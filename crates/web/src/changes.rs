@@ -10,6 +10,7 @@ use axum::response::Response;
 use control::operator::ByHand;
 use control::what_if::Question;
 use keys::Role;
+use page_server::{Peer, json, lock, wrong};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -19,7 +20,7 @@ use wire::admission::Contract;
 use crate::answers::EndedAnswer;
 use crate::limits;
 use crate::model::{Command, Refused};
-use crate::routes::{App, Peer, json, lock, snapshot, unknown_flow, wrong};
+use crate::routes::{App, snapshot, unknown_flow};
 
 /// The header that names who does something by hand. No form of a page of another origin can send it.
 const OPERATOR: &str = "punctual-operator";

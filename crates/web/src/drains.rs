@@ -5,13 +5,14 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use page_server::{json, lock, wrong};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use crate::changes::{ask, is_plain, unnamed, who};
 use crate::limits;
 use crate::model::Command;
-use crate::routes::{App, json, lock, snapshot, wrong};
+use crate::routes::{App, snapshot};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

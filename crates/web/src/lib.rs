@@ -4,15 +4,12 @@
 //! [`Command`]s from another one. Everything else is on a thread of its own. See `docs/web.md`.
 #![forbid(unsafe_code)]
 
-mod access;
 mod answers;
 mod changes;
 mod drains;
-mod events;
 mod limits;
 mod metrics;
 mod model;
-mod page;
 mod record;
 mod reload;
 mod routes;

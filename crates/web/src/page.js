@@ -1,4 +1,3 @@
-const byId = (id) => document.getElementById(id);
 const store = (() => {
   try {
     return window.sessionStorage;
@@ -43,10 +42,6 @@ function login(said) {
   byId("login").hidden = false;
   byId("login-said").textContent = said;
   byId("token").focus();
-}
-
-function put(node, text) {
-  if (node.textContent !== text) node.textContent = text;
 }
 
 // --- what there is ---------------------------------------------------------------------------
@@ -470,19 +465,7 @@ async function listen() {
       byId("login").hidden = true;
       pause = 1000;
       seen = -1;
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      let text = "";
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        text += value;
-        const events = text.split("\n\n");
-        text = events.pop();
-        for (const event of events) {
-          const fields = Object.fromEntries(event.split("\n").filter((field) => !field.startsWith(":")).map((field) => [field.slice(0, field.indexOf(":")), field.slice(field.indexOf(":") + 2)]));
-          if (fields.data) heard(fields.event, JSON.parse(fields.data));
-        }
-      }
+      await events(response, heard);
       standing("The manager has ended the connection; connecting again.", "gone");
     } catch (error) {
       if (error.status === 401) {

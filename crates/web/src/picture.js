@@ -1,17 +1,4 @@
 // The picture of the network. Everything is made by DOM calls: names are text, never markup.
-const SVG = "http://www.w3.org/2000/svg";
-function el(name, attributes, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) if (value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
-  node.append(...children);
-  return node;
-}
-function svg(name, attributes, ...children) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes || {})) if (value !== undefined) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 const percent = (load) => (load === 0 ? "0" : load < 1000 ? "<0.1" : (Math.ceil(load / 1000) / 10).toString()) + " %";
 const HIGH = 750000;
 const short = (name) => ([...name].length > 22 ? [...name].slice(0, 21).join("") + "…" : name);
@@ -104,39 +91,3 @@ function picture(network, way) {
   return image;
 }
 
-// Latency over time: readings against what is promised. A small one without words, or a large one with an axis.
-function plot(flow, large) {
-  const [width, height] = large ? [640, 200] : [120, 28];
-  const [left, below] = large ? [64, 24] : [0, 2];
-  const readings = flow.readings;
-  const top = Math.max(flow.promised, ...readings.map((reading) => reading.median), 1) * (large ? 1.25 : 1.08);
-  const [first, last] = [readings[0].time, readings[readings.length - 1].time];
-  const x = (time) => (last === first ? width : left + ((time - first) / (last - first)) * (width - left - 2));
-  const y = (value) => height - below - (Math.min(value, top) / top) * (height - below - 2);
-  const image = svg("svg", { class: large ? "plot" : "spark", viewBox: "0 0 " + width + " " + height, preserveAspectRatio: large ? undefined : "none", role: "img", "aria-label": "latency over time" });
-  if (large) {
-    for (const part of [0, 0.5, 1]) {
-      const value = (top / 1.25) * part;
-      image.append(svg("path", { class: "grid", d: "M" + left + " " + y(value) + "H" + width }), svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, latency(value)));
-    }
-    image.append(svg("text", { x: left, y: height - 6 }, clock(first)), svg("text", { x: width, y: height - 6, "text-anchor": "end" }, clock(last)));
-  }
-  const path = (value) => readings.map((reading, index) => (index ? "L" : "M") + x(reading.time).toFixed(1) + " " + y(value(reading)).toFixed(1)).join("");
-  if (flow.promised) image.append(svg("path", { class: "limit", d: "M" + left + " " + y(flow.promised) + "H" + width }));
-  if (large) {
-    image.append(svg("path", { class: "now", d: path((reading) => reading.present) }), svg("path", { class: "worst", d: path((reading) => reading.worst) }));
-    const worst = readings[readings.length - 1].worst;
-    if (worst > top) image.append(svg("text", { class: "ink", x: width, y: 18, "text-anchor": "end" }, "worst sample beyond the plot: " + latency(worst)));
-  }
-  image.append(svg("path", { d: readings.length > 1 ? path((reading) => reading.median) : "M0 " + y(readings[0].median) + "H" + width }));
-  return image;
-}
-
-function latency(nanoseconds) {
-  const three = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
-  if (nanoseconds < 1e3) return Math.round(nanoseconds) + " ns";
-  if (nanoseconds < 1e6) return three(nanoseconds / 1e3) + " µs";
-  if (nanoseconds < 1e9) return three(nanoseconds / 1e6) + " ms";
-  return three(nanoseconds / 1e9) + " s";
-}
-const clock = (milliseconds) => new Date(milliseconds).toLocaleTimeString();

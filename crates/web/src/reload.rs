@@ -5,12 +5,13 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use page_server::{json, lock, wrong};
 use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use crate::changes::{ask, unnamed, who};
 use crate::model::Command;
-use crate::routes::{App, json, lock, snapshot, wrong};
+use crate::routes::{App, snapshot};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,6 @@
 //! The routes: what is asked, and what is answered.
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -10,30 +9,21 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
-use keys::Role;
+use page_server::{
+    Access, Connections, Denied, Document, Hub, Peer, answer, event, json, lock, protect, wrong,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 
-use crate::access::{Access, Denied};
-use crate::answers::{self, AlarmsAnswer, HistoryAnswer, Node, Wrong};
+use crate::OPENAPI;
+use crate::answers::{self, AlarmsAnswer, HistoryAnswer, Node};
 use crate::changes::{end_flow, what_if};
 use crate::drains::{drain, undrain};
-use crate::events::{Hub, event};
 use crate::metrics::{self, Own};
 use crate::model::{Command, Snapshot};
-use crate::page::Page;
 use crate::record::{Record, Standing};
 use crate::reload::reload;
-use crate::{OPENAPI, limits};
-
-/// Where a request comes from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: std::net::SocketAddr,
-    /// Of the certificate that it has shown, if it has.
-    pub(crate) role: Option<Role>,
-}
 
 /// What routes work with.
 #[derive(Debug)]
@@ -42,8 +32,8 @@ pub(crate) struct App {
     pub(crate) record: Mutex<Record>,
     pub(crate) hub: Mutex<Hub>,
     pub(crate) commands: Sender<Command>,
-    pub(crate) page: Page,
-    pub(crate) connections: AtomicUsize,
+    pub(crate) page: Document,
+    pub(crate) connections: Connections,
     pub(crate) denied: AtomicU64,
     pub(crate) questions: AtomicU64,
     /// When the next question may be asked.
@@ -54,9 +44,10 @@ pub(crate) struct App {
     pub(crate) flows: Mutex<(u64, Bytes)>,
 }
 
-/// Locks what no thread holds for longer than a calculation; a panic of another holder changes nothing about that.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The page.
+pub(crate) fn document() -> Document {
+    let script = concat!(include_str!("picture.js"), include_str!("page.js"));
+    Document::new(include_str!("page.html"), include_str!("page.css"), script)
 }
 
 /// Every path with what answers it.
@@ -96,18 +87,7 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
             deny(&app, denied)
         }
     };
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    protect(&mut response);
     response
 }
 
@@ -154,29 +134,6 @@ fn deny(app: &App, denied: Denied) -> Response {
     }
 }
 
-fn answer(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
-pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(bytes) => answer(status, "application/json", bytes),
-        Err(error) => {
-            let error = format!("the answer cannot be written: {error}");
-            wrong(StatusCode::INTERNAL_SERVER_ERROR, &error, "the manager", "report this")
-        }
-    }
-}
-
-pub(crate) fn wrong(status: StatusCode, error: &str, place: &str, action: &str) -> Response {
-    let wrong = Wrong { error: error.to_owned(), place: place.to_owned(), action: action.to_owned() };
-    let body = serde_json::to_vec(&wrong).unwrap_or_default();
-    answer(status, "application/json", body)
-}
-
 async fn unknown(request: Request) -> Response {
     let path: String = request.uri().path().chars().take(200).collect();
     wrong(StatusCode::NOT_FOUND, "there is nothing here", &path, "GET /openapi.json lists all paths")
@@ -189,11 +146,7 @@ async fn wrong_method(request: Request) -> Response {
 }
 
 async fn page(State(app): State<Arc<App>>) -> Response {
-    let mut response = answer(StatusCode::OK, "text/html; charset=utf-8", app.page.html.clone());
-    if let Ok(policy) = HeaderValue::from_str(&app.page.policy) {
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    response
+    app.page.response()
 }
 
 async fn openapi() -> Response {
@@ -202,7 +155,7 @@ async fn openapi() -> Response {
 
 async fn read_metrics(State(app): State<Arc<App>>) -> Response {
     let own = Own {
-        connections: app.connections.load(Ordering::Relaxed),
+        connections: app.connections.count(),
         listeners: lock(&app.hub).len(),
         questions: app.questions.load(Ordering::Relaxed),
         denied: app.denied.load(Ordering::Relaxed),
@@ -298,7 +251,7 @@ async fn listen(State(app): State<Arc<App>>) -> Response {
     match listener {
         Some(listener) => answer(StatusCode::OK, "text/event-stream", Body::from_stream(listener)),
         None => {
-            let error = format!("there are {} listeners already", limits::LISTENERS);
+            let error = format!("there are {} listeners already", page_server::limits::LISTENERS);
             let action = "close a page, or ask again later";
             wrong(StatusCode::SERVICE_UNAVAILABLE, &error, "/api/v1/events", action)
         }
@@ -335,20 +288,16 @@ pub(crate) fn state(record: &mut Record) -> StateEvent {
     }
 }
 
-/// Tells listeners each so often that the connection is alive.
-pub(crate) async fn keep_alive(app: Arc<App>, every: Duration) {
-    let mut interval = tokio::time::interval(every);
-    loop {
-        interval.tick().await;
-        lock(&app.hub).tell(&crate::events::ALIVE);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn the_page_loads_nothing_and_writes_no_markup() {
+        document();
+    }
 
     #[test]
     fn every_path_is_documented_and_no_other() {

@@ -1,34 +1,20 @@
 //! The thread of the interface: connections, TLS, and what the manager says.
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
-use axum::Router;
 use axum::body::Bytes;
-use connections::{Accepted, Arrival, Stream};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use keys::Identity;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use page_server::{Connections, Hub, event, keep_alive, lock, serve};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, timeout};
 use tracing::error;
 
-use crate::events::{Hub, event};
 use crate::limits;
 use crate::model::{Command, Said, Snapshot};
-use crate::page::page;
 use crate::record::Record;
-use crate::routes::{self, App, Peer, lock};
+use crate::routes::{self, App};
 use crate::settings::Settings;
 
 /// What the manager says.
@@ -117,7 +103,7 @@ impl Drop for Running {
 /// The system has no thread or event loop for it.
 pub fn start(settings: Settings) -> Result<(Publisher, Receiver<Command>, Running), String> {
     let (facts, heard) = channel(limits::AHEAD);
-    let (commands, asked) = channel(limits::LISTENERS);
+    let (commands, asked) = channel(page_server::limits::LISTENERS);
     let (stop, stopped) = oneshot::channel();
     let address = settings.access.address;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -142,13 +128,14 @@ async fn run(
     stopped: oneshot::Receiver<()>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(settings.listener)?;
+    let connections = Connections::default();
     let app = Arc::new(App {
         access: settings.access,
         record: Mutex::new(Record::default()),
         hub: Mutex::new(Hub::default()),
         commands,
-        page: page(),
-        connections: 0.into(),
+        page: routes::document(),
+        connections: connections.clone(),
         denied: 0.into(),
         questions: 0.into(),
         next_question: tokio::sync::Mutex::new(None),
@@ -157,11 +144,11 @@ async fn run(
     });
     let router = routes::router(&app);
     tokio::spawn(hear(Arc::clone(&app), heard));
-    tokio::spawn(routes::keep_alive(Arc::clone(&app), limits::ALIVE));
     let (accepted, arrivals) = channel(1);
     tokio::select! {
         () = connections::accept(listener, settings.tls, "the page: clients", accepted) => {}
-        () = serve(arrivals, app, router) => {}
+        () = serve(arrivals, connections, router) => {}
+        () = keep_alive(&app.hub) => {}
         _ = stopped => {}
     }
     Ok(())
@@ -192,109 +179,5 @@ fn take_down(record: &mut Record, fact: Fact) -> Vec<Bytes> {
             record.say(*said);
             record.history(before).map(|entry| event("history", Some(entry.number), entry)).collect()
         }
-    }
-}
-
-async fn serve(mut arrivals: Receiver<Accepted>, app: Arc<App>, router: Router) {
-    while let Some(accepted) = arrivals.recv().await {
-        // A client that speaks no TLS, or shows a certificate of another authority, is no event.
-        let Accepted::Arrived(Arrival { stream, peer, shown }) = accepted else { continue };
-        if app.connections.fetch_add(1, Ordering::Relaxed) >= limits::CONNECTIONS {
-            app.connections.fetch_sub(1, Ordering::Relaxed);
-            turn_away(stream);
-            continue;
-        }
-        let peer = Peer { address: peer, role: shown.and_then(|shown| Identity::shown_by(&shown)) };
-        let (app, router) = (Arc::clone(&app), router.clone());
-        tokio::spawn(async move {
-            converse(Patient::new(stream), peer, router).await;
-            app.connections.fetch_sub(1, Ordering::Relaxed);
-        });
-    }
-}
-
-/// There are too many connections.
-fn turn_away(mut stream: Stream) {
-    const WORDS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 87\r\nConnection: close\r\n\r\n\
-        {\"error\":\"too many connections\",\"place\":\"connection\",\"action\":\"ask again in a moment\"}\n";
-    tokio::spawn(async move {
-        // It fits into the buffer of the socket.
-        let said = async {
-            stream.write_all(WORDS).await?;
-            stream.shutdown().await
-        };
-        let _ = timeout(limits::BETWEEN, said).await;
-    });
-}
-
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer, router: Router) {
-    let routes = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        routes.call(request)
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(limits::HEADING);
-    builder.max_buf_size(limits::HEAD).max_headers(limits::HEADERS);
-    // A peer that goes, is too slow or says nonsense is no event.
-    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
-}
-
-/// A stream whose peer takes what it is sent within [`limits::TAKING`], or is left.
-struct Patient<S> {
-    stream: S,
-    /// When it has waited for too long, while it does.
-    until: Option<Pin<Box<Sleep>>>,
-}
-
-impl<S> Patient<S> {
-    const fn new(stream: S) -> Self {
-        Self { stream, until: None }
-    }
-
-    /// Waits no longer than it may for what is not ready.
-    fn within<T>(&mut self, context: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if polled.is_ready() {
-            self.until = None;
-            return polled;
-        }
-        let until = self
-            .until
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limits::TAKING)));
-        match until.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.within(context, polled)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_flush(context);
-        self.within(context, polled)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.within(context, polled)
     }
 }

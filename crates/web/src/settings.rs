@@ -10,8 +10,7 @@ use keys::rustls::crypto::ring::default_provider;
 use keys::rustls::pki_types::pem::PemObject;
 use keys::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use keys::rustls::sign::{CertifiedKey, SingleCertAndKey};
-
-use crate::access::{Access, sha256};
+use page_server::{Access, sha256};
 
 /// Characters that a token has at least.
 const LEAST_TOKEN: usize = 32;

@@ -89,7 +89,19 @@ pub(crate) fn diff(at: &At, next: &Path, out: &mut dyn Write) -> Result<u8, Fail
     told_difference(&difference(old, next), &steps(old, next), out)
 }
 
-/// The state of a deployment, or of all, on all hosts.
+/// The state of a deployment, or of all, on all hosts; and the hosts that are known, and whether they are there.
+pub(crate) fn state(
+    at: &At,
+    deployment: Option<String>,
+) -> Result<(Vec<DeploymentStatus>, Vec<(String, bool)>), Failure> {
+    match ask(at, &Command::Status { deployment })? {
+        Answer::Status { deployments, hosts } => Ok((deployments, hosts)),
+        Answer::Refused { what } => Err((BAD_NEWS, what)),
+        Answer::Done { .. } | Answer::Plan { .. } => Err(strange()),
+    }
+}
+
+/// Prints the state of a deployment, or of all, on all hosts.
 pub(crate) fn status(
     at: &At,
     of: Option<&str>,
@@ -97,12 +109,7 @@ pub(crate) fn status(
     out: &mut dyn Write,
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let deployment = of.map(meant).transpose()?;
-    let (deployments, hosts) = match ask(at, &Command::Status { deployment })? {
-        Answer::Status { deployments, hosts } => (deployments, hosts),
-        Answer::Refused { what } => return Err((BAD_NEWS, what)),
-        Answer::Done { .. } | Answer::Plan { .. } => return Err(strange()),
-    };
+    let (deployments, hosts) = state(at, of.map(meant).transpose()?)?;
     let mut is_bad = deployments.is_empty();
     if json {
         for deployment in &deployments {

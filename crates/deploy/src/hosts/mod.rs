@@ -15,7 +15,7 @@ use keys::{Identity, Name, Role};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG};
 use crate::files::Loaded;
 
-pub(crate) use ask::{apply, diff, launch, status, stop};
+pub(crate) use ask::{apply, diff, launch, state, status, stop};
 pub(crate) use manager::run as manager;
 pub(crate) use node::run as node;
 

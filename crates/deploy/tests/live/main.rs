@@ -7,6 +7,7 @@ mod exported;
 mod federated;
 mod foreign;
 mod hosts;
+mod page;
 mod place;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

@@ -113,13 +113,18 @@ impl Place {
         self.launched(&format!("launch {{{plan}}}"))
     }
 
+    /// Starts a command that goes on.
+    pub(crate) fn started(&self, line: &str) -> Supervisor {
+        Supervisor::start(self.command(line))
+    }
+
     pub(crate) fn launched(&self, line: &str) -> Supervisor {
         self.launched_with(line, 2)
     }
 
     /// Launches a plan of so many processes.
     pub(crate) fn launched_with(&self, line: &str, processes: usize) -> Supervisor {
-        let mut supervisor = Supervisor::start(self.command(line));
+        let mut supervisor = self.started(line);
         supervisor.prints(&format!("launched: {processes} processes; control socket "));
         supervisor
     }
@@ -236,10 +241,11 @@ impl Supervisor {
         self.prints_line(part, |line| line.contains(part));
     }
 
-    fn prints_line(&mut self, wanted: &str, is_wanted: impl Fn(&str) -> bool) {
+    /// Waits until a line is printed that is as wanted.
+    pub(crate) fn prints_line(&mut self, wanted: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         loop {
             match self.next_line(wanted) {
-                Some(line) if is_wanted(&line) => return,
+                Some(line) if is_wanted(&line) => return line,
                 Some(_) => {}
                 None => panic!("all have ended, and no line has {wanted:?}: {:#?}", self.last_lines()),
             }

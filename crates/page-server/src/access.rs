@@ -1,4 +1,4 @@
-//! Who may ask: the names by which the interface is called, where a page comes from that asks, and the token.
+//! Who may ask: the names by which a server is called, where a page comes from that asks, and the token.
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Method, header};
@@ -7,20 +7,20 @@ use ring::digest::{SHA256, digest};
 
 /// Who may ask.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub struct Access {
     /// The address that is listened on.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// SHA-256 of the token, if one is needed.
-    pub(crate) token: Option<[u8; 32]>,
+    pub token: Option<[u8; 32]>,
     /// Whether it is reached by TLS.
-    pub(crate) tls: bool,
+    pub tls: bool,
     /// Whether clients may show certificates of an authority.
-    pub(crate) keys: bool,
+    pub keys: bool,
 }
 
 /// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Denied {
+pub enum Denied {
     /// The Host header is missing, or names something else.
     Host,
     /// A page of another origin asks.
@@ -34,7 +34,7 @@ pub(crate) enum Denied {
 }
 
 /// SHA-256.
-pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut sum = [0; 32];
     // The sum of this algorithm has 32 bytes.
     sum.iter_mut().zip(digest(&SHA256, bytes).as_ref()).for_each(|(to, from)| *to = *from);
@@ -44,7 +44,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 impl Access {
     /// Whether a request with these headers is answered, over a connection whose peer has shown a certificate of a role, or none. `is_open`: what
     /// any client may read, since it tells nothing of the network.
-    pub(crate) fn check(
+    pub fn check(
         &self,
         method: &Method,
         headers: &HeaderMap,
@@ -287,7 +287,7 @@ mod tests {
         let token = "0123456789abcdef0123456789abcdef";
         let mut random = Random::of_case(19, 2);
         let mut kinds = std::collections::BTreeMap::<&str, u64>::new();
-        let tries = tiers::current().number("web.unauthorised");
+        let tries = tiers::current().number("page-server.unauthorised");
         for number in 0..tries {
             let with_token = random.one_in(2);
             let keys = !with_token || random.one_in(2);

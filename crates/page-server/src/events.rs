@@ -1,6 +1,7 @@
 //! Live events (SSE): each listener has a channel of its own, and one that does not keep up is left.
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use axum::body::Bytes;
@@ -8,21 +9,21 @@ use futures_core::Stream;
 use serde::Serialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::limits;
+use crate::{limits, lock};
 
 /// Those who listen.
 #[derive(Default, Debug)]
-pub(crate) struct Hub {
+pub struct Hub {
     listeners: Vec<Sender<Bytes>>,
 }
 
 /// The events of one listener.
 #[derive(Debug)]
-pub(crate) struct Listener(Receiver<Bytes>);
+pub struct Listener(Receiver<Bytes>);
 
 impl Hub {
     /// A new listener, which is told this first; none if there are as many as may be.
-    pub(crate) fn listen(&mut self, first: Bytes) -> Option<Listener> {
+    pub fn listen(&mut self, first: Bytes) -> Option<Listener> {
         self.listeners.retain(|listener| !listener.is_closed());
         if self.listeners.len() >= limits::LISTENERS {
             return None;
@@ -35,13 +36,18 @@ impl Hub {
     }
 
     /// Tells all; those who are too far behind, or gone, hear no more.
-    pub(crate) fn tell(&mut self, event: &Bytes) {
+    pub fn tell(&mut self, event: &Bytes) {
         self.listeners.retain(|listener| listener.try_send(event.clone()).is_ok());
     }
 
     /// How many listen.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.listeners.iter().filter(|listener| !listener.is_closed()).count()
+    }
+
+    /// Whether nobody listens.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -54,14 +60,23 @@ impl Stream for Listener {
 }
 
 /// An event as it is sent. JSON has no line ends of its own.
-pub(crate) fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> Bytes {
+pub fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     Bytes::from(format!("event: {name}\n{id}data: {data}\n\n"))
 }
 
 /// What keeps a connection from looking dead.
-pub(crate) const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
+const ALIVE: Bytes = Bytes::from_static(b": alive\n\n");
+
+/// Tells listeners each so often that the connection is alive.
+pub async fn keep_alive(hub: &Mutex<Hub>) {
+    let mut interval = tokio::time::interval(limits::ALIVE);
+    loop {
+        interval.tick().await;
+        lock(hub).tell(&ALIVE);
+    }
+}
 
 #[cfg(test)]
 mod tests {
