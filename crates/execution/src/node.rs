@@ -163,6 +163,9 @@ struct Slot {
     notes: Vec<String>,
 }
 
+/// What a report says: the orders that were heard last, the deployments, and the plans that are missing.
+type Reported = (Heard, Vec<State>, Vec<(String, Epoch)>);
+
 /// The node manager of a host. Times are picoseconds.
 #[derive(Debug)]
 pub struct NodeManager {
@@ -178,7 +181,7 @@ pub struct NodeManager {
     number: u64,
     next_report: u64,
     /// What was reported last, to report at once what is new.
-    reported: Option<(Heard, Vec<State>, Vec<(String, Epoch)>)>,
+    reported: Option<Reported>,
     actions: Vec<NodeAction>,
 }
 
@@ -463,7 +466,7 @@ impl NodeManager {
 
     /// Reports if there is something new.
     fn report_news(&mut self, now: u64) {
-        let is_news = |(heard, states, lacks): &(Heard, Vec<State>, Vec<(String, Epoch)>)| {
+        let is_news = |(heard, states, lacks): &Reported| {
             *heard != self.heard || *states != self.states() || *lacks != self.lacks()
         };
         if self.reported.as_ref().is_none_or(is_news) {

@@ -40,7 +40,7 @@ fn a_change_waits_after_each_phase_and_no_component_starts_before_the_decision()
     let mut world = launched();
     let next = target(SECOND);
     come_to_the_vote(&mut world, 2, &next);
-    assert!(world.outcomes.get(&2).is_none());
+    assert!(!world.outcomes.contains_key(&2));
     let said = "it waits for other hosts after finishLaunch";
     world.request(3, Request::Status);
     let Outcome::Status(status) = world.run_until(3) else { panic!("no status") };
@@ -69,7 +69,7 @@ fn what_is_taken_back_is_as_it_was() {
         if phases < PHASES.len() {
             world.input(Input::Decide(2, true));
             world.run(LONG);
-            assert!(world.outcomes.get(&2).is_none());
+            assert!(!world.outcomes.contains_key(&2));
         }
         world.input(Input::Decide(2, false));
         let Outcome::Refused(why) = world.run_until(2) else { panic!("not refused") };
@@ -91,7 +91,7 @@ fn a_process_that_ends_after_the_vote_takes_nothing_back() {
             let Some(of) = world.incarnations().get(victim).copied() else { break };
             world.end(of, "killed by signal 9");
             world.run(LONG);
-            assert!(world.outcomes.get(&2).is_none(), "process {victim} decides for all");
+            assert!(!world.outcomes.contains_key(&2), "process {victim} decides for all");
             world.input(Input::Decide(2, holds));
             let outcome = world.run_until(2);
             assert_eq!(matches!(outcome, Outcome::Done(_)), holds, "{outcome:?}");

@@ -60,13 +60,13 @@ impl Host {
         action: NodeAction,
         fails: bool,
         judge: &mut Judge,
-    ) -> Result<(String, u64, Later), Option<NodeInput>> {
+    ) -> Result<(String, u64, Later), Option<Box<NodeInput>>> {
         judge.is_changed = true;
         match action {
             NodeAction::Examine { deployment, epoch, bundle } => {
                 let result = if fails { Err("its program is not there".to_owned()) } else { Ok(()) };
                 self.examined.insert(deployment.clone(), (epoch, bundle.file));
-                Err(Some(NodeInput::Examined { deployment, epoch, result }))
+                Err(Some(NodeInput::Examined { deployment, epoch, result }.into()))
             }
             NodeAction::Propose { deployment, epoch } => {
                 let (examined, file) = self.examined[&deployment].clone();

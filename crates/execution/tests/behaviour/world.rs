@@ -151,11 +151,11 @@ impl World {
         self.next_number += 1;
         let number = self.next_number;
         self.asked.insert(number, (command.clone(), about));
-        self.to_manager(ManagerInput::Command(number, command));
+        self.tell_manager(ManagerInput::Command(number, command));
         Some(number)
     }
 
-    fn to_manager(&mut self, input: ManagerInput) {
+    fn tell_manager(&mut self, input: ManagerInput) {
         if let Some(manager) = &mut self.manager {
             manager.handle(self.now, input);
             self.manager_acts();
@@ -286,7 +286,7 @@ impl World {
                     let write = self.writes.remove(0);
                     let number = write.number;
                     self.store(write);
-                    self.to_manager(ManagerInput::Kept(number));
+                    self.tell_manager(ManagerInput::Kept(number));
                 }
             }
             Event::ToManager(host, word) => {
@@ -295,7 +295,7 @@ impl World {
                     return self.crash_manager();
                 }
                 let word = self.through_codec(word);
-                self.to_manager(ManagerInput::Word(host, word));
+                self.tell_manager(ManagerInput::Word(host, word));
             }
             Event::ToNode(host, word) => {
                 self.words += 1;
@@ -357,7 +357,7 @@ impl World {
                 let Some(node) = self.nodes.get_mut(host) else { return };
                 match node.host.act(action, fails, &mut self.judge) {
                     Ok((deployment, turn, later)) => self.later(host, deployment, turn, later),
-                    Err(Some(input)) => node.machine.handle(self.now, input),
+                    Err(Some(input)) => node.machine.handle(self.now, *input),
                     Err(None) => {}
                 }
             }
@@ -404,7 +404,7 @@ impl World {
     pub(crate) fn cut_off(&mut self, host: &str, until: u64) {
         self.cut.insert(host.to_owned(), until);
         if self.manager.is_some() {
-            self.to_manager(ManagerInput::Lost(host.to_owned()));
+            self.tell_manager(ManagerInput::Lost(host.to_owned()));
         }
     }
 

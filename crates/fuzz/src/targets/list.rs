@@ -534,7 +534,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 40] = [
+pub const ALL: [Target; 41] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
