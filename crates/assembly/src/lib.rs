@@ -48,9 +48,9 @@ pub use manifest::{
 };
 pub use places::Places;
 pub use plan::{
-    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Lane, Locality,
-    LocalityKind, Mode, Named, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy,
-    SchedulingClass, Service, ServiceKind, Topic,
+    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind,
+    KeepPolicy, Lane, Locality, LocalityKind, Mode, Named, Placement, Plan, Port, Process, Queue, Restart,
+    RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic,
 };
 pub use qos::{Qos, Quality, Said, Scope, Side};
 pub use reference::reference;

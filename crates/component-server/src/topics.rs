@@ -1,21 +1,29 @@
 //! Types of events that go between processes, by their names.
 use std::collections::BTreeMap;
 
-use assembly::FullPolicy;
-use container::{ByChannel, ByDds, Dispatch, Event, Full, Gather, Order, Queue, Service};
+use assembly::{FullPolicy, KeepPolicy};
+use container::{ByChannel, ByDds, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Queue, Service};
 use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
-use deployment::{Delivery, QueueOrder};
+use deployment::{Delivery, QueueOrder, Waits};
 
 /// Makes the service of a topic.
-pub(crate) type Make = fn(&DomainParticipant, &str, u16, ByChannel) -> Box<dyn Service>;
+pub(crate) type Make = fn(&DomainParticipant, &str, u16, Behind) -> Box<dyn Service>;
+
+/// What is behind the reader of a topic.
+pub(crate) enum Behind {
+    /// A queue.
+    Queue(ByChannel),
+    /// The thread that receives hands events on.
+    Thread(Direct),
+}
 
 /// The service of a topic of the type `T`: reliable, as the standard is for writers, with as much history as the consumer's queue has room.
 pub(crate) fn make<T: DdsType + Event>(
     participant: &DomainParticipant,
     topic: &str,
     depth: u16,
-    served: ByChannel,
+    behind: Behind,
 ) -> Box<dyn Service> {
     let mut service = ByDds::<T>::new(participant, topic);
     let (mut writer, mut reader) = (DataWriterQos::default(), DataReaderQos::default());
@@ -24,7 +32,10 @@ pub(crate) fn make<T: DdsType + Event>(
         endpoint.history = History::KeepLast(u32::from(depth.max(1)));
     }
     (service.writer, service.reader) = (Some(writer), Some(reader));
-    service.served = Some(served);
+    match behind {
+        Behind::Queue(served) => service.served = Some(served),
+        Behind::Thread(direct) => service.direct = direct,
+    }
     Box::new(service)
 }
 
@@ -53,6 +64,19 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
         timeout: delivery.timeout.map(std::time::Duration::from_nanos),
         ..ByChannel::new(dispatch(delivery.lane))
     }
+}
+
+/// The same for a join, of what its parts keep until all have an event.
+pub(crate) fn joined(by: ByChannel, waits: Option<Waits>) -> ByChannel {
+    let join = waits.map(|waits| Join {
+        keep: match waits.keep {
+            KeepPolicy::First => Keep::First,
+            KeepPolicy::Last => Keep::Last,
+            KeepPolicy::All => Keep::All(waits.most.max(1)),
+        },
+        within: waits.within.map(std::time::Duration::from_nanos),
+    });
+    ByChannel { join, ..by }
 }
 
 /// A lane, or the pool.

@@ -13,6 +13,8 @@ use crate::context::{Clock, nanos};
 use crate::entry::Entry;
 use crate::error::ServerError;
 use crate::instance::{ComponentType, Instance, Runner};
+use crate::joins::PortOfParts;
+use crate::logical::{Logical, Read};
 use crate::policy::{Container, Policy};
 use crate::reports::{Report, Reports};
 use crate::settings::Value;
@@ -39,6 +41,9 @@ pub struct Server {
     pub(crate) placed: Vec<Placed>,
     pub(crate) connections: Vec<Connected>,
     pub(crate) next_connection: u32,
+    pub(crate) joins: Vec<PortOfParts>,
+    pub(crate) logical: Arc<Logical>,
+    pub(crate) reads: Vec<Read>,
     pub(crate) chains: Vec<Arc<Track>>,
 }
 
@@ -73,13 +78,17 @@ impl Server {
     }
 
     fn with_clock(clock: Clock) -> Self {
+        let reports = Arc::default();
         Self {
+            logical: Logical::new(&clock, &reports),
             clock,
-            reports: Arc::default(),
+            reports,
             containers: Vec::new(),
             placed: Vec::new(),
             connections: Vec::new(),
             next_connection: 0,
+            joins: Vec::new(),
+            reads: Vec::new(),
             chains: Vec::new(),
         }
     }
@@ -325,12 +334,13 @@ impl Server {
         let until = self.clock.now().saturating_add(nanos(time));
         let mut count = self.work();
         loop {
-            let next = self.cores().iter().filter_map(|core| core.tick()).min();
+            let next = self.cores().iter().filter_map(|core| core.tick()).chain(self.logical.due()).min();
             count += self.work();
             match next.filter(|next| *next <= until) {
                 Some(next) => self.clock.advance(next),
                 None => break,
             }
+            self.logical.act();
             for core in self.cores() {
                 let _ = core.tick();
             }
@@ -368,6 +378,9 @@ impl Server {
         let (instance, name) = port.split_once('.').ok_or_else(unknown)?;
         let placed = self.placed.iter().find(|placed| placed.instance.about().name == instance);
         let placed = placed.ok_or_else(unknown)?;
+        if let Some(part) = self.part(port) {
+            return Ok((part?, Arc::clone(&placed.container)));
+        }
         let inlet = Arc::clone(&placed.instance).inlet(name).ok_or_else(unknown)?;
         Ok((inlet, Arc::clone(&placed.container)))
     }

@@ -12,6 +12,7 @@ mod graph;
 mod import;
 mod launch;
 mod others;
+mod replay;
 mod shown;
 mod status;
 mod target;

@@ -28,7 +28,8 @@ pub use foreign::{foreign_lane, is_foreign};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
-    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, Half, HopPart, LanePart, Part, QueueOrder,
+    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, Half, HopPart, LanePart, Logical, Part,
+    QueueOrder, Waits,
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, HopStatus, Instruction,

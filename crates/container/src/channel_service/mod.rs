@@ -165,8 +165,9 @@ impl Part {
         inlet: &AnyInlet,
         tree: &Tree,
         settings: ConsumerSettings,
+        sources: &[u32],
     ) -> Result<(), ServiceError> {
-        let served = Served::new(Arc::clone(&inlet.0), settings.patience);
+        let served = Served::new(Arc::clone(&inlet.0), settings.patience, sources.to_vec());
         let consumer = self.core.subscribe(tree, settings, served)?;
         let instance = inlet.0.name().split('.').next().unwrap_or_default();
         self.consumers.push((instance.to_owned(), consumer));
@@ -195,7 +196,7 @@ impl Service for ByChannel {
             let tree = self.tree(&numbers, route)?;
             let here = route.targets.iter().filter(|(_, other)| Arc::ptr_eq(other, container));
             for (inlet, _) in here {
-                part.subscribe(inlet, &tree, self.settings(inlet.0.is_parallel()))?;
+                part.subscribe(inlet, &tree, self.settings(inlet.0.is_parallel()), &numbers)?;
             }
             parts.push(part);
         }
@@ -229,7 +230,7 @@ impl Service for Every {
             // Periods that passed while the component was busy are one.
             let queue = Queue { depth: 1, ..by.queue };
             let settings = ConsumerSettings { queue, ..by.settings(inlet.0.is_parallel()) };
-            part.subscribe(inlet, &tree, settings)?;
+            part.subscribe(inlet, &tree, settings, &[])?;
             parts.push(part);
         }
         Ok(Joined { links: Vec::new(), end: Box::new(Parts(parts)) })
