@@ -127,6 +127,42 @@ choice! {
 }
 
 choice! {
+    /// How the events of several connections call a handler.
+    JoinKind {
+        /// Once each has something.
+        Conjunction = "conjunction",
+        /// As each has something.
+        Disjunction = "disjunction",
+    }
+}
+
+choice! {
+    /// The events that a part of a conjunction keeps if it gets more than one.
+    #[derive(Default)]
+    KeepPolicy {
+        /// The first one.
+        #[default]
+        First = "first",
+        /// The last one.
+        Last = "last",
+        /// All, up to a number.
+        All = "all",
+    }
+}
+
+choice! {
+    /// When a handler reads its inputs, and when what it publishes goes out.
+    #[derive(Default)]
+    Timing {
+        /// As it runs.
+        #[default]
+        Immediate = "immediate",
+        /// Logical execution time: inputs are those of the instant of the timer, outputs go out an interval later.
+        Let = "let",
+    }
+}
+
+choice! {
     /// How components or services have to be together or apart.
     LocalityKind {
         /// In one process.

@@ -1,6 +1,6 @@
 //! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
-    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Timing, Transport,
 };
 use crate::qos::{DISCARDS, ORDERS, RELIABILITIES};
 use crate::shape::Shape::{
@@ -152,9 +152,32 @@ const PORT: &[Key] = &[
     may("lane", Name, "the lane that calls its handler"),
     may("qos", Table(QOS), "QoS in the scope of the port"),
     may("queue", Table(QUEUE), "its queue"),
+    may("join", Table(JOIN), "of a consumer: how events of several connections call its handler"),
     may("period", Time, "of a timer: time between two instants"),
+    may(
+        "timing",
+        Choice(Timing::NAMES),
+        "of a timer: when its handler reads and publishes; immediate if not given",
+    ),
+    may("interval", Time, "for let: time from an instant to the publication; the period if not given"),
     may("samples", List(&Name), "consumers of the component whose last events its handler works with"),
     may("execution", Table(EXECUTION), "how long its handler takes here, in place of what the manifest says"),
+];
+
+const JOIN: &[Key] = &[
+    must("kind", Choice(JoinKind::NAMES), "once each part has an event (conjunction), or as each has one"),
+    must(
+        "parts",
+        List(&Name),
+        "the connections, in the order in which the handler gets and counts their events",
+    ),
+    may(
+        "keep",
+        Choice(KeepPolicy::NAMES),
+        "events that a part keeps if it gets more than one; first if not given",
+    ),
+    may("most", Integer(1, 65_535), "for all: how many a part keeps"),
+    may("within", Time, "time after which what was kept is given up; never if not given"),
 ];
 
 const QUEUE: &[Key] = &[

@@ -1,7 +1,7 @@
 //! Where components are, and what carries each connection to each of its ends.
 use alloc::collections::BTreeMap;
 
-use crate::plan::{Component, Connection, End, Plan, Port, ServiceKind};
+use crate::plan::{Component, Connection, End, Plan, Port, ServiceKind, Timing};
 
 /// Where a component is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -151,13 +151,26 @@ impl<'p> Layout<'p> {
         } else if from_place.container != to_place.container {
             (ServiceKind::Channel, None, Reason::SameProcess)
         } else if connection.queue.is_some()
-            || self.port_of(to).is_some_and(|port| port.queue.is_some())
+            || self.port_of(to).is_some_and(|port| port.queue.is_some() || port.join.is_some())
             || self.lane_of(&connection.from) != self.lane_of(to)
         {
             (ServiceKind::Channel, None, Reason::Queued)
         } else {
             (ServiceKind::Direct, None, Reason::SameContainer)
         }
+    }
+
+    /// The timer in logical execution time whose handler reads, at the timer's instants, what has come to a port.
+    pub fn read_at_instants(&self, end: &End) -> Option<(&'p str, &'p Port)> {
+        let End::Port { component, port } = end else { return None };
+        let mut ports = self.plan.components.get(component)?.ports.iter();
+        let (name, reader) = ports.find(|(_, it)| it.timing == Timing::Let && it.samples.contains(port))?;
+        Some((name, reader))
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_read_at_instants(&self, end: &End) -> bool {
+        self.read_at_instants(end).is_some()
     }
 
     /// The port's entry in the plan, if there is one.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use crate::choices::{
-    ArtefactKind, FullPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Timing, Transport,
 };
 use crate::qos::Qos;
 use crate::timing::{Costs, Execution, Transfer};
@@ -201,12 +201,33 @@ pub struct Port {
     pub qos: Qos,
     /// Its queue; the same as two names of QoS.
     pub queue: Option<Queue>,
+    /// Of a consumer that several connections lead to: how they call its handler.
+    pub join: Option<Join>,
     /// Of a timer: picoseconds between two instants.
     pub period: Option<u64>,
+    /// Of a timer: when its handler reads and publishes.
+    pub timing: Timing,
+    /// For [`Timing::Let`]: picoseconds from an instant to the publication; the period if not given.
+    pub interval: Option<u64>,
     /// Consumers of the same component whose last events its handler works with.
     pub samples: Vec<String>,
     /// How long its handler takes here, if that is not what the manifest says.
     pub execution: Option<Execution>,
+}
+
+/// How the events of several connections call a handler. They share one queue, which is that of the port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Join {
+    /// When they do.
+    pub kind: JoinKind,
+    /// The connections, in the order in which the handler gets and counts their events.
+    pub parts: Vec<String>,
+    /// For [`JoinKind::Conjunction`]: which events a part keeps.
+    pub keep: KeepPolicy,
+    /// For [`KeepPolicy::All`]: how many of each part.
+    pub most: Option<u16>,
+    /// For [`JoinKind::Conjunction`]: picoseconds after which what was kept is given up.
+    pub within: Option<u64>,
 }
 
 /// A queue of deliveries.

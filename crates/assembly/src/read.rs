@@ -9,9 +9,7 @@ use crate::format::PLAN;
 use crate::get::{choice, flag, named, number, numbers, text, texts, time, values};
 use crate::places::Places;
 use crate::plan::{
-    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Lane, Locality,
-    LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy, SchedulingClass,
-    Service, ServiceKind, Topic, Transport,
+    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind, KeepPolicy, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
 };
 use crate::qos::{Qos, Quality, Said};
 use crate::shape::{self, Shape};
@@ -186,12 +184,25 @@ fn component(node: &Node) -> Component {
             lane: text(node, "lane"),
             qos: qos(node, "qos"),
             queue: node.get("queue").map(queue),
+            join: node.get("join").map(join),
             period: time(node, "period"),
+            timing: choice(node, "timing", Timing::named).unwrap_or_default(),
+            interval: time(node, "interval"),
             samples: texts(node, "samples"),
             execution: node.get("execution").map(timing::execution),
         }),
         requires: values(node, "requires"),
         restart: node.get("restart").map(restart),
+    }
+}
+
+fn join(node: &Node) -> Join {
+    Join {
+        kind: choice(node, "kind", JoinKind::named).unwrap_or(JoinKind::Conjunction),
+        parts: texts(node, "parts"),
+        keep: choice(node, "keep", KeepPolicy::named).unwrap_or_default(),
+        most: number(node, "most"),
+        within: time(node, "within"),
     }
 }
 

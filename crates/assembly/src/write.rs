@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::plan::{
-    Artefact, Chain, Component, Connection, Container, End, FullPolicy, Lane, Named, Plan, Process, Queue,
-    Restart, Service,
+    Artefact, Chain, Component, Connection, Container, End, FullPolicy, Join, KeepPolicy, Lane, Named, Plan,
+    Process, Queue, Restart, Service, Timing,
 };
 use crate::qos::Qos;
 use crate::timing::{Costs, Execution, Stall, Throttling, Transfer};
@@ -88,6 +88,16 @@ fn table(entries: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Va
 fn queue(queue: &Queue) -> Value {
     let full = (queue.full != FullPolicy::DropOldest).then(|| text(queue.full));
     table([("depth", Some(number(queue.depth))), ("full", full), ("wait", queue.wait.map(time))])
+}
+
+fn join(join: &Join) -> Value {
+    table([
+        ("kind", Some(text(join.kind))),
+        ("parts", Some(Value::List(texts(&join.parts).collect()))),
+        ("keep", (join.keep != KeepPolicy::First).then(|| text(join.keep))),
+        ("most", join.most.map(number)),
+        ("within", join.within.map(time)),
+    ])
 }
 
 fn restart(restart: &Restart) -> Value {
@@ -294,7 +304,10 @@ fn write_component(lines: &mut Lines, name: &str, component: &Component) {
         lines.may("lane", port.lane.as_ref().map(text));
         lines.inline("qos", qos(&port.qos));
         lines.may("queue", port.queue.as_ref().map(queue));
+        lines.may("join", port.join.as_ref().map(join));
         lines.may("period", port.period.map(time));
+        lines.may("timing", (port.timing != Timing::Immediate).then(|| text(port.timing)));
+        lines.may("interval", port.interval.map(time));
         lines.list("samples", texts(&port.samples));
         lines.may("execution", port.execution.as_ref().map(execution));
     }

@@ -1,11 +1,13 @@
 //! Does the work of a component server with a container's server.
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    Chain, ChainScore, ComponentType, Direct, Every, Hop, Locality, Policy, Quantiles, Report, Server,
-    ServerError, State, TakenComponent, TakenContainer, Threads, Times,
+    Chain, ChainScore, ComponentType, Direct, Every, Hop, Instants, Locality, Policy, Quantiles, Report,
+    Server, ServerError, State, TakenComponent, TakenContainer, Threads, Times,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
@@ -14,7 +16,9 @@ use deployment::{
 
 use crate::describe::{setting_value, value};
 use crate::gateway::{self, Running};
-use crate::topics::{Carried, Participants, dispatch, served};
+use crate::recorder::{self, Codec, Recorded};
+use crate::replay::setting;
+use crate::topics::{Behind, Carried, Participants, dispatch, joined, served};
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -67,6 +71,19 @@ pub(crate) struct Runner {
     parts: BTreeMap<String, (String, String)>,
     /// Chains that are followed.
     follows: Named<ChainPart>,
+    /// How events become bytes, for recordings.
+    codecs: Vec<Codec>,
+    /// Components that are recorded, and where.
+    recorded: BTreeMap<String, PathBuf>,
+}
+
+/// The environment variable that says which components are recorded: `airframe=/tmp/airframe.mcap`, several with `:` between them.
+const RECORD: &str = "PUNCTUAL_RECORD";
+
+/// What that variable says.
+fn recorded(text: &str) -> BTreeMap<String, PathBuf> {
+    let of_one = |one: &str| one.split_once('=').map(|(name, path)| (name.to_owned(), PathBuf::from(path)));
+    text.split(':').filter_map(of_one).collect()
 }
 
 fn text(error: ServerError) -> String {
@@ -78,6 +95,7 @@ impl Runner {
         types: Vec<ComponentType>,
         topics: BTreeMap<&'static str, Carried>,
         catalogue: Catalogue,
+        codecs: Vec<Codec>,
     ) -> Self {
         Self {
             types,
@@ -91,6 +109,8 @@ impl Runner {
             taken_containers: BTreeMap::new(),
             parts: BTreeMap::new(),
             follows: Named::new(),
+            codecs,
+            recorded: std::env::var(RECORD).map(|text| recorded(&text)).unwrap_or_default(),
         }
     }
 
@@ -132,6 +152,14 @@ impl Runner {
             settings.push((setting.as_str(), value));
         }
         self.server()?.install_as(&of_type, &part.container, name, &settings).map_err(text)?;
+        if let Some(path) = self.recorded.get(name).cloned() {
+            let settings = settings.iter().map(|(name, value)| setting(name, value)).collect();
+            let (instance, component_type) = (name.to_owned(), part.component_type.clone());
+            let build = self.catalogue.components.get(&component_type).and_then(|of| of.build.clone());
+            let recorded = Recorded { instance, component_type, build: build.unwrap_or_default(), settings };
+            let watch = recorder::begin(&path, &recorded, self.codecs.clone())?;
+            self.server()?.watch(name, Arc::new(watch)).map_err(text)?;
+        }
         self.parts.insert(name.to_owned(), (part.component_type.clone(), part.container.clone()));
         Ok(())
     }
@@ -160,10 +188,14 @@ impl Runner {
                 let by = served(delivery, filter, parameters);
                 self.server()?.connect(name, &sources, &targets, &by).map_err(text)
             }
-            Carrier::Topic { domain, topic, event, sureness, delivery } => {
+            Carrier::Topic { domain, topic, event, sureness, depth, delivery } => {
                 let by = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?.topic;
                 let participant = self.participants.of(*domain)?;
-                let service = by(&participant, topic, *sureness, served(delivery, filter, parameters));
+                let behind = match delivery {
+                    Some(delivery) => Behind::Queue(served(delivery, filter, parameters)),
+                    None => Behind::Thread(Direct { filter, parameters }),
+                };
+                let service = by(&participant, topic, (*sureness, *depth), behind);
                 self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
             }
             Carrier::Gateway { event, source, delivery } => {
@@ -173,10 +205,21 @@ impl Runner {
                 let service = by(&running.gateway, event, to.map(|_| source.as_str()), served);
                 self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
             }
-            Carrier::Timer { period, lane } => {
+            Carrier::Join { parts, waits, delivery } => {
+                let by = joined(served(delivery, filter, parameters), *waits);
+                self.server()?.join(name, to.unwrap_or_default(), usize::from(*parts), &by).map_err(text)
+            }
+            Carrier::Timer { period, lane, logical: None } => {
                 let period = Duration::from_nanos(*period);
                 let every = Every { period, dispatch: dispatch(*lane), patience: None };
                 self.server()?.every(name, to.unwrap_or_default(), every).map_err(text)
+            }
+            Carrier::Timer { period, lane, logical: Some(logical) } => {
+                let (period, interval) =
+                    (Duration::from_nanos(*period), Duration::from_nanos(logical.interval));
+                let instants = Instants { period, interval, dispatch: dispatch(*lane), patience: None };
+                let reads: Vec<&str> = logical.reads.iter().map(String::as_str).collect();
+                self.server()?.at_instants(name, to.unwrap_or_default(), &reads, instants).map_err(text)
             }
         }
     }
@@ -286,6 +329,8 @@ impl Executor for Runner {
         for half in part.connections.values().flatten() {
             for port in half.from.iter().chain(&half.to) {
                 let (name, port) = port.split_once('.').unwrap_or((port, ""));
+                // A part of a join is one of its port.
+                let port = port.split('#').next().unwrap_or(port);
                 let of_type = part.components.get(name).map(|it| &it.component_type);
                 let of_type = of_type.and_then(|of_type| self.catalogue.components.get(of_type));
                 if of_type.is_some_and(|of_type| !of_type.ports.contains_key(port)) {

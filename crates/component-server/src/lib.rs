@@ -2,7 +2,8 @@
 //!
 //! A program that deployment plans start links its types and calls [`serve!`]. `PROGRAM --describe` prints its manifest, as plans name it;
 //! `PROGRAM --serve` does what the supervisor tells it, which `punctual deploy launch` starts. `PROGRAM --serve=PROCESS@PLAN` carries out a
-//! process of a plan without a supervisor: `punctual deploy export` writes that for systemd and Kubernetes.
+//! process of a plan without a supervisor: `punctual deploy export` writes that for systemd and Kubernetes. `PROGRAM --replay=FILE` gives a
+//! component what was recorded of it, in virtual time.
 //!
 //! ```
 //! use container::{Component, Consumer, Context, Event, Handle, Lifecycle, Outcome, Publisher};
@@ -40,6 +41,8 @@ mod describe;
 mod executor;
 mod gateway;
 mod program;
+mod recorder;
+mod replay;
 mod session;
 mod standalone;
 mod topics;

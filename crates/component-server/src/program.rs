@@ -2,6 +2,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use assembly::Catalogue;
@@ -10,12 +11,18 @@ use dds::DdsType;
 
 use crate::describe::manifest;
 use crate::executor::Runner;
+use crate::recorder::Codec;
+use crate::replay::replay;
 use crate::session;
 use crate::standalone::{self, Order};
 use crate::topics::Carried;
 
 /// It was called in another way than a component server is.
 const WRONG: u8 = 2;
+/// A replay is not the same as its recording.
+const DIFFERENT: u8 = 1;
+/// Before the file of a recording.
+const REPLAY: &str = "--replay=";
 /// It could not do what it should.
 const FAILED: u8 = 3;
 
@@ -24,12 +31,13 @@ pub struct Program {
     build: &'static str,
     types: Vec<ComponentType>,
     topics: BTreeMap<&'static str, Carried>,
+    codecs: Vec<Codec>,
 }
 
 impl Program {
     /// A program without types. What it was built from is told by `build`, for people.
     pub const fn new(build: &'static str) -> Self {
-        Self { build, types: Vec::new(), topics: BTreeMap::new() }
+        Self { build, types: Vec::new(), topics: BTreeMap::new(), codecs: Vec::new() }
     }
 
     /// With components of this type.
@@ -43,6 +51,7 @@ impl Program {
     #[must_use]
     pub fn topic<T: DdsType + Event>(mut self, name: &'static str) -> Self {
         self.topics.insert(name, Carried::of::<T>());
+        self.codecs.push(Codec::of::<T>(name));
         self
     }
 
@@ -61,13 +70,29 @@ impl Program {
                 writeln!(out, "{}", self.manifest()).map_err(|error| (FAILED, error.to_string()))
             }
             Some("--serve") => self.serve().map_err(|error| (FAILED, error)),
+            Some(asked) if asked.starts_with(REPLAY) => {
+                let file = asked.strip_prefix(REPLAY).unwrap_or_default();
+                match replay(Path::new(file), &self.types, &self.codecs) {
+                    Ok(replayed) => {
+                        let is_same = replayed.different.is_none();
+                        let told = writeln!(io::stdout().lock(), "{replayed}");
+                        match told {
+                            Ok(()) if is_same => Ok(()),
+                            Ok(()) => return ExitCode::from(DIFFERENT),
+                            Err(error) => Err((FAILED, error.to_string())),
+                        }
+                    }
+                    Err(error) => Err((FAILED, error)),
+                }
+            }
             asked => match asked.and_then(Order::parse) {
                 Some(order) => self.serve_alone(&order).map_err(|error| (FAILED, error)),
                 None => Err((
                     WRONG,
                     format!(
-                        "{} is a component server: --describe prints its manifest, punctual deploy launch starts it, and \
-                         --serve=PROCESS@PLAN is for what punctual deploy export has written",
+                        "{} is a component server: --describe prints its manifest, punctual deploy launch starts it, \
+                         --serve=PROCESS@PLAN is for what punctual deploy export has written, and --replay=FILE replays a \
+                         recording of a component",
                         self.build
                     ),
                 )),
@@ -93,7 +118,7 @@ impl Program {
     fn runner(&self) -> Runner {
         let own = manifest(self.build, &self.types);
         let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
-        Runner::new(self.types.clone(), self.topics.clone(), catalogue)
+        Runner::new(self.types.clone(), self.topics.clone(), catalogue, self.codecs.clone())
     }
 }
 

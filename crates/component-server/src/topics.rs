@@ -2,22 +2,33 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use assembly::FullPolicy;
+use assembly::{FullPolicy, KeepPolicy};
 use container::{
-    ByChannel, ByDds, ByGateway, Dispatch, Event, Full, Gather, Order, Placement, Queue, Service,
+    ByChannel, ByDds, ByGateway, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Placement, Queue, Service,
 };
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
-use deployment::{Delivery, QueueOrder, Sureness};
+use deployment::{Delivery, QueueOrder, Sureness, Waits};
 use gateways::Federated;
 
 /// A type of events that go between processes.
 #[derive(Clone, Copy)]
 pub(crate) struct Carried {
     /// The service of a topic.
-    pub(crate) topic: fn(&DomainParticipant, &str, Sureness, ByChannel) -> Box<dyn Service>,
+    pub(crate) topic: fn(&DomainParticipant, &str, Kept, Behind) -> Box<dyn Service>,
     /// The service of a gateway, for events of this name and, at consumers, of this source.
     pub(crate) gateway: fn(&Federated, &str, Option<&str>, ByChannel) -> Box<dyn Service>,
+}
+
+/// Whether samples of a topic may be lost, and how many of them writer and reader keep.
+pub(crate) type Kept = (Sureness, u16);
+
+/// What is behind the reader of a topic.
+pub(crate) enum Behind {
+    /// A queue.
+    Queue(ByChannel),
+    /// The thread that receives hands events on.
+    Thread(Direct),
 }
 
 impl Carried {
@@ -39,12 +50,12 @@ fn gateway<T: DdsType + Event>(
     Box::new(service)
 }
 
-/// The service of a topic of the type `T`: with as much history as the consumer's queue has room.
+/// The service of a topic of the type `T`.
 fn topic<T: DdsType + Event>(
     participant: &DomainParticipant,
     topic: &str,
-    sureness: Sureness,
-    served: ByChannel,
+    (sureness, depth): Kept,
+    behind: Behind,
 ) -> Box<dyn Service> {
     let mut service = ByDds::<T>::new(participant, topic);
     let (mut writer, mut reader) = (DataWriterQos::default(), DataReaderQos::default());
@@ -54,10 +65,13 @@ fn topic<T: DdsType + Event>(
         if sureness == Sureness::Kept {
             endpoint.durability = Durability::TransientLocal;
         }
-        endpoint.history = History::KeepLast(u32::from(served.queue.depth.max(1)));
+        endpoint.history = History::KeepLast(u32::from(depth.max(1)));
     }
     (service.writer, service.reader) = (Some(writer), Some(reader));
-    service.served = Some(served);
+    match behind {
+        Behind::Queue(served) => service.served = Some(served),
+        Behind::Thread(direct) => service.direct = direct,
+    }
     Box::new(service)
 }
 
@@ -94,6 +108,19 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
         },
         ..ByChannel::new(dispatch(delivery.lane))
     }
+}
+
+/// The same for a join, of what its parts keep until all have an event.
+pub(crate) fn joined(by: ByChannel, waits: Option<Waits>) -> ByChannel {
+    let join = waits.map(|waits| Join {
+        keep: match waits.keep {
+            KeepPolicy::First => Keep::First,
+            KeepPolicy::Last => Keep::Last,
+            KeepPolicy::All => Keep::All(waits.most.max(1)),
+        },
+        within: waits.within.map(Duration::from_nanos),
+    });
+    ByChannel { join, ..by }
 }
 
 /// A lane, or the pool.

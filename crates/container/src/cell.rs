@@ -4,7 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU8, AtomicU64};
-use std::sync::{Arc, PoisonError, RwLock, TryLockError};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use channel::Part;
@@ -14,9 +14,11 @@ use crate::component::{Component, HOOKS, Hook, In};
 use crate::context::{Clock, Context};
 use crate::event::{AnyLink, Body as EventBody, EventType, Of};
 use crate::glue::Given;
+use crate::joins::Together;
 use crate::outcome::{Failure, Outcome};
 use crate::ports::Sink;
 use crate::reports::{Fault, Reports};
+use crate::watch::{self, Watch};
 
 /// A thread that waits for a component looks after so long whether it is active still: a handler that hangs may have led to the error state.
 const LOOK: Duration = Duration::from_millis(100);
@@ -63,7 +65,7 @@ impl Gate {
     }
 
     #[inline]
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.0.load(Relaxed) == State::Active as u8
     }
 
@@ -236,6 +238,8 @@ pub(crate) struct About {
     pub(crate) missed: AtomicU64,
     /// Handlers that returned an error.
     pub(crate) failed: AtomicU64,
+    /// Is told what comes and what is published.
+    pub(crate) watch: OnceLock<Arc<dyn Watch>>,
 }
 
 impl About {
@@ -275,6 +279,7 @@ impl<C: Component> Cell<C> {
             reports: Arc::clone(reports),
             missed: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            watch: OnceLock::new(),
         };
         let limits = HOOKS.map(|hook| component.limit(hook));
         Self { about, body: C::Body::new(component), limits }
@@ -390,6 +395,9 @@ pub trait Target: Send + Sync {
     /// Gives it a part of a delivery. A panic of the handler comes through, and is handed to [`Target::caught`].
     #[doc(hidden)]
     fn deliver(&self, part: &Part<EventBody>, at: &Context);
+    /// Gives it all of a delivery of several, as one.
+    #[doc(hidden)]
+    fn deliver_together(&self, together: Together<'_>, at: &Context);
     /// [`Target::deliver`] panicked: its component is in the error state.
     #[doc(hidden)]
     fn caught(&self, panic: Box<dyn Any + Send>);
@@ -401,6 +409,11 @@ pub trait Target: Send + Sync {
     fn is_parallel(&self) -> bool;
     /// Its handler has not ended for so long: its component is in the error state.
     fn is_silent(&self, limit: Duration);
+    /// Whether it keeps what comes for later, so that no handler runs on the thread that pushes.
+    #[doc(hidden)]
+    fn keeps(&self) -> bool {
+        false
+    }
 }
 
 impl<M: In> Target for Inlet<M> {
@@ -432,6 +445,11 @@ impl<M: In> Target for Inlet<M> {
             },
             at,
         );
+    }
+
+    fn deliver_together(&self, together: Together<'_>, at: &Context) {
+        let Cell { about, body, .. } = &*self.cell;
+        self.cell.settle(M::give(body, &about.gate, Given::Together(together), at), at);
     }
 
     fn caught(&self, panic: Box<dyn Any + Send>) {
@@ -469,5 +487,8 @@ impl fmt::Debug for AnyInlet {
 #[doc(hidden)]
 pub fn inlet<M: In>(cell: &Arc<Cell<M::Component>>) -> AnyInlet {
     let name = format!("{}.{}", cell.about.name, M::NAME);
+    if let Some(watch) = cell.about.watch.get() {
+        return watch::inlet::<M>(cell, name, Arc::clone(watch));
+    }
     AnyInlet(Arc::new(Inlet::<M> { cell: Arc::clone(cell), name }))
 }

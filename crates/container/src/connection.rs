@@ -57,6 +57,7 @@ impl Server {
         let mut targets = Vec::new();
         for port in to {
             let (inlet, container) = self.inlet(port)?;
+            let inlet = self.kept(name, port, inlet);
             targets.push((self.inlet_of(name, port, inlet), container));
         }
         let mut event: Option<(&str, &'static dyn EventType)> = None;
@@ -73,7 +74,8 @@ impl Server {
         let (_, event) = event.ok_or_else(|| ServerError::Empty(name.to_owned()))?;
         let is_followed = self.is_followed(name);
         let event = if is_followed { event.stamped() } else { event };
-        if service.is_call() {
+        let is_call = service.is_call() && !targets.iter().all(|(inlet, _)| inlet.0.keeps());
+        if is_call {
             self.check_circle(from, to)?;
         }
         let sources: Vec<String> = from.iter().map(|port| port.to_string()).collect();
@@ -89,9 +91,11 @@ impl Server {
         let joined = service.connect(&route);
         let Joined { links, end } =
             joined.map_err(|error| ServerError::Service { connection: name.to_owned(), error })?;
-        let number = self.enter(name, from, to, service.is_call(), Some(end));
+        let number = self.enter(name, from, to, is_call, Some(end));
         for (port, links) in from.iter().zip(links) {
             for link in links {
+                let link = self.watched(port, event, link);
+                let link = self.deferred(port, event, link);
                 self.attach(port, number, link).inspect_err(|_| self.end(number))?;
             }
         }
@@ -191,7 +195,7 @@ impl Server {
         cores
     }
 
-    fn enter(
+    pub(crate) fn enter(
         &mut self,
         name: &str,
         from: &[&str],
@@ -214,6 +218,8 @@ impl Server {
             return;
         };
         let connected = self.connections.remove(index);
+        self.joins.retain(|join| join.number != number);
+        self.reads.retain(|read| read.number != number);
         for port in &connected.from {
             let Some((instance, port)) = port.split_once('.') else { continue };
             let Ok(instance) = self.find(instance) else { continue };
@@ -223,7 +229,7 @@ impl Server {
         }
     }
 
-    fn check_name(&self, name: &str) -> Result<(), ServerError> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), ServerError> {
         let is_known = self.connections.iter().any(|connection| connection.name == name);
         if is_known { Err(ServerError::Twice(name.to_owned())) } else { Ok(()) }
     }

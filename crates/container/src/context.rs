@@ -48,6 +48,7 @@ pub struct Context {
     priority: u8,
     deadline: Option<u64>,
     follows: usize,
+    part: usize,
     reason: Cell<Option<&'static str>>,
 }
 
@@ -60,17 +61,19 @@ impl Context {
             priority: 0,
             deadline: None,
             follows: 0,
+            part: 0,
             reason: Cell::new(None),
         }
     }
 
-    /// That of an event that comes from elsewhere, before so many others of the same delivery.
-    pub(crate) fn of(clock: &Clock, header: &channel::Header, follows: usize) -> Self {
+    /// That of an event that comes from elsewhere, before so many others of the same delivery, by this part of a join.
+    pub(crate) fn of(clock: &Clock, header: &channel::Header, follows: usize, part: usize) -> Self {
         Self {
             created: Cell::new(Some(header.created)),
             priority: header.priority,
             deadline: header.deadline,
             follows,
+            part,
             ..Self::new(clock)
         }
     }
@@ -125,6 +128,12 @@ impl Context {
     /// How many events of the same delivery follow this one; more than 0 only for what a join gives.
     pub fn follows(&self) -> usize {
         self.follows
+    }
+
+    /// Which of several sources of its connection, or which part of its join, the event came from: their place in the connection or join,
+    /// from 0.
+    pub fn part(&self) -> usize {
+        self.part
     }
 
     /// The same circumstances, for an event of another importance.

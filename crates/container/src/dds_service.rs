@@ -30,6 +30,8 @@ pub struct ByDds<T> {
     pub reader: Option<DataReaderQos>,
     /// How consumers are served; `None` is directly.
     pub served: Option<ByChannel>,
+    /// Which events consumers get that are served directly.
+    pub direct: Direct,
     _of: std::marker::PhantomData<fn(T)>,
 }
 
@@ -37,7 +39,8 @@ impl<T: DdsType + Event> ByDds<T> {
     /// A topic of a participant. Nothing is made of it before something is connected.
     pub fn new(participant: &DomainParticipant, topic: &str) -> Self {
         let (participant, topic) = (participant.clone(), topic.to_owned());
-        Self { participant, topic, writer: None, reader: None, served: None, _of: std::marker::PhantomData }
+        let (direct, _of) = (Direct::default(), std::marker::PhantomData);
+        Self { participant, topic, writer: None, reader: None, served: None, direct, _of }
     }
 }
 
@@ -178,7 +181,7 @@ impl<T: DdsType + Event> ByDds<T> {
             let inside = Route { sources: &name, ..*route };
             let Joined { links, end } = match &self.served {
                 Some(served) => served.connect(&inside)?,
-                None => Direct::default().connect(&inside)?,
+                None => self.direct.connect(&inside)?,
             };
             let sinks: Vec<_> = links.into_iter().flatten().filter_map(AnyLink::sink::<T>).collect();
             ends.behind = Some(end);

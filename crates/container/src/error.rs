@@ -21,6 +21,13 @@ pub enum ServerError {
         /// How many it has.
         ports: usize,
     },
+    /// A join has too few or too many parts.
+    Parts {
+        /// The port.
+        port: String,
+        /// How many it would have.
+        parts: usize,
+    },
     /// Names of instances are not empty and have no dots.
     Name(String),
     /// A setting is refused.
@@ -104,6 +111,9 @@ impl fmt::Display for ServerError {
                 "chain {name} has {ports} ports: a chain that is followed has 1 to {}",
                 crate::chains::MOST_HOPS
             ),
+            Self::Parts { port, parts } => {
+                write!(out, "a join at {port} would have {parts} parts: it has 1 to {}", crate::joins::MOST)
+            }
             Self::Twice(name) => write!(out, "there is a {name} already: names are unique"),
             Self::Name(name) => write!(out, "{name:?} is no name of an instance: give one without a dot"),
             Self::Setting { instance, error } => write!(out, "{instance}: {error}"),

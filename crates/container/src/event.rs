@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use filter::{Fields, Program, Schema, Value};
 
-use crate::cell::AnyInlet;
+use crate::cell::{AnyInlet, Target};
 use crate::chains::{self, Hops, StampedOf};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
+use crate::joins::PartOf;
+use crate::logical::{Deferring, Latch, Latched};
 use crate::outcome::Outcome;
 use crate::ports::Sink;
+use crate::watch::{Tap, Watch};
 
 /// What a port publishes or consumes. A channel copies it once, by `clone_from`, into memory that is used again: a type with memory of its own
 /// takes none from the heap for that if its `Clone` has a `clone_from`, which the derived one has not.
@@ -52,17 +55,30 @@ pub trait Event: Clone + Send + Sync + 'static {
     fn schema() -> Option<&'static dyn Schema> {
         None
     }
+
+    /// The event that a handler gets.
+    #[doc(hidden)]
+    fn handed(&self) -> &dyn Any {
+        self
+    }
 }
 
 /// An event on its way through a channel, whatever its type.
 pub trait Carried: Any + Send + Sync {
     /// As [`Event::field`].
     fn value_of(&self, slot: u32) -> Option<Value<'_>>;
+    /// The event that a handler gets.
+    #[doc(hidden)]
+    fn event(&self) -> &dyn Any;
 }
 
 impl<T: Event> Carried for T {
     fn value_of(&self, slot: u32) -> Option<Value<'_>> {
         self.field(slot)
+    }
+
+    fn event(&self) -> &dyn Any {
+        self.handed()
     }
 }
 
@@ -98,6 +114,18 @@ pub trait EventType: Send + Sync {
     /// A link into a channel.
     #[doc(hidden)]
     fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink;
+    /// A part of a join, from a link into its channel; `None` if the link is for another type.
+    #[doc(hidden)]
+    fn part(&self, name: String, link: AnyLink, inner: Arc<dyn Target>) -> Option<AnyInlet>;
+    /// A port whose events a timer reads at its instants.
+    #[doc(hidden)]
+    fn latched(&self, latch: Arc<Latch>, inner: Arc<dyn Target>) -> AnyInlet;
+    /// A link that keeps what runs in logical execution time push. One for another type stays as it is.
+    #[doc(hidden)]
+    fn deferred(&self, component: &str, link: AnyLink) -> AnyLink;
+    /// A link that tells of what passes, and hands it on if there is where to. One for another type stays as it is.
+    #[doc(hidden)]
+    fn watched(&self, port: &str, watch: Arc<dyn Watch>, link: Option<AnyLink>) -> AnyLink;
     /// The same type on a connection that chains pass: its links stamp.
     #[doc(hidden)]
     fn stamped(&self) -> &'static dyn EventType;
@@ -186,6 +214,22 @@ impl<T: Event> EventType for Of<T> {
 
     fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink {
         AnyLink::new::<T>(Arc::new(ChannelLink::<T>::new(core, source)))
+    }
+
+    fn part(&self, name: String, link: AnyLink, inner: Arc<dyn Target>) -> Option<AnyInlet> {
+        PartOf::<T>::inlet(name, link, inner)
+    }
+
+    fn latched(&self, latch: Arc<Latch>, inner: Arc<dyn Target>) -> AnyInlet {
+        Latched::<T>::inlet(latch, inner, false)
+    }
+
+    fn watched(&self, port: &str, watch: Arc<dyn Watch>, link: Option<AnyLink>) -> AnyLink {
+        Tap::<T>::link(port, watch, link)
+    }
+
+    fn deferred(&self, component: &str, link: AnyLink) -> AnyLink {
+        Deferring::<T>::link(component, link)
     }
 
     fn stamped(&self) -> &'static dyn EventType {

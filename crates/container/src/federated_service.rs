@@ -173,7 +173,7 @@ fn hand_on<T: Event>(event: &T, header: Header, sinks: &[Arc<dyn Sink<T>>], cloc
         let created = clock.now();
         let deadline = header.budget.map(|budget| created.saturating_add(budget));
         let (kind, source, priority) = (0, 0, header.priority);
-        let at = Context::of(clock, &channel::Header { kind, source, created, priority, deadline }, 0);
+        let at = Context::of(clock, &channel::Header { kind, source, created, priority, deadline }, 0, 0);
         for sink in sinks {
             // What a consumer does with it is no matter of the gateway.
             let _ = sink.take(event, &at);

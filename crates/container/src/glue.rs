@@ -10,8 +10,11 @@ pub use crate::chains::Hops;
 pub use crate::channel_service::{Core, Source};
 pub use crate::component::BodyOf;
 pub use crate::event::{Body, Carried};
+pub use crate::joins::Together;
+pub use crate::logical::Latch;
 pub use crate::ports::Outlet;
 pub use crate::settings::{Setting, assign};
+pub use crate::watch::Watched;
 
 /// The input of a port: an event or a timeout.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,10 @@ pub enum Given<'a, E> {
     Event(&'a E),
     /// A timeout of the subscription.
     Timeout(u16),
+    /// All of a delivery of several.
+    Together(Together<'a>),
+    /// One of these, of which is told before.
+    Watched(Watched<'a, E>),
 }
 
 /// Calls a handler.
@@ -31,6 +38,8 @@ pub fn give<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, 
     match given {
         Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
+        Given::Together(together) => together.give(at, |given, at| give(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give(component, given, at)),
     }
 }
 
@@ -47,6 +56,8 @@ pub fn give_parallel<C: HandleParallel<M>, M: In>(
     match given {
         Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
+        Given::Together(together) => together.give(at, |given, at| give_parallel(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give_parallel(component, given, at)),
     }
 }
 
@@ -57,10 +68,13 @@ pub fn give_parallel<C: HandleParallel<M>, M: In>(
 #[inline]
 pub fn tick<C: Handle<M>, M: In<Event = Tick>>(
     component: &mut C,
-    _: Given<'_, Tick>,
+    given: Given<'_, Tick>,
     at: &Context,
 ) -> Outcome {
-    component.handle(&Tick, at)
+    match given {
+        Given::Watched(watched) => watched.give(at, |_, at| component.handle(&Tick, at)),
+        _ => component.handle(&Tick, at),
+    }
 }
 
 /// Calls the handler of a timer of a parallel component.
@@ -70,8 +84,11 @@ pub fn tick<C: Handle<M>, M: In<Event = Tick>>(
 #[inline]
 pub fn tick_parallel<C: HandleParallel<M>, M: In<Event = Tick>>(
     component: &C,
-    _: Given<'_, Tick>,
+    given: Given<'_, Tick>,
     at: &Context,
 ) -> Outcome {
-    component.handle(&Tick, at)
+    match given {
+        Given::Watched(watched) => watched.give(at, |_, at| component.handle(&Tick, at)),
+        _ => component.handle(&Tick, at),
+    }
 }

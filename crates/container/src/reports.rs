@@ -47,6 +47,11 @@ pub enum Fault {
         /// How long it may take.
         limit: Duration,
     },
+    /// A run in logical execution time did not end within its interval: what it pushed goes out later. Told once, until a run has ended in time.
+    Overrun {
+        /// The interval.
+        interval: Duration,
+    },
     /// The component's lock could not be had, so that an event or a call did not reach it.
     Lock(threads::Refused),
     /// A thread does not have the name, priority or cores that were asked for.
@@ -155,6 +160,9 @@ impl fmt::Display for Fault {
                 out,
                 "a handler has not ended within {limit:?}; the component is in the error state, and its thread goes on"
             ),
+            Self::Overrun { interval } => {
+                write!(out, "has not ended within its interval of {interval:?}: what it publishes is late")
+            }
             Self::Lock(refused) => write!(out, "was not reached: {refused}"),
             Self::Thread(text) | Self::Service(text) => out.write_str(text),
             Self::Exceeded(exceeded) => write!(out, "{exceeded}"),

@@ -13,6 +13,8 @@ use crate::context::{Clock, nanos};
 use crate::entry::Entry;
 use crate::error::ServerError;
 use crate::instance::{ComponentType, Instance, Runner};
+use crate::joins::PortOfParts;
+use crate::logical::{Logical, Read};
 use crate::policy::{Container, Policy};
 use crate::reports::{Report, Reports};
 use crate::settings::Value;
@@ -41,6 +43,9 @@ pub struct Server {
     pub(crate) placed: Vec<Placed>,
     pub(crate) connections: Vec<Connected>,
     pub(crate) next_connection: u32,
+    pub(crate) joins: Vec<PortOfParts>,
+    pub(crate) logical: Arc<Logical>,
+    pub(crate) reads: Vec<Read>,
     pub(crate) chains: Vec<Arc<Track>>,
 }
 
@@ -78,6 +83,7 @@ impl Server {
         let reports = Arc::default();
         let whole = Arc::new(Container::whole(&clock, &reports));
         Self {
+            logical: Logical::new(&clock, &reports),
             clock,
             reports,
             containers: Vec::new(),
@@ -85,6 +91,8 @@ impl Server {
             placed: Vec::new(),
             connections: Vec::new(),
             next_connection: 0,
+            joins: Vec::new(),
+            reads: Vec::new(),
             chains: Vec::new(),
         }
     }
@@ -330,12 +338,13 @@ impl Server {
         let until = self.clock.now().saturating_add(nanos(time));
         let mut count = self.work();
         loop {
-            let next = self.cores().iter().filter_map(|core| core.tick()).min();
+            let next = self.cores().iter().filter_map(|core| core.tick()).chain(self.logical.due()).min();
             count += self.work();
             match next.filter(|next| *next <= until) {
                 Some(next) => self.clock.advance(next),
                 None => break,
             }
+            self.logical.act();
             for core in self.cores() {
                 let _ = core.tick();
             }
@@ -373,6 +382,9 @@ impl Server {
         let (instance, name) = port.split_once('.').ok_or_else(unknown)?;
         let placed = self.placed.iter().find(|placed| placed.instance.about().name == instance);
         let placed = placed.ok_or_else(unknown)?;
+        if let Some(part) = self.part(port) {
+            return Ok((part?, Arc::clone(&placed.container)));
+        }
         let inlet = Arc::clone(&placed.instance).inlet(name).ok_or_else(unknown)?;
         Ok((inlet, Arc::clone(&placed.container)))
     }

@@ -6,7 +6,8 @@ use clap::Args;
 use deployment::{ChainReport, Proof};
 use response::Limits;
 use schedulability::{
-    Admission, ChainVerdict, Change, Deployed, Obstacle, ShareOfTime, State, admit, changes, improve,
+    Admission, ChainVerdict, Change, Deployed, Effort, Obstacle, Order, ShareOfTime, State, admit, assign,
+    changes,
 };
 
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
@@ -17,14 +18,14 @@ use crate::files::Loaded;
 #[command(after_help = "Examples:\n  \
     punctual deploy admit tracker.toml                    a verdict for each chain\n  \
     punctual deploy admit tracker.toml plant.toml         both run on their hosts at the same time\n  \
-    punctual deploy admit tracker.toml --write new.toml   priorities, cores and depths are looked for that keep the limits\n\n\
+    punctual deploy admit tracker.toml --write new.toml   lanes, cores, priorities and depths are filled in that keep the limits\n\n\
     Exit code: 0 all are admitted; 1 one is not, or the plan makes no sense; 2 wrong command line; 3 a file cannot be read or written.\n\
     See docs/components-bounds.md.")]
 pub(crate) struct AdmitArguments {
     /// Plans (TOML or JSON); several are to run at the same time
     #[arg(required = true, value_name = "PLAN")]
     plans: Vec<PathBuf>,
-    /// Looks for priorities, cores and depths of queues that keep the limits, and writes the plan with them
+    /// Fills in lanes, cores, priorities and depths of queues that keep the limits, and writes the plan with them
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Says what all parts of each bound are
@@ -37,8 +38,11 @@ pub(crate) struct AdmitArguments {
 
 /// Steps that an analysis may take, unless the command line says otherwise.
 pub(crate) const STEPS: u64 = 50_000_000;
-/// Steps of each analysis while changes are tried: some hundred analyses are to take some seconds.
+/// Steps of each analysis while changes are tried.
 const STEPS_OF_TRIAL: u64 = 100_000;
+/// Steps of all analyses that look for one change to be offered, which are to take less than two seconds; to write a plan they may be more.
+const STEPS_OF_OFFER: u64 = 4_000_000;
+const STEPS_OF_WRITING: u64 = 40_000_000;
 
 pub(crate) fn run(
     arguments: &AdmitArguments,
@@ -54,10 +58,13 @@ pub(crate) fn run(
     let trial = Limits { steps: arguments.steps.min(STEPS_OF_TRIAL), ..limits };
     let mut admission = admit(&deployed, limits);
     if let Some(file) = &arguments.write {
-        let improved = improve(&deployed, trial);
-        let plan = improved.plans.first().ok_or((FAILED, "there is no plan".to_owned()))?;
-        for change in &improved.changes {
+        let assigned = assign(&deployed, Effort { each: trial, total: STEPS_OF_WRITING });
+        let plan = assigned.plans.first().ok_or((FAILED, "there is no plan".to_owned()))?;
+        for change in &assigned.changes {
             print(out, format_args!("changed: {change}\n"))?;
+        }
+        for (host, known) in &assigned.orders {
+            print(out, format_args!("{host}: {}\n", order(known)))?;
         }
         let text = plan.to_toml();
         std::fs::write(file, text).map_err(|error| (FAILED, format!("{}: {error}", file.display())))?;
@@ -78,9 +85,26 @@ pub(crate) fn run(
         .iter()
         .any(|chain| matches!(chain.state, State::Refused { .. } | State::NoBound { .. }));
     if is_refused && arguments.write.is_none() {
-        offer(&changes(&deployed, trial), out)?;
+        offer(&changes(&deployed, Effort { each: trial, total: STEPS_OF_OFFER }), out)?;
     }
     Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
+}
+
+/// What is known of an order of priorities, in words.
+fn order(known: &Order) -> String {
+    match known {
+        Order::Found => {
+            "priorities by Audsley's algorithm, which finds an order that keeps all limits if there is one"
+                .to_owned()
+        }
+        Order::None => {
+            "with these lanes and cores no order of priorities keeps all limits, by Audsley's algorithm"
+                .to_owned()
+        }
+        Order::Search(why) => {
+            format!("priorities by a search in Audsley's way; another order may do more, since {why}")
+        }
+    }
 }
 
 /// Nothing if all chains of a plan keep their limits, and those of others that run at the same time do with it. `verb` is the command that

@@ -12,7 +12,7 @@ use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
 use crate::hosts::{self, At, ManagerArguments, NodeArguments};
 use crate::import::{self, ImportArguments};
-use crate::{describe, launch, page, shown, status};
+use crate::{describe, launch, page, replay, shown, status};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
@@ -100,6 +100,17 @@ enum Verb {
         /// Writes it here, and not to standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+    },
+    /// Gives a component what was recorded of it, in virtual time, and compares what it publishes
+    #[command(after_help = "Examples:\n  \
+        PUNCTUAL_RECORD=airframe=airframe.mcap punctual deploy launch tracker.toml   records a component while the plan runs\n  \
+        punctual deploy replay bin/sense airframe.mcap                              gives it the same again\n\n\
+        Exit code: 0 all that it publishes is the same, byte for byte; 1 it is not.")]
+    Replay {
+        /// The program that has the component
+        artefact: PathBuf,
+        /// The recording (MCAP)
+        recording: PathBuf,
     },
     /// Starts the processes of a plan that are of this host, and looks after them until it is told to stop
     #[command(after_help = "Examples:\n  \
@@ -205,6 +216,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         },
         Verb::Admit(arguments) => admit::run(arguments, out, told),
         Verb::Graph(arguments) => graph::run(arguments, out),
+        Verb::Replay { artefact, recording } => replay::run(artefact, recording, out),
         Verb::Describe { artefact, output } => describe::run(artefact, output.as_ref(), out),
         Verb::Launch { plan, at, unproved, .. } if at.manager().is_some() => {
             hosts::launch(at, plan, *unproved, out)

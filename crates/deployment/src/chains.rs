@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use assembly::{Catalogue, Chain, End, Named, Plan, PortKind, ServiceKind};
 
-use crate::part::{ChainPart, Half, HopPart, Part};
+use crate::part::{Carrier, ChainPart, Half, HopPart, Part};
 
 /// Ports of the longest chain that is measured.
 const MOST_PORTS: usize = 16;
@@ -137,7 +137,10 @@ impl Part {
             for (end, by) in ways {
                 let port = end.to_string();
                 let connections = match by {
-                    By::Connection(connection) => names(self.connections.get(connection)),
+                    By::Connection(connection) => {
+                        let halves = names(self.connections.get(connection));
+                        halves.into_iter().chain(self.keeper(&port).map(|half| half.name.clone())).collect()
+                    }
                     By::First => {
                         part.period = part.period.or(nanoseconds(period(plan, types, end)));
                         self.starts(&port)
@@ -156,18 +159,52 @@ impl Part {
     /// The ends by which events come to the first port of a chain.
     fn starts(&self, port: &str) -> Vec<String> {
         let leads = |half: &&Half| half.to.as_deref() == Some(port);
-        let timers = self.components.values().flat_map(|component| &component.timers);
-        let halves = self.connections.values().flatten().chain(timers);
+        let halves = self.connections.values().flatten().chain(self.own());
         halves.filter(leads).map(|half| half.name.clone()).collect()
     }
 
-    /// Ends and timers that chains pass which are not the same in another part.
+    /// Joins and timers.
+    fn own(&self) -> impl Iterator<Item = &Half> {
+        self.components.values().flat_map(|component| &component.own)
+    }
+
+    /// The join of a port, or the timer that reads what comes to it.
+    fn keeper(&self, port: &str) -> Option<&Half> {
+        self.own().find(|half| half.keeps(port))
+    }
+
+    /// Ends, joins and timers that chains pass which are not the same in another part. What leads to what a join or a timer keeps is made
+    /// anew with it.
     pub(crate) fn retraced<'p>(&'p self, other: &'p Self) -> BTreeSet<&'p str> {
+        let mut names = self.passed_otherwise(other);
+        let keepers: Vec<&Half> = self.own().filter(|half| names.contains(&*half.name)).collect();
+        for half in self.connections.values().flatten() {
+            let to = half.to.as_deref().unwrap_or_default();
+            let port = to.split('#').next().unwrap_or(to);
+            if keepers.iter().any(|keeper| keeper.keeps(port)) {
+                names.insert(&half.name);
+            }
+        }
+        names
+    }
+
+    fn passed_otherwise<'p>(&'p self, other: &'p Self) -> BTreeSet<&'p str> {
         let lacks = |of: &Named<ChainPart>, name: &str, chain: &ChainPart| of.get(name) != Some(chain);
         let here = self.chains.iter().filter(|(name, chain)| lacks(&other.chains, name, chain));
         let there = other.chains.iter().filter(|(name, chain)| lacks(&self.chains, name, chain));
         let hops = here.chain(there).flat_map(|(_, chain)| &chain.hops);
         hops.flat_map(|hop| &hop.connections).map(String::as_str).collect()
+    }
+}
+
+impl Half {
+    /// Whether it keeps what comes to a port: as its join, or as a timer that reads it.
+    fn keeps(&self, port: &str) -> bool {
+        match &self.carrier {
+            Carrier::Join { .. } => self.to.as_deref() == Some(port),
+            Carrier::Timer { logical: Some(logical), .. } => logical.reads.iter().any(|read| read == port),
+            _ => false,
+        }
     }
 }
 

@@ -4,14 +4,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{
-    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, Placement, Plan, PortKind, Quality,
-    Said, SchedulingClass, ServiceKind,
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, Placement, Plan, PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
 };
 
 use crate::gateway::gateway;
 use crate::launchable::{Trouble, deployment_name};
 use crate::part::{
-    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Part, QueueOrder, Sureness,
+    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Logical, Part, QueueOrder, Sureness, Waits,
 };
 
 impl Part {
@@ -115,10 +114,10 @@ impl Making<'_> {
         let container = component.container.clone().unwrap_or_default();
         let ports = self.types.components.get(&component.component_type).map(|of_type| &of_type.ports);
         let timers = ports.into_iter().flatten().filter(|(_, port)| port.kind == PortKind::Timer);
-        let mut halves = Vec::new();
+        let mut halves = self.joins(name, component);
         for (port, _) in timers {
-            let period = component.ports.get(port).and_then(|port| port.period);
-            let Some(period) = period else {
+            let said = component.ports.get(port);
+            let Some((said, period)) = said.and_then(|said| Some((said, said.period?))) else {
                 let remedy = format!("add port.{port}.period = \"10 ms\", or what it is to be");
                 self.troubles.push(Trouble::wrong(
                     path.clone(),
@@ -134,6 +133,10 @@ impl Making<'_> {
                 carrier: Carrier::Timer {
                     period: nanoseconds(period),
                     lane: self.lane(&End::port(name, port.as_str())),
+                    logical: (said.timing == Timing::Let).then(|| Logical {
+                        interval: nanoseconds(said.interval.unwrap_or(period)),
+                        reads: said.samples.iter().map(|port| format!("{name}.{port}")).collect(),
+                    }),
                 },
                 filter: None,
                 parameters: Vec::new(),
@@ -145,9 +148,50 @@ impl Making<'_> {
                 component_type: component.component_type.clone(),
                 container,
                 settings: component.settings.clone(),
-                timers: halves,
+                own: halves,
             },
         );
+    }
+
+    /// The joins of a component.
+    fn joins(&mut self, name: &str, component: &Component) -> Vec<Half> {
+        let mut halves = Vec::new();
+        for (port, said) in &component.ports {
+            let Some(join) = &said.join else { continue };
+            let end = End::port(name, port.as_str());
+            let explained = join.parts.first().map(|part| self.plan.explain(self.types, Some(part)));
+            let Some(link) = explained.into_iter().flatten().find(|link| link.to == end) else { continue };
+            let waits = (join.kind == JoinKind::Conjunction).then(|| Waits {
+                keep: join.keep,
+                most: join.most.unwrap_or(1),
+                within: join.within.map(nanoseconds),
+            });
+            let of_events =
+                |holding: &Holding| holding.quality.side() == Side::Publisher && holding.path.is_some();
+            let said = link.values.iter().filter(|holding| of_events(holding));
+            for path in said.filter_map(|holding| holding.path.clone()) {
+                let what = format!("qualities of events end where these are joined, at {end}");
+                self.troubles.push(Trouble::warning(path, what, "it changes nothing"));
+            }
+            let delivery = Delivery { priority: None, timeout: None, ..self.delivery(&link) };
+            let parts = u16::try_from(join.parts.len()).unwrap_or(u16::MAX);
+            halves.push(Half {
+                name: join_name(&end),
+                from: None,
+                to: Some(end.to_string()),
+                carrier: Carrier::Join { parts, waits, delivery },
+                filter: None,
+                parameters: Vec::new(),
+            });
+        }
+        halves
+    }
+
+    /// The part of a join that a connection leads to.
+    fn part_of(&self, connection: &str, end: &End) -> Option<usize> {
+        let End::Port { component, port } = end else { return None };
+        let join = self.plan.components.get(component)?.ports.get(port)?.join.as_ref()?;
+        join.parts.iter().position(|part| part == connection)
     }
 
     /// The number of the lane that calls the handler of a port.
@@ -184,6 +228,10 @@ impl Making<'_> {
             filter: connection.filter.clone(),
             parameters: connection.parameters.clone(),
         };
+        let part = self.part_of(&link.connection, &link.to);
+        if let (Some(part), Some(to)) = (part, &mut half.to) {
+            *to = format!("{to}#{part}");
+        }
         let is_call = self.is_call(&link.from) || self.is_call(&link.to);
         if is_call {
             if half.from.is_none() || half.to.is_none() {
@@ -209,8 +257,11 @@ impl Making<'_> {
             self.troubles.push(Trouble::warning(path.clone(), what, "it changes nothing"));
         }
         let kind = link.kind;
+        // What a join or a timer keeps is handed on by the thread that pushes.
+        let is_kept = part.is_some() || self.plan.layout().read_at_instants(&link.to).is_some();
         let delivery = match kind {
             ServiceKind::Direct => None,
+            _ if is_kept => None,
             _ => Some(self.delivery(link)),
         };
         match (kind, delivery) {
@@ -219,8 +270,12 @@ impl Making<'_> {
                 let placement = service.map_or(Placement::Container, |service| service.placement);
                 half.carrier = Carrier::Channel(Delivery { placement, ..delivery });
             }
-            (ServiceKind::Dds, Some(delivery)) => return self.by_topic(link, half, delivery),
+            (ServiceKind::Dds, delivery) => return self.by_topic(link, half, delivery),
             (ServiceKind::Federated, Some(delivery)) => return self.by_gateway(link, half, delivery),
+            (ServiceKind::Federated, None) => {
+                let what = "events of gateways are neither parts of joins nor read at instants";
+                return self.wrong(path, what, "write dds, which reaches other processes and hosts, too");
+            }
             _ => {}
         }
         self.add(&link.connection, half);
@@ -230,9 +285,9 @@ impl Making<'_> {
         self.part.connections.entry(connection.into()).or_default().push(half);
     }
 
-    fn by_topic(&mut self, link: &Explained, half: Half, delivery: Delivery) {
+    fn by_topic(&mut self, link: &Explained, half: Half, delivery: Option<Delivery>) {
         let path = format!("connection.{}", link.connection);
-        if delivery.full == FullPolicy::Block {
+        if delivery.as_ref().is_some_and(|delivery| delivery.full == FullPolicy::Block) {
             let what = "a topic's queue cannot block: the publisher is elsewhere";
             return self.wrong(path, what, "let the oldest or the newest give way");
         }
@@ -250,11 +305,13 @@ impl Making<'_> {
         let event = self.event(link).or_else(|| said.map(|(_, topic)| topic.topic_type.clone()));
         let Some(event) = event else { return self.unknown_event(path) };
         let (of_writer, of_reader) = self.sureness(link);
+        let depth = delivery.as_ref().map_or(Delivery::plain().depth, |delivery| delivery.depth);
         let carrier = |sureness| Carrier::Topic {
             domain,
             topic: topic.clone(),
             event: event.clone(),
             sureness,
+            depth,
             delivery: delivery.clone(),
         };
         if half.from.is_some() {
@@ -423,6 +480,11 @@ impl Making<'_> {
             room,
         }
     }
+}
+
+/// The name of the connection that is the join of a port.
+pub(crate) fn join_name(end: &End) -> String {
+    format!("join {end}")
 }
 
 fn times(path: String) -> Trouble {

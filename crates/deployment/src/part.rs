@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use assembly::{FullPolicy, Named, Placement};
+use assembly::{FullPolicy, KeepPolicy, Named, Placement};
 
 /// The containers, components and connections of a process.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -124,8 +124,8 @@ pub struct ComponentPart {
     pub container: String,
     /// Settings that are not their defaults.
     pub settings: Named<assembly::Value>,
-    /// Its timers, which are connected as long as it is there.
-    pub timers: Vec<Half>,
+    /// Its joins and timers, which are connected as long as it is there.
+    pub own: Vec<Half>,
 }
 
 /// The half of a connection that is in a process.
@@ -135,7 +135,7 @@ pub struct Half {
     pub name: String,
     /// The port here where it begins.
     pub from: Option<String>,
-    /// The port here where it ends.
+    /// The port here where it ends; with `#` and a number if that is a part of its join.
     pub to: Option<String>,
     /// The service that carries it.
     pub carrier: Carrier,
@@ -164,7 +164,18 @@ pub enum Carrier {
         event: String,
         /// Whether events may be lost.
         sureness: Sureness,
-        /// The queue.
+        /// Samples that writer and reader keep.
+        depth: u16,
+        /// The queue; `None` where the thread that receives hands the event on, to a join or to what a timer reads.
+        delivery: Option<Delivery>,
+    },
+    /// A join, to whose parts connections lead.
+    Join {
+        /// How many parts.
+        parts: u16,
+        /// What its parts keep until all have an event; `None` if each event is a delivery.
+        waits: Option<Waits>,
+        /// The queue of all parts.
         delivery: Delivery,
     },
     /// The gateway of the process. The end that publishes stands for all connections of its port, and is made for the first of them.
@@ -182,7 +193,29 @@ pub enum Carrier {
         period: u64,
         /// The lane that calls; `None` is the container's pool.
         lane: Option<u8>,
+        /// For logical execution time: what its handler reads, and when what it publishes goes out.
+        logical: Option<Logical>,
     },
+}
+
+/// What the parts of a join keep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waits {
+    /// Which events of a part.
+    pub keep: KeepPolicy,
+    /// For [`KeepPolicy::All`]: how many.
+    pub most: u16,
+    /// Nanoseconds after which what was kept is given up.
+    pub within: Option<u64>,
+}
+
+/// Logical execution time of a timer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Logical {
+    /// Nanoseconds from an instant to the publication.
+    pub interval: u64,
+    /// Ports of its component that it reads at its instants.
+    pub reads: Vec<String>,
 }
 
 /// How a consumer gets its events. Times are nanoseconds.

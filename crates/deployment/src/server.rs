@@ -275,8 +275,8 @@ impl<E: Executor> ComponentServer<E> {
             }
             Order::Remove(name) => {
                 let part = self.part.components.get(name).cloned().ok_or_else(|| unknown(name))?;
-                for timer in part.timers {
-                    self.disconnect(change, timer)?;
+                for half in part.own.into_iter().rev() {
+                    self.disconnect(change, half)?;
                 }
                 self.work(change, Work::Take(name.clone()), Work::Return(name.clone()))?;
                 change.taken.push(Work::End(name.clone()));
@@ -297,10 +297,10 @@ impl<E: Executor> ComponentServer<E> {
                     let unnamed = Work::AddContainer(String::new(), ContainerPart::default());
                     self.work(change, unnamed, Work::RemoveContainer(String::new()))?;
                 }
-                let timers = part.timers.clone();
+                let own = part.own.clone();
                 self.work(change, Work::Install(name.clone(), part), Work::Uninstall(name.clone()))?;
                 change.installed.insert(name.clone());
-                timers.into_iter().try_for_each(|timer| self.connect(change, timer))
+                own.into_iter().try_for_each(|half| self.connect(change, half))
             }
             // It was made with its settings.
             Order::Set(name, _) if change.installed.contains(name) => Ok(()),
@@ -338,8 +338,9 @@ impl<E: Executor> ComponentServer<E> {
         }
         let retraced = self.part.retraced(&change.part);
         let by_gateway = |half: &Half| is_other_gateway && matches!(half.carrier, Carrier::Gateway { .. });
-        let timers = self.part.components.values().flat_map(|component| &component.timers);
-        let halves = self.part.connections.values().flatten().chain(timers);
+        // A join and a timer are there before what leads to what they keep.
+        let own = self.part.components.values().flat_map(|component| &component.own);
+        let halves = own.chain(self.part.connections.values().flatten());
         let is_made_anew = |half: &&Half| retraced.contains(&*half.name) || by_gateway(half);
         let anew: Vec<Half> = halves.filter(is_made_anew).cloned().collect();
         for half in anew.iter().rev() {

@@ -16,6 +16,8 @@ pub struct Analysis {
     pub ports: Vec<PortBounds>,
     /// By chain.
     pub chains: Vec<ChainBounds>,
+    /// The steps that it took.
+    pub steps: u64,
 }
 
 /// Bounds of a port.
@@ -84,7 +86,7 @@ pub fn analyse(system: &System, limits: Limits) -> Result<Analysis, Vec<Problem>
     }
     Ok(match settled(system, limits) {
         Ok(model) => report(&model),
-        Err(reason) => nothing(system, reason),
+        Err(reason) => nothing(system, reason, limits.steps),
     })
 }
 
@@ -95,7 +97,7 @@ fn settled(system: &System, limits: Limits) -> Result<Model<'_>, Reason> {
 }
 
 /// No bounds at all.
-fn nothing(system: &System, reason: Reason) -> Analysis {
+fn nothing(system: &System, reason: Reason, steps: u64) -> Analysis {
     let port = PortBounds { response: Err(reason), backlog: Err(reason), conditional: false };
     let chains = system.chains.iter().map(|chain| ChainBounds {
         reaction: Err(reason),
@@ -105,7 +107,7 @@ fn nothing(system: &System, reason: Reason) -> Analysis {
         conditional: false,
         verdict: verdict(chain, &Err(reason), &Err(reason)),
     });
-    Analysis { ports: vec![port; system.ports.len()], chains: chains.collect() }
+    Analysis { ports: vec![port; system.ports.len()], chains: chains.collect(), steps }
 }
 
 fn report(model: &Model<'_>) -> Analysis {
@@ -135,7 +137,8 @@ fn report(model: &Model<'_>) -> Analysis {
         let verdict = verdict(chain, &reaction, &age);
         ChainBounds { reaction, reaction_shares, age, age_shares, conditional: conditional(first), verdict }
     });
-    Analysis { ports, chains: chains.collect() }
+    let chains = chains.collect();
+    Analysis { ports, chains, steps: model.limits.steps.saturating_sub(model.work.left()) }
 }
 
 fn verdict(chain: &Chain, reaction: &Bound, age: &Bound) -> Verdict {

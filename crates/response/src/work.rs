@@ -153,6 +153,11 @@ impl Work {
         Self { left: Cell::new(steps) }
     }
 
+    /// How many are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.get()
+    }
+
     pub(crate) fn step(&self) -> Result<(), Reason> {
         self.left.set(self.left.get().checked_sub(1).ok_or(Reason::Steps)?);
         Ok(())

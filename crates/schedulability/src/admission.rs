@@ -25,7 +25,12 @@ pub struct Admission {
     /// What stands in the way of bounds. Only the chains that pass its host are without one for it, and those of hosts that get events
     /// from there.
     pub obstacles: Vec<Obstacle>,
+    /// How much work it was: the steps of the analysis, and some for each part of the plans.
+    pub work: u64,
 }
+
+/// Work for each handler and connection, which are looked up before the analysis, in its steps.
+const WORK_OF_PART: u64 = 50;
 
 /// The verdict of a chain. Times are nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,6 +134,8 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
         }
     }
     let analysis = analyse(&built.system, limits);
+    let looked_up = u64::try_from(parts.handlers.len() + links.ways.len()).unwrap_or(u64::MAX);
+    let steps = analysis.as_ref().map_or(0, |analysis| analysis.steps);
     let verdicts = chains.into_iter().map(|(plan, name, chain, found)| {
         let bounds = found.and_then(|(index, only)| match &analysis {
             Ok(analysis) => Ok((analysis.chains.get(index), only)),
@@ -143,6 +150,7 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
         chains: verdicts.collect(),
         ports: analysis.as_ref().map(|analysis| ports(&parts, &links, &built, analysis)).unwrap_or_default(),
         obstacles: parts.obstacles.iter().cloned().collect(),
+        work: steps.saturating_add(looked_up.saturating_mul(WORK_OF_PART)),
     }
 }
 
@@ -159,7 +167,8 @@ fn too_large(plans: &[Deployed<'_>], parts: &Parts<'_>) -> Admission {
             (what.clone(), "split the plan by hosts that have no event from each other".to_string());
         verdict(parts, &Built::default(), plan, &name, &chain, Err(unknown))
     });
-    Admission { chains: chains.collect(), ..Admission::default() }
+    // So much that nothing else is tried.
+    Admission { chains: chains.collect(), work: u64::MAX, ..Admission::default() }
 }
 
 /// Whether nothing stands in the way of a chain; or the first thing that does.

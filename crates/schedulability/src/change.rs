@@ -5,11 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use assembly::{Plan, SchedulingClass};
+use assembly::{Container, FullPolicy, Lane, Plan, Queue, SchedulingClass};
 use response::Limits;
 
 use crate::Deployed;
-use crate::admission::{Admission, State, admit};
+use crate::admission::{Admission, PortVerdict, State, admit};
 
 /// A change of one place of a plan.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,6 +53,45 @@ pub enum Effect {
         /// Its core.
         core: u16,
     },
+    /// A component without a lane gets one of the class fifo, which is made if it is not there.
+    Lane {
+        /// Its container.
+        container: String,
+        /// The lane.
+        lane: String,
+        /// The priority, if the lane is made.
+        priority: u8,
+        /// The core, if the lane is made.
+        core: u16,
+    },
+}
+
+/// How much searches may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// For each analysis.
+    pub each: Limits,
+    /// For all together, as [`Admission::work`] counts it.
+    pub total: u64,
+}
+
+impl Effort {
+    /// Whether this much more may be done; it is taken off.
+    pub(crate) fn spend(&mut self, work: u64) {
+        self.total = self.total.saturating_sub(work);
+    }
+}
+
+impl Effect {
+    /// What a change costs, by kind: memory, then an order, then a place, then another class.
+    const fn cost(&self) -> u8 {
+        match self {
+            Self::Depth { .. } => 0,
+            Self::Priority { .. } => 1,
+            Self::Core { .. } => 2,
+            Self::Fifo { .. } | Self::Lane { .. } => 3,
+        }
+    }
 }
 
 impl fmt::Display for Change {
@@ -70,14 +109,18 @@ impl fmt::Display for Change {
             Effect::Fifo { priority, core } => {
                 write!(f, "{path}: class = \"fifo\", priority = {priority}, cores = [{core}]")
             }
+            Effect::Lane { container, lane, priority, core } => write!(
+                f,
+                "{path}: container = \"{container}\", lane = \"{lane}\" with class = \"fifo\", priority = {priority}, cores = [{core}]"
+            ),
         }
     }
 }
 
 /// How far an admission is from all that is asked for: chains without a bound, chains that are refused, and what is missing in all.
-type Distance = (usize, usize, u64);
+pub(crate) type Distance = (usize, usize, u64);
 
-fn distance(admission: &Admission) -> Distance {
+pub(crate) fn distance(admission: &Admission) -> Distance {
     let mut distance = (0, 0, 0_u64);
     for chain in &admission.chains {
         match &chain.state {
@@ -98,6 +141,21 @@ const MOST_TRIED: usize = 400;
 const MOST_CORES: u16 = 16;
 
 impl Change {
+    fn give_lane(&self, plan: &mut Plan, name: &str) {
+        let Effect::Lane { container, lane, priority, core } = &self.effect else { return };
+        let Some(component) = plan.components.get_mut(name) else { return };
+        let made = || Container { process: component.process.clone(), ..Container::default() };
+        let lanes = &mut plan.containers.entry(container.clone()).or_insert_with(made).lanes;
+        lanes.entry(lane.clone()).or_insert_with(|| Lane {
+            class: SchedulingClass::Fifo,
+            priority: Some(*priority),
+            cores: [*core].into(),
+            ..Lane::default()
+        });
+        component.container = Some(container.clone());
+        component.lane = Some(lane.clone());
+    }
+
     /// Makes the change.
     pub fn apply(&self, plan: &mut Plan) {
         let mut path = self.path.split('.');
@@ -115,7 +173,7 @@ impl Change {
                         lane.priority = Some(priority);
                         lane.cores = [core].into();
                     }
-                    Effect::Depth { .. } => {}
+                    Effect::Depth { .. } | Effect::Lane { .. } => {}
                 }
             }
             (Some("connection"), Some(connection), ..) => {
@@ -125,23 +183,25 @@ impl Change {
                 }
             }
             (Some("component"), Some(component), Some("port"), Some(port)) => {
-                let component = plan.components.get_mut(component);
-                let Some(port) = component.and_then(|component| component.ports.get_mut(port)) else {
-                    return;
-                };
-                if let (Effect::Depth { becomes, .. }, Some(queue)) = (&self.effect, &mut port.queue) {
-                    queue.depth = *becomes;
-                }
+                let Some(component) = plan.components.get_mut(component) else { return };
+                let Effect::Depth { becomes, .. } = self.effect else { return };
+                let port = component.ports.entry(port.to_string()).or_default();
+                let queue = Queue { depth: becomes, full: FullPolicy::DropOldest, wait: None };
+                port.queue.get_or_insert(queue).depth = becomes;
             }
+            (Some("component"), Some(component), None, None) => self.give_lane(plan, component),
             _ => {}
         }
     }
 }
 
-/// Single changes after which more is admitted than before and nothing less, the best first. `limits` are of each analysis.
-pub fn changes(plans: &[Deployed<'_>], limits: Limits) -> Vec<Change> {
-    let before = admit(plans, limits);
-    let tried = tried(plans, &before, limits);
+/// Single changes after which more is admitted than before and nothing less, within an effort. First those after which all is admitted, the
+/// cheapest of them first: deeper queues, then other priorities, other cores, another class.
+pub fn changes(plans: &[Deployed<'_>], effort: Effort) -> Vec<Change> {
+    let before = admit(plans, effort.each);
+    let mut effort = effort;
+    effort.spend(before.work);
+    let tried = tried(plans, &before, &mut effort);
     let is_kept = |after: &Admission| {
         before
             .chains
@@ -149,15 +209,21 @@ pub fn changes(plans: &[Deployed<'_>], limits: Limits) -> Vec<Change> {
             .zip(&after.chains)
             .all(|(was, is)| was.state != State::Admitted || is.state == State::Admitted)
     };
-    let mut better: Vec<(Distance, Change)> = tried
+    let mut better: Vec<((bool, u8, Distance), Change)> = tried
         .into_iter()
         .filter(|(after, _)| {
             let (one, other) = (distance(after), distance(&before));
             is_kept(after) && (one.0, one.1) < (other.0, other.1)
         })
-        .map(|(after, change)| (distance(&after), change))
+        .map(|(after, change)| {
+            let (whole, cost) = (after.is_whole(), change.effect.cost());
+            ((!whole, if whole { cost } else { 0 }, distance(&after)), change)
+        })
         .collect();
-    better.sort();
+    better.sort_by(|(one, change), (other, second)| {
+        let costs = (change.effect.cost(), change).cmp(&(second.effect.cost(), second));
+        one.cmp(other).then(costs)
+    });
     better.into_iter().map(|(_, change)| change).collect()
 }
 
@@ -172,22 +238,23 @@ pub struct Improved {
     pub admission: Admission,
 }
 
-/// Makes changes one after the other, each the one that brings most, until all chains are admitted or no single change brings more.
-/// It is a search, not a proof that nothing else would do.
-pub fn improve(plans: &[Deployed<'_>], limits: Limits) -> Improved {
+/// Makes changes one after the other, each the one that brings most, until all chains are admitted, no single change brings more, or the effort
+/// is spent. It is a search, not a proof that nothing else would do.
+pub fn improve(plans: &[Deployed<'_>], effort: Effort) -> Improved {
+    let mut effort = effort;
     let mut all: Vec<Plan> = plans.iter().map(|deployed| deployed.plan.clone()).collect();
     let mut made = Vec::new();
-    let mut admission = admit(plans, limits);
+    let mut admission = admit(plans, effort.each);
     // Each round comes nearer; more rounds than lanes and queues of a usual plan are not needed.
     for _ in 0..16 {
         if admission.is_whole() {
             break;
         }
-        let now: Vec<Deployed<'_>> =
-            all.iter().zip(plans).map(|(plan, deployed)| Deployed { plan, types: deployed.types }).collect();
-        let tried = tried(&now, &admission, limits);
+        let now = with(&all, plans);
+        let tried = tried(&now, &admission, &mut effort);
         let best = tried.into_iter().min_by(|(one, change), (other, second)| {
-            distance(one).cmp(&distance(other)).then_with(|| change.cmp(second))
+            let costs = (change.effect.cost(), change).cmp(&(second.effect.cost(), second));
+            distance(one).cmp(&distance(other)).then(costs)
         });
         let Some((after, change)) = best.filter(|(after, _)| distance(after) < distance(&admission)) else {
             break;
@@ -201,33 +268,41 @@ pub fn improve(plans: &[Deployed<'_>], limits: Limits) -> Improved {
     Improved { plans: all, changes: made, admission }
 }
 
-/// The verdicts of the plans after each change that could help.
-fn tried(plans: &[Deployed<'_>], before: &Admission, limits: Limits) -> Vec<(Admission, Change)> {
-    let mut candidates = BTreeSet::new();
+/// Other plans of the same types.
+pub(crate) fn with<'p>(plans: &'p [Plan], of: &[Deployed<'p>]) -> Vec<Deployed<'p>> {
+    plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, types: deployed.types }).collect()
+}
+
+/// The verdicts of the plans after each change that could help, as far as the effort goes.
+fn tried(plans: &[Deployed<'_>], before: &Admission, effort: &mut Effort) -> Vec<(Admission, Change)> {
+    let mut candidates = depths(before);
     for (index, deployed) in plans.iter().enumerate() {
         lanes(index, deployed.plan, plans, &mut candidates);
     }
-    for port in &before.ports {
-        let (depth, path) = &port.depth;
-        let (Some(path), Some(backlog)) = (path, port.backlog) else { continue };
-        let deeper = u32::try_from(backlog).ok().filter(|backlog| u64::from(*backlog) > *depth);
-        candidates.extend(deeper.map(|becomes| Change {
-            plan: port.plan,
-            path: path.clone(),
-            effect: Effect::Depth { was: *depth, becomes },
-        }));
-    }
-    let one = |change: Change| {
+    let mut tried = Vec::new();
+    for change in candidates {
+        if effort.total == 0 {
+            break;
+        }
         let mut changed: Vec<Plan> = plans.iter().map(|deployed| deployed.plan.clone()).collect();
-        change.apply(changed.get_mut(change.plan)?);
-        let deployed: Vec<Deployed<'_>> = changed
-            .iter()
-            .zip(plans)
-            .map(|(plan, deployed)| Deployed { plan, types: deployed.types })
-            .collect();
-        Some((admit(&deployed, limits), change))
+        let Some(plan) = changed.get_mut(change.plan) else { continue };
+        change.apply(plan);
+        let after = admit(&with(&changed, plans), effort.each);
+        effort.spend(after.work);
+        tried.push((after, change));
+    }
+    tried
+}
+
+/// Queues that are as deep as their backlog.
+pub(crate) fn depths(admission: &Admission) -> BTreeSet<Change> {
+    let deeper = |port: &PortVerdict| {
+        let (depth, path) = &port.depth;
+        let path = path.clone()?;
+        let becomes = u32::try_from(port.backlog?).ok().filter(|backlog| u64::from(*backlog) > *depth)?;
+        Some(Change { plan: port.plan, path, effect: Effect::Depth { was: *depth, becomes } })
     };
-    candidates.into_iter().filter_map(one).collect()
+    admission.ports.iter().filter_map(deeper).collect()
 }
 
 /// Other priorities and cores for the lanes of a plan.

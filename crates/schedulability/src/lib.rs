@@ -4,15 +4,18 @@
 //! for each chain: admitted, refused with the time that is missing, or no bound with the reason. What a plan does not say and a bound needs
 //! is an [`Obstacle`], with the path in the plan and what to write there. Nothing is assumed in its place.
 //!
-//! [`changes`] looks for single changes of a plan that admit more, and [`improve`] makes such changes one after the other.
+//! [`changes`] looks for single changes of a plan that admit more, and [`improve`] makes such changes one after the other. [`assign`] fills in
+//! lanes, cores, priorities and depths.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod admission;
+mod assign;
 mod change;
 mod handlers;
+mod kept;
 mod links;
 mod obstacle;
 mod parts;
@@ -21,7 +24,8 @@ mod system;
 mod words;
 
 pub use admission::{Admission, ChainVerdict, PortVerdict, ShareOfTime, State, admit};
-pub use change::{Change, Effect, Improved, changes, improve};
+pub use assign::{Assigned, Order, assign};
+pub use change::{Change, Effect, Effort, Improved, changes, improve};
 pub use obstacle::Obstacle;
 
 /// A plan with the types of its components.

@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{End, Explained, PortKind, Quality, Said, ServiceKind};
+use assembly::{End, Explained, JoinKind, PortKind, Quality, Said, ServiceKind};
 
+use crate::kept::{Keeper, keepers};
 use crate::parts::Parts;
 
 /// A connection from a port that pushes or calls to a handler.
@@ -53,6 +54,8 @@ pub(crate) struct Links<'p> {
     pub(crate) direct: BTreeSet<usize>,
     /// The ways that begin at each component.
     from: BTreeMap<(usize, &'p str), Vec<usize>>,
+    /// What keeps the events that come to handlers.
+    pub(crate) kept: BTreeMap<usize, Keeper<'p>>,
     /// Connections that events may not pass, or not in time, with the reason: by plan and name.
     pub(crate) thinned: BTreeMap<(usize, &'p str), String>,
 }
@@ -62,7 +65,7 @@ const NO_LIMIT: u64 = 1_000_000;
 
 impl<'p> Links<'p> {
     pub(crate) fn of(parts: &mut Parts<'p>) -> Self {
-        let mut links = Self::default();
+        let mut links = Self { kept: keepers(parts), ..Self::default() };
         let plans: Vec<_> = parts.plans.iter().map(|(deployed, _)| *deployed).collect();
         for (plan, deployed) in plans.iter().enumerate() {
             let layout = deployed.plan.layout();
@@ -72,6 +75,13 @@ impl<'p> Links<'p> {
                 let path = format!("connection.{}", link.name);
                 let host = parts.host_of(to);
                 match link.from {
+                    End::Topic(topic) if links.waits(to) => {
+                        let what = format!(
+                            "what comes by \"{topic}\" waits for others or for a timer, which is not analysed for topics"
+                        );
+                        let remedy = "let a component take it and publish it";
+                        parts.obstacle(plan, path, host, what, remedy);
+                    }
                     End::Topic(topic) => match link.connection.separation.filter(|time| *time > 0) {
                         Some(time) => {
                             links.origins.push(Origin { to, topic: Some((topic, link.name)), time });
@@ -106,9 +116,11 @@ impl<'p> Links<'p> {
                             parts.obstacle(plan, path, host, what, remedy);
                             continue;
                         }
+                        let is_read = matches!(links.kept.get(&to), Some(Keeper::Timer(_)));
+                        let is_direct = is_direct && !is_read;
                         if is_direct {
                             links.direct.insert(to);
-                        } else {
+                        } else if !is_read {
                             links.room(parts, plan, to, link.name, explained);
                         }
                         let transfer =
@@ -144,6 +156,31 @@ impl<'p> Links<'p> {
         ways.filter_map(|way| self.ways.get(*way))
     }
 
+    /// Whether what comes to a handler waits for something else than its lane.
+    fn waits(&self, to: usize) -> bool {
+        match self.kept.get(&to) {
+            Some(Keeper::Join(join)) => join.kind == JoinKind::Conjunction,
+            Some(Keeper::Timer(_)) => true,
+            None => false,
+        }
+    }
+
+    /// Whether a handler that runs is known to push where a way begins.
+    pub(crate) fn is_pushed(&self, parts: &Parts<'_>, runs: &BTreeSet<usize>, way: &Way<'_>) -> bool {
+        let (component, port) = way.from;
+        parts.handlers.iter().enumerate().any(|(index, handler)| {
+            let is_read = matches!(self.kept.get(&index), Some(Keeper::Timer(_)));
+            (runs.contains(&index) || is_read)
+                && handler.plan == way.plan
+                && handler.component == component
+                && handler
+                    .of_type
+                    .triggers
+                    .as_ref()
+                    .is_none_or(|known| known.iter().any(|known| known == port))
+        })
+    }
+
     fn timers(&mut self, parts: &mut Parts<'p>) {
         for index in 0..parts.handlers.len() {
             let Some(handler) = parts.handlers.get(index).cloned() else { continue };
@@ -175,6 +212,12 @@ impl<'p> Links<'p> {
 
     /// Notes the queue that a connection asks for at its consumer.
     fn room(&mut self, parts: &mut Parts<'p>, plan: usize, to: usize, name: &'p str, explained: &Explained) {
+        // The queue of a join is that of its first part.
+        if let Some(Keeper::Join(join)) = self.kept.get(&to)
+            && join.parts.first().is_some_and(|first| first != name)
+        {
+            return;
+        }
         let value = |quality: Quality| explained.values.iter().find(|holding| holding.quality == quality);
         let number = |quality| match value(quality).map(|holding| &holding.value) {
             Some(Said::Number(number)) => u64::try_from(*number).unwrap_or(0),

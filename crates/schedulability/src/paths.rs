@@ -7,6 +7,7 @@ use assembly::{Chain, End};
 use response::Step;
 
 use crate::handlers::Unknown;
+use crate::kept::Keeper;
 use crate::links::Links;
 use crate::parts::Parts;
 use crate::system::Built;
@@ -40,9 +41,12 @@ pub(crate) fn path(
     let mut connections = Vec::new();
     // The publisher that the path names between two handlers.
     let mut through: Option<&str> = None;
+    // Whether the last handler is called by the run of a timer that reads what came to it.
+    let mut is_read = false;
     for end in chain.path.iter().skip(usize::from(matches!(chain.path.first(), Some(End::Port { .. })))) {
         let Some(port) = at else { break };
-        let Some(target) = parts.handler(plan, end).and_then(|it| built.port_of.get(&it)).copied() else {
+        let handler = parts.handler(plan, end);
+        let Some(target) = handler.and_then(|it| built.port_of.get(&it)).copied() else {
             match end {
                 End::Port { port, .. } => through = Some(port),
                 // The one that it begins with.
@@ -55,10 +59,12 @@ pub(crate) fn path(
             }
             continue;
         };
-        if target == port && connections.is_empty() && through.is_none() {
-            // The consumer of the topic that the chain begins with.
+        if target == port && through.is_none() && (connections.is_empty() || is_read) {
+            // The consumer of the topic that the chain begins with, or the timer that reads.
+            is_read = false;
             continue;
         }
+        is_read = handler.is_some_and(|it| matches!(links.kept.get(&it), Some(Keeper::Timer(_))));
         if let Some(connection) = built.samples.get(&(port, target)).filter(|_| through.is_none()) {
             connections.push(*connection);
             at = Some(target);
@@ -67,7 +73,7 @@ pub(crate) fn path(
         let from = built.ports.get(port).and_then(|it| parts.handlers.get(*it));
         let fits = |way: &crate::links::Way<'_>| {
             from.is_some_and(|from| way.plan == from.plan && way.from.0 == from.component)
-                && built.port_of.get(&way.to) == Some(&target)
+                && Some(way.to) == handler
                 && through.is_none_or(|named| named == way.from.1)
         };
         let mut found = built.ways.iter().enumerate().filter(|(connection, way)| {

@@ -5,10 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Costs, End, PortKind, SchedulingClass};
+use assembly::{Costs, End, JoinKind, PortKind, SchedulingClass};
 use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKind, Step, System, Target};
 
 use crate::handlers::{Unknown, down, steps, up};
+use crate::kept::{self, Keeper};
 use crate::links::Links;
 use crate::parts::Parts;
 
@@ -30,6 +31,8 @@ pub(crate) struct Built {
     pub(crate) port_of: BTreeMap<usize, usize>,
     /// The connections into registers: by the ports that leave a value and that sample it.
     pub(crate) samples: BTreeMap<(usize, usize), usize>,
+    /// For each handler that a timer's run calls its register.
+    read: BTreeMap<usize, usize>,
     /// Hosts without bounds.
     pub(crate) without: BTreeSet<String>,
 }
@@ -45,7 +48,9 @@ impl Built {
     /// The system of plans; adds what stands in the way.
     pub(crate) fn of(parts: &mut Parts<'_>, links: &Links<'_>) -> Self {
         let runs = runs(parts, links);
-        let shared = shared(parts, links, &runs);
+        let users = users(parts, links, &runs);
+        kept::check(parts, links, &runs, &users);
+        let shared = shared(parts, &users);
         let mut handlers: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
         let mut outputs: BTreeMap<(usize, String, String), usize> = BTreeMap::new();
         for index in &runs {
@@ -148,6 +153,17 @@ impl Built {
                 }
             };
             let room = links.rooms.get(&index);
+            let join = match links.kept.get(&index) {
+                Some(Keeper::Join(join)) => kept::conjunction(join),
+                _ => None,
+            };
+            // A part of a nanosecond does not make an interval longer than the period.
+            let period =
+                links.origins.iter().find(|origin| origin.to == index).map_or(u64::MAX, |it| down(it.time));
+            let interval = kept::interval(parts, index).map(|interval| up(interval).min(period));
+            let reads = kept::reads(parts, links, index);
+            let measured = core::iter::once(index).chain(reads.iter().copied());
+            let measured = measured.filter_map(|it| execution(parts, it)).any(|it| it.is_measured);
             let lane = self.lanes.iter().position(|lane| *lane == handler.lane);
             self.port_of.insert(index, self.ports.len());
             self.ports.push(index);
@@ -158,11 +174,13 @@ impl Built {
                 depth: room.map_or(1, |room| room.depth),
                 policy: room.map_or(response::Full::DropOldest, |room| room.full),
                 parallel: is_parallel,
-                join: None,
-                interval: None,
+                join,
+                interval,
                 steps,
-                measured: execution(parts, index).is_some_and(|execution| execution.is_measured),
+                measured,
             });
+            // Its run calls the handlers of what it reads.
+            self.port_of.extend(reads.into_iter().map(|read| (read, self.system.ports.len() - 1)));
         }
     }
 
@@ -179,10 +197,20 @@ impl Built {
             let (Some(output), Some(target), Some(_)) = (output, self.port_of.get(&way.to), from) else {
                 continue;
             };
+            let (output, target) = (*output, *target);
             self.ways.push(index);
+            let target = match links.kept.get(&way.to) {
+                Some(Keeper::Timer(_)) => Target::Register(self.register(way.to, target)),
+                Some(Keeper::Join(join)) if join.kind == JoinKind::Conjunction => {
+                    let part = join.parts.iter().position(|part| part == way.name).unwrap_or(0);
+                    Target::Part { port: target, part }
+                }
+                _ if way.is_direct => Target::Direct(target),
+                _ => Target::Queue(target),
+            };
             self.system.connections.push(Connection {
-                output: *output,
-                target: if way.is_direct { Target::Direct(*target) } else { Target::Queue(*target) },
+                output,
+                target,
                 transfer: way.transfer.map(|(least, most, measured)| response::Transfer {
                     least: down(least),
                     most: up(most),
@@ -190,6 +218,14 @@ impl Built {
                 }),
             });
         }
+    }
+
+    /// The register of a handler that a timer's run calls.
+    fn register(&mut self, handler: usize, port: usize) -> usize {
+        *self.read.entry(handler).or_insert_with(|| {
+            self.system.registers.push(response::Register { port });
+            self.system.registers.len() - 1
+        })
     }
 
     /// Each handler that samples has a register for each consumer that it samples. The consumer's handler leaves its event there as it ends:
@@ -200,6 +236,9 @@ impl Built {
             let said = parts.component(handler.plan, handler.component);
             let said = said.and_then(|component| component.ports.get(handler.port));
             for sampled in said.iter().flat_map(|port| &port.samples) {
+                if kept::interval(parts, reader).is_some() {
+                    continue;
+                }
                 let end = End::port(handler.component, sampled.as_str());
                 let writer = parts.handler(handler.plan, &end).and_then(|it| self.port_of.get(&it)).copied();
                 let (Some(writer), Some(reader)) = (writer, self.port_of.get(&reader).copied()) else {
@@ -229,9 +268,10 @@ impl Built {
     }
 }
 
-/// Handlers that anything leads to.
+/// Handlers that anything leads to. Those that a timer's run calls are parts of that.
 fn runs(parts: &Parts<'_>, links: &Links<'_>) -> BTreeSet<usize> {
     let to = links.ways.iter().map(|way| way.to).chain(links.origins.iter().map(|origin| origin.to));
+    let to = to.filter(|to| !matches!(links.kept.get(to), Some(Keeper::Timer(_))));
     // A timer without a period has been told; it runs, too.
     let timers = parts.handlers.iter().enumerate().filter(|(_, it)| it.of_type.kind == PortKind::Timer);
     to.chain(timers.map(|(index, _)| index)).collect()
@@ -256,8 +296,12 @@ fn uses<'p>(parts: &Parts<'p>, links: &Links<'p>, index: usize) -> Vec<&'p str> 
     sources.map(|(name, _)| name.as_str()).filter(|port| may(port) && connected.contains(port)).collect()
 }
 
-/// Components whose locks are taken by several lanes of which one is of a real-time class, by plan and name. Direct calls count.
-fn shared<'p>(parts: &Parts<'p>, links: &Links<'p>, runs: &BTreeSet<usize>) -> BTreeSet<(usize, &'p str)> {
+/// The lanes that take the locks of components, by plan and name. Direct calls count.
+fn users<'p>(
+    parts: &Parts<'p>,
+    links: &Links<'p>,
+    runs: &BTreeSet<usize>,
+) -> BTreeMap<(usize, &'p str), BTreeSet<usize>> {
     let mut users: BTreeMap<(usize, &str), BTreeSet<usize>> = BTreeMap::new();
     for index in runs.iter().filter(|index| !links.direct.contains(index)) {
         let Some(root) = parts.handlers.get(*index) else { continue };
@@ -266,9 +310,17 @@ fn shared<'p>(parts: &Parts<'p>, links: &Links<'p>, runs: &BTreeSet<usize>) -> B
             users.entry((it.plan, it.component)).or_default().insert(root.lane);
         }
     }
+    users
+}
+
+/// Components whose locks are taken by several lanes of which one is of a real-time class.
+fn shared<'p>(
+    parts: &Parts<'p>,
+    users: &BTreeMap<(usize, &'p str), BTreeSet<usize>>,
+) -> BTreeSet<(usize, &'p str)> {
     let is_real_time = |lane: &usize| parts.lanes.get(*lane).is_some_and(|lane| lane.is_real_time());
     let is_shared = |lanes: &BTreeSet<usize>| lanes.len() > 1 && lanes.iter().any(is_real_time);
-    users.into_iter().filter(|(_, lanes)| is_shared(lanes)).map(|(component, _)| component).collect()
+    users.iter().filter(|(_, lanes)| is_shared(lanes)).map(|(component, _)| *component).collect()
 }
 
 /// A handler and all that run on its thread within it.
@@ -310,12 +362,23 @@ fn steps_of(
         );
         return Err(("it is not said how long its handler takes".to_string(), remedy));
     };
+    let mut all = Vec::new();
+    for read in kept::reads(parts, links, index) {
+        // It is called only if what it is called with is new.
+        let of_read = steps_of(parts, links, read, shared, outputs)?;
+        all.extend(of_read.into_iter().map(|step| match step {
+            Step::Run { most, .. } => Step::Run { least: 0, most },
+            Step::Push { output, .. } => Step::Push { output, optional: true },
+        }));
+    }
     let next = |outputs: &BTreeMap<_, usize>| outputs.len();
-    steps(execution, &uses, |port| {
+    let own = steps(execution, &uses, |port| {
         let key = (handler.plan, handler.component.to_string(), port.to_string());
         let number = next(outputs);
         *outputs.entry(key).or_insert(number)
-    })
+    })?;
+    all.extend(own);
+    Ok(all)
 }
 
 /// Lanes whose threads may go from core to core, or that are of a class without an analysis.

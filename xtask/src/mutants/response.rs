@@ -205,6 +205,42 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "it.policy == Full::Reject && most > it.depth;",
     ),
     mutant(
+        "a part of a join waits for the last of the others alone",
+        "gaps.rs",
+        "longest = longest.max(self.connection_gap(*part, since, gaps)?);",
+        "longest = self.connection_gap(*part, since, gaps)?;",
+    ),
+    mutant(
+        "a join never gives up",
+        "gaps.rs",
+        "is_some_and(|within| within <= whole);",
+        "is_some_and(|within| within <= whole && false);",
+    ),
+    mutant(
+        "a join gives nothing of a chain up",
+        "chains.rs",
+        "&& within <= model.longest_of_parts(port, None, Since::Begin, self.gaps)?",
+        "&& within < others.min(model.longest_of_parts(port, None, Since::Begin, self.gaps)?)",
+    ),
+    mutant(
+        "what is pushed in an interval comes when the handler ends",
+        "model.rs",
+        "let (Some(interval), Some(host)) = (it.interval, self.host_of(port)) else { return Ok(finish) };",
+        "let (Some(interval), Some(host)) = (it.interval.filter(|it| *it < 8), self.host_of(port)) else { return Ok(finish) };",
+    ),
+    mutant(
+        "a handler may end after its interval",
+        "model.rs",
+        "if finish > interval.saturating_sub(skew) {",
+        "if finish > add(interval, interval)? {",
+    ),
+    mutant(
+        "publications are as far apart as their timer is due",
+        "curve.rs",
+        "let varies = add(host.slack, mul(2, skew(interval, host.drift)?)?)?;\n        let varies = add(varies, self.stall_of(port)?)?;",
+        "let varies = 0;",
+    ),
+    mutant(
         "a join that keeps the first keeps that of the chain",
         "chains.rs",
         "add(mul(2, others)?, model.connection_gap(index, Since::First, self.gaps)?)",

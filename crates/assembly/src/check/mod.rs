@@ -3,7 +3,9 @@ mod chains;
 mod components;
 mod connections;
 mod cycles;
+mod joins;
 mod localities;
+mod logical;
 mod loops;
 mod names;
 mod qos;
@@ -58,6 +60,8 @@ impl Plan {
         checker.qos();
         checker.chains();
         checker.timing();
+        checker.joins();
+        checker.logical();
         checker.loops();
         // The types of ports say which component calls which, once these types are right.
         if checker.knows_types() && checker.problems.are_none() {

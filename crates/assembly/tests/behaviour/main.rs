@@ -4,6 +4,7 @@ mod checking;
 mod derived;
 mod documented;
 mod importing;
+mod keeping;
 mod layered;
 mod programs;
 mod properties;

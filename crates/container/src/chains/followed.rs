@@ -14,8 +14,11 @@ use crate::cell::{AnyInlet, Target};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
 use crate::event::{AnyLink, Body, Event, EventType, Of};
+use crate::joins::Together;
+use crate::logical::{self, Latch, Latched};
 use crate::outcome::Outcome;
 use crate::ports::Sink;
+use crate::watch::Watch;
 
 /// An instant as stamps have it.
 pub(crate) fn instant(now: u64) -> i64 {
@@ -51,6 +54,18 @@ impl<T: Event> Event for Stamped<T> {
     fn schema() -> Option<&'static dyn Schema> {
         T::schema()
     }
+
+    fn handed(&self) -> &dyn Any {
+        &self.event
+    }
+}
+
+/// An event that is kept, with the stamps of what pushes it now.
+pub(crate) fn stamped<T: Event>(event: &T, at: &Context) -> Body {
+    let pushed = instant(at.now());
+    let mut stamped = Stamped { event: event.clone(), stamps: Vec::new(), pushed };
+    frames::pushed(pushed, &mut stamped.stamps);
+    Body(Arc::new(stamped))
 }
 
 /// The type of events `T` on a connection that chains pass: its links into channels stamp.
@@ -84,6 +99,22 @@ impl<T: Event> EventType for StampedOf<T> {
     fn channel_link(&self, core: Arc<Core>, source: Source) -> AnyLink {
         let link = ChannelLink::<Stamped<T>>::new(core, source);
         AnyLink::new::<T>(Arc::new(Stamping { link, spare: Mutex::default() }))
+    }
+
+    fn part(&self, name: String, link: AnyLink, inner: Arc<dyn Target>) -> Option<AnyInlet> {
+        Self::PLAIN.part(name, link, inner)
+    }
+
+    fn latched(&self, latch: Arc<Latch>, inner: Arc<dyn Target>) -> AnyInlet {
+        Latched::<T>::inlet(latch, inner, true)
+    }
+
+    fn watched(&self, port: &str, watch: Arc<dyn Watch>, link: Option<AnyLink>) -> AnyLink {
+        Self::PLAIN.watched(port, watch, link)
+    }
+
+    fn deferred(&self, component: &str, link: AnyLink) -> AnyLink {
+        Self::PLAIN.deferred(component, link)
     }
 
     fn stamped(&self) -> &'static dyn EventType {
@@ -142,6 +173,8 @@ pub(super) struct Followed<T> {
     inner: Arc<dyn Target>,
     sink: Arc<dyn Sink<T>>,
     hops: Hops,
+    /// Memory for the stamps of a delivery of several events.
+    spare: Mutex<Vec<Stamp>>,
 }
 
 /// When an event of a chain began, as its first port sees it.
@@ -156,7 +189,7 @@ impl<T: Event> Followed<T> {
     /// The port, unless its events are of another type.
     pub(super) fn new(AnyInlet(inner): AnyInlet, hops: Hops) -> Result<Self, AnyInlet> {
         match Arc::clone(&inner).link().sink::<T>() {
-            Some(sink) => Ok(Self { inner, sink, hops }),
+            Some(sink) => Ok(Self { inner, sink, hops, spare: Mutex::default() }),
             None => Err(AnyInlet(inner)),
         }
     }
@@ -188,7 +221,7 @@ impl<T: Event> Followed<T> {
             let Some((track, hop)) = self.hops.0.iter().find(is_of) else { return };
             let is_last = track.is_last(*hop);
             if is_last || track.samples(hop.saturating_add(1)) {
-                let end = *end.get_or_insert_with(|| instant(at.now()));
+                let end = *end.get_or_insert_with(|| logical::ends(instant(at.now())));
                 if is_last { track.complete(stamp, end) } else { track.leave(stamp, end) }
             }
         });
@@ -241,6 +274,28 @@ impl<T: Event> Target for Followed<T> {
                 self.run(at, start, Some(&[]), || self.inner.deliver(part, at));
             }
         }
+    }
+
+    fn deliver_together(&self, together: Together<'_>, at: &Context) {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamps = std::mem::take(&mut *spare());
+        stamps.clear();
+        let mut start: Option<i64> = None;
+        for part in together.parts() {
+            let Part::Event { body, header, .. } = part else { continue };
+            let body: &dyn Any = &*body.0;
+            let came = match body.downcast_ref::<Stamped<T>>() {
+                Some(stamped) => {
+                    stamps.extend(&stamped.stamps);
+                    stamped.pushed
+                }
+                None => instant(header.created),
+            };
+            start = Some(start.map_or(came, |start| start.min(came)));
+        }
+        let start = Start::At(start.unwrap_or_else(|| instant(at.now())));
+        self.run(at, start, Some(&stamps), || self.inner.deliver_together(together, at));
+        *spare() = stamps;
     }
 
     fn caught(&self, panic: Box<dyn Any + Send>) {

@@ -98,7 +98,8 @@ impl Came<'_> {
     pub(super) fn of(&self, chain: u64, hop: u8) -> Option<Stamp> {
         let fits = |stamp: &Stamp| stamp.chain == chain && stamp.hop == hop;
         match self {
-            Self::Stamps(stamps) => stamps.iter().copied().find(fits),
+            // A join may keep several of its part.
+            Self::Stamps(stamps) => stamps.iter().copied().filter(fits).reduce(Stamp::with),
             Self::Outer(frame, now) => frame.and_then(|frame| frame.pushed(*now).find(fits)),
         }
     }
@@ -110,6 +111,23 @@ pub(super) fn pushed(now: i64, out: &mut Vec<Stamp>) {
         let top = frames.depth.checked_sub(1).and_then(|top| frames.all.get(top));
         out.extend(top.into_iter().flat_map(|frame| frame.pushed(now)));
     });
+}
+
+/// The stamps of the innermost frame, for what is pushed later.
+pub(crate) fn captured() -> Vec<Stamp> {
+    FRAMES.with_borrow(|frames| {
+        let top = frames.depth.checked_sub(1).and_then(|top| frames.all.get(top));
+        top.map(|frame| frame.stamps.clone()).unwrap_or_default()
+    })
+}
+
+/// Begins a frame of stamps that were captured: what is pushed until the guard is dropped has these.
+pub(crate) fn again(stamps: &[Stamp]) -> Held {
+    enter(0, Some(stamps), |came, out| {
+        if let Came::Stamps(stamps) = came {
+            out.extend_from_slice(stamps);
+        }
+    })
 }
 
 /// Does something with the stamps of the innermost frame.

@@ -13,8 +13,8 @@ use crate::event::Event;
 use crate::server::Server;
 
 pub use self::followed::Hops;
-pub(crate) use self::followed::{StampedOf, instant};
-pub(crate) use self::frames::Held;
+pub(crate) use self::followed::{StampedOf, instant, stamped};
+pub(crate) use self::frames::{Held, again, captured};
 pub(crate) use self::score::Stamp;
 pub use self::score::{Limit, MOST_HOPS, Quantiles, Times};
 pub(crate) use self::traced::{Base, Traced};
@@ -31,8 +31,8 @@ pub(crate) fn follow<T: Event>(inlet: AnyInlet, hops: Hops) -> AnyInlet {
 
 impl Server {
     /// Follows a chain, by the connections that are made from now on; connections of which no chain is followed take no more time and memory.
-    /// Events take their stamps along through [`crate::Direct`], [`crate::ByChannel`], [`crate::Every`] and [`crate::ByDds`]. Of a
-    /// [join](crate::ByChannel::join) each part is followed by itself.
+    /// Events take their stamps along through [`crate::Direct`], [`crate::ByChannel`], [`crate::Every`] and [`crate::ByDds`]. A chain
+    /// that passes a [join](Server::join) names the join, and the connections to its part if they come from another process.
     ///
     /// # Errors
     /// There is a chain of this name, or it has no ports or more than [`MOST_HOPS`].
@@ -77,6 +77,9 @@ impl Server {
 
     /// A port that a connection leads to: one that stamps if chains pass both.
     pub(crate) fn inlet_of(&self, connection: &str, port: &str, inlet: AnyInlet) -> AnyInlet {
+        if inlet.0.keeps() {
+            return inlet;
+        }
         let mut hops = Vec::new();
         for track in &self.chains {
             for (place, hop) in (0..).zip(&track.chain.hops) {

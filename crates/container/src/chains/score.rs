@@ -78,6 +78,12 @@ pub(super) fn between(from: i64, to: i64) -> u64 {
 }
 
 impl Stamp {
+    /// The stamp of what is made of two events: the newest event of both, and the oldest.
+    pub(super) fn with(self, other: Self) -> Self {
+        let (newer, older) = if other.newest > self.newest { (other, self) } else { (self, other) };
+        Self { oldest: newer.oldest.min(older.oldest), ..newer }
+    }
+
     fn spent(&mut self) -> Option<&mut Spent> {
         self.spent.get_mut(usize::from(self.hop))
     }

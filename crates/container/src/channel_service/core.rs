@@ -18,6 +18,7 @@ use super::workers::{self, Slot, Wakes};
 use crate::cell::Target;
 use crate::context::{Clock, Context};
 use crate::event::Body;
+use crate::joins::Together;
 use crate::outcome::{Failure, Outcome};
 use crate::policy::{Container, Threads};
 use crate::reports::Fault;
@@ -93,11 +94,13 @@ pub(crate) struct Served {
     patience: Option<u64>,
     /// It is suspended, or gone: what was taken for it before is not for it now.
     is_held: AtomicBool,
+    /// The numbers of its sources, in the order of the connection.
+    sources: Vec<u32>,
 }
 
 impl Served {
-    pub(crate) fn new(target: Arc<dyn Target>, patience: Option<u64>) -> Self {
-        Self { target, patience, is_held: AtomicBool::new(false) }
+    pub(crate) fn new(target: Arc<dyn Target>, patience: Option<u64>, sources: Vec<u32>) -> Self {
+        Self { target, patience, is_held: AtomicBool::new(false), sources }
     }
 }
 
@@ -345,26 +348,28 @@ impl Core {
             let Some(served) = taken.served.take() else { continue };
             taken.is_returned = served.is_held.load(Acquire);
             if !taken.is_returned {
-                turn::run(|| self.deliver_batch(&*served.target, &taken.batch));
+                turn::run(|| self.deliver_batch(&served, &taken.batch));
             }
             taken.is_over = served.target.is_over();
         }
     }
 
-    fn deliver_batch(&self, target: &dyn Target, batch: &Batch<Body>) {
+    fn deliver_batch(&self, served: &Served, batch: &Batch<Body>) {
+        let target = &*served.target;
         for delivery in batch.deliveries() {
-            for (index, part) in delivery.iter().enumerate() {
-                let follows = delivery.len() - index - 1;
-                let at = match part {
-                    Part::Event { header, .. } => Context::of(self.clock(), header, follows),
-                    Part::Timeout { at, priority, .. } => {
-                        let header = Header { created: *at, priority: *priority, ..Header::default() };
-                        Context::of(self.clock(), &header, follows)
-                    }
-                };
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target.deliver(part, &at))) {
-                    target.caught(panic);
+            let together = Together::new(delivery, self.clock(), &served.sources);
+            let at = match delivery {
+                [Part::Event { header, .. }] if served.sources.len() < 2 => {
+                    Context::of(self.clock(), header, 0, 0)
                 }
+                _ => together.context(0),
+            };
+            let delivered = catch_unwind(AssertUnwindSafe(|| match delivery {
+                [part] => target.deliver(part, &at),
+                _ => target.deliver_together(together, &at),
+            }));
+            if let Err(panic) = delivered {
+                target.caught(panic);
             }
         }
     }

@@ -182,8 +182,9 @@ impl Part {
         (inlet, container): &(AnyInlet, Arc<Container>),
         tree: &Tree,
         settings: ConsumerSettings,
+        sources: &[u32],
     ) -> Result<(), ServiceError> {
-        let served = Served::new(Arc::clone(&inlet.0), settings.patience);
+        let served = Served::new(Arc::clone(&inlet.0), settings.patience, sources.to_vec());
         let consumer = self.core.subscribe(tree, settings, served, container)?;
         self.consumers.push((component(inlet).to_owned(), consumer));
         Ok(())
@@ -223,7 +224,7 @@ impl Service for ByChannel {
             let here = route.targets.iter().zip(&cores).filter(|(_, other)| Arc::ptr_eq(other, core));
             for (target, _) in here {
                 let settings = ConsumerSettings { share, ..self.settings(target.0.0.is_parallel()) };
-                part.subscribe(target, &tree, settings)?;
+                part.subscribe(target, &tree, settings, &numbers)?;
             }
             parts.push(part);
         }
@@ -258,7 +259,7 @@ impl Service for Every {
             // Periods that passed while the component was busy are one.
             let queue = Queue { depth: 1, ..by.queue };
             let settings = ConsumerSettings { queue, ..by.settings(inlet.0.is_parallel()) };
-            part.subscribe(target, &tree, settings)?;
+            part.subscribe(target, &tree, settings, &[])?;
             parts.push(part);
         }
         Ok(Joined { links: Vec::new(), end: Box::new(Parts(parts)) })

@@ -3,8 +3,7 @@ use std::collections::BTreeMap;
 
 use assembly::{Catalogue, Named, Value};
 use deployment::{
-    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
-    GatewayStatus, Half, Part, Performed, Work,
+    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart, GatewayStatus, Half, Part, Performed, Work,
 };
 
 /// A component that is there.
@@ -63,7 +62,7 @@ impl Model {
         if let Some((name, _)) = self.components.iter().find(|(_, made)| !made.is_active) {
             return Some(format!("{name} is not active"));
         }
-        let timers = part.components.values().flat_map(|component| &component.timers);
+        let timers = part.components.values().flat_map(|component| &component.own);
         let halves = part.connections.values().flatten().chain(timers);
         let wanted: BTreeMap<String, Half> = halves.map(|half| (half.name.clone(), half.clone())).collect();
         if self.halves != wanted {
@@ -220,6 +219,14 @@ impl Executor for Model {
                         return self.no(format!("{name} is not there"));
                     }
                 }
+                // What leads to a part of a join comes after the join.
+                let port = half.to.as_deref().and_then(|to| to.split_once('#')).map(|(port, _)| port);
+                let joins = |other: &Half| {
+                    matches!(other.carrier, Carrier::Join { .. }) && other.to.as_deref() == port
+                };
+                if port.is_some() && !self.halves.values().any(joins) {
+                    return self.no(format!("{} leads to no join", half.name));
+                }
                 if is_by_gateway(half) && self.gateway.is_none() {
                     return self.no(format!("{} has no gateway", half.name));
                 }
@@ -247,8 +254,15 @@ impl Executor for Model {
                     self.publishing.remove(name);
                 }
                 self.traced.remove(name);
-                if self.halves.remove(name).is_none() {
+                let Some(gone) = self.halves.remove(name) else {
                     return self.no(format!("no {name}"));
+                };
+                let leads = |half: &Half| {
+                    half.to.as_deref().and_then(|to| to.split_once('#')).map(|(port, _)| port)
+                        == gone.to.as_deref()
+                };
+                if matches!(gone.carrier, Carrier::Join { .. }) && self.halves.values().any(leads) {
+                    return self.no(format!("{name} is led to"));
                 }
             }
             Work::Follow(chains) => self.follows.clone_from(chains),

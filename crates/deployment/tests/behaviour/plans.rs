@@ -1,4 +1,5 @@
 //! Plans, written and random.
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use assembly::{ArtefactKind, Catalogue, Manifest, Plan};
@@ -71,39 +72,56 @@ pub(crate) fn random(random: &mut Random) -> Target {
             }
         }
     }
-    let mut components = Vec::new();
+    let (mut components, mut tables) = (Vec::new(), BTreeMap::new());
     for name in 0..6 {
         if random.chance(30) {
             continue;
         }
         let process = random.below(processes);
-        writeln!(text, "[component.c{name}]\ntype = \"Node\"\nprocess = \"p{process}\"").unwrap();
+        let mut table = format!("[component.c{name}]\ntype = \"Node\"\nprocess = \"p{process}\"\n");
         if contained[process] && random.chance(70) {
-            writeln!(text, "container = \"k{process}\"").unwrap();
+            writeln!(table, "container = \"k{process}\"").unwrap();
         }
         if random.chance(60) {
-            writeln!(text, "settings.a = {}", random.below(3)).unwrap();
+            writeln!(table, "settings.a = {}", random.below(3)).unwrap();
         }
-        writeln!(text, "port.tick.period = \"{} ms\"", random.range(1, 3)).unwrap();
+        writeln!(table, "port.tick.period = \"{} ms\"", random.range(1, 3)).unwrap();
+        tables.insert(name, table);
         components.push((name, process));
     }
     let mut connected: Vec<(usize, usize)> = Vec::new();
-    for number in 0..6 {
+    let (mut connections, mut led): (String, BTreeMap<usize, Vec<(usize, bool)>>) = Default::default();
+    for number in 0..8 {
         let (Some(from), Some(to)) = (random.pick(&components), random.pick(&components)) else { break };
         // What is called goes up in the order of names, so that there is no circle.
         if from.0 >= to.0 || random.chance(40) {
             continue;
         }
-        writeln!(text, "[connection.n{number}]\nfrom = \"c{}.out\"\nto = [\"c{}.in\"]", from.0, to.0)
+        writeln!(connections, "[connection.n{number}]\nfrom = \"c{}.out\"\nto = [\"c{}.in\"]", from.0, to.0)
             .unwrap();
-        if random.chance(40) {
-            writeln!(text, "queue = {{ depth = {} }}", random.range(1, 4)).unwrap();
+        let has_queue = random.chance(30);
+        if has_queue {
+            writeln!(connections, "queue = {{ depth = {} }}", random.range(1, 4)).unwrap();
         }
-        if random.chance(40) {
-            writeln!(text, "service = \"federated\"").unwrap();
+        let is_federated = random.chance(40);
+        if is_federated {
+            writeln!(connections, "service = \"federated\"").unwrap();
         }
+        led.entry(to.0).or_default().push((number, has_queue || is_federated));
         connected.push((from.0, to.0));
     }
+    for (name, parts) in led {
+        // What joins has the queue, and takes no events of gateways.
+        if parts.len() < 2 || parts.iter().any(|(_, is_alone)| *is_alone) || random.chance(30) {
+            continue;
+        }
+        let parts: Vec<String> = parts.iter().map(|(number, _)| format!("\"n{number}\"")).collect();
+        let kind = ["conjunction", "disjunction"][random.below(2)];
+        let join = format!("port.in.join = {{ kind = \"{kind}\", parts = [{}] }}\n", parts.join(", "));
+        tables.entry(name).and_modify(|table: &mut String| *table += &join);
+    }
+    tables.values().for_each(|table| text += table);
+    text += &connections;
     for (number, (from, to)) in connected.iter().enumerate() {
         if random.chance(60) {
             continue;

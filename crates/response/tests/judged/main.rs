@@ -5,7 +5,7 @@
 mod convert;
 
 use processors::generate::{Shape, system_of};
-use processors::{Claims, Effort, Goal, Outcome, Search, explain, refute_some};
+use processors::{Claims, Effort, Goal, Outcome, Search, System, explain, refute_some};
 use response::{Analysis, Limits, analyse};
 
 /// Systems of each kind by turns: small ones, whose worst cases are found easily, and large ones.
@@ -47,7 +47,10 @@ struct Spent {
 }
 
 fn judge(seed: u64, spent: Spent, count: &mut Count) {
-    let system = system_of(&shape(seed), seed);
+    judge_of(system_of(&shape(seed), seed), seed, spent, count);
+}
+
+fn judge_of(system: System, seed: u64, spent: Spent, count: &mut Count) {
     let analysed = convert::system(system.description());
     let analysis = analyse(&analysed, spent.limits)
         .unwrap_or_else(|problems| panic!("seed {seed}: the simulator takes a system in which {problems:?}"));
@@ -86,6 +89,46 @@ fn no_bound_is_exceeded() {
     assert!(
         count.bounded * 4 > count.chains,
         "{} of {} chains in {} systems have bounds",
+        count.bounded,
+        count.chains,
+        count.systems
+    );
+}
+
+/// A system whose lanes have two threads on one core each, and where a change of threads takes longer than most handlers: what threads cost
+/// that wake for nothing shows.
+fn of_several_threads(seed: u64) -> Option<System> {
+    let shape = Shape { hosts: 1, components: 2, chains: 1, load: (5, 30), ..Shape::default() };
+    let mut parts = system_of(&shape, seed).description().clone();
+    for host in &mut parts.hosts {
+        (host.wake, host.dispatch, host.slack) = (0, 0, 0);
+        host.switch = 100 + 100 * (seed % 4);
+        host.stalls.clear();
+        host.throttling = None;
+    }
+    for lane in &mut parts.lanes {
+        lane.threads = vec![lane.threads[0]; 2];
+        lane.scheduling = processors::Scheduling::Fifo { priority: 1 + (seed % 3) as u8 };
+        lane.order = processors::LaneOrder::Fifo;
+    }
+    for component in &mut parts.components {
+        component.serialised = false;
+    }
+    System::new(parts).ok()
+}
+
+#[test]
+fn no_bound_of_lanes_of_several_threads_is_exceeded() {
+    let limits = Limits { steps: tiers::current().number("response.steps"), ..Limits::default() };
+    let effort = Effort { climbing: 20, random: 20, events: 200 };
+    let mut count = Count::default();
+    for seed in tiers::current().seeds("response.several") {
+        let Some(system) = of_several_threads(seed) else { continue };
+        judge_of(system, seed, Spent { limits, goals: 3, effort }, &mut count);
+    }
+    assert!(
+        count.systems > 10 && count.bounded > 5,
+        "{} of {} in {}",
         count.bounded,
         count.chains,
         count.systems

@@ -2,12 +2,12 @@
 use assembly::Plan;
 use diagnostics::Source;
 use response::Limits;
-use schedulability::{Admission, Deployed, Effect, State, admit, changes, improve};
+use schedulability::{Admission, Deployed, Effect, Effort, State, admit, changes, improve};
 
 use crate::read;
 
 /// Two components, each with a timer and a lane of its own on one core. `COSTS` and more are put in place.
-const PLAN: &str = r#"
+pub(crate) const PLAN: &str = r#"
 [host.n1]
 cores = 2
 costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" } }
@@ -47,7 +47,11 @@ path = ["log.tick"]
 reaction = "8 ms"
 "#;
 
-const TYPES: &str = r#"
+/// Enough for plans of this size.
+pub(crate) const EFFORT: Effort =
+    Effort { each: Limits { steps: 100_000, horizon: 3_600_000_000_000 }, total: 10_000_000 };
+
+pub(crate) const TYPES: &str = r#"
 [component.Control.port]
 tick = { kind = "timer", execution = { worst = "2 ms", steps = ["2 ms", "out"] } }
 out = { kind = "publisher", type = "E" }
@@ -56,7 +60,7 @@ tick = { kind = "timer", triggers = [], execution = { worst = "6 ms" } }
 noted = { kind = "consumer", type = "E", triggers = [], execution = { worst = "0 ns" } }
 "#;
 
-fn changed(text: &str, changes: &[(&str, &str)]) -> String {
+pub(crate) fn changed(text: &str, changes: &[(&str, &str)]) -> String {
     changes.iter().fold(text.to_owned(), |text, (from, to)| {
         assert!(text.contains(from), "{from}");
         text.replacen(from, to, 1)
@@ -167,10 +171,10 @@ fn a_change_is_found_and_makes_the_plan_right() {
     let before = admit(&deployed, Limits::default());
     // 6 ms of the log before its own 2 ms.
     assert_eq!(*state(&before, "control"), State::Refused { missing: 6_000_000 });
-    let found = changes(&deployed, Limits::default());
+    let found = changes(&deployed, EFFORT);
     assert!(found.iter().any(|it| it.effect == Effect::Priority { was: 5, becomes: 11 }), "{found:?}");
     assert!(found.iter().any(|it| it.effect == Effect::Core { was: Some(0), becomes: 1 }), "{found:?}");
-    let improved = improve(&deployed, Limits::default());
+    let improved = improve(&deployed, EFFORT);
     assert!(improved.admission.is_whole());
     assert_eq!(improved.changes.len(), 1);
     let again = admit(&[Deployed { plan: &improved.plans[0], types: &types }], Limits::default());
@@ -191,7 +195,7 @@ fn too_large_a_plan_has_no_bound() {
     let deployed = [Deployed { plan: &plan, types: &types }];
     let State::NoBound { what, .. } = &admit(&deployed, Limits::default()).chains[0].state else { panic!() };
     assert!(what.contains("more than 2000 handlers"), "{what}");
-    assert_eq!(changes(&deployed, Limits::default()), []);
+    assert_eq!(changes(&deployed, EFFORT), []);
 }
 
 /// The log keeps the last note, and its timer works with it.

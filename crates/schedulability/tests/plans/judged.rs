@@ -1,6 +1,6 @@
 //! Plans against the simulator: a system is simulated as it is, and admitted as the plan that was written of it.
 use processors::generate::{Shape, system_of};
-use processors::{Claims, Effort, System, explain, refute_some};
+use processors::{Claims, Effort, System, Target, explain, refute_some};
 use response::Limits;
 use schedulability::{Deployed, admit};
 
@@ -11,7 +11,8 @@ fn no_chain_of_a_plan_is_above_its_bound() {
     let one = std::env::var("SCHEDULABILITY_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let tier = tiers::current();
     let seeds = one.map_or_else(|| tier.seeds("schedulability.plans"), |seed| seed..seed + 1);
-    let (mut plans, mut chains, mut bounded, mut sampled) = (0_u64, 0_u64, 0_u64, 0);
+    let (mut plans, mut chains, mut bounded) = (0_u64, 0_u64, 0_u64);
+    let mut kinds = [0_usize; 3];
     for seed in seeds {
         let shape = Shape {
             hosts: 1 + u64::from(seed % 3 == 2),
@@ -19,14 +20,21 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             chains: 2,
             ..Shape::default()
         };
-        let description = written::simpler(system_of(&shape, seed).description().clone());
+        let description = system_of(&shape, seed).description().clone();
+        let description = if seed % 3 == 0 { written::logical(description, seed) } else { description };
+        let description = written::simpler(description);
         let description = if seed % 2 == 0 { description } else { written::sampled(description) };
-        let is_sampled = |chain: &processors::Chain| {
-            let mut targets = chain.connections.iter().map(|it| description.connections[*it].target);
-            targets.any(|target| matches!(target, processors::Target::Register(..)))
+        let passes = |chain: &processors::Chain| {
+            let targets = || chain.connections.iter().map(|it| description.connections[*it].target);
+            let is_logical = |port: usize| description.ports[port].interval.is_some();
+            [
+                targets().any(|target| matches!(target, Target::Register(port, _) if !is_logical(port))),
+                targets().any(|target| matches!(target, Target::Part(..))),
+                targets().map(|target| target.port()).any(is_logical),
+            ]
         };
-        let with_samples: Vec<bool> = description.chains.iter().map(is_sampled).collect();
-        // Without joins, events may go round.
+        let passed: Vec<[bool; 3]> = description.chains.iter().map(passes).collect();
+        // With queues in place of registers, events may go round.
         let Ok(system) = System::new(description) else { continue };
         let (plan, types) = written::plan(system.description());
         let (plan, types) = read(&plan, &types);
@@ -42,8 +50,9 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             response: vec![None; system.description().ports.len()],
             backlog: vec![None; system.description().ports.len()],
         };
-        let bounded_chains = claims.reaction.iter().zip(with_samples);
-        sampled += bounded_chains.filter(|(bound, is_sampled)| bound.is_some() && *is_sampled).count();
+        for (_, passed) in claims.reaction.iter().zip(passed).filter(|(bound, _)| bound.is_some()) {
+            kinds.iter_mut().zip(passed).for_each(|(count, passes)| *count += usize::from(passes));
+        }
         bounded += claims.reaction.iter().flatten().count() as u64;
         let effort = Effort { climbing: 3, random: 1, events: 120 };
         if let Some(refutation) = refute_some(&system, &claims, effort, seed, 2) {
@@ -54,8 +63,11 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             );
         }
     }
-    println!("{plans} plans, {chains} chains, {bounded} with bounds, {sampled} of these with sampled links");
-    assert!(one.is_some() || sampled > 0, "no chain with a sampled link has a bound");
+    let [sampled, joined, logical] = kinds;
+    println!(
+        "{plans} plans, {chains} chains, {bounded} with bounds; of these {sampled} with sampled links, {joined} with joins, {logical} in logical execution time"
+    );
+    assert!(one.is_some() || kinds.iter().all(|count| *count > 0), "no chain of a kind has a bound");
     assert!(
         one.is_some() || plans > 20 && bounded * 4 > chains,
         "{plans} plans, {bounded} of {chains} chains"

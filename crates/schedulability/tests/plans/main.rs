@@ -1,7 +1,9 @@
 //! Verdicts for whole plans.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod assigned;
 mod by_hand;
 mod judged;
+mod kept;
 mod written;
 
 use assembly::{Catalogue, Manifest, Plan};

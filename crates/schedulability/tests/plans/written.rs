@@ -1,9 +1,11 @@
 //! Writes what the simulator is given as a plan and a manifest: the other way round from what is tested, and without its code.
 use std::fmt::Write as _;
 
-use processors::{Connection, Description, Entry, Full, Output, Scheduling, SourceKind, Step, Target};
+use processors::{
+    Connection, Description, Entry, Full, Output, Scheduling, Source, SourceKind, Step, Target,
+};
 
-/// What plans cannot say is taken away: joins, registers of other components, intervals, several cores for a lane, phases, jitter.
+/// What plans cannot say is taken away: registers of ports without logical execution time, several cores for a lane, phases, jitter.
 pub(crate) fn simpler(mut system: Description) -> Description {
     for lane in &mut system.lanes {
         let core = lane.threads[0];
@@ -13,21 +15,23 @@ pub(crate) fn simpler(mut system: Description) -> Description {
             *deadline = *period;
         }
     }
-    for port in &mut system.ports {
+    let logical: Vec<bool> = (0..system.ports.len()).map(|port| is_logical(&system, port)).collect();
+    for (port, _) in system.ports.iter_mut().zip(&logical).filter(|(_, is_logical)| !**is_logical) {
         port.registers = 0;
         port.interval = None;
-        if let Entry::Queued { join, .. } = &mut port.entry {
-            *join = None;
-        }
     }
     for connection in &mut system.connections {
-        let port = connection.target.port();
-        if !matches!(connection.target, Target::Direct(_)) {
+        if let Target::Register(port, _) = connection.target
+            && !logical[port]
+        {
             connection.target = Target::Queue(port);
         }
     }
     for source in &mut system.sources {
-        let is_alone = system.connections.iter().all(|connection| connection.target.port() != source.port);
+        let calls = |connection: &Connection| {
+            connection.target.port() == source.port && !matches!(connection.target, Target::Register(..))
+        };
+        let is_alone = !system.connections.iter().any(calls);
         source.kind = match source.kind {
             SourceKind::Timer { period, .. } if is_alone => {
                 SourceKind::Timer { period, jitter: 0, phase: None }
@@ -38,12 +42,62 @@ pub(crate) fn simpler(mut system: Description) -> Description {
     system
 }
 
+/// Gives timers logical execution time that may have it, with all of their components in one lane: all of the period, or two thirds.
+pub(crate) fn logical(mut system: Description, seed: u64) -> Description {
+    for port in 0..system.ports.len() {
+        let (component, steps) = (system.ports[port].component, system.ports[port].steps.clone());
+        let Entry::Queued { lane, join: None, .. } = system.ports[port].entry else { continue };
+        let mut sources = system.sources.iter().filter(|source| source.port == port);
+        let (Some(Source { kind: SourceKind::Timer { period, .. }, .. }), None) =
+            (sources.next(), sources.next())
+        else {
+            continue;
+        };
+        let pushes = |output: usize| {
+            steps.iter().any(|step| matches!(step, Step::Push { output: to, .. } if *to == output))
+        };
+        let stands_against = |connection: &Connection| match connection.target {
+            Target::Direct(to) => pushes(connection.output) || system.ports[to].component == component,
+            Target::Queue(to) | Target::Part(to, _) => to == port,
+            Target::Register(..) => false,
+        };
+        if system.connections.iter().any(stands_against) || system.lanes[lane].threads.len() > 1 {
+            continue;
+        }
+        let interval = if (seed + port as u64).is_multiple_of(2) { *period } else { period * 2 / 3 };
+        for other in system.ports.iter_mut().filter(|other| other.component == component) {
+            if let Entry::Queued { lane: of_other, .. } = &mut other.entry {
+                *of_other = lane;
+            }
+        }
+        system.ports[port].interval = Some(interval.max(1));
+    }
+    system
+}
+
+/// Whether a port can have logical execution time in a plan: one timer calls it. What it reads is read at one instant only if no other
+/// thread enters its component.
+fn is_logical(system: &Description, port: usize) -> bool {
+    let it = &system.ports[port];
+    let lane = |port: &processors::Port| match port.entry {
+        Entry::Queued { lane, .. } => Some(lane),
+        Entry::Direct => None,
+    };
+    let mut beside = system.ports.iter().filter(|other| other.component == it.component);
+    let is_alone = beside.all(|other| lane(other).is_some() && lane(other) == lane(it))
+        && lane(it).is_some_and(|lane| system.lanes[lane].threads.len() == 1);
+    it.interval.is_some() && timer(system, port).is_some() && is_alone
+}
+
 /// Adds sampled links: what a consumer leaves as it ends, a timer of its component reads. Chains that end at the one go on to the other.
 pub(crate) fn sampled(mut system: Description) -> Description {
     for reader in 0..system.ports.len() {
         let component = system.ports[reader].component;
         let fits =
             |port: &usize| system.ports[*port].component == component && timer(&system, *port).is_none();
+        if system.ports[reader].interval.is_some() {
+            continue;
+        }
         let Some(writer) = (0..system.ports.len()).find(fits).filter(|_| timer(&system, reader).is_some())
         else {
             continue;
@@ -64,10 +118,43 @@ pub(crate) fn sampled(mut system: Description) -> Description {
     system
 }
 
-/// The port that samples what is pushed to an output, if that is so.
+/// The port that samples what is pushed to an output as its handler ends, if that is so.
 fn samples(system: &Description, output: usize) -> Option<usize> {
     let mut of_output = system.connections.iter().filter(|connection| connection.output == output);
-    of_output.find_map(|it| matches!(it.target, Target::Register(..)).then(|| it.target.port()))
+    of_output.find_map(|it| match it.target {
+        Target::Register(port, _) if system.ports[port].interval.is_none() => Some(port),
+        _ => None,
+    })
+}
+
+/// The name of the port where a connection ends: what is read at an instant has a port of its own.
+fn end(system: &Description, target: Target) -> String {
+    let component = system.ports[target.port()].component;
+    match target {
+        Target::Register(port, register) => format!("c{component}.r{port}x{register}"),
+        target => name(component, "p", target.port()),
+    }
+}
+
+/// The join of a port, with its connections.
+fn join(system: &Description, port: usize) -> Option<String> {
+    let Entry::Queued { join: Some(join), .. } = system.ports[port].entry else { return None };
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for (number, connection) in system.connections.iter().enumerate() {
+        match connection.target {
+            Target::Part(to, part) if to == port => parts.push((part, number)),
+            _ => {}
+        }
+    }
+    parts.sort_unstable();
+    let parts: Vec<String> = parts.iter().map(|(_, number)| format!("\"x{number:04}\"")).collect();
+    let keep = match join.keep {
+        processors::Keep::First => "keep = \"first\"".to_owned(),
+        processors::Keep::Last => "keep = \"last\"".to_owned(),
+        processors::Keep::All(most) => format!("keep = \"all\", most = {most}"),
+    };
+    let within = join.within.map_or_else(String::new, |within| format!(", within = \"{within} ns\""));
+    Some(format!("join = {{ kind = \"conjunction\", parts = [{}], {keep}{within} }}", parts.join(", ")))
 }
 
 fn name(component: usize, port: &str, number: usize) -> String {
@@ -127,6 +214,25 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
             if let Some(period) = timer {
                 writeln!(plan, "port.p{number}.period = \"{period} ns\"").unwrap();
             }
+            if let Some(join) = join(system, number) {
+                writeln!(plan, "port.p{number}.{join}").unwrap();
+                writeln!(plan, "port.p{number}.queue = {}", queue_of(system, number)).unwrap();
+            }
+            if let Some(interval) = port.interval {
+                writeln!(
+                    plan,
+                    "port.p{number}.timing = \"let\"\nport.p{number}.interval = \"{interval} ns\""
+                )
+                .unwrap();
+                let reads: Vec<String> =
+                    (0..port.registers).map(|register| format!("\"r{number}x{register}\"")).collect();
+                writeln!(plan, "port.p{number}.samples = [{}]", reads.join(", ")).unwrap();
+                for register in 0..port.registers {
+                    let execution = "execution = { worst = \"0 ns\" }";
+                    writeln!(types, "r{number}x{register} = {{ kind = \"consumer\", type = \"E\", triggers = [], {execution} }}")
+                        .unwrap();
+                }
+            }
             let writes = |port: &processors::Port| {
                 port.steps.iter().any(|step| match step {
                     Step::Push { output, .. } => samples(system, *output) == Some(number),
@@ -173,11 +279,11 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
     }
     for (number, connection) in system.connections.iter().enumerate() {
         let (output, port) = (connection.output, connection.target.port());
-        if matches!(connection.target, Target::Register(..)) {
+        if samples(system, output).is_some() {
             continue;
         }
         let from = name(system.outputs[output].component, "o", output);
-        let to = name(system.ports[port].component, "p", port);
+        let to = end(system, connection.target);
         let service = match (connection.target, connection.transfer) {
             (Target::Direct(_), _) => "service = \"direct\"".to_owned(),
             (_, Some((least, most))) => {
@@ -185,13 +291,11 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
             }
             _ => "service = \"channel\"".to_owned(),
         };
+        let queue =
+            if matches!(connection.target, Target::Queue(_)) { queue(system, port) } else { String::new() };
         // Connections are made in the order of their names.
-        writeln!(
-            plan,
-            "[connection.x{number:04}]\nfrom = \"{from}\"\nto = [\"{to}\"]\n{service}{}",
-            queue(system, port)
-        )
-        .unwrap();
+        writeln!(plan, "[connection.x{number:04}]\nfrom = \"{from}\"\nto = [\"{to}\"]\n{service}{queue}")
+            .unwrap();
     }
     for (number, source) in system.sources.iter().enumerate() {
         if timer(system, source.port).is_some() {
@@ -216,10 +320,13 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
         for connection in &chain.connections {
             let connection = &system.connections[*connection];
             let port = connection.target.port();
-            if !matches!(connection.target, Target::Register(..)) {
+            if samples(system, connection.output).is_none() {
                 path.push(name(system.outputs[connection.output].component, "o", connection.output));
+                path.push(end(system, connection.target));
             }
-            path.push(name(system.ports[port].component, "p", port));
+            if matches!(connection.target, Target::Register(..)) {
+                path.push(name(system.ports[port].component, "p", port));
+            }
         }
         let path: Vec<String> = path.iter().map(|end| format!("\"{end}\"")).collect();
         writeln!(
@@ -242,6 +349,13 @@ fn timer(system: &Description, port: usize) -> Option<u64> {
 }
 
 fn queue(system: &Description, port: usize) -> String {
+    match system.ports[port].entry {
+        Entry::Queued { .. } => format!("\nqueue = {}", queue_of(system, port)),
+        Entry::Direct => String::new(),
+    }
+}
+
+fn queue_of(system: &Description, port: usize) -> String {
     let Entry::Queued { depth, full, .. } = system.ports[port].entry else { return String::new() };
     let full = match full {
         Full::Reject => "reject",
@@ -250,5 +364,5 @@ fn queue(system: &Description, port: usize) -> String {
         Full::Coalesce => "coalesce",
         Full::Block => "block\", wait = \"1 s",
     };
-    format!("\nqueue = {{ depth = {depth}, full = \"{full}\" }}")
+    format!("{{ depth = {depth}, full = \"{full}\" }}")
 }

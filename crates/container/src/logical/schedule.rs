@@ -1,0 +1,128 @@
+//! The instants of timers in logical execution time, as a state machine: when each is due, and when its run is published.
+use std::collections::VecDeque;
+
+/// Something to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    /// The run of this instant publishes.
+    Publish {
+        /// The timer.
+        timer: u32,
+        /// When it was due.
+        due: u64,
+    },
+    /// A timer is due.
+    Release {
+        /// The timer.
+        timer: u32,
+        /// When.
+        due: u64,
+    },
+}
+
+/// Timers, all on multiples of their periods, in nanoseconds since the start of the server.
+#[derive(Default, Debug)]
+pub(super) struct Schedule {
+    timers: Vec<Timed>,
+    next: u32,
+}
+
+#[derive(Debug)]
+struct Timed {
+    timer: u32,
+    period: u64,
+    interval: u64,
+    /// When it is due next.
+    next: u64,
+    /// The instants whose runs are not published yet.
+    open: VecDeque<u64>,
+}
+
+impl Schedule {
+    /// A timer that is due at the next multiple of its period.
+    pub(super) fn add(&mut self, now: u64, period: u64, interval: u64) -> u32 {
+        let (timer, period) = (self.next, period.max(1));
+        self.next = self.next.wrapping_add(1);
+        let next = (now / period).saturating_add(1).saturating_mul(period);
+        self.timers.push(Timed { timer, period, interval, next, open: VecDeque::new() });
+        timer
+    }
+
+    pub(super) fn remove(&mut self, timer: u32) {
+        self.timers.retain(|timed| timed.timer != timer);
+    }
+
+    /// When the next act is due.
+    pub(super) fn due(&self) -> Option<u64> {
+        self.first().map(|(at, ..)| at)
+    }
+
+    /// The next act that is due; of one instant first what is published, so that timers which are due then read it.
+    pub(super) fn pop(&mut self, now: u64) -> Option<Act> {
+        let (at, is_release, timer) = self.first().filter(|(at, ..)| *at <= now)?;
+        let timed = self.timers.iter_mut().find(|timed| timed.timer == timer)?;
+        if !is_release {
+            let due = timed.open.pop_front()?;
+            return Some(Act::Publish { timer, due });
+        }
+        // Periods that passed unseen are not made up for.
+        let missed = (now - at) / timed.period;
+        timed.next = at.saturating_add(missed.saturating_add(1).saturating_mul(timed.period));
+        timed.open.push_back(at);
+        Some(Act::Release { timer, due: at })
+    }
+
+    fn first(&self) -> Option<(u64, bool, u32)> {
+        let acts = self.timers.iter().flat_map(|timed| {
+            let publish =
+                timed.open.front().map(|due| (due.saturating_add(timed.interval), false, timed.timer));
+            publish.into_iter().chain([(timed.next, true, timed.timer)])
+        });
+        acts.min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_come_before_what_is_due_at_the_same_instant() {
+        let mut schedule = Schedule::default();
+        let (fast, slow) = (schedule.add(3, 10, 10), schedule.add(3, 20, 5));
+        assert_eq!((schedule.due(), schedule.pop(9)), (Some(10), None));
+        let mut acts = Vec::new();
+        for now in [10, 20, 25, 30] {
+            while let Some(act) = schedule.pop(now) {
+                acts.push(act);
+            }
+        }
+        let (publish, release) =
+            (|timer, due| Act::Publish { timer, due }, |timer, due| Act::Release { timer, due });
+        let wanted = [
+            release(fast, 10),
+            publish(fast, 10),
+            release(fast, 20),
+            release(slow, 20),
+            publish(slow, 20),
+            publish(fast, 20),
+            release(fast, 30),
+        ];
+        assert_eq!(acts, wanted);
+        schedule.remove(fast);
+        assert_eq!(schedule.due(), Some(40));
+    }
+
+    #[test]
+    fn instants_that_passed_unseen_are_one() {
+        let mut schedule = Schedule::default();
+        let timer = schedule.add(0, 10, 4);
+        assert_eq!(schedule.pop(37), Some(Act::Release { timer, due: 10 }));
+        assert_eq!(schedule.pop(37), Some(Act::Publish { timer, due: 10 }));
+        assert_eq!((schedule.pop(37), schedule.due()), (None, Some(40)));
+        let end = schedule.add(u64::MAX - 1, u64::MAX, u64::MAX);
+        assert_eq!(schedule.pop(u64::MAX), Some(Act::Release { timer, due: 40 }));
+        schedule.remove(timer);
+        assert_eq!(schedule.pop(u64::MAX), Some(Act::Release { timer: end, due: u64::MAX }));
+    }
+}
