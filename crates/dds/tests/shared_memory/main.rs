@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod end;
+mod filters;
 mod kills;
 mod loans;
 mod player;
