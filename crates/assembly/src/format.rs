@@ -1,6 +1,7 @@
 //! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
-    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Timing, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass,
+    ServiceKind, Timing, Transport,
 };
 use crate::qos::{DISCARDS, ORDERS, RELIABILITIES};
 use crate::shape::Shape::{

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use crate::choices::{
-    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass, ServiceKind, Timing, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass,
+    ServiceKind, Timing, Transport,
 };
 use crate::qos::Qos;
 use crate::timing::{Costs, Execution, Transfer};

@@ -9,7 +9,9 @@ use crate::format::PLAN;
 use crate::get::{choice, flag, named, number, numbers, text, texts, time, values};
 use crate::places::Places;
 use crate::plan::{
-    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind, KeepPolicy, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
+    Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind,
+    KeepPolicy, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart,
+    RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
 };
 use crate::qos::{Qos, Quality, Said};
 use crate::shape::{self, Shape};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use assembly::{FullPolicy, KeepPolicy};
 use container::{
-    ByChannel, ByDds, ByGateway, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Placement, Queue, Service,
+    ByChannel, ByDds, ByGateway, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Placement, Queue,
+    Service,
 };
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};

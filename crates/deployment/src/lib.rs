@@ -29,7 +29,8 @@ pub use foreign::{foreign_lane, is_foreign};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
-    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart, LanePart, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
+    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart, LanePart,
+    Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HopStatus,

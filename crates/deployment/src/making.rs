@@ -4,13 +4,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{
-    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, Placement, Plan, PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, Placement, Plan,
+    PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
 };
 
 use crate::gateway::gateway;
 use crate::launchable::{Trouble, deployment_name};
 use crate::part::{
-    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Logical, Part, QueueOrder, Sureness, Waits,
+    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Logical, Part, QueueOrder, Sureness,
+    Waits,
 };
 
 impl Part {

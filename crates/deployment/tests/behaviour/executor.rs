@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use assembly::{Catalogue, Named, Value};
 use deployment::{
-    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart, GatewayStatus, Half, Part, Performed, Work,
+    Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
+    GatewayStatus, Half, Part, Performed, Work,
 };
 
 /// A component that is there.

@@ -193,7 +193,7 @@ fn qualities_come_to_the_ends_of_connections() {
             let half = Part::of(&plan, process, &types()).0.connections["cd"][0].clone();
             match half.carrier {
                 Carrier::Topic { sureness, delivery, .. } => (Some(sureness), delivery),
-                Carrier::Gateway { delivery, .. } => (None, delivery),
+                Carrier::Gateway { delivery, .. } => (None, Some(delivery)),
                 other => panic!("{other:?}"),
             }
         })
@@ -213,6 +213,7 @@ fn qualities_come_to_the_ends_of_connections() {
     for service in ["", "service = \"federated\"\n"] {
         let times = "start-time = \"2 us\", stop-time = \"3 us\"";
         let [_, (_, delivery)] = ends(&with(times, &format!("{service}qos = {{ max-queue-length = 9 }}")));
+        let delivery = delivery.unwrap();
         assert_eq!((delivery.start, delivery.stop), (2_000, Some(3_000)));
         assert_eq!(delivery.room, Some(("connection.cd".to_owned(), 9)));
     }
