@@ -12,13 +12,13 @@ extern crate alloc;
 
 mod commands;
 mod content;
-mod manager;
+mod execution_manager;
 mod messages;
 mod node;
 
 pub use commands::{Answer, Command, DeploymentStatus, HostStatus};
 pub use content::{Content, fit_together};
-pub use manager::{ExecutionManager, ManagerAction, ManagerInput, Patience, Record};
+pub use execution_manager::{ExecutionManager, ManagerAction, ManagerInput, Patience, Record};
 pub use messages::{
     Bundle, Epoch, Heard, ManagerWord, ManifestText, NodeWord, Order, Orders, Progress, Report, Stage, State,
     Step,

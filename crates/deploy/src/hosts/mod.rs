@@ -1,8 +1,8 @@
 //! Deployments on several hosts: the execution manager and node managers as programs, and commands that ask the manager.
 mod ask;
 mod connection;
+mod execution_manager;
 mod local;
-mod manager;
 mod node;
 
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::command::{BAD_NEWS, FAILED, Failure, WRONG};
 use crate::files::Loaded;
 
 pub(crate) use ask::{apply, diff, launch, state, status, stop};
-pub(crate) use manager::run as manager;
+pub(crate) use execution_manager::run as manager;
 pub(crate) use node::run as node;
 
 /// The port of execution managers.
