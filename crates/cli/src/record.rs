@@ -21,7 +21,8 @@ use crate::stop::Stop;
 #[command(after_help = "Examples:\n  \
     punctual record -o drive.mcap                     all topics, until Ctrl-C\n  \
     punctual record 'arm/*' Square -o arm.mcap        some topics\n  \
-    punctual record -o drive.mcap --exclude '*Image*' --duration 1min\n\n\
+    punctual record -o drive.mcap --exclude '*Image*' --duration 1min\n  \
+    punctual record -o hot.mcap --filter 'Readings=celsius > 90'   of a topic only what passes\n\n\
     The file is MCAP, which other tools read, too: samples as they were on the wire, types in IDL, the QoS of writers. Types are asked of the\n\
     writers' participants. At Ctrl-C the file ends with an index; if the process is killed, all but the last second can be read.\n\
     docs/record.md says more.")]
@@ -37,6 +38,10 @@ pub(crate) struct Arguments {
     /// Leaves these topics out, by name or pattern.
     #[arg(long, value_name = "TOPIC")]
     exclude: Vec<String>,
+    /// Of this topic (name or pattern), only samples for which this filter expression of DDS is true; several for several topics. Writers that
+    /// know such filters do not send the rest.
+    #[arg(long, value_name = "TOPIC=EXPR", value_parser = filter)]
+    filter: Vec<Filter>,
     /// Ends after this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse)]
     duration: Option<Duration>,
@@ -49,12 +54,32 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How often what was recorded becomes readable for others.
 const FLUSH: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// A filter for samples of some topics.
+#[derive(Clone, Debug)]
+struct Filter {
+    topics: String,
+    expression: String,
+}
+
+fn filter(text: &str) -> Result<Filter, String> {
+    let parts = text.split_once('=').filter(|(topics, _)| !topics.trim().is_empty());
+    let (topics, expression) = parts.ok_or("give a topic and an expression, as 'Readings=celsius > 90'")?;
+    ::filter::Expression::parse(expression).map_err(|error| format!("{expression:?}: {error}"))?;
+    Ok(Filter { topics: topics.trim().to_owned(), expression: expression.to_owned() })
+}
+
 impl Arguments {
     /// True for a topic that is recorded.
     fn wants(&self, topic: &str) -> bool {
         let any =
             |patterns: &[String]| patterns.iter().any(|pattern| rtps::discovery::matches(pattern, topic));
         (self.topics.is_empty() || any(&self.topics)) && !any(&self.exclude)
+    }
+
+    /// The filter for samples of a topic: the first one that names it.
+    fn filter(&self, topic: &str) -> Option<&str> {
+        let of_topic = |filter: &&Filter| rtps::discovery::matches(&filter.topics, topic);
+        self.filter.iter().find(of_topic).map(|filter| filter.expression.as_str())
     }
 }
 
@@ -69,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let mut tracks = Tracks::new(&participant, stop)?;
     let (start, mut flushed) = (Instant::now(), Instant::now());
     loop {
-        tracks.find(&participant, |topic| arguments.wants(topic))?;
+        tracks.find(&participant, |topic| arguments.wants(topic), |topic| arguments.filter(topic))?;
         tracks.record(&participant, |topic| arguments.wants(topic), &mut file)?;
         if flushed.elapsed() >= FLUSH {
             file.flush()?;
@@ -125,5 +150,20 @@ mod tests {
         assert!(!wants("arm/* Square", "Circle") && !wants("arm/*", "larm/x"));
         assert!(wants("--exclude *Image*", "Square") && !wants("--exclude *Image*", "RawImages"));
         assert!(!wants("S* --exclude Square", "Square"));
+    }
+
+    #[test]
+    fn filters_are_of_the_first_pattern_that_fits_and_make_sense() {
+        let read = |words: &[&str]| Line::try_parse_from(["record", "-o", "x"].iter().chain(words));
+        let line = read(&["--filter", "arm/*=x = 1", "--filter", "*=y > 2"]).unwrap();
+        let of = |topic: &str| line.arguments.filter(topic).map(str::to_owned);
+        assert_eq!((of("arm/joint").as_deref(), of("Square").as_deref()), (Some("x = 1"), Some("y > 2")));
+        assert_eq!(read(&["--filter", "S=x = 1"]).unwrap().arguments.filter("T"), None);
+        for (wrong, said) in
+            [("Square", "give a topic"), ("=x = 1", "give a topic"), ("Square=x >", "at byte")]
+        {
+            let error = read(&["--filter", wrong]).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
     }
 }

@@ -50,7 +50,7 @@ fn the_figures_of_the_ciao_paper_have_all_their_curves() {
         eprintln!("passed over: network namespaces need root");
         return;
     }
-    let cells = if tiers::current().number("compare.figures") > 1 { "ciao" } else { SOME };
+    let cells = if tiers::current().number("compare.figures") > 2 { "ciao" } else { SOME };
     let mark = std::process::id().to_string();
     let mut command = Command::new(program());
     command.args(["perf", "compare", "--with", "none", "--passes", "1", "--json", "--cells", cells]);

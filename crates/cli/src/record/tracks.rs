@@ -101,22 +101,26 @@ impl Tracks {
     /// Samples that came and are not recorded, or did not come.
     pub(super) fn lost(&self) -> u64 {
         let dropped = |track: &Track| -> u64 {
-            DropReason::ALL.into_iter().map(|reason| track.reader.dropped(reason).count).sum()
+            // What a filter keeps away is not wanted.
+            let reasons = DropReason::ALL.into_iter().filter(|reason| *reason != DropReason::ContentFilter);
+            reasons.map(|reason| track.reader.dropped(reason).count).sum()
         };
         self.tracks.iter().map(dropped).sum()
     }
 
-    /// Looks for writers of topics that are wanted, and for answers.
-    pub(super) fn find(
+    /// Looks for writers of topics that are wanted, and for answers. `filter` is the filter of a topic.
+    pub(super) fn find<'a>(
         &mut self,
         participant: &DomainParticipant,
         wants: impl Fn(&str) -> bool,
+        filter: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<(), Failure> {
         self.note(participant, wants);
         self.told.set_trigger_value(false);
         while let Ok(typed) = self.answers.try_recv() {
             let guid = typed.writer.guid;
-            let track = self.track(participant, typed)?;
+            let filter = filter(&typed.writer.topic_name);
+            let track = self.track(participant, typed, filter)?;
             self.writers.insert(guid, Found::Track(track));
         }
         Ok(())
@@ -142,7 +146,12 @@ impl Tracks {
     }
 
     /// The track for a writer: that of others like it, or a new one.
-    fn track(&mut self, participant: &DomainParticipant, typed: Typed) -> Result<usize, Failure> {
+    fn track(
+        &mut self,
+        participant: &DomainParticipant,
+        typed: Typed,
+        filter: Option<&str>,
+    ) -> Result<usize, Failure> {
         let Typed { writer, form } = typed;
         let idl = match &form {
             Some(Form::Described(schema, index)) => {
@@ -172,10 +181,18 @@ impl Tracks {
         adapted.ask(&nothing_asked, &mut qos.endpoint);
         qos.endpoint.history = History::KeepAll;
         qos.endpoint.durability = writer.qos.durability.min(Durability::TransientLocal);
-        qos.endpoint.type_consistency.ignore_member_names = true;
-        let support = form.support();
-        let reader =
-            subscriber.create_raw_datareader(&topic, support, QosKind::Specific(qos), None, NO_STATUS)?;
+        // A filter names members, and writers evaluate it only if names mean something.
+        qos.endpoint.type_consistency.ignore_member_names = filter.is_none();
+        let (support, qos) = (form.support(), QosKind::Specific(qos));
+        let reader = match filter {
+            None => subscriber.create_raw_datareader(&topic, support, qos, None, NO_STATUS)?,
+            Some(expression) => {
+                // Writers of one topic that are not alike have a track each.
+                let name = format!("{} filtered {}", channel.topic, self.tracks.len());
+                let filtered = participant.create_contentfilteredtopic(&name, &topic, expression, [""; 0])?;
+                subscriber.create_raw_datareader(&filtered, support, qos, None, NO_STATUS)?
+            }
+        };
         self.waits.attach_condition(reader.create_readcondition(States::NOT_READ).into())?;
         let support = (keyed && matches!(form, Form::Described(..))).then(|| form.support());
         let type_information = writer.type_information.as_ref().map(|bytes| bytes.to_vec());

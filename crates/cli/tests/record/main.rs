@@ -187,6 +187,51 @@ fn what_is_replayed_is_what_was_recorded() {
 }
 
 #[test]
+fn of_a_topic_only_what_passes_a_filter_is_recorded() {
+    alone(|| {
+        let folder = Folder::new("filter");
+        let file = folder.file("hot.mcap");
+        let filter = "Read*=celsius > 20 AND sensor <> 9";
+        let recording = start(&["record", "-o", &file, "--filter", filter]);
+        let samples = ["{sensor: 7, celsius: 21.5}", "{sensor: 8, celsius: -3}", "{sensor: 9, celsius: 30}"];
+        let more = [
+            "--type",
+            READING,
+            "--count",
+            "4",
+            "--rate",
+            "20",
+            "--durability",
+            "transient-local",
+            "--timeout",
+            "60s",
+        ];
+        done(&[&["pub", "Readings"][..], &samples, &more].concat());
+        let other =
+            ["pub", "Other", "{sensor: 8, celsius: -3}", "--type", READING, "--count", "4", "--rate", "20"];
+        done(&[&other[..], &["--durability", "transient-local", "--timeout", "60s"]].concat());
+        let output = recording.interrupt();
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.contains("8 samples of 2 topics in "), "{said}");
+        // What the filter keeps away is not lost.
+        assert!(!said.contains("did not arrive"), "{said}");
+        let (readings, other) = (topic(&file, "Readings"), topic(&file, "Other"));
+        assert_eq!((readings.1.len(), other.1.len()), (4, 4));
+        assert!(readings.1.iter().all(|entry| entry.data == readings.1[0].data));
+
+        // A filter of members that a type does not have ends the recording, and says which there are.
+        let recording =
+            start(&["record", "-o", &file, "--overwrite", "--filter", "Readings=fahrenheit > 90"]);
+        let publishing = start(&[&["pub", "Readings", "{sensor: 7}"][..], &more].concat());
+        let output = recording.end();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("there is no field `fahrenheit`"), "{said}");
+        assert!(said.contains("sensor, celsius"), "{said}");
+        publishing.interrupt();
+    });
+}
+
+#[test]
 fn parts_of_a_recording_are_replayed_as_fast_as_asked_for() {
     alone(|| {
         let folder = Folder::new("parts");
