@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    #[derive(Parser)]
+    #[derive(Parser, Debug)]
     struct Line {
         #[command(flatten)]
         arguments: Arguments,
