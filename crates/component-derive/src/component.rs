@@ -93,7 +93,7 @@ fn markers(
                 type Component = #component;
                 type Event = #event;
                 const NAME: &'static str = #name;
-                #[inline]
+                #[inline(always)]
                 fn give(
                     body: &::container::glue::BodyOf<Self>,
                     gate: &::container::glue::Gate,

@@ -64,7 +64,7 @@ impl Gate {
         Self(AtomicU8::new(State::Inactive as u8))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.0.load(Relaxed) == State::Active as u8
     }
@@ -148,7 +148,7 @@ impl<C: Send> Body<C> for Serialised<C> {
 impl<C> Serialised<C> {
     /// Does something with the component if it is active, or once it is free and still active.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     pub fn enter<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
         let Some(mut held) = self.0.try_lock_as(this) else { return self.enter_late(gate, this, act) };
         // A change of the state waits for the lock, so the gate stays open for as long as the lock is held.
@@ -285,7 +285,7 @@ impl<C: Component> Cell<C> {
         Self { about, body: C::Body::new(component), limits }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(&self, attempt: Attempt, at: &Context) {
         if !matches!(attempt, Ok(Ok(()))) {
             self.trouble(attempt, at);
@@ -416,6 +416,13 @@ pub trait Target: Send + Sync {
     }
 }
 
+/// Calls a handler with what is rare. It is apart so that the call for an event of a direct connection becomes a part of that.
+#[inline(never)]
+pub(crate) fn give_apart<M: In>(cell: &Cell<M::Component>, given: Given<'_, M::Event>, at: &Context) {
+    let Cell { about, body, .. } = cell;
+    cell.settle(M::give(body, &about.gate, given, at), at);
+}
+
 impl<M: In> Target for Inlet<M> {
     fn name(&self) -> &str {
         &self.name
@@ -448,8 +455,7 @@ impl<M: In> Target for Inlet<M> {
     }
 
     fn deliver_together(&self, together: Together<'_>, at: &Context) {
-        let Cell { about, body, .. } = &*self.cell;
-        self.cell.settle(M::give(body, &about.gate, Given::Together(together), at), at);
+        give_apart::<M>(&self.cell, Given::Together(&together), at);
     }
 
     fn caught(&self, panic: Box<dyn Any + Send>) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use channel::{Header, Part};
 
-use crate::cell::{AnyInlet, Cell, Target};
+use crate::cell::{AnyInlet, Cell, Target, give_apart};
 use crate::component::{Component, In, PortKind};
 use crate::context::Context;
 use crate::error::ServerError;
@@ -160,18 +160,18 @@ enum What<'a, E> {
 impl<'a, E: Event> Watched<'a, E> {
     /// Hands it on, each part of a delivery by itself, and tells of it before.
     pub(crate) fn give(
-        self,
+        &self,
         at: &Context,
         mut act: impl FnMut(Given<'_, E>, &Context) -> Outcome,
     ) -> Outcome {
-        match self.what {
+        match &self.what {
             What::Event(event) => {
-                self.watch.event(self.port, event, Moment::of(at));
+                self.watch.event(self.port, *event, Moment::of(at));
                 act(Given::Event(event), at)
             }
             What::Timeout(timer) => {
-                self.watch.timeout(self.port, timer, Moment::of(at));
-                act(Given::Timeout(timer), at)
+                self.watch.timeout(self.port, *timer, Moment::of(at));
+                act(Given::Timeout(*timer), at)
             }
             What::Together(together) => together.give(at, |given, own| {
                 match &given {
@@ -206,9 +206,8 @@ pub(crate) fn inlet<M: In>(cell: &Arc<Cell<M::Component>>, name: String, watch: 
 
 impl<M: In> Inlet<M> {
     fn give(&self, what: What<'_, M::Event>, at: &Context) {
-        let Cell { about, body, .. } = &*self.cell;
         let watched = Watched { what, watch: &*self.watch, port: M::NAME };
-        self.cell.settle(M::give(body, &about.gate, Given::Watched(watched), at), at);
+        give_apart::<M>(&self.cell, Given::Watched(&watched), at);
     }
 }
 

@@ -89,11 +89,11 @@ pub(crate) fn diff(at: &At, next: &Path, out: &mut dyn Write) -> Result<u8, Fail
     told_difference(&difference(old, next), &steps(old, next), out)
 }
 
-/// The state of a deployment, or of all, on all hosts; and the hosts that are known, and whether they are there.
-pub(crate) fn state(
-    at: &At,
-    deployment: Option<String>,
-) -> Result<(Vec<DeploymentStatus>, Vec<(String, bool)>), Failure> {
+/// Deployments on their hosts; and the hosts that are known, and whether they are there.
+type States = (Vec<DeploymentStatus>, Vec<(String, bool)>);
+
+/// The state of a deployment, or of all, on all hosts.
+pub(crate) fn state(at: &At, deployment: Option<String>) -> Result<States, Failure> {
     match ask(at, &Command::Status { deployment })? {
         Answer::Status { deployments, hosts } => Ok((deployments, hosts)),
         Answer::Refused { what } => Err((BAD_NEWS, what)),

@@ -377,7 +377,7 @@ fn a_chain_goes_through_services_and_beside_others() {
     let folder = Folder::new("graph-ways");
     let tracker = include_str!("../../../assembly/plans/tracker.toml");
     folder.has("tracker.json", include_str!("../../../assembly/plans/tracker.json"));
-    let service = "[service.bus]\nkind = \"channel\"\nat = \"sense\"\n[chain.again]\npath = [\"gps.timer\", \"airframe.fix\"]\nage = \"9 ms\"\n";
+    let service = "[service.bus]\nkind = \"channel\"\nat = \"flight\"\nplacement = \"container\"\n[chain.again]\npath = [\"gps.timer\", \"airframe.fix\"]\nage = \"9 ms\"\n";
     folder
         .has("plan.toml", &[tracker, service].concat().replace("service = \"channel\"", "service = \"bus\""));
     let (code, svg, told) = folder.deploy("graph {plan.toml}");

@@ -28,10 +28,10 @@ fn three_aircraft_are_made_of_one_program() {
         let (shown, _) = shown.split_once("```").unwrap();
         assert!(text.contains(shown), "{text}");
         assert!(
-            text.contains("changed: container.aircraft.lanes.flight.priority = 31 instead of 20\n"),
+            text.contains("changed: container.aircraft.lanes.flight.priority = 12 instead of 20\n"),
             "{text}"
         );
-        for bound in ["at most 33.36 ms", "at most 46.44 ms"] {
+        for bound in ["at most 33.36 ms", "at most 40.18 ms"] {
             assert!(PAGE.contains(&bound[8..]) && text.contains(bound), "{bound}: {text}");
         }
 
