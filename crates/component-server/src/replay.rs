@@ -463,8 +463,7 @@ mod tests {
     #[test]
     fn what_cannot_be_replayed_says_why() {
         let error = |bytes: &[u8], types: &[ComponentType]| replayed(bytes, types, &codecs()).unwrap_err();
-        let nothing = error(b"", &types());
-        assert!(nothing.contains("recording"), "{nothing}");
+        assert!(error(b"", &types()).contains("MCAP"));
         assert!(error(b"something else than a recording of a component", &types()).contains("MCAP"));
         assert!(
             error(&recording(2, false), &[ComponentType::of::<Sink>()])

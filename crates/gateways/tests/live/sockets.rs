@@ -170,22 +170,3 @@ fn multicast_goes_through_as_many_networks_as_it_may() {
         }
     });
 }
-
-/// What is not for this host is asked for again, one by one: nothing is lost, and the group is of no use.
-#[test]
-fn without_loopback_the_own_host_gets_nothing_by_a_group() {
-    alone(|| {
-        // The device `lo` brings back all that is sent by it.
-        ip("link add one type veth peer name far");
-        ip("link set far up");
-        switch_on("one");
-        ip("addr add 10.7.1.1/24 dev one");
-        let index = nix::net::if_::if_nametoindex("one").unwrap();
-        let sites = grouped(&|config| (config.interface, config.loopback) = (index, false));
-        let before = sites[0].gateway.counts().repairs;
-        (0..5).for_each(|n| assert_eq!(sites[0].publish(n, 100), 2));
-        sites[1..].iter().for_each(|site| site.gets(&[0, 1, 2, 3, 4]));
-        let after = sites[0].gateway.counts().repairs;
-        assert!(after > before, "{before} and {after} fragments were sent again");
-    });
-}
