@@ -98,7 +98,7 @@ fn no_bound_is_exceeded() {
 /// A system whose lanes have two threads on one core each, and where a change of threads takes longer than most handlers: what threads cost
 /// that wake for nothing shows.
 fn of_several_threads(seed: u64) -> Option<System> {
-    let shape = Shape { hosts: 1, components: 2, chains: 1, load: (5, 30), ..Shape::default() };
+    let shape = Shape { hosts: 1, components: 2, chains: 1, load: (5, 30) };
     let mut parts = system_of(&shape, seed).description().clone();
     for host in &mut parts.hosts {
         (host.wake, host.dispatch, host.slack) = (0, 0, 0);
