@@ -45,7 +45,7 @@ impl Hub {
         self.listeners.iter().filter(|listener| !listener.is_closed()).count()
     }
 
-    /// Whether nobody listens.
+    /// Whether there is no listener.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

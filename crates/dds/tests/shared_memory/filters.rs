@@ -29,7 +29,7 @@ fn taken(reader: &DataReader<Ball>) -> Vec<u64> {
 fn a_filter_gives_the_same_at_the_writer_and_at_the_reader() {
     alone(|| {
         let writes = Player::new(["There", "Nothing"], &sharing());
-        // Nobody else of its participant reads the topic, so the writer filters for it. Of the other one it filters by itself.
+        // No other reader of its participant reads the topic, so the writer filters for it. Of the other one it filters by itself.
         let (spared, told) =
             (Player::new(["Back", "Elsewhere"], &sharing()), Player::new(["Back", "There"], &sharing()));
         let (at_writer, at_reader) = (filtered(&spared), filtered(&told));

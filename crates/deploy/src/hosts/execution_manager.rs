@@ -267,7 +267,7 @@ impl Running<'_> {
                 Ok(Some(event)) => self.happens(event),
                 Err(_) => {}
             }
-            // What has come already counts before somebody is called silent.
+            // What has come already counts before a peer is called silent.
             while let Ok(event) = events.try_recv() {
                 if matches!(event, Event::Interrupted) {
                     return;

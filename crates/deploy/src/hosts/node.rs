@@ -235,7 +235,7 @@ impl Running<'_> {
                 self.inputs(inputs);
             }
             Event::Interrupted => {
-                // Nobody leads this host any more: the manager sees that the connection ends.
+                // No node manager leads this host any more: the manager sees that the connection ends.
                 self.say = None;
                 self.interruptions += 1;
                 self.locals.end(self.interruptions > 1);

@@ -1,4 +1,4 @@
-//! Asks the supervisors of this host, or an execution manager, what runs, again and again, as long as somebody looks.
+//! Asks the supervisors of this host, or an execution manager, what runs, again and again, as long as a page is open.
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ pub(super) struct Seen {
     time: u64,
     /// The deployments that have answered, on each host.
     deployments: Vec<Shown>,
-    /// What those say that have not answered, and why nobody could be asked.
+    /// Why a deployment or host has not answered, or could not be asked.
     silent: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ pub(super) async fn current(app: &App) -> Arc<Seen> {
     seen
 }
 
-/// Tells all who listen what runs, each second. No supervisor is asked while nobody listens.
+/// Tells all who listen what runs, each second. No supervisor is asked while no page listens.
 pub(super) async fn watch(app: Arc<App>) {
     let mut interval = tokio::time::interval(BETWEEN);
     // A supervisor may take seconds for an answer: what was missed meanwhile is not made up for.

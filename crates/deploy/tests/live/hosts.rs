@@ -331,7 +331,7 @@ fn the_guide_goes_as_it_is_written() {
     });
 }
 
-/// Somebody is killed while a plan is applied, each time somewhat later: it is the old plan or the new one on both hosts.
+/// A manager is killed while a plan is applied, each time somewhat later: it is the old plan or the new one on both hosts.
 #[test]
 fn kills_during_a_change_leave_the_old_plan_or_the_new_one() {
     alone(|| {

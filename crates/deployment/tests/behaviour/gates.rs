@@ -9,7 +9,7 @@ use crate::world::{Faults, MILLISECOND, World};
 const FIRST: &str = include_str!("plans/first.toml");
 const SECOND: &str = include_str!("plans/second.toml");
 const PHASES: [Phase; 4] = [Phase::PreparePlan, Phase::Passivate, Phase::StartLaunch, Phase::FinishLaunch];
-/// Longer than anything takes that nobody waits for.
+/// Longer than any time limit of the supervisor.
 const LONG: u64 = 100_000 * MILLISECOND;
 
 fn launched() -> World {

@@ -99,7 +99,7 @@ fn it_is_the_old_plan_or_the_new_one_on_all_hosts() {
     assert!(all.done > all.refused / 2 || std::env::var_os("PUNCTUAL_SEED").is_some(), "{kinds:?}");
 }
 
-/// Each word of an apply in turn is the last that somebody hears.
+/// Each message of an apply in turn is the last that a manager receives.
 fn crash_at_every_word(crash: impl Fn(&mut World, u64)) -> (u64, u64, u64) {
     let (mut done, mut refused, mut unknown) = (0, 0, 0);
     for word in 1.. {

@@ -76,7 +76,7 @@ pub(crate) struct World {
     asked: BTreeMap<u64, (Command, String)>,
     pub(crate) answers: BTreeMap<u64, Answer>,
     next_number: u64,
-    /// Words that came so far: tests let somebody crash at each of them in turn.
+    /// Messages that came so far: tests let a manager crash at each of them in turn.
     pub(crate) words: u64,
     pub(crate) manager_crash_at: Option<u64>,
     pub(crate) node_crash_at: Option<(u64, String)>,

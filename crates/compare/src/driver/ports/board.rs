@@ -223,7 +223,7 @@ impl Told {
         }
     }
 
-    /// `None` if somebody is not there yet.
+    /// `None` if a participant is not there yet.
     fn least(&self) -> Option<u64> {
         self.counts.iter().copied().min().flatten()
     }
@@ -284,7 +284,7 @@ mod tests {
         told.note(bytes(1, 7));
         assert_eq!(told.least(), None);
         told.note(bytes(2, 5));
-        // What comes late, and who is nobody, changes nothing.
+        // What comes late, or names no participant, changes nothing.
         [bytes(1, 6), bytes(0, 99), bytes(3, 99), bytes(u64::MAX, 99)]
             .into_iter()
             .for_each(|bytes| told.note(bytes));

@@ -9,7 +9,7 @@ use dds::DdsType;
 use super::super::measure::{FILLING, Wrong};
 use super::board::Board;
 
-/// The number of events that only show that somebody is there.
+/// The number of events that only show that a peer is there.
 pub(super) const HELLO: u64 = u64::MAX;
 
 /// An event.

@@ -7,7 +7,7 @@ use super::carriers::{Carrier, publishing};
 use super::load::Load;
 use crate::driver::measure::{self, CALM, MEETING, Wrong, end_of_input};
 
-/// Between two events that only show that somebody is there.
+/// Between two events that only show that a peer is there.
 const HELLO: Duration = Duration::from_millis(10);
 /// How long one look for room takes at most.
 const ROOM: Duration = Duration::from_millis(1);
