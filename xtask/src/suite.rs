@@ -19,9 +19,10 @@ const ALONE: [&str; 2] = ["midas", "proof"];
 /// Wait for labs, and for so long that the other programs that wait have ended by then; `labs` looks at settings of the machine, which another
 /// lab changes while it is there.
 const LABS: [&str; 2] = ["grm", "labs"];
-/// Only compute, and for long: no clock but a simulated one, no socket.
-const COMPUTING: [&str; 8] =
-    ["cdr_property", "judged", "network", "plans", "promises", "seeds", "soundness", "targets"];
+/// Only compute, and for long: no clock but a simulated one, no socket. In two lanes that take about as long, since some of their tests have one
+/// thread.
+const COMPUTING: [&[&str]; 2] =
+    [&["network", "plans", "promises", "seeds"], &["cdr_property", "judged", "soundness", "targets"]];
 /// Runs a command with the policy of Linux for what only takes what nobody else wants.
 const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
@@ -71,7 +72,7 @@ impl Sum {
 struct Lanes {
     alone: Vec<String>,
     labs: Vec<String>,
-    computing: Vec<String>,
+    computing: Vec<Vec<String>>,
     others: Vec<String>,
 }
 
@@ -90,7 +91,8 @@ impl Lanes {
                 |name| Err(format!("no test program `{name}`: correct the lists in xtask/src/suite.rs")),
             )
         };
-        let (alone, labs, computing) = (take(&ALONE)?, take(&LABS)?, take(&COMPUTING)?);
+        let (alone, labs) = (take(&ALONE)?, take(&LABS)?);
+        let computing = COMPUTING.iter().map(|lane| take(lane)).collect::<Result<_, _>>()?;
         Ok(Self { alone, labs, computing, others: others.into_iter().map(str::to_owned).collect() })
     }
 }
@@ -183,14 +185,20 @@ fn in_lanes(root: &Path, checks: bool, out: &mut impl Write, sum: &mut Sum) -> R
     let labs = test(root, &[], &named(labs).collect::<Vec<_>>())?.begin();
     let others = [words(&["--lib", "--bins"]), named(others).collect()].concat();
     let others = test(root, &[], &others)?.begin();
-    let meanwhile = test(root, &IDLE, &named(computing).collect::<Vec<_>>())?.begin();
+    let mut meanwhile = Vec::new();
+    for lane in computing {
+        meanwhile.push(test(root, &IDLE, &named(lane).collect::<Vec<_>>())?.begin());
+    }
     // Last, since it has the lock of what cargo builds for minutes.
     let checks = if checks { Some(built_checks(root)?) } else { None };
     let others = others.finish(out, sum)?;
     title(out, "labs beside them")?;
     let labs = labs.finish(out, sum)?;
     title(out, "computed meanwhile")?;
-    let meanwhile = meanwhile.finish(out, sum)?;
+    let mut computed = true;
+    for lane in meanwhile {
+        computed &= lane.finish(out, sum)?;
+    }
     let checked = match checks {
         Some(checks) => {
             title(out, "checked meanwhile")?;
@@ -199,7 +207,7 @@ fn in_lanes(root: &Path, checks: bool, out: &mut impl Write, sum: &mut Sum) -> R
         None => true,
     };
     let documents = test(root, &[], &words(&["--doc"]))?.finish(out, sum)?;
-    Ok((alone && others && labs && meanwhile && documents, checked))
+    Ok((alone && others && labs && computed && documents, checked))
 }
 
 /// Starts this program for the checks that build, which take what is left of the processors.
@@ -238,12 +246,44 @@ mod tests {
 
     #[test]
     fn each_test_program_is_in_one_lane() {
-        let names = [&ALONE[..], &LABS, &COMPUTING, &["measure", "why"]].concat();
+        let names = [&ALONE[..], &LABS, &COMPUTING.concat(), &["measure", "why"]].concat();
         let lanes = Lanes::of(&with_tests(&names)).unwrap();
         assert_eq!(lanes.alone, ALONE);
         assert_eq!(lanes.labs, LABS);
         assert_eq!(lanes.computing, COMPUTING);
         assert_eq!(lanes.others, ["measure", "why"]);
+    }
+
+    /// A library that has no tests says so, so that none is built for it; one that has some must not.
+    #[test]
+    fn a_library_is_built_as_a_test_program_where_it_has_tests() {
+        let has_tests = |folder: &Path| {
+            let mut folders = vec![folder.to_owned()];
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    if path.is_dir() {
+                        folders.push(path);
+                    } else if std::fs::read_to_string(&path).unwrap().contains("#[test]") {
+                        return true;
+                    }
+                }
+            }
+            false
+        };
+        let metadata = metadata(&crate::tree::root()).unwrap();
+        let own =
+            metadata["packages"].as_array().unwrap().iter().filter(|package| package["source"].is_null());
+        let targets = own.flat_map(|package| package["targets"].as_array().unwrap());
+        for library in targets.filter(|target| target["kind"][0] == "lib") {
+            let folder = Path::new(library["src_path"].as_str().unwrap()).parent().unwrap();
+            assert_eq!(
+                library["test"],
+                has_tests(folder),
+                "`test = false` of the library {}",
+                library["name"]
+            );
+        }
     }
 
     #[test]

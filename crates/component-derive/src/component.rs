@@ -76,31 +76,38 @@ fn markers(
         let name = part.name.unraw().to_string();
         // A missing handler is shown where the port is.
         let span = Span::call_site().located_at(part.name.span());
-        let act = Ident::new(
-            match (is_timer, is_parallel) {
-                (false, false) => "give",
-                (false, true) => "give_parallel",
-                (true, false) => "tick",
-                (true, true) => "tick_parallel",
-            },
-            span,
-        );
-        let here = Ident::new(&component.to_string(), span);
-        let call =
-            quote_spanned!(span=> ::container::glue::#act::<#here, #module::#marker>(component, given, at));
+        let (give, handler) = match (is_timer, is_parallel) {
+            (false, false) => ("give", "Handle"),
+            (false, true) => ("give_parallel", "HandleParallel"),
+            (true, false) => ("tick", "Handle"),
+            (true, true) => ("tick_parallel", "HandleParallel"),
+        };
+        let [give, handler, here] =
+            [give, handler, &component.to_string()].map(|name| Ident::new(name, span));
+        let hand = quote_spanned!(span=> <#here as ::container::#handler<#module::#marker>>::handle(component, event, at));
+        let give =
+            quote_spanned!(span=> ::container::glue::#give::<#here, #module::#marker>(component, given, at));
         impls.extend(quote! {
             impl ::container::In for #module::#marker {
                 type Component = #component;
                 type Event = #event;
                 const NAME: &'static str = #name;
                 #[inline(always)]
+                fn hand(
+                    body: &::container::glue::BodyOf<Self>,
+                    gate: &::container::glue::Gate,
+                    event: &Self::Event,
+                    at: &::container::Context,
+                ) -> ::core::result::Result<::container::Outcome, ::container::glue::Shut> {
+                    body.enter(gate, at.thread(), |component| #hand)
+                }
                 fn give(
                     body: &::container::glue::BodyOf<Self>,
                     gate: &::container::glue::Gate,
                     given: ::container::glue::Given<'_, Self::Event>,
                     at: &::container::Context,
                 ) -> ::core::result::Result<::container::Outcome, ::container::glue::Shut> {
-                    body.enter(gate, at.thread(), |component| #call)
+                    body.enter(gate, at.thread(), |component| #give)
                 }
             }
         });

@@ -80,10 +80,24 @@ pub(crate) struct Runner {
 /// The environment variable that says which components are recorded: `airframe=/tmp/airframe.mcap`, several with `:` between them.
 const RECORD: &str = "PUNCTUAL_RECORD";
 
-/// What that variable says.
-fn recorded(text: &str) -> BTreeMap<String, PathBuf> {
-    let of_one = |one: &str| one.split_once('=').map(|(name, path)| (name.to_owned(), PathBuf::from(path)));
-    text.split(':').filter_map(of_one).collect()
+/// Components that are recorded, as that variable says, each with its file.
+///
+/// # Errors
+/// A part of it is not `COMPONENT=FILE`.
+pub(crate) fn recorded() -> Result<BTreeMap<String, PathBuf>, String> {
+    let Some(text) = std::env::var_os(RECORD) else { return Ok(BTreeMap::new()) };
+    let text = text.into_string().map_err(|_| format!("{RECORD} is not UTF-8"))?;
+    parsed(&text)
+}
+
+fn parsed(text: &str) -> Result<BTreeMap<String, PathBuf>, String> {
+    let of_one = |one: &str| match one.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(path)))
+        }
+        _ => Err(format!("{RECORD}={text}: {one:?} is not COMPONENT=FILE")),
+    };
+    text.split(':').filter(|one| !one.is_empty()).map(of_one).collect()
 }
 
 fn text(error: ServerError) -> String {
@@ -96,6 +110,7 @@ impl Runner {
         topics: BTreeMap<&'static str, Carried>,
         catalogue: Catalogue,
         codecs: Vec<Codec>,
+        recorded: BTreeMap<String, PathBuf>,
     ) -> Self {
         Self {
             types,
@@ -110,7 +125,7 @@ impl Runner {
             parts: BTreeMap::new(),
             follows: Named::new(),
             codecs,
-            recorded: std::env::var(RECORD).map(|text| recorded(&text)).unwrap_or_default(),
+            recorded,
         }
     }
 

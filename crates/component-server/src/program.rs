@@ -10,7 +10,7 @@ use container::{Component, ComponentType, Event};
 use dds::DdsType;
 
 use crate::describe::manifest;
-use crate::executor::Runner;
+use crate::executor::{Runner, recorded};
 use crate::recorder::Codec;
 use crate::replay::replay;
 use crate::session;
@@ -108,17 +108,18 @@ impl Program {
     }
 
     fn serve(&self) -> Result<(), String> {
-        session::run(self.build, self.runner())
+        session::run(self.build, self.runner()?)
     }
 
     fn serve_alone(&self, order: &Order) -> Result<(), String> {
-        standalone::run(self.runner(), order)
+        standalone::run(self.runner()?, order)
     }
 
-    fn runner(&self) -> Runner {
+    fn runner(&self) -> Result<Runner, String> {
         let own = manifest(self.build, &self.types);
         let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
-        Runner::new(self.types.clone(), self.topics.clone(), catalogue, self.codecs.clone())
+        let (types, topics, codecs) = (self.types.clone(), self.topics.clone(), self.codecs.clone());
+        Ok(Runner::new(types, topics, catalogue, codecs, recorded()?))
     }
 }
 

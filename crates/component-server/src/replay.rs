@@ -117,16 +117,7 @@ pub(crate) fn replayed(
 ) -> Result<Replayed, String> {
     let mut file = File::new(input);
     let mut channels: BTreeMap<u16, String> = BTreeMap::new();
-    let mut replay = Replay {
-        types,
-        codecs,
-        server: Server::simulated(),
-        recorded: None,
-        came: None,
-        inputs: 0,
-        before: Published::new(),
-        now: Arc::default(),
-    };
+    let mut replay = Replay::new(types, codecs);
     loop {
         match file.next() {
             Ok(Some(Item::Channel(number, channel))) => drop(channels.insert(number, channel.topic.clone())),
@@ -142,7 +133,20 @@ pub(crate) fn replayed(
     }
 }
 
-impl Replay<'_> {
+impl<'t> Replay<'t> {
+    fn new(types: &'t [ComponentType], codecs: &'t [Codec]) -> Self {
+        Self {
+            types,
+            codecs,
+            server: Server::simulated(),
+            recorded: None,
+            came: None,
+            inputs: 0,
+            before: Published::new(),
+            now: Arc::default(),
+        }
+    }
+
     fn message(&mut self, channel: &str, data: &[u8]) -> Result<(), String> {
         match channel {
             COMPONENT => {
@@ -428,8 +432,8 @@ mod tests {
         // The same type, whose settings are others than those of the recording.
         let bytes = recording(1, false);
         let mut file = File::new(&bytes[..]);
-        let types = types();
-        let (mut channels, mut replay) = (BTreeMap::new(), fresh(&types));
+        let (types, codecs) = (types(), codecs());
+        let (mut channels, mut replay) = (BTreeMap::new(), Replay::new(&types, &codecs));
         while let Ok(Some(item)) = file.next() {
             match item {
                 Item::Channel(number, channel) => drop(channels.insert(number, channel.topic.clone())),
@@ -445,19 +449,6 @@ mod tests {
         let different = replay.compared().unwrap().different;
         let (port, _, what) = different.unwrap();
         assert!(["single", "smooth"].contains(&port.as_str()) && what == "is another one", "{port} {what}");
-    }
-
-    fn fresh<'t>(types: &'t [ComponentType]) -> Replay<'t> {
-        Replay {
-            types,
-            codecs: Box::leak(codecs().into_boxed_slice()),
-            server: Server::simulated(),
-            recorded: None,
-            came: None,
-            inputs: 0,
-            before: Published::new(),
-            now: Arc::default(),
-        }
     }
 
     #[test]

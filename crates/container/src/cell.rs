@@ -7,18 +7,13 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
-use channel::Part;
 use threads::{Lock, This};
 
-use crate::component::{Component, HOOKS, Hook, In};
+use crate::component::{Component, HOOKS, Hook};
 use crate::context::{Clock, Context};
-use crate::event::{AnyLink, Body as EventBody, EventType, Of};
-use crate::glue::Given;
-use crate::joins::Together;
 use crate::outcome::{Failure, Outcome};
-use crate::ports::Sink;
 use crate::reports::{Fault, Reports};
-use crate::watch::{self, Watch};
+use crate::watch::Watch;
 
 /// A thread that waits for a component looks after so long whether it is active still: a handler that hangs may have led to the error state.
 const LOOK: Duration = Duration::from_millis(100);
@@ -356,145 +351,4 @@ impl<C: Component<Body = Serialised<C>>> Cell<C> {
 pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a text".to_owned())
-}
-
-/// A port that consumes, of a component in its container.
-pub(crate) struct Inlet<M: In> {
-    cell: Arc<Cell<M::Component>>,
-    /// `instance.port`.
-    name: String,
-}
-
-impl<M: In> Sink<M::Event> for Inlet<M> {
-    fn take(&self, event: &M::Event, at: &Context) -> Outcome {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.hand(event, at))) {
-            self.cell.caught(&*panic);
-        }
-        Ok(())
-    }
-
-    fn hand(&self, event: &M::Event, at: &Context) -> Outcome {
-        let Cell { about, body, .. } = &*self.cell;
-        self.cell.settle(M::give(body, &about.gate, Given::Event(event), at), at);
-        Ok(())
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.cell.caught(&*panic);
-    }
-}
-
-/// A port that consumes, as services see it.
-pub trait Target: Send + Sync {
-    /// `instance.port`.
-    fn name(&self) -> &str;
-    /// The type of the events that it consumes.
-    fn event(&self) -> &'static dyn EventType;
-    /// A link that calls it on the thread that publishes.
-    fn link(self: Arc<Self>) -> AnyLink;
-    /// Gives it a part of a delivery. A panic of the handler comes through, and is handed to [`Target::caught`].
-    #[doc(hidden)]
-    fn deliver(&self, part: &Part<EventBody>, at: &Context);
-    /// Gives it all of a delivery of several, as one.
-    #[doc(hidden)]
-    fn deliver_together(&self, together: Together<'_>, at: &Context);
-    /// [`Target::deliver`] panicked: its component is in the error state.
-    #[doc(hidden)]
-    fn caught(&self, panic: Box<dyn Any + Send>);
-    /// Whether its component gets nothing any more.
-    fn is_over(&self) -> bool;
-    /// Whether its component is active.
-    fn is_active(&self) -> bool;
-    /// Whether its handler may run on several threads at once.
-    fn is_parallel(&self) -> bool;
-    /// Its handler has not ended for so long: its component is in the error state.
-    fn is_silent(&self, limit: Duration);
-    /// Whether it keeps what comes for later, so that no handler runs on the thread that pushes.
-    #[doc(hidden)]
-    fn keeps(&self) -> bool {
-        false
-    }
-}
-
-/// Calls a handler with what is rare. It is apart so that the call for an event of a direct connection becomes a part of that.
-#[inline(never)]
-pub(crate) fn give_apart<M: In>(cell: &Cell<M::Component>, given: Given<'_, M::Event>, at: &Context) {
-    let Cell { about, body, .. } = cell;
-    cell.settle(M::give(body, &about.gate, given, at), at);
-}
-
-impl<M: In> Target for Inlet<M> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn event(&self) -> &'static dyn EventType {
-        &Of::<M::Event>(std::marker::PhantomData)
-    }
-
-    fn link(self: Arc<Self>) -> AnyLink {
-        AnyLink::new::<M::Event>(self)
-    }
-
-    fn deliver(&self, part: &Part<EventBody>, at: &Context) {
-        let Cell { about, body, .. } = &*self.cell;
-        self.cell.settle(
-            match part {
-                Part::Event { body: carried, .. } => {
-                    let event: &dyn Any = &*carried.0;
-                    match event.downcast_ref::<M::Event>() {
-                        Some(event) => M::give(body, &about.gate, Given::Event(event), at),
-                        // Types were compared when the ports were connected.
-                        None => Ok(Err(Failure::Service)),
-                    }
-                }
-                Part::Timeout { timer, .. } => M::give(body, &about.gate, Given::Timeout(*timer), at),
-            },
-            at,
-        );
-    }
-
-    fn deliver_together(&self, together: Together<'_>, at: &Context) {
-        give_apart::<M>(&self.cell, Given::Together(&together), at);
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.cell.caught(&*panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.cell.about.gate.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.cell.about.gate.is_open()
-    }
-
-    fn is_parallel(&self) -> bool {
-        <M::Component as Component>::Body::IS_PARALLEL
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        // The component is held by what does not end, so its hook is not called.
-        self.cell.about.fail(Fault::Silent { limit });
-    }
-}
-
-/// A port that consumes, as it is handed on.
-pub struct AnyInlet(pub(crate) Arc<dyn Target>);
-
-impl fmt::Debug for AnyInlet {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "AnyInlet({})", self.0.name())
-    }
-}
-
-/// Code of the derive macro for a port that consumes.
-#[doc(hidden)]
-pub fn inlet<M: In>(cell: &Arc<Cell<M::Component>>) -> AnyInlet {
-    let name = format!("{}.{}", cell.about.name, M::NAME);
-    if let Some(watch) = cell.about.watch.get() {
-        return watch::inlet::<M>(cell, name, Arc::clone(watch));
-    }
-    AnyInlet(Arc::new(Inlet::<M> { cell: Arc::clone(cell), name }))
 }

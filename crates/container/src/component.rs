@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::calls::{AnyFacet, AnyReceptacle};
-use crate::cell::{AnyInlet, Body, Cell, Gate, Shut};
+use crate::cell::{Body, Cell, Gate, Shut};
 use crate::context::Context;
 use crate::glue::Given;
 use crate::outcome::Outcome;
 use crate::ports::Outlet;
 use crate::reports::Fault;
 use crate::settings::{SettingError, Value};
+use crate::target::AnyInlet;
 
 /// The implementation that `#[derive(Component)]` writes: how the container reaches the ports and settings of a component.
 pub trait Component: Lifecycle + Default + Send + Sized + 'static {
@@ -44,10 +45,16 @@ pub trait In: Send + Sync + 'static {
     type Event: crate::Event;
     /// The name of the port.
     const NAME: &'static str;
-    /// Gives the component an event or a timeout.
+    /// Calls the handler for an event.
     ///
     /// # Errors
     /// The thread did not get into the component.
+    #[doc(hidden)]
+    fn hand(body: &BodyOf<Self>, gate: &Gate, event: &Self::Event, at: &Context) -> Result<Outcome, Shut>;
+    /// Gives the component whatever it may be given. It costs more than [`In::hand`].
+    ///
+    /// # Errors
+    /// As [`In::hand`].
     #[doc(hidden)]
     fn give(
         body: &BodyOf<Self>,

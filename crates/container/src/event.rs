@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use filter::{Fields, Program, Schema, Value};
 
-use crate::cell::{AnyInlet, Target};
 use crate::chains::{self, Hops, StampedOf};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
@@ -14,6 +13,7 @@ use crate::joins::PartOf;
 use crate::logical::{Deferring, Latch, Latched};
 use crate::outcome::Outcome;
 use crate::ports::Sink;
+use crate::target::{AnyInlet, Target};
 use crate::watch::{Tap, Watch};
 
 /// What a port publishes or consumes. A channel copies it once, by `clone_from`, into memory that is used again: a type with memory of its own

@@ -5,7 +5,7 @@ use crate::outcome::Outcome;
 use crate::ports::Tick;
 
 pub use crate::calls::{AnyFacet, AnyReceptacle, provide};
-pub use crate::cell::{AnyInlet, Cell, Gate, Parallel, Serialised, Shut, inlet};
+pub use crate::cell::{Cell, Gate, Parallel, Serialised, Shut};
 pub use crate::chains::Hops;
 pub use crate::channel_service::{Core, Source};
 pub use crate::component::BodyOf;
@@ -14,6 +14,7 @@ pub use crate::joins::Together;
 pub use crate::logical::Latch;
 pub use crate::ports::Outlet;
 pub use crate::settings::{Setting, assign};
+pub use crate::target::{AnyInlet, inlet};
 pub use crate::watch::Watched;
 
 /// The input of a port: an event or a timeout.
@@ -33,22 +34,12 @@ pub enum Given<'a, E> {
 ///
 /// # Errors
 /// The handler's.
-#[inline(always)]
 pub fn give<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, at: &Context) -> Outcome {
     match given {
         Given::Event(event) => component.handle(event, at),
-        other => give_other(component, other, at),
-    }
-}
-
-/// What is no plain event. It is apart so that what is one costs a call of the handler alone.
-#[inline(never)]
-fn give_other<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, at: &Context) -> Outcome {
-    match given {
-        Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
-        Given::Together(together) => together.give(at, |given, at| give_other(component, given, at)),
-        Given::Watched(watched) => watched.give(at, |given, at| give_other(component, given, at)),
+        Given::Together(together) => together.give(at, |given, at| give(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give(component, given, at)),
     }
 }
 
@@ -56,7 +47,6 @@ fn give_other<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>
 ///
 /// # Errors
 /// The handler's.
-#[inline(always)]
 pub fn give_parallel<C: HandleParallel<M>, M: In>(
     component: &C,
     given: Given<'_, M::Event>,
@@ -64,22 +54,9 @@ pub fn give_parallel<C: HandleParallel<M>, M: In>(
 ) -> Outcome {
     match given {
         Given::Event(event) => component.handle(event, at),
-        other => give_other_parallel(component, other, at),
-    }
-}
-
-/// [`give_other`] of a parallel component.
-#[inline(never)]
-fn give_other_parallel<C: HandleParallel<M>, M: In>(
-    component: &C,
-    given: Given<'_, M::Event>,
-    at: &Context,
-) -> Outcome {
-    match given {
-        Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
-        Given::Together(together) => together.give(at, |given, at| give_other_parallel(component, given, at)),
-        Given::Watched(watched) => watched.give(at, |given, at| give_other_parallel(component, given, at)),
+        Given::Together(together) => together.give(at, |given, at| give_parallel(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give_parallel(component, given, at)),
     }
 }
 
@@ -87,7 +64,6 @@ fn give_other_parallel<C: HandleParallel<M>, M: In>(
 ///
 /// # Errors
 /// The handler's.
-#[inline]
 pub fn tick<C: Handle<M>, M: In<Event = Tick>>(
     component: &mut C,
     given: Given<'_, Tick>,
@@ -103,7 +79,6 @@ pub fn tick<C: Handle<M>, M: In<Event = Tick>>(
 ///
 /// # Errors
 /// The handler's.
-#[inline]
 pub fn tick_parallel<C: HandleParallel<M>, M: In<Event = Tick>>(
     component: &C,
     given: Given<'_, Tick>,

@@ -7,13 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use crate::calls::{AnyFacet, AnyReceptacle};
-use crate::cell::{About, AnyInlet, Body, Cell, text_of};
+use crate::cell::{About, Body, Cell, text_of};
 use crate::component::{Component, Hook, Manifest, PortKind};
 use crate::context::{Clock, Context};
 use crate::outcome::Failure;
 use crate::ports::Outlet;
 use crate::reports::{Fault, Reports};
 use crate::settings::{SettingError, Value};
+use crate::target::AnyInlet;
 use crate::turn;
 
 /// How long a change of a component's connections waits for its handlers.

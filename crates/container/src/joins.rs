@@ -1,20 +1,18 @@
 //! Joins: several connections call one handler, with one queue. Each connection leads to a part of the join.
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use channel::{Header, Part};
 
-use crate::cell::{AnyInlet, Target};
 use crate::channel_service::ByChannel;
 use crate::context::{Clock, Context};
 use crate::error::ServerError;
-use crate::event::{AnyLink, Body, Event, EventType};
+use crate::event::{AnyLink, Body, Event};
 use crate::outcome::{Failure, Outcome};
 use crate::ports::Sink;
 use crate::server::Server;
 use crate::service::{Joined, Route, Service};
+use crate::target::{AnyInlet, ConsumerPort, Target};
 
 /// What follows the name of a port in that of a part of its join.
 const PART: char = '#';
@@ -96,12 +94,12 @@ impl<T: Event> PartOf<T> {
 }
 
 impl<T: Event> Target for PartOf<T> {
-    fn name(&self) -> &str {
-        &self.name
+    fn port(&self) -> &dyn ConsumerPort {
+        self.inner.port()
     }
 
-    fn event(&self) -> &'static dyn EventType {
-        self.inner.event()
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn link(self: Arc<Self>) -> AnyLink {
@@ -117,28 +115,8 @@ impl<T: Event> Target for PartOf<T> {
         }
     }
 
-    fn deliver_together(&self, together: Together<'_>, _: &Context) {
-        together.each(|part, at| self.deliver(part, at));
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.inner.caught(panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.inner.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.inner.is_active()
-    }
-
     fn is_parallel(&self) -> bool {
         true
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        self.inner.is_silent(limit);
     }
 
     fn keeps(&self) -> bool {

@@ -61,11 +61,12 @@ mod reports;
 mod server;
 mod service;
 mod settings;
+mod target;
 mod turn;
 mod watch;
 
 pub use calls::{Facet, Provider, Receptacle};
-pub use cell::{State, Target};
+pub use cell::State;
 pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Times};
 pub use changes::{TakenComponent, TakenContainer};
 pub use channel_service::{ByChannel, Every, Join};
@@ -90,6 +91,7 @@ pub use reports::{Fault, Report};
 pub use server::{Counts, Locality, Server};
 pub use service::{Direct, End, Joined, Route, Service, ServiceError};
 pub use settings::{Setting, SettingError, Value};
+pub use target::{ConsumerPort, Target};
 pub use watch::{Again, Moment, Watch};
 
 pub use channel::{Counts as Deliveries, Dispatch, Full, Gather, Keep, Order, Queue};

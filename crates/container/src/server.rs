@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use crate::cell::{AnyInlet, Cell, State};
+use crate::cell::{Cell, State};
 use crate::chains::Track;
 use crate::component::{Component, Hook};
 use crate::connection::Connected;
@@ -18,6 +18,7 @@ use crate::logical::{Logical, Read};
 use crate::policy::{Container, Policy};
 use crate::reports::{Report, Reports};
 use crate::settings::Value;
+use crate::target::AnyInlet;
 
 /// Where a server is in its machine.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use filter::{Expression, Program};
 
-use crate::cell::AnyInlet;
 use crate::channel_service::Core;
 use crate::context::Clock;
 use crate::event::{AnyLink, EventType};
 use crate::policy::Container;
 use crate::reports::Reports;
+use crate::target::AnyInlet;
 
 /// Carries events. A service says what each publisher pushes into, and keeps what it needs for that until the connection ends: one that no
 /// connection names has nothing.

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use channel::{Header, Part};
 
-use crate::cell::{AnyInlet, Cell, Target, give_apart};
-use crate::component::{Component, In, PortKind};
+use crate::component::{In, PortKind};
 use crate::context::Context;
 use crate::error::ServerError;
-use crate::event::{AnyLink, Body, Event, EventType, Of};
+use crate::event::{AnyLink, Body, Event, EventType};
 use crate::glue::Given;
 use crate::joins::Together;
 use crate::outcome::Outcome;
 use crate::ports::Sink;
 use crate::server::Server;
+use crate::target::{AnyInlet, ConsumerPort, PortOf, Target};
 use crate::turn;
 
 /// The circumstances of something that comes to a component. Times are nanoseconds since the start of the server.
@@ -136,7 +136,7 @@ impl Server {
         };
         let delivered = catch_unwind(AssertUnwindSafe(|| turn::run(|| inlet.0.deliver(&given, &at))));
         if let Err(panic) = delivered {
-            inlet.0.caught(panic);
+            inlet.0.port().caught(&*panic);
         }
         Ok(())
     }
@@ -191,42 +191,35 @@ impl<E> fmt::Debug for Watched<'_, E> {
     }
 }
 
-/// A port that consumes, of a component that is watched.
+/// A port of a component that is watched.
 struct Inlet<M: In> {
-    cell: Arc<Cell<M::Component>>,
-    /// `instance.port`.
-    name: String,
+    port: PortOf<M>,
     watch: Arc<dyn Watch>,
 }
 
-/// A port of a component that is watched.
-pub(crate) fn inlet<M: In>(cell: &Arc<Cell<M::Component>>, name: String, watch: Arc<dyn Watch>) -> AnyInlet {
-    AnyInlet(Arc::new(Inlet::<M> { cell: Arc::clone(cell), name, watch }))
+pub(crate) fn inlet<M: In>(port: PortOf<M>, watch: Arc<dyn Watch>) -> AnyInlet {
+    AnyInlet(Arc::new(Inlet { port, watch }))
 }
 
 impl<M: In> Inlet<M> {
     fn give(&self, what: What<'_, M::Event>, at: &Context) {
         let watched = Watched { what, watch: &*self.watch, port: M::NAME };
-        give_apart::<M>(&self.cell, Given::Watched(&watched), at);
+        self.port.give(Given::Watched(&watched), at);
     }
 }
 
 impl<M: In> Sink<M::Event> for Inlet<M> {
     fn take(&self, event: &M::Event, at: &Context) -> Outcome {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.give(What::Event(event), at))) {
-            self.cell.caught(&*panic);
+            self.port.caught(&*panic);
         }
         Ok(())
     }
 }
 
 impl<M: In> Target for Inlet<M> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn event(&self) -> &'static dyn EventType {
-        &Of::<M::Event>(std::marker::PhantomData)
+    fn port(&self) -> &dyn ConsumerPort {
+        &self.port
     }
 
     fn link(self: Arc<Self>) -> AnyLink {
@@ -247,27 +240,6 @@ impl<M: In> Target for Inlet<M> {
 
     fn deliver_together(&self, together: Together<'_>, at: &Context) {
         self.give(What::Together(together), at);
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.cell.caught(&*panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.cell.about.gate.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.cell.about.gate.is_open()
-    }
-
-    fn is_parallel(&self) -> bool {
-        use crate::cell::Body as _;
-        <M::Component as Component>::Body::IS_PARALLEL
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        self.cell.about.fail(crate::reports::Fault::Silent { limit });
     }
 }
 

@@ -103,8 +103,8 @@ enum Verb {
     },
     /// Gives a component what was recorded of it, in virtual time, and compares what it publishes
     #[command(after_help = "Examples:\n  \
-        PUNCTUAL_RECORD=airframe=airframe.mcap punctual deploy launch tracker.toml   records a component while the plan runs\n  \
-        punctual deploy replay bin/sense airframe.mcap                              gives it the same again\n\n\
+        PUNCTUAL_RECORD=gps=gps.mcap punctual deploy launch tracker.toml   records a component while the plan runs\n  \
+        punctual deploy replay bin/tracker gps.mcap                          gives it the same again\n\n\
         Exit code: 0 all that it publishes is the same, byte for byte; 1 it is not.")]
     Replay {
         /// The program that has the component

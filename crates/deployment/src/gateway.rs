@@ -23,7 +23,7 @@ fn number(deployment: &str, process: &str) -> u64 {
 }
 
 /// The address of a gateway that only its host reaches: one of 127.64.0.0/10 for each, which follows from its number. A process that is started
-/// again has the same one, nobody has to be told of it, and it is free unless another gateway on the host has the same: with some thousand of
+/// again has the same one, so its peers need no news of it. It is free unless another gateway on the host has the same: with some thousand of
 /// them this is once in a thousand hosts, and binding the socket tells it.
 fn loopback(number: u64, taken: &mut BTreeSet<Ipv4Addr>) -> SocketAddr {
     let [a, b, c, ..] = number.to_le_bytes();

@@ -2,7 +2,6 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use channel::Part;
 use filter::{Program, Schema, Value};
@@ -10,7 +9,6 @@ use filter::{Program, Schema, Value};
 use super::frames::{self, Came};
 use super::score::Stamp;
 use super::track::Track;
-use crate::cell::{AnyInlet, Target};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
 use crate::event::{AnyLink, Body, Event, EventType, Of};
@@ -18,6 +16,7 @@ use crate::joins::Together;
 use crate::logical::{self, Latch, Latched};
 use crate::outcome::Outcome;
 use crate::ports::Sink;
+use crate::target::{AnyInlet, ConsumerPort, Target};
 use crate::watch::Watch;
 
 /// An instant as stamps have it.
@@ -196,7 +195,7 @@ impl<T: Event> Followed<T> {
 
     /// Runs the handler for what came, or for what the handler around it pushes.
     fn run(&self, at: &Context, start: Start, came: Option<&[Stamp]>, act: impl FnOnce()) {
-        if !self.inner.is_active() {
+        if !self.inner.port().is_active() {
             return act();
         }
         let now = instant(at.now());
@@ -239,12 +238,16 @@ impl<T: Event> Sink<T> for Followed<T> {
 }
 
 impl<T: Event> Target for Followed<T> {
+    fn port(&self) -> &dyn ConsumerPort {
+        self.inner.port()
+    }
+
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    fn event(&self) -> &'static dyn EventType {
-        self.inner.event()
+    fn is_parallel(&self) -> bool {
+        self.inner.is_parallel()
     }
 
     fn link(self: Arc<Self>) -> AnyLink {
@@ -296,25 +299,5 @@ impl<T: Event> Target for Followed<T> {
         let start = Start::At(start.unwrap_or_else(|| instant(at.now())));
         self.run(at, start, Some(&stamps), || self.inner.deliver_together(together, at));
         *spare() = stamps;
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.inner.caught(panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.inner.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.inner.is_active()
-    }
-
-    fn is_parallel(&self) -> bool {
-        self.inner.is_parallel()
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        self.inner.is_silent(limit);
     }
 }

@@ -8,9 +8,9 @@ mod track;
 use std::sync::Arc;
 
 use crate::ServerError;
-use crate::cell::AnyInlet;
 use crate::event::Event;
 use crate::server::Server;
+use crate::target::AnyInlet;
 
 pub use self::followed::Hops;
 pub(crate) use self::followed::{StampedOf, instant, stamped};

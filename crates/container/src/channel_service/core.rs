@@ -15,7 +15,6 @@ use threads::{Guard, Lock};
 
 use super::link::Source;
 use super::workers::{self, Slot, Wakes};
-use crate::cell::Target;
 use crate::context::{Clock, Context};
 use crate::event::Body;
 use crate::joins::Together;
@@ -23,6 +22,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::policy::{Container, Threads};
 use crate::reports::Fault;
 use crate::service::ServiceError;
+use crate::target::Target;
 use crate::turn;
 
 /// A container's channel.
@@ -175,7 +175,7 @@ impl Core {
         served: Served,
         of: &Container,
     ) -> Result<ConsumerId, ServiceError> {
-        let is_active = served.target.is_active();
+        let is_active = served.target.port().is_active();
         let name = served.target.name().to_owned();
         let now = self.clock().now();
         let unable = || ServiceError::Unable("the channel's lock cannot be had".to_owned());
@@ -350,7 +350,7 @@ impl Core {
             if !taken.is_returned {
                 turn::run(|| self.deliver_batch(&served, &taken.batch));
             }
-            taken.is_over = served.target.is_over();
+            taken.is_over = served.target.port().is_over();
         }
     }
 
@@ -369,7 +369,7 @@ impl Core {
                 _ => target.deliver_together(together, &at),
             }));
             if let Err(panic) = delivered {
-                target.caught(panic);
+                target.port().caught(&*panic);
             }
         }
     }
@@ -398,7 +398,7 @@ impl Core {
                     inner.machine.unsubscribe(consumer);
                     if let Some(served) = inner.remove(consumer) {
                         let limit = Duration::from_nanos(served.patience.unwrap_or_default());
-                        served.target.is_silent(limit);
+                        served.target.port().is_silent(limit);
                     }
                 }
                 // It is for gateways that bring events from elsewhere; a container has none.

@@ -15,10 +15,10 @@ pub use self::core::Core;
 pub(crate) use self::core::Served;
 pub(crate) use self::link::ChannelLink;
 pub use self::link::Source;
-use crate::cell::AnyInlet;
 use crate::context::nanos;
 use crate::policy::{Container, Placement};
 use crate::service::{End, Joined, Route, Service, ServiceError, compile};
+use crate::target::AnyInlet;
 
 /// The service `channel`: how consumers of a connection are served. Times are in nanoseconds.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,21 +1,18 @@
 //! What has come to a port that a timer reads at its instants.
-use std::any::Any;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use channel::{Header, Part};
 use threads::Lock;
 
 use super::run::instant_of_push;
-use crate::cell::{AnyInlet, Target};
 use crate::chains::stamped;
 use crate::context::Context;
-use crate::event::{AnyLink, Body, Event, EventType};
-use crate::joins::Together;
+use crate::event::{AnyLink, Body, Event};
 use crate::outcome::{Failure, Outcome};
 use crate::ports::Sink;
+use crate::target::{AnyInlet, ConsumerPort, Target};
 
 /// Events that are kept for instants to come: more than one only where a thread is late.
 const MOST: usize = 64;
@@ -84,12 +81,8 @@ impl<T: Event> Sink<T> for Latched<T> {
 }
 
 impl<T: Event> Target for Latched<T> {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn event(&self) -> &'static dyn EventType {
-        self.inner.event()
+    fn port(&self) -> &dyn ConsumerPort {
+        self.inner.port()
     }
 
     fn link(self: Arc<Self>) -> AnyLink {
@@ -105,28 +98,8 @@ impl<T: Event> Target for Latched<T> {
         }
     }
 
-    fn deliver_together(&self, together: Together<'_>, _: &Context) {
-        together.each(|part, at| self.deliver(part, at));
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.inner.caught(panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.inner.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.inner.is_active()
-    }
-
     fn is_parallel(&self) -> bool {
         true
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        self.inner.is_silent(limit);
     }
 
     fn keeps(&self) -> bool {

@@ -20,17 +20,16 @@ pub(crate) use self::latch::Latched;
 use self::run::Run;
 pub(crate) use self::run::{Deferring, ends};
 use self::schedule::{Act, Schedule};
-use crate::cell::{AnyInlet, Target};
 use crate::channel_service::{ByChannel, Core};
 use crate::context::{Clock, Context, nanos};
 use crate::error::ServerError;
 use crate::event::{AnyLink, Body, Event, EventType, Of};
-use crate::joins::Together;
 use crate::policy::Threads;
 use crate::ports::Sink;
 use crate::reports::{Fault, Reports};
 use crate::server::Server;
 use crate::service::{End, Joined, Route, Service, ServiceError};
+use crate::target::{AnyInlet, ConsumerPort, Target};
 
 /// A timer of a component in logical execution time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -271,7 +270,7 @@ impl Logical {
 
     fn release(&self, timed: &Timed, due: u64) {
         // What came before an instant at which the component is at rest is read at the first at which it is not.
-        if !timed.target.is_active() {
+        if !timed.target.port().is_active() {
             return;
         }
         let inputs = timed.latches.iter().map(|latch| latch.read(due)).collect();
@@ -287,7 +286,7 @@ impl Logical {
         let Some(run) = timed.open.as_ref().filter(|run| run.due == due) else { return };
         self.open(timed.number, None);
         let in_time = run.publish(&self.clock);
-        if !in_time && !timed.was_late.swap(true, Relaxed) && timed.target.is_active() {
+        if !in_time && !timed.was_late.swap(true, Relaxed) && timed.target.port().is_active() {
             let interval = Duration::from_nanos(timed.interval);
             self.reports.add(timed.target.name(), Fault::Overrun { interval });
         } else if in_time {
@@ -343,8 +342,8 @@ struct Handlers {
 }
 
 impl Target for Handlers {
-    fn name(&self) -> &str {
-        self.target.name()
+    fn port(&self) -> &dyn ConsumerPort {
+        self.target.port()
     }
 
     fn event(&self) -> &'static dyn EventType {
@@ -371,28 +370,8 @@ impl Target for Handlers {
         });
     }
 
-    fn deliver_together(&self, together: Together<'_>, _: &Context) {
-        together.each(|part, at| self.deliver(part, at));
-    }
-
-    fn caught(&self, panic: Box<dyn Any + Send>) {
-        self.target.caught(panic);
-    }
-
-    fn is_over(&self) -> bool {
-        self.target.is_over()
-    }
-
-    fn is_active(&self) -> bool {
-        self.target.is_active()
-    }
-
     fn is_parallel(&self) -> bool {
         false
-    }
-
-    fn is_silent(&self, limit: Duration) {
-        self.target.is_silent(limit);
     }
 }
 

@@ -47,7 +47,8 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, is_deaf: &AtomicBool, is_over
     let mut bytes = vec![0; 4_096];
     while !is_over.load(Acquire) {
         if is_deaf.load(Acquire) {
-            thread::sleep(Duration::from_millis(5));
+            // Until the proxy ends.
+            thread::park();
             continue;
         }
         match from.read(&mut bytes) {
@@ -62,7 +63,10 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, is_deaf: &AtomicBool, is_over
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.is_over.store(true, Release);
-        self.threads.drain(..).for_each(|thread| thread.join().unwrap());
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            thread.join().unwrap();
+        }
     }
 }
 
