@@ -65,6 +65,7 @@ mod interest;
 mod link;
 mod message;
 mod outgoing;
+mod receiver;
 mod record;
 mod routing;
 mod seen;

@@ -1,10 +1,11 @@
 //! A connection to a peer, and a group of peers that listen to one address.
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use crate::incoming::Incoming;
 use crate::message::{DATA, HEADER};
-use crate::outgoing::{Outgoing, Receiver};
+use crate::outgoing::Outgoing;
+use crate::receiver::Receiver;
 use crate::settings::Settings;
 
 /// A connection to a peer.
@@ -56,7 +57,7 @@ impl Link {
             incarnation: 0,
             is_up: false,
             outgoing: Outgoing::new(fragment_size(settings)),
-            receiver: Receiver::new(0, settings.repair),
+            receiver: Receiver::new(0, settings.pauses()),
             incoming: Incoming::default(),
             held: VecDeque::new(),
             held_bytes: 0,
@@ -125,13 +126,21 @@ pub(crate) struct Group {
     pub(crate) outgoing: Outgoing,
     /// With the ids of the peers.
     pub(crate) receivers: Vec<(u64, Receiver)>,
+    /// Numbers that several lack, and that go to the group once more.
+    pub(crate) repairs: VecDeque<u64>,
+    /// How many have asked for a number, since it went to the group.
+    lacking: BTreeMap<u64, usize>,
     pub(crate) is_full: bool,
 }
+
+/// So many receivers of a group get what they lack by a transfer of their own; when one more lacks it, it goes to the group.
+const MOST_ALONE: usize = 2;
 
 impl Group {
     pub(crate) fn new(number: u32, settings: &Settings) -> Self {
         let outgoing = Outgoing::new(fragment_size(settings));
-        Self { number, outgoing, receivers: Vec::new(), is_full: false }
+        let (receivers, repairs) = (Vec::new(), VecDeque::new());
+        Self { number, outgoing, receivers, repairs, lacking: BTreeMap::new(), is_full: false }
     }
 
     /// Forgets what all have acknowledged.
@@ -140,17 +149,44 @@ impl Group {
         let all = self.receivers.iter().map(|(_, receiver)| receiver.acknowledged).min();
         // Without receivers nothing needs to be sent any more.
         match all {
-            Some(before) => self.outgoing.release(before),
+            Some(before) => {
+                self.outgoing.release(before);
+                self.lacking = self.lacking.split_off(&before);
+            }
             None => {
                 while self.outgoing.has_unsent() {
-                    self.outgoing.advance();
+                    // Nothing waits for an acknowledgement of it.
+                    self.outgoing.advance(0);
                 }
                 self.outgoing.release(self.outgoing.sent().max(sent));
             }
         }
     }
 
-    pub(crate) fn receiver(&mut self, id: u64) -> Option<&mut Receiver> {
-        self.receivers.iter_mut().find(|(of, _)| *of == id).map(|(_, receiver)| receiver)
+    /// A receiver has answered.
+    pub(crate) fn answered(
+        &mut self,
+        now: u64,
+        id: u64,
+        next: u64,
+        ranges: impl Iterator<Item = (u64, u32)>,
+    ) {
+        let Some((_, receiver)) = self.receivers.iter_mut().find(|(of, _)| *of == id) else { return };
+        receiver.answered(now, &self.outgoing, next, ranges);
+        let before = self.repairs.len();
+        for &number in &receiver.repairs {
+            let count = self.lacking.entry(number).or_default();
+            *count += 1;
+            if *count > MOST_ALONE {
+                self.lacking.remove(&number);
+                self.repairs.push_back(number);
+            }
+        }
+        for &number in self.repairs.range(before..) {
+            for (_, receiver) in &mut self.receivers {
+                receiver.repaired(now, number);
+                receiver.repairs.retain(|other| *other != number);
+            }
+        }
     }
 }

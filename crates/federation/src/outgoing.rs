@@ -2,8 +2,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Fragments that are asked for again by a receiver and wait to be sent.
-const MOST_REPAIRS: usize = 1_024;
 /// Buffers that are kept for later messages, and their size at most.
 const SPARE: usize = 64;
 const SPARE_BYTES: usize = 16 << 10;
@@ -23,6 +21,8 @@ pub(crate) struct Outgoing {
     /// Bytes of a fragment.
     size: usize,
     spare: Vec<Vec<u8>>,
+    /// When fragments were sent first that are not acknowledged: the number behind those of an instant, and the instant.
+    sent_at: VecDeque<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -43,6 +43,7 @@ impl Outgoing {
             end: 0,
             size: size.max(1),
             spare: Vec::new(),
+            sent_at: VecDeque::new(),
         }
     }
 
@@ -107,11 +108,21 @@ impl Outgoing {
     }
 
     /// The fragment that [`Outgoing::next`] gave has been sent.
-    pub(crate) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self, now: u64) {
         if let Some(message) = self.find(self.next).filter(|message| message.first == self.next) {
             self.flying += message.bytes.len();
         }
         self.next += 1;
+        match self.sent_at.back_mut().filter(|(_, at)| *at == now) {
+            Some((end, _)) => *end = self.next,
+            None => self.sent_at.push_back((self.next, now)),
+        }
+    }
+
+    /// All fragments before this number were sent before an instant.
+    pub(crate) fn sent_before(&self, instant: u64) -> u64 {
+        let later = self.sent_at.partition_point(|(_, at)| *at < instant);
+        later.checked_sub(1).and_then(|index| self.sent_at.get(index)).map_or(0, |(end, _)| *end)
     }
 
     /// All fragments before this number have been acknowledged by all receivers.
@@ -121,6 +132,9 @@ impl Outgoing {
             let Some(message) = self.messages.pop_front() else { return };
             self.bytes -= message.bytes.len();
             self.flying -= message.bytes.len();
+            while self.sent_at.front().is_some_and(|(end, _)| *end <= message.first) {
+                self.sent_at.pop_front();
+            }
             if self.spare.len() < SPARE && message.bytes.capacity() <= SPARE_BYTES {
                 let mut bytes = message.bytes;
                 bytes.clear();
@@ -143,67 +157,6 @@ impl Outgoing {
     }
 }
 
-/// How far a receiver of a stream is.
-#[derive(Debug)]
-pub(crate) struct Receiver {
-    /// All before it has come.
-    pub(crate) acknowledged: u64,
-    /// Numbers that it asks for.
-    pub(crate) repairs: VecDeque<u64>,
-    /// When it is asked how far it is.
-    pub(crate) beat_at: Option<u64>,
-    /// The pause until then, the next time.
-    pause: u64,
-}
-
-impl Receiver {
-    pub(crate) fn new(start: u64, pause: u64) -> Self {
-        Self { acknowledged: start, repairs: VecDeque::new(), beat_at: None, pause }
-    }
-
-    /// Something was sent.
-    pub(crate) fn sent(&mut self, now: u64) {
-        if self.beat_at.is_none() {
-            self.beat_at = Some(now.saturating_add(self.pause));
-        }
-    }
-
-    /// It was asked.
-    pub(crate) fn asked(&mut self, now: u64, most: u64) {
-        self.pause = self.pause.saturating_mul(2).min(most);
-        self.beat_at = Some(now.saturating_add(self.pause));
-    }
-
-    /// It has answered. Numbers that were not sent are no answer.
-    pub(crate) fn answered(
-        &mut self,
-        now: u64,
-        pause: u64,
-        sent: u64,
-        next: u64,
-        ranges: impl Iterator<Item = (u64, u32)>,
-    ) {
-        if next > sent || next < self.acknowledged {
-            return;
-        }
-        if next > self.acknowledged {
-            self.acknowledged = next;
-            self.pause = pause;
-        }
-        self.repairs.clear();
-        for (first, count) in ranges {
-            let end = first.saturating_add(count.into()).min(sent);
-            for number in first.max(next)..end {
-                if self.repairs.len() >= MOST_REPAIRS {
-                    break;
-                }
-                self.repairs.push_back(number);
-            }
-        }
-        self.beat_at = (self.acknowledged < sent).then(|| now.saturating_add(self.pause));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,7 +175,7 @@ mod tests {
         // What is larger than the flight goes alone.
         for number in 0..3 {
             assert_eq!(outgoing.next(4), Some(number));
-            outgoing.advance();
+            outgoing.advance(1);
         }
         assert_eq!((outgoing.next(8), outgoing.next(9)), (None, Some(3)));
         outgoing.release(2);
@@ -233,15 +186,5 @@ mod tests {
         assert_eq!(outgoing.missing(4).collect::<Vec<_>>(), [b"jkl"]);
         assert_eq!(outgoing.take(), [b"".to_vec(), b"jkl".to_vec()]);
         assert_eq!((outgoing.end(), outgoing.bytes()), (0, 0));
-    }
-
-    #[test]
-    fn answers_that_cannot_be_are_none() {
-        let mut receiver = Receiver::new(5, 10);
-        receiver.answered(0, 10, 8, 9, [].into_iter());
-        receiver.answered(0, 10, 8, 4, [(4, 4)].into_iter());
-        assert_eq!((receiver.acknowledged, receiver.repairs.len()), (5, 0));
-        receiver.answered(0, 10, 8, 6, [(0, u32::MAX)].into_iter());
-        assert_eq!((receiver.acknowledged, receiver.repairs.len(), receiver.beat_at), (6, 2, Some(10)));
     }
 }

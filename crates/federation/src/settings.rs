@@ -15,7 +15,7 @@ pub struct Settings {
     /// Bytes of events that are kept for a peer, or a group of peers, until they are acknowledged: those that wait while a connection is suspended
     /// among them.
     pub held: usize,
-    /// How long after a transfer that is not acknowledged its peer is asked; it doubles up to `repair_most`.
+    /// How long after a transfer that is not acknowledged its peer is asked, if a round trip takes no longer; it doubles up to `repair_most`.
     pub repair: u64,
     /// The longest time between two questions.
     pub repair_most: u64,
@@ -48,6 +48,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The least pause before a receiver is asked how far it is, and the longest.
+    pub(crate) const fn pauses(&self) -> (u64, u64) {
+        (self.repair, self.repair_most)
+    }
+
     /// The same within what works.
     pub(crate) fn within(self) -> Self {
         Self {

@@ -315,7 +315,7 @@ impl Gateway {
         let Some(group) = group else { return };
         let start = group.outgoing.end();
         link.outgoing.push(message::start(group.number, start));
-        group.receivers.push((link.id, crate::outgoing::Receiver::new(start, settings.repair)));
+        group.receivers.push((link.id, crate::receiver::Receiver::new(start, settings.pauses())));
     }
 }
 

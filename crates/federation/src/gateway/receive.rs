@@ -80,20 +80,17 @@ impl Gateway {
         next: u64,
         ranges: impl Iterator<Item = (u64, u32)>,
     ) {
-        let (pause, held) = (self.settings.repair, self.settings.held);
+        let held = self.settings.held;
         let Some(link) = self.links.get_mut(index) else { return };
         if stream == 0 {
-            let sent = link.outgoing.sent();
-            link.receiver.answered(now, pause, sent, next, ranges);
+            link.receiver.answered(now, &link.outgoing, next, ranges);
             link.outgoing.release(link.receiver.acknowledged);
             link.is_full &= link.kept() > held / 2;
             return;
         }
         let id = link.id;
         let Some(group) = self.groups.iter_mut().find(|group| group.number == stream) else { return };
-        let sent = group.outgoing.sent();
-        let Some(receiver) = group.receiver(id) else { return };
-        receiver.answered(now, pause, sent, next, ranges);
+        group.answered(now, id, next, ranges);
         group.release();
         group.is_full &= group.outgoing.bytes() > held / 2;
     }

@@ -187,7 +187,8 @@ impl Gateway {
 
     fn next_datagram(&mut self, now: u64, datagram: &mut Vec<u8>) -> Option<To> {
         for group in &mut self.groups {
-            if Self::fill_group(now, (self.id, self.started), group, &self.settings, datagram) {
+            let own = (self.id, self.started);
+            if Self::fill_group(now, own, group, &self.settings, &mut self.counts.repairs, datagram) {
                 return Some(To::Group(group.number));
             }
         }
@@ -209,21 +210,34 @@ impl Gateway {
         (id, started): (u64, u64),
         group: &mut Group,
         settings: &Settings,
+        repairs: &mut u64,
         datagram: &mut Vec<u8>,
     ) -> bool {
-        let Some(_) = group.outgoing.next(settings.flight) else { return false };
+        if group.repairs.is_empty() && group.outgoing.next(settings.flight).is_none() {
+            return false;
+        }
         let envelope = Envelope { from: id, from_session: started, to: 0, to_session: 0 };
         envelope.write(datagram);
+        while let Some(&number) = group.repairs.front() {
+            if let Some((bytes, is_last)) = group.outgoing.fragment(number) {
+                if datagram.len() + DATA + bytes.len() > settings.datagram {
+                    return true;
+                }
+                write_data(datagram, group.number, number, is_last, bytes);
+                *repairs += 1;
+            }
+            group.repairs.pop_front();
+        }
         while let Some(number) = group.outgoing.next(settings.flight) {
             let Some((bytes, is_last)) = group.outgoing.fragment(number) else { break };
             if datagram.len() + DATA + bytes.len() > settings.datagram {
                 break;
             }
             write_data(datagram, group.number, number, is_last, bytes);
-            group.outgoing.advance();
+            group.outgoing.advance(now);
+            group.receivers.iter_mut().for_each(|(_, receiver)| receiver.sent(now, number));
         }
-        group.receivers.iter_mut().for_each(|(_, receiver)| receiver.sent(now));
-        true
+        datagram.len() > HEADER
     }
 
     /// Writes what has to go to a peer; false if there is nothing.
@@ -255,8 +269,9 @@ impl Gateway {
             }
         }
         if link.receiver.beat_at.is_some_and(|at| at <= now) && room(datagram, PART + 12) {
-            write_beat(datagram, 0, link.outgoing.sent());
-            link.receiver.asked(now, settings.repair_most);
+            let sent = link.outgoing.sent();
+            write_beat(datagram, 0, sent);
+            link.receiver.asked(now, sent);
         }
         for group in &mut self.groups {
             let sent = group.outgoing.sent();
@@ -264,7 +279,7 @@ impl Gateway {
             let Some(receiver) = group.receivers.iter_mut().find(|(of, _)| *of == to) else { continue };
             if receiver.1.beat_at.is_some_and(|at| at <= now) && room(datagram, PART + 12) {
                 write_beat(datagram, stream, sent);
-                receiver.1.asked(now, settings.repair_most);
+                receiver.1.asked(now, sent);
             }
             while let Some(&number) = receiver.1.repairs.front() {
                 if let Some((bytes, is_last)) = group.outgoing.fragment(number) {
@@ -274,6 +289,7 @@ impl Gateway {
                     write_data(datagram, stream, number, is_last, bytes);
                     self.counts.repairs += 1;
                 }
+                receiver.1.repaired(now, number);
                 receiver.1.repairs.pop_front();
             }
         }
@@ -285,6 +301,7 @@ impl Gateway {
                 write_data(datagram, 0, number, is_last, bytes);
                 self.counts.repairs += 1;
             }
+            link.receiver.repaired(now, number);
             link.receiver.repairs.pop_front();
         }
         // Records take the room that events leave: of a gateway that changes often, the last one goes.
@@ -314,8 +331,8 @@ impl Gateway {
                 return;
             }
             write_data(datagram, 0, number, is_last, bytes);
-            link.outgoing.advance();
-            link.receiver.sent(now);
+            link.outgoing.advance(now);
+            link.receiver.sent(now, number);
         }
     }
 }

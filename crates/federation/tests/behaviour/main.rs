@@ -5,4 +5,5 @@ mod connections;
 mod federations;
 mod hostile;
 mod model;
+mod slow;
 mod world;

@@ -89,6 +89,13 @@ pub(crate) struct World {
     pub(crate) edges: BTreeSet<(usize, usize)>,
     pub(crate) cut: BTreeSet<(usize, usize)>,
     pub(crate) faults: Faults,
+    /// Nanoseconds that a byte takes on the link by which a node sends; a transfer to a group takes it once.
+    pub(crate) per_byte: u64,
+    /// Percent of datagrams that a node's own link loses, for all that they go to.
+    pub(crate) lost_at_once: u64,
+    /// How much later a datagram for a group is read than one for a node.
+    pub(crate) group_late: u64,
+    free_at: Vec<u64>,
     pub(crate) random: Random,
     /// What is sent, if the test looks.
     pub(crate) wire: Option<Vec<Sent>>,
@@ -115,6 +122,10 @@ impl World {
             edges,
             cut: BTreeSet::new(),
             faults: Faults::default(),
+            per_byte: 0,
+            lost_at_once: 0,
+            group_late: 0,
+            free_at: vec![0; count],
             random,
             wire: None,
             downs: 0,
@@ -200,8 +211,16 @@ impl World {
                     })
                     .collect(),
             };
+            // With the headers of Ethernet, IP and UDP.
+            let begins = self.free_at[id].max(self.now);
+            self.free_at[id] = begins + (bytes.len() as u64 + 66) * self.per_byte;
+            let on_link = self.free_at[id] - self.now;
+            let late = if matches!(to, To::Group(_)) { self.group_late } else { 0 };
+            if self.random.chance(self.lost_at_once) {
+                continue;
+            }
             for receiver in receivers {
-                self.fly(id, receiver, &bytes);
+                self.fly(id, receiver, &bytes, on_link + late);
             }
         }
         while let Some(notice) = self.nodes[id].gateway.poll_notice() {
@@ -210,7 +229,7 @@ impl World {
         }
     }
 
-    fn fly(&mut self, from: usize, to: usize, bytes: &[u8]) {
+    fn fly(&mut self, from: usize, to: usize, bytes: &[u8], after: u64) {
         let edge = (from.min(to), from.max(to));
         if self.cut.contains(&edge) || self.random.chance(self.faults.loss) {
             return;
@@ -219,7 +238,7 @@ impl World {
         for _ in 0..copies {
             let late = if self.random.chance(self.faults.late) { self.random.range(0, 30 * MS) } else { 0 };
             self.number += 1;
-            let at = self.now + MS / 10 + late;
+            let at = self.now + after + MS / 10 + late;
             self.flying.push(Reverse((at, self.number, to, bytes.to_vec())));
         }
     }
