@@ -138,7 +138,9 @@ impl ToFile {
                 number
             }
         };
-        recorder.sample(number, now, now, bytes)
+        recorder.sample(number, now, now, bytes)?;
+        // What led to the end of a process is what is looked for.
+        recorder.flush()
     }
 }
 
@@ -211,7 +213,7 @@ pub(crate) fn begin(
 ) -> Result<Recording<ToFile>, String> {
     let told = |error: std::io::Error| format!("{}: {error}", path.display());
     let file = File::create(path).map_err(told)?;
-    let recorder = Some(Recorder::new(BufWriter::new(file)).map_err(told)?);
+    let recorder = Some(Recorder::one_by_one(BufWriter::new(file)).map_err(told)?);
     let mut to = ToFile { recorder, channels: BTreeMap::new(), path: path.display().to_string() };
     let bytes = bytes(recorded).ok_or_else(|| format!("{}: its settings are too long", path.display()))?;
     to.try_write(COMPONENT, "Recorded", 0, &bytes).map_err(told)?;

@@ -20,12 +20,26 @@ pub struct Recorder<W: Write + Seek> {
 }
 
 impl<W: Write + Seek> Recorder<W> {
-    /// Begins a recording.
+    /// Begins a recording whose samples are written together, a mebibyte at a time.
     ///
     /// # Errors
     /// What `file` says.
     pub fn new(file: W) -> io::Result<Self> {
+        Self::with(file, true)
+    }
+
+    /// Begins a recording whose samples are written one by one: after [`Recorder::flush`] only what belongs to them is in the file, without the
+    /// frame of a chunk around each.
+    ///
+    /// # Errors
+    /// As [`Recorder::new`].
+    pub fn one_by_one(file: W) -> io::Result<Self> {
+        Self::with(file, false)
+    }
+
+    fn with(file: W, in_chunks: bool) -> io::Result<Self> {
         let options = WriteOptions::new()
+            .use_chunks(in_chunks)
             .compression(None)
             .profile("")
             .library(concat!("punctual ", env!("CARGO_PKG_VERSION")))

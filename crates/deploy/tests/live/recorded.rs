@@ -1,6 +1,4 @@
 //! A component of a running plan is recorded, and replayed by its program.
-use testkit::patience::patiently;
-
 use crate::place::{self, Place};
 
 fn plan(place: &Place, what: &str) -> String {
