@@ -128,7 +128,7 @@ impl<'o> Locals<'o> {
             let told = self.resume(&left, plans, request)?;
             machine.adopt(name.clone(), left.runs.as_ref().map(|plan| plan.epoch), adopted);
             let count = self.all.get(&name).map_or(0, |local| local.supervision.count());
-            self.tell(&format!("{name}: adopts {count} processes of the node manager before"));
+            self.tell(&format!("{name}: processes of the node manager before that are adopted: {count}"));
             inputs.extend(self.told(&name, told));
         }
         Ok(inputs)
