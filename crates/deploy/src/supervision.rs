@@ -67,6 +67,9 @@ impl<T: Send + 'static> Supervision<T> {
         request: u64,
     ) -> Result<(Self, Vec<Told>), String> {
         let now = self.now();
+        if let Some(state) = &mut self.state {
+            state.has(left);
+        }
         self.supervisor = self.supervisor.resume(now, &left.checkpoint, plans, request)?;
         let mut told = Vec::new();
         for started in &left.checkpoint.started {
@@ -153,6 +156,12 @@ impl<T: Send + 'static> Supervision<T> {
         kept
     }
 
+    /// Whether it is written down that this host has voted for the change that is under way.
+    fn has_vote(&self) -> bool {
+        let written = self.state.as_ref().and_then(StateFile::written);
+        written.is_some_and(|written| self.supervisor.checkpoint().is_voted_in(written))
+    }
+
     /// Does what the supervisor wants.
     fn act(&mut self) -> Vec<Told> {
         let mut told = Vec::new();
@@ -173,7 +182,7 @@ impl<T: Send + 'static> Supervision<T> {
                 Action::Finished(number, outcome) => told.push(Told::Finished(number, outcome)),
                 Action::Reached(number, phase) => match kept {
                     // A vote that is not written down would be forgotten.
-                    Err(why) if phase == Phase::FinishLaunch => {
+                    Err(why) if phase == Phase::FinishLaunch && !self.has_vote() => {
                         told.push(Told::Line(why));
                         self.supervisor.handle(now, Input::Decide(number, false));
                     }

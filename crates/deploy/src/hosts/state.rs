@@ -104,6 +104,16 @@ impl StateFile {
         self.plans.push((Arc::clone(target), plan));
     }
 
+    /// It has this already.
+    pub(crate) fn has(&mut self, left: &DeploymentState) {
+        self.written = Some((left.checkpoint.clone(), left.processes.clone()));
+    }
+
+    /// What the next node manager would find.
+    pub(crate) fn written(&self) -> Option<&Checkpoint> {
+        self.written.as_ref().map(|(checkpoint, _)| checkpoint)
+    }
+
     /// Writes what is new.
     ///
     /// # Errors

@@ -118,6 +118,14 @@ pub enum ChangeStage {
     Committing,
 }
 
+impl Checkpoint {
+    /// Whether another one, which was written down earlier, has a vote for the change that is under way in this one.
+    pub fn is_voted_in(&self, earlier: &Self) -> bool {
+        let voted = earlier.change.as_ref().filter(|change| change.stage == ChangeStage::Voted);
+        self.change.as_ref().zip(voted).is_some_and(|(change, voted)| change.epoch == voted.epoch)
+    }
+}
+
 fn numbers<'i>(of: impl IntoIterator<Item = &'i Incarnation>) -> Vec<u64> {
     of.into_iter().map(|of| of.0).collect()
 }

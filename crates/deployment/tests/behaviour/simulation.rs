@@ -20,7 +20,7 @@ fn play(seed: u64) -> [u64; 3] {
         Faults { double: 60, ..Faults::default() },
         Faults { unstartable: 30, fail: 50, ..Faults::default() },
         Faults { hang: 30, crash: 2, ..Faults::default() },
-        Faults { crash: 2, lost: 2, double: 30, unstartable: 10, fail: 20, hang: 5, supervisor: 0 },
+        Faults { crash: 2, lost: 2, double: 30, unstartable: 10, fail: 20, hang: 5, ..Faults::default() },
     ];
     let mut plan = world.random.clone();
     for request in 1..=plan.range(2, 6) {

@@ -33,6 +33,8 @@ pub(crate) struct Faults {
     pub(crate) hang: u32,
     /// The supervisor crashes before it does something, if processes outlive it.
     pub(crate) supervisor: u32,
+    /// What it leaves cannot be written down.
+    pub(crate) unkept: u32,
 }
 
 struct Process {
@@ -178,8 +180,12 @@ impl World {
 
     fn act(&mut self) {
         loop {
-            if self.kept.is_some() {
+            let is_kept = !self.chance(self.faults.unkept);
+            if self.kept.is_some() && is_kept {
                 self.keep();
+            }
+            if !is_kept {
+                self.end_unrecorded();
             }
             let Some(action) = self.supervisor.poll() else { return };
             self.actions += 1;
@@ -191,7 +197,7 @@ impl World {
                 Action::Start { incarnation, process, target } => {
                     self.order.starts(incarnation, &process, &target.plan);
                     self.started.push(process.clone());
-                    if self.chance(self.faults.unstartable) {
+                    if !is_kept || self.chance(self.faults.unstartable) {
                         self.at(self.now, Event::Ended(incarnation, "there is no such file".to_owned()));
                         continue;
                     }
@@ -223,6 +229,9 @@ impl World {
                     }
                     assert!(self.outcomes.insert(number, outcome).is_none(), "request {number} ends twice");
                 }
+                Action::Reached(number, Phase::FinishLaunch) if !is_kept && !self.has_vote() => {
+                    self.supervisor.handle(self.now, Input::Decide(number, false));
+                }
                 Action::Reached(number, phase) => {
                     let before = self.reached.insert(number, phase);
                     assert!(before < Some(phase), "request {number} reaches {phase:?} twice");
@@ -243,6 +252,21 @@ impl World {
         }
         self.order.is_there(of);
         self.supervisor.handle(self.now, Input::Started(of, PID));
+    }
+
+    /// Whether the next supervisor knows that this host has voted for the change that is under way.
+    fn has_vote(&self) -> bool {
+        let kept = self.kept.as_ref().map(|(kept, ..)| kept);
+        kept.is_some_and(|kept| self.supervisor.checkpoint().is_voted_in(kept))
+    }
+
+    /// Ends the processes that the next supervisor would not know of.
+    fn end_unrecorded(&mut self) {
+        let unrecorded = self.processes.iter().filter(|(_, process)| !process.is_recorded);
+        for of in unrecorded.map(|(of, _)| *of).collect::<Vec<_>>() {
+            self.processes.remove(&of);
+            self.at(self.now, Event::Ended(of, "it cannot be written down".to_owned()));
+        }
     }
 
     /// What a process says first, on each connection.
@@ -279,6 +303,10 @@ impl World {
         let supervisor = Supervisor::new(self.deployment.clone(), None, PATIENCE);
         let resumed = supervisor.resume(self.now, &checkpoint, (current, next), self.under_way);
         self.supervisor = resumed.unwrap_or_else(|why| panic!("{why}: {checkpoint:?}"));
+        if checkpoint.change.is_none() {
+            // Nobody may have heard that the last one is over.
+            self.order.changed(&self.supervisor.current().plan);
+        }
         for started in &checkpoint.started {
             let of = Incarnation(started.incarnation);
             if !self.processes.get(&of).is_some_and(|process| process.is_recorded) {
@@ -359,7 +387,8 @@ impl World {
                 process.is_connected = true;
                 let outlives = process.server.as_ref().is_some_and(ComponentServer::outlives_supervisor);
                 match (process.hangs, outlives) {
-                    (true, _) => {}
+                    (true, _) if process.is_recorded => {}
+                    (true, _) => self.end(of, "exit code 70"),
                     (false, true) => self.hello(of),
                     (false, false) => self.end(of, "exit code 0"),
                 }
