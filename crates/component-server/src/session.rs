@@ -1,12 +1,14 @@
-//! The connection to the supervisor: standard input, which is a socket. Its end is the order to stop.
+//! The connection to the supervisor. Standard input is a socket: either the connection, whose end is the order to stop, or one that listens for
+//! supervisors, one after the other; then the process goes on when one of them is gone.
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use deployment::{Answer, ComponentServer, Instruction, LONGEST_LINE, Lines, line, read};
+use nix::sys::socket::{getsockopt, sockopt::AcceptConn};
 
 use crate::executor::Runner;
 
@@ -23,7 +25,16 @@ enum Came {
     Over(Option<String>),
 }
 
-/// Does what the supervisor tells until it tells to stop, or is gone.
+/// How the program ends if its supervisor is gone and it hangs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    /// It is ended after some time.
+    Exits,
+    /// It goes on: the next supervisor may end it.
+    Stays,
+}
+
+/// Does what supervisors tell until one tells to stop, or is gone and no other one can come.
 ///
 /// # Errors
 /// There is no supervisor, or what it told means nothing.
@@ -34,22 +45,57 @@ pub(crate) fn run(build: &str, runner: Runner) -> Result<(), String> {
         )
     };
     let socket = io::stdin().as_fd().try_clone_to_owned().map_err(no_supervisor)?;
-    let mut socket = UnixStream::from(socket);
-    socket.peer_addr().map_err(no_supervisor)?;
-    let hears = socket.try_clone().map_err(no_supervisor)?;
-    let (tell, told) = channel();
-    let spawned = thread::Builder::new().name("supervisor".to_owned()).spawn(move || hear(hears, &tell));
-    spawned.map_err(|error| format!("no thread: {error}"))?;
+    let listens = getsockopt(&socket, AcceptConn).map_err(|error| no_supervisor(error.into()))?;
     let mut server = ComponentServer::new(runner);
-    let result = send(&mut socket, &Answer::Hello { protocol: 1, build: build.to_owned() })
-        .map_err(|error| error.to_string())
-        .and_then(|()| serve(&mut socket, &mut server, &told));
+    let result = if listens {
+        accept(build, &UnixListener::from(socket), &mut server)
+    } else {
+        let socket = UnixStream::from(socket);
+        socket.peer_addr().map_err(no_supervisor)?;
+        converse(build, socket, &mut server, AtEnd::Exits)
+    };
     server.stop();
-    let is_alone = result?;
-    if is_alone {
+    if result? {
         leave_nothing();
     }
     Ok(())
+}
+
+/// Serves one supervisor after the other. A process that no supervisor has given anything to do ends with its supervisor.
+fn accept(
+    build: &str,
+    listener: &UnixListener,
+    server: &mut ComponentServer<Runner>,
+) -> Result<bool, String> {
+    loop {
+        let (socket, _) = listener.accept().map_err(|error| format!("no supervisor can connect: {error}"))?;
+        let result = converse(build, socket, server, AtEnd::Stays);
+        if !server.outlives_supervisor() {
+            return result;
+        }
+    }
+}
+
+/// Does what one supervisor tells; says whether it is gone.
+fn converse(
+    build: &str,
+    mut socket: UnixStream,
+    server: &mut ComponentServer<Runner>,
+    at_end: AtEnd,
+) -> Result<bool, String> {
+    let hears = socket.try_clone().map_err(|error| error.to_string())?;
+    let (tell, told) = channel();
+    let spawned = thread::Builder::new().name("supervisor".to_owned());
+    let spawned = spawned.spawn(move || hear(hears, &tell, at_end));
+    spawned.map_err(|error| format!("no thread: {error}"))?;
+    let mut first = vec![Answer::Hello { protocol: 1, build: build.to_owned() }];
+    if at_end == AtEnd::Stays {
+        first.push(server.present(std::process::id()));
+    }
+    if first.iter().any(|answer| send(&mut socket, answer).is_err()) {
+        return Ok(true);
+    }
+    serve(&mut socket, server, &told)
 }
 
 /// Ends what components have started and left: the supervisor gave the process a group of its own for that.
@@ -95,8 +141,8 @@ fn send(socket: &mut UnixStream, answer: &Answer) -> io::Result<()> {
     socket.write_all(text.as_bytes())
 }
 
-/// Reads what the supervisor tells. Once that is over the program has some time to end.
-fn hear(mut socket: UnixStream, tell: &Sender<Came>) {
+/// Reads what the supervisor tells. Once that is over a program that cannot have another one has some time to end.
+fn hear(mut socket: UnixStream, tell: &Sender<Came>, at_end: AtEnd) {
     let mut lines = Lines::new(LONGEST_LINE);
     let mut buffer = vec![0; 64 << 10];
     let wrong = 'over: loop {
@@ -124,6 +170,8 @@ fn hear(mut socket: UnixStream, tell: &Sender<Came>) {
         }
     };
     let _ = tell.send(Came::Over(wrong));
-    thread::sleep(GRACE);
-    std::process::exit(HUNG);
+    if at_end == AtEnd::Exits {
+        thread::sleep(GRACE);
+        std::process::exit(HUNG);
+    }
 }

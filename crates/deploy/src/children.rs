@@ -1,24 +1,31 @@
-//! Processes of a plan: started in process groups of their own, spoken with by a socket that is their standard input, and ended.
+//! Processes of a plan: started in process groups of their own, spoken with by a socket, and ended.
+//!
+//! The standard input of a component server is a socket. It is a connection if the process is to end with this program, and one that listens if
+//! it is to outlive it: then the next program connects to it by its path. A foreign program ends with this one by a signal of the system, or
+//! outlives it; in that case it is executed once its process id is recorded.
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use assembly::{Artefact, Plan, Process};
+use assembly::{Artefact, Plan};
 use deployment::{
     Answer, Incarnation, Instruction, LONGEST_LINE, Lines, Target, foreign_lane, is_foreign, line, read,
 };
+use execution::ProcessIdentity;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use ring::digest::{SHA256, digest};
+
+use crate::process_identity::{at_end_of, is_alive, pin, start_time};
 
 /// How long a process may go on that has closed its connection: longer than it takes to end one that hangs.
 const GRACE: Duration = Duration::from_secs(6);
@@ -37,23 +44,42 @@ pub(crate) enum Happening {
 /// The processes that there are.
 pub(crate) struct Children<T> {
     all: BTreeMap<Incarnation, Running>,
+    /// What the paths of sockets of processes begin with, if processes outlive this program.
+    sockets: Option<PathBuf>,
     tell: Sender<T>,
     wrap: Arc<dyn Fn(Happening) -> T + Send + Sync>,
 }
 
 struct Running {
-    child: Child,
+    process: Process,
     group: Pid,
+    /// When it was started.
+    started: u64,
+    /// The next program would know of it.
+    is_recorded: bool,
+    /// A program that is executed when a line comes.
+    waits: Option<ChildStdin>,
     /// None of a foreign program, which is told to end by a signal.
     instructions: Option<Sender<Instruction>>,
     /// Why it was ended, if it was by us.
     why: Option<String>,
 }
 
+/// A process, as this program knows it.
+enum Process {
+    Child(Child),
+    /// One that another program has started.
+    Adopted(OwnedFd),
+}
+
 impl<T: Send + 'static> Children<T> {
-    /// None yet. What they do is sent to `tell`, as `wrap` makes it.
-    pub(crate) fn new(tell: &Sender<T>, wrap: impl Fn(Happening) -> T + Send + Sync + 'static) -> Self {
-        Self { all: BTreeMap::new(), tell: tell.clone(), wrap: Arc::new(wrap) }
+    /// None yet. What they do is sent to `tell`, as `wrap` makes it. They outlive this program if there is a path that their sockets begin with.
+    pub(crate) fn new(
+        sockets: Option<PathBuf>,
+        tell: &Sender<T>,
+        wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
+    ) -> Self {
+        Self { all: BTreeMap::new(), sockets, tell: tell.clone(), wrap: Arc::new(wrap) }
     }
 
     /// Starts a process of a plan; says its process id.
@@ -66,46 +92,141 @@ impl<T: Send + 'static> Children<T> {
         let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
         let path = executable(Path::new(&target.file), name, artefact)?;
         if is_foreign(&target.plan, process) {
-            return self.start_foreign(of, foreign(&target.plan, process, &said, &path), &path);
+            let command = foreign(&target.plan, process, &said, &path, self.sockets.is_some());
+            let child = spawn(command, &path).map_err(|error| {
+                if error.1 == io::ErrorKind::NotFound { error.0 + "; install util-linux" } else { error.0 }
+            })?;
+            return self.started(of, child, None);
         }
-        let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let (ours, theirs) = self.connection(of)?;
         let mut command = Command::new(&path);
         command.arg("--serve").args(&said.arguments).envs(&said.environment);
-        command.stdin(OwnedFd::from(theirs)).process_group(0);
-        let child = command.spawn().map_err(|error| format!("{}: {error}", path.display()))?;
-        // The end of the process is seen at the socket only if it is not open here, too.
-        drop(command);
-        let pid = child.id();
-        let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
-        match self.attend(of, ours, group) {
-            Ok(instructions) => {
-                self.all.insert(of, Running { child, group, instructions: Some(instructions), why: None });
-                Ok(pid)
-            }
-            Err(error) => Err(given_up(child, group, &error)),
-        }
+        command.stdin(theirs).process_group(0);
+        // The end of the process is seen at the socket only if it is not open here, too: the command ends with the call.
+        let child = spawn(command, &path).map_err(|error| error.0)?;
+        self.started(of, child, Some(ours))
     }
 
-    /// Starts a program that is no component server.
-    fn start_foreign(&mut self, of: Incarnation, mut command: Command, path: &Path) -> Result<u32, String> {
-        let child = command.spawn().map_err(|error| {
-            let program = command.get_program().display();
-            format!("{}: {program}, which starts it: {error}; install util-linux", path.display())
-        })?;
+    /// A connection to a process that is to be started, and what is its standard input.
+    fn connection(&self, of: Incarnation) -> Result<(UnixStream, OwnedFd), String> {
+        let Some(path) = self.socket(of) else {
+            let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+            return Ok((ours, theirs.into()));
+        };
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        let ours = UnixStream::connect(&path).map_err(failed)?;
+        Ok((ours, listener.into()))
+    }
+
+    /// Where a process listens, if it outlives this program.
+    fn socket(&self, of: Incarnation) -> Option<PathBuf> {
+        let mut path = self.sockets.clone()?.into_os_string();
+        path.push(format!("-{}.process", of.0));
+        Some(path.into())
+    }
+
+    /// Looks after a process from its start on.
+    fn started(
+        &mut self,
+        of: Incarnation,
+        mut child: Child,
+        ours: Option<UnixStream>,
+    ) -> Result<u32, String> {
         let pid = child.id();
         let group = Pid::from_raw(i32::try_from(pid).map_err(|error| error.to_string())?);
         let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
-        match at_end(group, move || drop(tell.send(wrap(Happening::Ended(of))))) {
-            Ok(()) => {
-                self.all.insert(of, Running { child, group, instructions: None, why: None });
+        let attended = start_time(pid).and_then(|started| {
+            let instructions = ours.map(|ours| self.attend(of, ours)).transpose()?;
+            at_end(group, move || drop(tell.send(wrap(Happening::Ended(of)))))?;
+            Ok((started, instructions))
+        });
+        match attended {
+            Ok((started, instructions)) => {
+                let (waits, process) = (child.stdin.take(), Process::Child(child));
+                let (is_recorded, why) = (false, None);
+                let running = Running { process, group, started, is_recorded, waits, instructions, why };
+                self.all.insert(of, running);
                 Ok(pid)
             }
             Err(error) => Err(given_up(child, group, &error)),
         }
     }
 
-    /// Threads that hear what a process tells, tell it what to do, and wait for its end.
-    fn attend(&self, of: Incarnation, ours: UnixStream, pid: Pid) -> io::Result<Sender<Instruction>> {
+    /// Looks after a process that another program has started. One that cannot be spoken with is ended.
+    ///
+    /// # Errors
+    /// Why it does not run.
+    pub(crate) fn adopt(
+        &mut self,
+        of: Incarnation,
+        identity: ProcessIdentity,
+        is_foreign: bool,
+    ) -> Result<(), String> {
+        let process = pin(identity.pid, identity.started)?;
+        let group = Pid::from_raw(i32::try_from(identity.pid).map_err(|error| error.to_string())?);
+        let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
+        let watched = process
+            .try_clone()
+            .and_then(|watched| at_end_of(watched, move || drop(tell.send(wrap(Happening::Ended(of))))));
+        watched.map_err(|error| error.to_string())?;
+        let path = self.socket(of).filter(|_| !is_foreign);
+        let instructions = path.map(|path| {
+            let connected = UnixStream::connect(&path).and_then(|ours| self.attend(of, ours));
+            connected.map_err(|error| format!("it cannot be adopted: {}: {error}", path.display()))
+        });
+        let (instructions, why) = match instructions.transpose() {
+            Ok(instructions) => (instructions, None),
+            Err(why) => (None, Some(why)),
+        };
+        let (process, started, waits) = (Process::Adopted(process), identity.started, None);
+        let running = Running { process, group, started, is_recorded: true, waits, instructions, why: None };
+        self.all.insert(of, running);
+        if let Some(why) = why {
+            self.kill(of, &why);
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// What tells the processes from all others.
+    pub(crate) fn identities(&self) -> Vec<ProcessIdentity> {
+        let identity = |(of, running): (&Incarnation, &Running)| {
+            let pid = u32::try_from(running.group.as_raw()).unwrap_or_default();
+            ProcessIdentity { incarnation: of.0, pid, started: running.started }
+        };
+        self.all.iter().map(identity).collect()
+    }
+
+    /// The next program would know of all processes: those that wait for that are executed.
+    pub(crate) fn recorded(&mut self) {
+        for running in self.all.values_mut().filter(|running| !running.is_recorded) {
+            running.is_recorded = true;
+            if let Some(mut waits) = running.waits.take() {
+                // One that has ended meanwhile is told of as such.
+                let _ = waits.write_all(b"go\n");
+            }
+        }
+    }
+
+    /// Ends the processes that the next program would not know of.
+    pub(crate) fn kill_unrecorded(&mut self, why: &str) {
+        let unrecorded = self.all.iter().filter(|(_, running)| !running.is_recorded);
+        for of in unrecorded.map(|(of, _)| *of).collect::<Vec<_>>() {
+            self.kill(of, why);
+        }
+    }
+
+    /// Threads that hear what a process tells, and tell it what to do.
+    fn attend(&self, of: Incarnation, ours: UnixStream) -> io::Result<Sender<Instruction>> {
         let (wrap, hears) = (Arc::clone(&self.wrap), ours.try_clone()?);
         let (instructions, to_tell) = channel();
         let tell = self.tell.clone();
@@ -118,8 +239,6 @@ impl<T: Send + 'static> Children<T> {
             let _ = tell.send(wrap(Happening::Silent(of, why)));
         })?;
         thread::Builder::new().name("tells".to_owned()).spawn(move || instruct(ours, &to_tell))?;
-        let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
-        at_end(pid, move || drop(tell.send(wrap(Happening::Ended(of)))))?;
         Ok(instructions)
     }
 
@@ -127,9 +246,7 @@ impl<T: Send + 'static> Children<T> {
     pub(crate) fn send(&self, to: Incarnation, instruction: Instruction) {
         match self.all.get(&to) {
             Some(Running { instructions: Some(instructions), .. }) => drop(instructions.send(instruction)),
-            Some(Running { group, .. }) if instruction == Instruction::Stop => {
-                let _ = killpg(*group, Signal::SIGTERM);
-            }
+            Some(running) if instruction == Instruction::Stop => running.signal(Signal::SIGTERM),
             _ => {}
         }
     }
@@ -138,30 +255,68 @@ impl<T: Send + 'static> Children<T> {
     pub(crate) fn kill(&mut self, of: Incarnation, why: &str) {
         if let Some(running) = self.all.get_mut(&of) {
             running.why.get_or_insert_with(|| why.to_owned());
-            let _ = killpg(running.group, Signal::SIGKILL);
+            running.signal(Signal::SIGKILL);
         }
     }
 
     /// A process has ended: whether that was a failure, and how. What it has started and left is killed.
     pub(crate) fn ended(&mut self, of: Incarnation) -> Option<(bool, String)> {
-        let mut running = self.all.remove(&of)?;
+        let running = self.all.remove(&of)?;
         let _ = killpg(running.group, Signal::SIGKILL);
-        let (is_failure, how) = match running.child.wait() {
-            Ok(status) => (!status.success(), how(status)),
-            Err(error) => (true, error.to_string()),
+        if let Some(path) = self.socket(of) {
+            let _ = std::fs::remove_file(path);
+        }
+        let (is_failure, how) = match running.process {
+            Process::Child(mut child) => match child.wait() {
+                Ok(status) => (!status.success(), how(status)),
+                Err(error) => (true, error.to_string()),
+            },
+            Process::Adopted(_) => {
+                (true, "how is not known: a node manager before this one started it".to_owned())
+            }
         };
         Some((is_failure, running.why.map_or(how.clone(), |why| format!("{why} ({how})"))))
     }
 }
 
-impl<T> Drop for Children<T> {
-    /// Nothing is left behind, whatever ends the supervisor.
-    fn drop(&mut self) {
-        for running in self.all.values_mut() {
-            let _ = killpg(running.group, Signal::SIGKILL);
-            let _ = running.child.wait();
+impl Running {
+    /// Sends a signal to the process and all of its group. The id of an adopted process that has ended may be another's.
+    fn signal(&self, signal: Signal) {
+        let is_ours = match &self.process {
+            Process::Child(_) => true,
+            Process::Adopted(process) => is_alive(process),
+        };
+        if is_ours {
+            let _ = killpg(self.group, signal);
         }
     }
+}
+
+impl<T> Drop for Children<T> {
+    /// Nothing is left behind, whatever ends the supervisor, unless it is to be adopted.
+    fn drop(&mut self) {
+        if self.sockets.is_some() {
+            return;
+        }
+        for running in self.all.values_mut() {
+            running.signal(Signal::SIGKILL);
+            if let Process::Child(child) = &mut running.process {
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// Starts a program; the command, with all that it holds open, is gone afterwards. An error names the file.
+fn spawn(mut command: Command, path: &Path) -> Result<Child, (String, io::ErrorKind)> {
+    command.spawn().map_err(|error| {
+        let program = Path::new(command.get_program());
+        let what = match program == path {
+            true => format!("{}: {error}", path.display()),
+            false => format!("{}: {}, which starts it: {error}", path.display(), program.display()),
+        };
+        (what, error.kind())
+    })
 }
 
 /// Ends a process that nothing can look after.
@@ -174,12 +329,20 @@ fn given_up(mut child: Child, group: Pid, error: &io::Error) -> String {
 /// Goes on only if the supervisor, whose process id is the first word, is still the parent: it may have ended before its end was watched.
 const IF_WATCHED: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
 
-/// The command line of a program that is no component server: it ends with the supervisor, and has the priority and the cores that the plan
-/// says. Each of these programs executes the next one, so that the process stays the same.
-fn foreign(plan: &Plan, name: &str, process: &Process, path: &Path) -> Command {
+/// Goes on only if a line comes: the supervisor has recorded the process, whose name is the first word.
+const IF_RECORDED: &str = "read -r go && exec \"$@\" < /dev/null";
+
+/// The command line of a program that is no component server: it ends with the supervisor unless it outlives that, and has the priority and the
+/// cores that the plan says. Each of these programs executes the next one, so that the process stays the same.
+fn foreign(plan: &Plan, name: &str, process: &assembly::Process, path: &Path, outlives: bool) -> Command {
     let lane = foreign_lane(plan, name);
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", IF_WATCHED, &std::process::id().to_string()]);
+    let mut command = Command::new(if outlives { "/bin/sh" } else { "setpriv" });
+    if outlives {
+        command.args(["-c", IF_RECORDED, name]).stdin(Stdio::piped());
+    } else {
+        command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", IF_WATCHED]);
+        command.arg(std::process::id().to_string()).stdin(Stdio::null());
+    }
     if let Some(priority) = lane.and_then(|lane| lane.priority) {
         command.args(["chrt", "--fifo", &priority.to_string()]);
     }
@@ -189,7 +352,7 @@ fn foreign(plan: &Plan, name: &str, process: &Process, path: &Path) -> Command {
         command.args(["taskset", "--cpu-list", &cores.join(",")]);
     }
     command.arg(path).args(&process.arguments).envs(&process.environment);
-    command.stdin(Stdio::null()).process_group(0);
+    command.process_group(0);
     command
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn run(
     let listening = control::listen(&path, move |asked| ask.send(Event::Asked(asked)).is_ok())?;
     interruptions(&tell, || Event::Interrupted)?;
     let mut launched = Launched {
-        supervision: Supervision::new(deployment, host.clone(), &tell, Event::Child),
+        supervision: Supervision::new(deployment, host.clone(), None, &tell, Event::Child),
         host,
         unproved,
         asked: BTreeMap::new(),

@@ -14,6 +14,7 @@ mod import;
 mod launch;
 mod others;
 mod page;
+mod process_identity;
 mod replay;
 mod shown;
 mod status;

@@ -1,10 +1,14 @@
 //! A supervisor with its processes: what it wants is done, and what it has to say is handed on.
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use deployment::{Action, Input, Outcome, Phase, Supervisor};
+use deployment::{Action, Incarnation, Input, Outcome, Phase, Supervisor, Target};
+use execution::DeploymentState;
 
 use crate::children::{Children, Happening};
+use crate::hosts::StateFile;
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
 const PATIENCE: u64 = 30_000_000_000_000;
@@ -24,7 +28,17 @@ pub(crate) enum Told {
 pub(crate) struct Supervision<T> {
     supervisor: Supervisor,
     children: Children<T>,
+    /// Where it leaves its state; without that, processes end with this program.
+    state: Option<StateFile>,
     start: Instant,
+}
+
+/// What makes processes outlive this program.
+pub(crate) struct Outliving {
+    /// Where their supervisor leaves its state.
+    pub(crate) state: StateFile,
+    /// What the paths of their sockets begin with.
+    pub(crate) sockets: PathBuf,
 }
 
 impl<T: Send + 'static> Supervision<T> {
@@ -32,11 +46,56 @@ impl<T: Send + 'static> Supervision<T> {
     pub(crate) fn new(
         deployment: String,
         host: Option<String>,
+        outliving: Option<Outliving>,
         tell: &Sender<T>,
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
         let supervisor = Supervisor::new(deployment, host, PATIENCE);
-        Self { supervisor, children: Children::new(tell, wrap), start: Instant::now() }
+        let (state, sockets) = outliving.map(|it| (it.state, it.sockets)).unzip();
+        let children = Children::new(sockets, tell, wrap);
+        Self { supervisor, children, state, start: Instant::now() }
+    }
+
+    /// Adopts the processes that another program has left, and ends the change that was under way as `request`.
+    ///
+    /// # Errors
+    /// The state is not of these plans: nothing is adopted.
+    pub(crate) fn resume(
+        mut self,
+        left: &DeploymentState,
+        plans: (Arc<Target>, Option<Arc<Target>>),
+        request: u64,
+    ) -> Result<(Self, Vec<Told>), String> {
+        let now = self.now();
+        if let Some(state) = &mut self.state {
+            state.has(left);
+        }
+        self.supervisor = self.supervisor.resume(now, &left.checkpoint, plans, request)?;
+        let mut told = Vec::new();
+        for started in &left.checkpoint.started {
+            let of = Incarnation(started.incarnation);
+            let identity = left.processes.iter().find(|process| process.incarnation == started.incarnation);
+            let adopted = match identity {
+                Some(identity) => self.children.adopt(of, *identity, started.is_foreign),
+                None => Err("it was not started any more".to_owned()),
+            };
+            if let Err(why) = adopted {
+                told.push(Told::Line(format!("process {} is not adopted: {why}", started.process)));
+                self.supervisor.handle(now, Input::Ended(of, true, why));
+            }
+        }
+        told.extend(self.act());
+        Ok((self, told))
+    }
+
+    /// How many processes there are.
+    pub(crate) fn count(&self) -> usize {
+        self.children.count()
+    }
+
+    /// The file with its state, to which plans are told.
+    pub(crate) const fn state(&mut self) -> Option<&mut StateFile> {
+        self.state.as_mut()
     }
 
     pub(crate) fn supervisor(&self) -> &Supervisor {
@@ -83,14 +142,37 @@ impl<T: Send + 'static> Supervision<T> {
         }
     }
 
+    /// Writes down what the next program has to know before anything is done that follows it.
+    fn keep(&mut self) -> Result<(), String> {
+        let kept = match &mut self.state {
+            None => Ok(()),
+            Some(state) => state.keep(&self.supervisor, self.children.identities()),
+        };
+        match &kept {
+            Ok(()) => self.children.recorded(),
+            // The next program would not know of them.
+            Err(why) => self.children.kill_unrecorded(why),
+        }
+        kept
+    }
+
+    /// Whether it is written down that this host has voted for the change that is under way.
+    fn has_vote(&self) -> bool {
+        let written = self.state.as_ref().and_then(StateFile::written);
+        written.is_some_and(|written| self.supervisor.checkpoint().is_voted_in(written))
+    }
+
     /// Does what the supervisor wants.
     fn act(&mut self) -> Vec<Told> {
         let mut told = Vec::new();
-        while let Some(action) = self.supervisor.poll() {
+        loop {
+            let kept = self.keep();
+            let Some(action) = self.supervisor.poll() else { break };
+            let now = self.now();
             match action {
                 Action::Start { incarnation, process, target } => {
-                    let now = self.now();
-                    match self.children.start(incarnation, &process, &target) {
+                    let started = kept.and_then(|()| self.children.start(incarnation, &process, &target));
+                    match started {
                         Ok(pid) => self.supervisor.handle(now, Input::Started(incarnation, pid)),
                         Err(why) => self.supervisor.handle(now, Input::Ended(incarnation, true, why)),
                     }
@@ -98,9 +180,21 @@ impl<T: Send + 'static> Supervision<T> {
                 Action::Send(to, instruction) => self.children.send(to, instruction),
                 Action::Kill(of, why) => self.children.kill(of, &why),
                 Action::Finished(number, outcome) => told.push(Told::Finished(number, outcome)),
-                Action::Reached(_, phase) => told.push(Told::Reached(phase)),
+                Action::Reached(number, phase) => match kept {
+                    // A vote that is not written down would be forgotten.
+                    Err(why) if phase == Phase::FinishLaunch && !self.has_vote() => {
+                        told.push(Told::Line(why));
+                        self.supervisor.handle(now, Input::Decide(number, false));
+                    }
+                    _ => told.push(Told::Reached(phase)),
+                },
                 Action::Tell(text) => told.push(Told::Line(text)),
             }
+        }
+        if self.supervisor.is_over()
+            && let Some(state) = self.state.take()
+        {
+            state.remove();
         }
         told
     }

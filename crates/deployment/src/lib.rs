@@ -41,4 +41,7 @@ pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};
 pub use server::{ComponentServer, Executor, Performed, Work};
 pub use standalone::{Standalone, standalone, start_order};
-pub use supervisor::{Action, Incarnation, Input, Outcome, Request, Supervisor, Target};
+pub use supervisor::{
+    Action, ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, Incarnation, Input, Outcome,
+    ProcessRecord, Request, StartedProcess, Supervisor, Target,
+};

@@ -109,6 +109,17 @@ pub enum Answer {
         /// The build of the program.
         build: String,
     },
+    /// What it is: told after [`Answer::Hello`] by a process that outlives its supervisor, to each that connects.
+    Present {
+        /// Which process of its plan it is; empty before it was told.
+        process: String,
+        /// Its process id.
+        pid: u32,
+        /// The last change that has ended for it.
+        last: Option<u64>,
+        /// The change that is under way.
+        change: Option<u64>,
+    },
     /// It can do its part.
     Prepared {
         /// The change.

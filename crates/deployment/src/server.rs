@@ -97,9 +97,13 @@ pub trait Executor {
 #[derive(Debug)]
 pub struct ComponentServer<E> {
     executor: E,
+    /// Which process of the plan it is.
+    process: String,
     /// The part of the plan that is in force.
     part: Part,
     change: Option<Change>,
+    /// A change has held.
+    has_part: bool,
     /// The last change that ended, and how.
     last: Option<(u64, Answer)>,
     is_stopped: bool,
@@ -126,7 +130,15 @@ struct Change {
 impl<E: Executor> ComponentServer<E> {
     /// A server without components.
     pub fn new(executor: E) -> Self {
-        Self { executor, part: Part::default(), change: None, last: None, is_stopped: false }
+        Self {
+            executor,
+            process: String::new(),
+            part: Part::default(),
+            has_part: false,
+            change: None,
+            last: None,
+            is_stopped: false,
+        }
     }
 
     /// The executor of the work.
@@ -142,6 +154,18 @@ impl<E: Executor> ComponentServer<E> {
     /// Whether it was told to stop, and has.
     pub const fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// What it is, for a supervisor that adopts it. `pid` is its process id.
+    pub fn present(&self, pid: u32) -> Answer {
+        let (last, change) =
+            (self.last.as_ref().map(|(epoch, _)| *epoch), self.change.as_ref().map(|it| it.epoch));
+        Answer::Present { process: self.process.clone(), pid, last, change }
+    }
+
+    /// Whether it goes on without a supervisor: it has a part of a plan, or a change is under way of which another supervisor says what becomes.
+    pub const fn outlives_supervisor(&self) -> bool {
+        !self.is_stopped && (self.has_part || self.change.is_some())
     }
 
     /// Does what it is told.
@@ -215,6 +239,7 @@ impl<E: Executor> ComponentServer<E> {
             Err(what) => return failed(what),
         };
         let prepared = Answer::Prepared { epoch, warnings };
+        self.process = process.to_string();
         self.change = Some(Change {
             epoch,
             part,
@@ -389,7 +414,7 @@ impl<E: Executor> ComponentServer<E> {
                 answers.push(Answer::Report { what });
             }
         }
-        self.part = change.part;
+        (self.part, self.has_part) = (change.part, true);
         let committed = Answer::Committed { epoch };
         self.last = Some((epoch, committed.clone()));
         answers.push(committed);

@@ -10,12 +10,14 @@
 
 extern crate alloc;
 
+mod adoption;
 mod commands;
 mod content;
 mod execution_manager;
 mod messages;
 mod node;
 
+pub use adoption::{Adopted, DeploymentState, EpochPlan, ProcessIdentity};
 pub use commands::{Answer, Command, DeploymentStatus, HostStatus};
 pub use content::{Content, fit_together};
 pub use execution_manager::{ExecutionManager, ManagerAction, ManagerInput, Patience, Record};

@@ -10,6 +10,7 @@ use core::mem;
 
 use deployment::PlanStatus;
 
+use crate::adoption::Adopted;
 use crate::messages::{
     Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Progress, Report, Stage, State,
 };
@@ -186,7 +187,7 @@ pub struct NodeManager {
 }
 
 impl NodeManager {
-    /// The node manager of a host, without deployments. Each start has a greater incarnation than the one before.
+    /// The node manager of a host, without deployments but those of [`NodeManager::adopt`]. Each start has a greater incarnation than the one before.
     pub const fn new(host: String, incarnation: u64, patience: NodePatience) -> Self {
         Self {
             host,
@@ -201,6 +202,23 @@ impl NodeManager {
             reported: None,
             actions: Vec::new(),
         }
+    }
+
+    /// A deployment that the node manager before has left: its supervisor is there, has the plan of the epoch `runs`, and does what it is told
+    /// here of a change. What becomes of that is told as of any other. Called before anything is handled.
+    pub fn adopt(&mut self, deployment: String, runs: Option<Epoch>, adopted: Adopted) {
+        let voted = Some(Stage::FinishLaunch);
+        let doing = match adopted {
+            Adopted::Nothing => Doing::Nothing,
+            Adopted::TakingBack(epoch) => Doing::Deciding { epoch, holds: false },
+            Adopted::Voted(epoch) => Doing::Proposed { epoch, asked: Stage::FinishLaunch, reached: voted },
+            Adopted::Holding(epoch) => Doing::Deciding { epoch, holds: true },
+            Adopted::Launching(epoch) => Doing::Launching(epoch),
+            Adopted::Stopping => Doing::Stopping,
+        };
+        // It runs the next plan once it says that this holds.
+        let runs = runs.filter(|_| !matches!(adopted, Adopted::Holding(_) | Adopted::Launching(_)));
+        self.slots.insert(deployment, Slot { runs, is_there: true, doing, ..Slot::default() });
     }
 
     /// Something happens.
@@ -275,7 +293,7 @@ impl NodeManager {
 
     fn ordered(&mut self, now: u64, orders: Orders) {
         let heard = Heard { manager: orders.manager, number: orders.number };
-        // Orders for a start before this one are for processes that are gone; earlier orders, and those of an earlier manager, do not count.
+        // Orders for a start before this one do not know how far the changes have come that it adopted; earlier orders, and those of an earlier manager, do not count.
         if orders.incarnation != self.incarnation || heard < self.heard {
             return;
         }

@@ -7,13 +7,15 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use deployment::{Control, ControlAnswer, Input, Outcome as Ended, Phase, Request, Target};
-use execution::{Bundle, Epoch, NodeInput, Outcome, Stage};
+use execution::{Bundle, DeploymentState, Epoch, EpochPlan, NodeInput, NodeManager, Outcome, Stage};
 
 use super::node::Event;
 use super::opened;
-use crate::command::Failure;
+use super::state::StateFolder;
+use crate::command::{FAILED, Failure};
 use crate::control::{self, Asked, Listening};
-use crate::supervision::{Supervision, Told};
+use crate::files::Loaded;
+use crate::supervision::{Outliving, Supervision, Told};
 use crate::target::{processes, program};
 
 /// A deployment of the host.
@@ -36,7 +38,8 @@ enum Asker {
 /// The deployments of a host.
 pub(super) struct Locals<'o> {
     all: BTreeMap<String, Local>,
-    examined: BTreeMap<String, (Epoch, Target)>,
+    examined: BTreeMap<String, (EpochPlan, Target)>,
+    states: StateFolder,
     host: String,
     programs: PathBuf,
     manager: String,
@@ -48,6 +51,7 @@ pub(super) struct Locals<'o> {
 impl<'o> Locals<'o> {
     pub(super) fn new(
         host: &str,
+        states: StateFolder,
         programs: PathBuf,
         manager: &str,
         tell: &Sender<Event>,
@@ -55,7 +59,7 @@ impl<'o> Locals<'o> {
     ) -> Self {
         let (all, examined) = (BTreeMap::new(), BTreeMap::new());
         let (host, manager, tell) = (host.to_owned(), manager.to_owned(), tell.clone());
-        Self { all, examined, host, programs, manager, tell, next: 0, told }
+        Self { all, examined, states, host, programs, manager, tell, next: 0, told }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -79,59 +83,124 @@ impl<'o> Locals<'o> {
 
     /// Reads a plan and looks for the programs of this host; nothing is started.
     pub(super) fn examine(&mut self, deployment: String, epoch: Epoch, bundle: &Bundle) -> NodeInput {
-        let target = self.target(bundle);
-        let result = target.map_err(|(_, what)| what).map(|target| {
-            self.examined.insert(deployment.clone(), (epoch, target));
+        let result = self.examined(bundle).map_err(|(_, what)| what).map(|target| {
+            let plan = EpochPlan { epoch, bundle: bundle.clone() };
+            self.examined.insert(deployment.clone(), (plan, target));
         });
         NodeInput::Examined { deployment, epoch, result }
     }
 
-    fn target(&self, bundle: &Bundle) -> Result<Target, Failure> {
+    /// A plan that can be launched here.
+    fn examined(&self, bundle: &Bundle) -> Result<Target, Failure> {
         let loaded = opened(bundle)?;
-        // Only the name of the file: it is nowhere on this host, and locations are relative to the folder of programs.
-        let name = Path::new(&bundle.file).file_name().unwrap_or_default();
-        let file = self.programs.join(name);
+        let target = self.target(bundle, &loaded);
         let parts = loaded.plan.split(&loaded.types);
         // A host that has no part in the plan any more takes part in the change to it.
         if parts.iter().any(|part| part.host.as_deref() == Some(self.host.as_str())) {
             for process in processes(&loaded, Some(&self.host), &mut std::io::sink())? {
-                program(&loaded, &file, &process)?;
+                program(&loaded, Path::new(&target.file), &process)?;
             }
         }
+        Ok(target)
+    }
+
+    fn target(&self, bundle: &Bundle, loaded: &Loaded) -> Target {
+        // Only the name of the file: it is nowhere on this host, and locations are relative to the folder of programs.
+        let name = Path::new(&bundle.file).file_name().unwrap_or_default();
+        let file = self.programs.join(name).to_string_lossy().into_owned();
         let (plan, types) = (loaded.plan.clone(), loaded.types.clone());
-        Ok(Target { plan, types, file: file.to_string_lossy().into_owned(), proofs: bundle.proofs.clone() })
+        Target { plan, types, file, proofs: bundle.proofs.clone() }
+    }
+
+    /// Adopts what the node manager before has left, and tells the machine of it.
+    ///
+    /// # Errors
+    /// What it has left is not known: nothing is adopted, and nothing ended.
+    pub(super) fn adopt(&mut self, machine: &mut NodeManager) -> Result<Vec<NodeInput>, Failure> {
+        let mut all = Vec::new();
+        for (left, adopted) in self.states.left()? {
+            let plans = (self.left(left.runs.as_ref())?, self.left(left.next.as_ref())?);
+            all.push((left, adopted, plans));
+        }
+        let mut inputs = Vec::new();
+        for (left, adopted, plans) in all {
+            let (name, request) = (left.deployment.clone(), self.number());
+            let told = self.resume(&left, plans, request)?;
+            machine.adopt(name.clone(), left.runs.as_ref().map(|plan| plan.epoch), adopted);
+            let count = self.all.get(&name).map_or(0, |local| local.supervision.count());
+            self.tell(&format!("{name}: processes of the node manager before that are adopted: {count}"));
+            inputs.extend(self.told(&name, told));
+        }
+        Ok(inputs)
+    }
+
+    /// A plan of a node manager before this one, and the plan to supervise by.
+    fn left(&self, plan: Option<&EpochPlan>) -> Result<Option<(Arc<Target>, EpochPlan)>, Failure> {
+        let Some(plan) = plan else { return Ok(None) };
+        let loaded = opened(&plan.bundle)?;
+        Ok(Some((Arc::new(self.target(&plan.bundle, &loaded)), plan.clone())))
+    }
+
+    fn resume(
+        &mut self,
+        left: &DeploymentState,
+        (runs, next): (Option<(Arc<Target>, EpochPlan)>, Option<(Arc<Target>, EpochPlan)>),
+        request: u64,
+    ) -> Result<Vec<Told>, Failure> {
+        let name = &left.deployment;
+        let mut local = self.new_local(name)?;
+        if let Some(state) = local.supervision.state() {
+            for (target, plan) in runs.iter().chain(&next) {
+                state.knows(target, plan.clone());
+            }
+        }
+        let plans = (runs.map(|(target, _)| target).unwrap_or_default(), next.map(|(target, _)| target));
+        let resumed = local.supervision.resume(left, plans, request);
+        let (supervision, told) = resumed.map_err(|what| (FAILED, format!("deployment {name}: {what}")))?;
+        self.all.insert(name.clone(), Local { supervision, request, ..local });
+        Ok(told)
     }
 
     /// Begins a change to the plan that was examined, which goes as far as it is let, or the launch of it.
     pub(super) fn begin(&mut self, deployment: &str, epoch: Epoch, is_launch: bool) -> Vec<NodeInput> {
-        let examined = self.examined.get(deployment).filter(|(of, _)| *of == epoch);
-        let Some(target) = examined.map(|(_, target)| Arc::new(target.clone())) else {
+        let examined = self.examined.get(deployment).filter(|(of, _)| of.epoch == epoch);
+        let Some((plan, target)) = examined.map(|(plan, target)| (plan.clone(), Arc::new(target.clone())))
+        else {
             return refused(deployment, "its plan was not examined");
         };
+        self.tell(&format!("{deployment} {epoch}: {}", if is_launch { "launch" } else { "preparePlan" }));
         if let Err((_, what)) = self.make(deployment) {
             return refused(deployment, &what);
         }
         let request = self.number();
         let Some(local) = self.all.get_mut(deployment) else { return Vec::new() };
         local.request = request;
+        if let Some(state) = local.supervision.state() {
+            state.knows(&target, plan);
+        }
         let wanted = if is_launch { Request::Apply(target) } else { Request::Propose(target) };
         self.input(deployment, Input::Request(request, wanted))
     }
 
     /// A supervisor of a deployment, if there is none yet.
     fn make(&mut self, deployment: &str) -> Result<(), Failure> {
-        if self.all.contains_key(deployment) {
-            return Ok(());
+        if !self.all.contains_key(deployment) {
+            let local = self.new_local(deployment)?;
+            self.all.insert(deployment.to_owned(), local);
         }
+        Ok(())
+    }
+
+    fn new_local(&self, deployment: &str) -> Result<Local, Failure> {
         let (ask, name) = (self.tell.clone(), deployment.to_owned());
         let hand_on = move |asked| ask.send(Event::Asked(name.clone(), asked)).is_ok();
         let listening = control::listen(&control::socket(deployment)?, hand_on)?;
-        let name = deployment.to_owned();
+        let (host, name) = (Some(self.host.clone()), deployment.to_owned());
         let wrap = move |happening| Event::Child(name.clone(), happening);
-        let supervision = Supervision::new(deployment.to_owned(), Some(self.host.clone()), &self.tell, wrap);
-        let local = Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() };
-        self.all.insert(deployment.to_owned(), local);
-        Ok(())
+        let outliving =
+            Outliving { state: self.states.file(deployment), sockets: self.states.sockets(deployment) };
+        let supervision = Supervision::new(deployment.to_owned(), host, Some(outliving), &self.tell, wrap);
+        Ok(Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() })
     }
 
     pub(super) fn proceed(&mut self, deployment: &str, until: Stage) -> Vec<NodeInput> {
@@ -141,12 +210,14 @@ impl<'o> Locals<'o> {
             Stage::StartLaunch => Phase::StartLaunch,
             Stage::FinishLaunch => Phase::FinishLaunch,
         };
+        self.tell(&format!("{deployment}: {until}"));
         let Some(local) = self.all.get(deployment) else { return Vec::new() };
         let request = local.request;
         self.input(deployment, Input::Proceed(request, phase))
     }
 
     pub(super) fn decide(&mut self, deployment: &str, holds: bool) -> Vec<NodeInput> {
+        self.tell(&format!("{deployment}: the change {}", if holds { "holds" } else { "is taken back" }));
         let Some(local) = self.all.get(deployment) else { return Vec::new() };
         let request = local.request;
         self.input(deployment, Input::Decide(request, holds))

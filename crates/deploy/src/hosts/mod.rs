@@ -4,6 +4,7 @@ mod connection;
 mod execution_manager;
 mod local;
 mod node;
+mod state;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::files::Loaded;
 pub(crate) use ask::{apply, diff, launch, state, status, stop};
 pub(crate) use execution_manager::run as manager;
 pub(crate) use node::run as node;
+pub(crate) use state::StateFile;
 
 /// The port of execution managers.
 const PORT: u16 = 7_410;
@@ -44,7 +46,7 @@ pub(crate) struct ManagerArguments {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     punctual deploy node --manager 192.0.2.1 --name east --keys keys --programs /opt/plant\n\n\
-    Ctrl-C ends all of its processes in reverse order. Killed, it takes its processes with it.\n\
+    Ctrl-C ends all of its processes in reverse order. If it is killed they go on, and the next one adopts them.\n\
     See docs/deploy-hosts.md.")]
 pub(crate) struct NodeArguments {
     /// The execution manager

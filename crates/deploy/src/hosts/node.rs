@@ -8,12 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use execution::{ManagerWord, NodeAction, NodeInput, NodeManager, NodePatience, NodeWord};
 use keys::Identity;
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Reader, send, to_manager};
 use super::local::Locals;
+use super::state::StateFolder;
 use super::{NodeArguments, identity, node_role};
 use crate::children::Happening;
 use crate::command::{DONE, FAILED, Failure, print};
@@ -26,7 +26,7 @@ const PATIENCE: NodePatience = NodePatience { beat: SECOND / 4, silence: 30 * SE
 const AGAIN: Duration = Duration::from_millis(250);
 /// A manager that has said nothing for so long is gone, or cannot be reached: another connection is made.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How often is looked whether the processes of the node manager before have ended.
+/// How often is looked whether another node manager of this host has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) enum Event {
@@ -65,26 +65,29 @@ pub(crate) fn run(
         .map_err(|error| (FAILED, format!("--programs {}: {error}", arguments.programs.display())))?;
     let (tell, events) = channel();
     interruptions(&tell, || Event::Interrupted)?;
-    let Some(lock) = alone(&folder()?, &arguments.name, &events, told)? else { return Ok(DONE) };
+    let folder = folder()?;
+    let Some(lock) = alone(&folder, &arguments.name, &events, told)? else { return Ok(DONE) };
+    let states = StateFolder::open(&folder, &arguments.name)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let incarnation = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     let mut running = Running {
         machine: NodeManager::new(arguments.name.clone(), incarnation, PATIENCE),
-        locals: Locals::new(&arguments.name, programs, &arguments.manager, &tell, told),
+        locals: Locals::new(&arguments.name, states, programs, &arguments.manager, &tell, told),
         start: Instant::now(),
         say: None,
         interruptions: 0,
     };
+    let inputs = running.locals.adopt(&mut running.machine)?;
     keep_connected(arguments.manager.clone(), identity, tell)?;
     print(out, format_args!("node {}: the manager is {}\n", arguments.name, arguments.manager))?;
     out.flush().map_err(|error| (FAILED, error.to_string()))?;
+    running.inputs(inputs);
     running.look_after(&events);
     drop(lock);
     Ok(DONE)
 }
 
-/// Waits until no other node manager of this host runs, and no process that it has started: all of them have its lock open. `None` if it was
-/// interrupted meanwhile.
+/// Waits until no other node manager of this host runs. `None` if it was interrupted meanwhile.
 fn alone(
     folder: &Path,
     name: &str,
@@ -106,7 +109,7 @@ fn alone(
                     print(
                         told,
                         format_args!(
-                            "punctual: waits for the end of another node manager of {name}, or of processes that it has left; fuser {path} names them\n"
+                            "punctual: waits for the end of another node manager of {name}; fuser {path} names it\n"
                         ),
                     )?;
                 }
@@ -116,8 +119,6 @@ fn alone(
             }
         }
     }
-    // Processes inherit it, and hold the lock as long as they are there.
-    fcntl(&lock, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| failed(error.to_string()))?;
     Ok(Some(lock))
 }
 

@@ -8,10 +8,10 @@ use testkit::patience::patiently;
 use crate::place::{Place, Supervisor};
 
 /// Two hosts, and where the manager and its operator are.
-struct Site {
-    site: Place,
-    east: Place,
-    west: Place,
+pub(crate) struct Site {
+    pub(crate) site: Place,
+    pub(crate) east: Place,
+    pub(crate) west: Place,
 }
 
 fn node(name: &str) -> Role {
@@ -19,7 +19,7 @@ fn node(name: &str) -> Role {
 }
 
 impl Site {
-    fn new(test: &str) -> Self {
+    pub(crate) fn new(test: &str) -> Self {
         let place = |name: &str| Place::new(&format!("{test}-{name}"));
         let all = Self { site: place("site"), east: place("east"), west: place("west") };
         let authority = Authority::open(&all.keys()).unwrap();
@@ -30,59 +30,63 @@ impl Site {
         all
     }
 
-    fn keys(&self) -> PathBuf {
+    pub(crate) fn keys(&self) -> PathBuf {
         self.site.path("keys")
     }
 
     /// A plan whose display is on the host in the west, and all else in the east.
-    fn plan() -> String {
+    pub(crate) fn plan() -> String {
         Place::plan()
             .replace("[host.here]\ncores = 1\n", "[host.east]\ncores = 1\n[host.west]\ncores = 1\n")
             .replace("[process.show]\nhost = \"here\"", "[process.show]\nhost = \"west\"")
             .replace("host = \"here\"", "host = \"east\"")
     }
 
-    fn manager(&self) -> Supervisor {
+    pub(crate) fn manager(&self) -> Supervisor {
         let mut manager =
             self.site.begin("manager --listen 127.0.0.1 --keys {keys} --store {deployments.redb}");
         manager.prints("listens at 127.0.0.1:7410; leads ");
         manager
     }
 
-    fn node(&self, name: &str) -> Supervisor {
-        let place = if name == "east" { &self.east } else { &self.west };
-        let keys = self.keys();
-        let mut node =
-            place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}", keys.display()));
+    pub(crate) fn node(&self, name: &str) -> Supervisor {
+        let mut node = self.begin_node(name);
         node.prints("punctual: connected to the manager");
         node
     }
 
-    fn asked(line: &str) -> String {
+    /// Starts a node manager, and waits for nothing.
+    pub(crate) fn begin_node(&self, name: &str) -> Supervisor {
+        let place = if name == "east" { &self.east } else { &self.west };
+        let keys = self.keys();
+        place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}", keys.display()))
+    }
+
+    pub(crate) fn asked(line: &str) -> String {
         format!("{line} --manager 127.0.0.1 --keys {{keys}}")
     }
 
-    fn deploy(&self, line: &str) -> (i32, String, String) {
+    pub(crate) fn deploy(&self, line: &str) -> (i32, String, String) {
         self.site.deploy(&Self::asked(line))
     }
 
-    fn ok(&self, line: &str) -> String {
+    pub(crate) fn ok(&self, line: &str) -> String {
         self.site.ok(&Self::asked(line))
     }
 
     /// What the status says once all runs.
-    fn whole(&self) -> String {
+    pub(crate) fn whole(&self) -> String {
         patiently("all that runs", || {
             let (code, out, _) = self.deploy("status tracker");
             (code == 0).then_some(out)
         })
     }
 
-    fn pids(status: &str) -> Vec<&str> {
+    pub(crate) fn pids(status: &str) -> Vec<&str> {
         status.lines().filter_map(|line| line.split(", pid ").nth(1)).collect()
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.east.processes().is_empty() && self.west.processes().is_empty()
     }
 }
@@ -156,37 +160,6 @@ fn a_plan_of_two_hosts_is_launched_changed_adopted_and_stopped() {
         manager.interrupt();
         assert!(manager.ended().success());
         assert!(site.is_empty());
-    });
-}
-
-#[test]
-fn a_host_whose_node_manager_is_killed_gets_its_processes_again() {
-    alone(|| {
-        let site = Site::new("killed");
-        site.site.has("tracker.toml", &Site::plan());
-        let _manager = site.manager();
-        let (mut east, mut west) = (site.node("east"), site.node("west"));
-        site.ok("launch {tracker.toml}");
-        let before = site.whole();
-        east.kill();
-        let east = site.node("east");
-        let after = site.whole();
-        let (before, after) = (Site::pids(&before), Site::pids(&after));
-        assert!(before[0] != after[0] && before[1] == after[1], "{before:?} {after:?}");
-        west.position();
-        // What is stopped while a host is away is stopped when it returns.
-        west.kill();
-        let out = site.ok("stop tracker");
-        assert!(out.contains("note: host west has not ended its processes"), "{out}");
-        let west = site.node("west");
-        let (code, _, told) = patiently("the end of all", || {
-            let launched = site.deploy("launch {tracker.toml}");
-            (launched.0 == 0).then_some(launched)
-        });
-        assert_eq!(code, 0, "{told}");
-        site.ok("stop tracker");
-        east.interrupt();
-        west.interrupt();
     });
 }
 
@@ -328,64 +301,5 @@ fn the_guide_goes_as_it_is_written() {
             program.interrupt();
             assert!(program.ended().success());
         }
-    });
-}
-
-/// A manager is killed while a plan is applied, each time somewhat later: it is the old plan or the new one on both hosts.
-#[test]
-fn kills_during_a_change_leave_the_old_plan_or_the_new_one() {
-    alone(|| {
-        let site = Site::new("kills");
-        let plan =
-            |number: u64| Site::plan().replace("gain = 0.25", &format!("gain = 0.{}", 10 + number % 80));
-        site.site.has("plan-0.toml", &plan(0));
-        let mut manager = site.manager();
-        let (mut east, mut west) = (site.node("east"), site.node("west"));
-        site.ok("launch {plan-0.toml}");
-        let mut holds = 0;
-        let mut counts = [0; 3];
-        for number in 1..=tiers::current().number("execution.kills") {
-            site.site.has(&format!("plan-{number}.toml"), &plan(number));
-            let mut command = site.site.begin(&Site::asked(&format!("apply {{plan-{number}.toml}}")));
-            // A change takes some tens of milliseconds.
-            std::thread::sleep(std::time::Duration::from_millis(number * 7 % 150));
-            match number % 3 {
-                0 => {
-                    manager.kill();
-                    manager = site.manager();
-                }
-                1 => {
-                    east.kill();
-                    east = site.node("east");
-                }
-                _ => {
-                    west.kill();
-                    west = site.node("west");
-                }
-            }
-            let code = command.ended().code();
-            let status = site.whole();
-            assert_eq!(Site::pids(&status).len(), 2, "{status}");
-            let has = |number: u64| status.contains(&format!("deployment tracker (plan-{number}.toml)"));
-            assert!(has(holds) != has(number), "kill {number}: {status}");
-            match code {
-                Some(0) => assert!(has(number), "kill {number}: applied, and {status}"),
-                Some(1) => assert!(has(holds), "kill {number}: refused, and {status}"),
-                // It does not know.
-                code => assert_eq!(code, Some(3), "kill {number}"),
-            }
-            counts[usize::from(has(number)) + usize::from(code == Some(3))] += 1;
-            if has(number) {
-                holds = number;
-            }
-            west.position();
-        }
-        eprintln!("refused, applied or unknown, unknown and applied: {counts:?}");
-        site.ok("stop tracker");
-        for node in [&mut east, &mut west] {
-            node.interrupt();
-            node.ended();
-        }
-        assert!(site.is_empty());
     });
 }

@@ -1,6 +1,7 @@
 //! Plans that are launched: real processes, real sockets, DDS in a network namespace for each test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod adoption;
 mod avionics;
 mod bad;
 mod exported;

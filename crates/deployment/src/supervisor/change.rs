@@ -45,8 +45,8 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) purpose: Purpose,
-    epoch: u64,
-    target: Arc<Target>,
+    pub(super) epoch: u64,
+    pub(super) target: Arc<Target>,
     pub(super) stage: Stage,
     /// Of a change of several hosts: how far it may go.
     pub(super) gate: Option<Gate>,
@@ -54,24 +54,47 @@ pub(super) struct Change {
     /// Processes that are to be started, when those that they depend on are there.
     waiting: BTreeSet<String>,
     /// Processes that were started for it.
-    fresh: BTreeMap<String, Incarnation>,
+    pub(super) fresh: BTreeMap<String, Incarnation>,
     /// Processes that end with it.
-    leaving: BTreeSet<Incarnation>,
+    pub(super) leaving: BTreeSet<Incarnation>,
     /// Processes that are to end when these others have, which depend on them.
-    held: BTreeMap<Incarnation, BTreeSet<Incarnation>>,
+    pub(super) held: BTreeMap<Incarnation, BTreeSet<Incarnation>>,
     /// Processes that have to take back what they did, or to hold to it.
-    prepared: BTreeSet<Incarnation>,
+    pub(super) prepared: BTreeSet<Incarnation>,
     /// The remaining steps.
     pub(super) batches: VecDeque<Batch>,
     /// How many parts each process was given.
     parts: BTreeMap<Incarnation, u32>,
-    awaited: BTreeSet<Incarnation>,
+    pub(super) awaited: BTreeSet<Incarnation>,
     deadline: u64,
     pub(super) failure: Option<String>,
     notes: Vec<String>,
 }
 
 impl Change {
+    /// A change of which nothing is done yet.
+    pub(super) fn new(purpose: Purpose, epoch: u64, target: Arc<Target>, deadline: u64) -> Self {
+        Self {
+            purpose,
+            epoch,
+            target,
+            stage: Stage::Starting,
+            gate: None,
+            phase: Phase::PreparePlan,
+            waiting: BTreeSet::new(),
+            fresh: BTreeMap::new(),
+            awaited: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            held: BTreeMap::new(),
+            prepared: BTreeSet::new(),
+            batches: VecDeque::new(),
+            parts: BTreeMap::new(),
+            deadline,
+            failure: None,
+            notes: Vec::new(),
+        }
+    }
+
     /// When those that have not answered are late. While other hosts are waited for, nothing here is.
     pub(super) fn deadline(&self) -> Option<u64> {
         (self.stage != Stage::Waiting).then_some(self.deadline)
@@ -90,7 +113,7 @@ impl Change {
     }
 
     /// Whether it can be taken back.
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         let is_open = match self.stage {
             Stage::Starting | Stage::Preparing | Stage::Performing | Stage::Waiting => true,
             Stage::Committing | Stage::Aborting => false,
@@ -126,38 +149,25 @@ impl fmt::Display for Change {
 impl Supervisor {
     pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>, gate: Option<Gate>) {
         self.epoch += 1;
-        let mut steps = match &purpose {
-            Purpose::Restart(_) => Steps::between(&Target::default(), &target),
-            _ => Steps::between(&self.current, &target),
-        };
-        if let Purpose::Restart(name) = &purpose {
-            steps.start.retain(|process| process == name);
-            steps.batches.retain(|batch| batch.process == *name);
-        }
+        let steps = self.steps(&purpose, &target);
         let local = self.local(&target.plan);
         let waiting = steps.start.iter().filter(|process| local.contains(*process)).cloned().collect();
         let leaving =
             steps.stop.iter().filter_map(|process| self.records.get(process)?.incarnation).collect();
-        self.change = Some(Change {
-            purpose,
-            epoch: self.epoch,
-            target,
-            stage: Stage::Starting,
-            gate,
-            phase: Phase::PreparePlan,
-            waiting,
-            fresh: BTreeMap::new(),
-            awaited: BTreeSet::new(),
-            leaving,
-            held: BTreeMap::new(),
-            prepared: BTreeSet::new(),
-            batches: steps.batches.into(),
-            parts: BTreeMap::new(),
-            deadline: now.saturating_add(self.patience),
-            failure: None,
-            notes: Vec::new(),
-        });
+        let deadline = now.saturating_add(self.patience);
+        let batches = steps.batches.into();
+        let change = Change::new(purpose, self.epoch, target, deadline);
+        self.change = Some(Change { gate, waiting, leaving, batches, ..change });
         self.progress(now);
+    }
+
+    /// The steps of a change from what holds.
+    pub(super) fn steps(&self, purpose: &Purpose, target: &Target) -> Steps {
+        let Purpose::Restart(name) = purpose else { return Steps::between(&self.current, target) };
+        let mut steps = Steps::between(&Target::default(), target);
+        steps.start.retain(|process| process == name);
+        steps.batches.retain(|batch| batch.process == *name);
+        steps
     }
 
     /// Goes on if nothing is awaited any more.
@@ -421,6 +431,13 @@ impl Supervisor {
                 change.awaited.remove(&from);
             }
             (Stage::Performing, Answer::Done { epoch, number }) if epoch == current && number + 1 == part => {
+                change.awaited.remove(&from);
+            }
+            // A supervisor before this one has told it already what became of the change.
+            (
+                Stage::Preparing | Stage::Performing,
+                Answer::Committed { epoch } | Answer::Aborted { epoch },
+            ) if epoch == current => {
                 change.awaited.remove(&from);
             }
             (Stage::Preparing | Stage::Performing, Answer::Failed { epoch, what })

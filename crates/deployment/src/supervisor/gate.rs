@@ -24,6 +24,11 @@ impl Gate {
         Self { until: Phase::PreparePlan, is_voted: false, is_decided: false, fallen: Vec::new() }
     }
 
+    /// Of a change that has been voted for, by a supervisor before this one.
+    pub(super) const fn voted(fallen: Vec<(String, String)>) -> Self {
+        Self { until: Phase::FinishLaunch, is_voted: true, is_decided: false, fallen }
+    }
+
     /// Whether this host may still take the change back by itself.
     pub(super) const fn is_open(&self) -> bool {
         !self.is_voted

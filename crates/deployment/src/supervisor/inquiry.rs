@@ -34,10 +34,15 @@ pub(super) struct Inquiry {
 pub(super) struct Rates(BTreeMap<(Incarnation, String), (u64, u64)>);
 
 impl Rates {
-    /// Deliveries a second, in thousandths, since the last time, or since the process is there.
-    fn of(&mut self, now: u64, (from, since): (Incarnation, u64), component: &ComponentStatus) -> u64 {
+    /// Deliveries a second, in thousandths, since the last time, or since the process is there. If that is not known, the first rate is 0.
+    fn of(
+        &mut self,
+        now: u64,
+        (from, since): (Incarnation, Option<u64>),
+        component: &ComponentStatus,
+    ) -> u64 {
         let before = self.0.insert((from, component.name.clone()), (now, component.taken));
-        let (time, taken) = before.unwrap_or((since, 0));
+        let (time, taken) = before.or(since.map(|since| (since, 0))).unwrap_or((now, component.taken));
         let count = u128::from(component.taken.saturating_sub(taken));
         let span = u128::from(now.saturating_sub(time));
         let rate = (count * 1_000 * 1_000_000_000_000).checked_div(span).unwrap_or(0);
@@ -151,7 +156,8 @@ impl Supervisor {
         let (mut components, mut gateway) = (Vec::new(), None);
         if let Some((from, told)) = told {
             gateway = told.gateway;
-            let since = self.children.get(&from).and_then(|child| child.there_since).unwrap_or(now);
+            let child = self.children.get(&from).filter(|child| child.adopted.is_none());
+            let since = child.and_then(|child| child.there_since);
             for component in told.components {
                 let millihertz = self.rates.of(now, (from, since), &component);
                 components.push(ComponentStatus { millihertz, ..component });

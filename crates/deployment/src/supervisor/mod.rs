@@ -1,5 +1,6 @@
 //! The supervisor of a host: leads its processes from one plan to another, all or none of it, and starts again what ended.
 mod change;
+mod checkpoint;
 mod gate;
 mod inquiry;
 
@@ -16,6 +17,9 @@ use crate::launchable::deployment_name;
 use crate::protocol::{Answer, ChainReport, Instruction, Phase, PlanStatus};
 use crate::restart::Restarts;
 use change::{Change, Purpose};
+pub use checkpoint::{
+    ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, ProcessRecord, StartedProcess,
+};
 use gate::Gate;
 use inquiry::{Inquiry, Rates, Told};
 
@@ -129,6 +133,17 @@ struct Child {
     there_since: Option<u64>,
     /// It was told to end.
     is_ending: bool,
+    /// A supervisor before this one started it, which left this checkpoint: what it says of itself has to agree.
+    adopted: Option<Left>,
+}
+
+/// What the supervisor before knew of the changes that a process may have taken part in.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// The last one.
+    epoch: u64,
+    /// The one that was under way.
+    change: Option<u64>,
 }
 
 /// The supervisor. Times are picoseconds.
@@ -299,7 +314,8 @@ impl Supervisor {
         self.next_incarnation += 1;
         let is_foreign = is_foreign(&target.plan, process);
         let name = process.to_string();
-        let child = Child { process: name, pid: None, is_foreign, there_since: None, is_ending: false };
+        let (there_since, is_ending, adopted) = (None, false, None);
+        let child = Child { process: name, pid: None, is_foreign, there_since, is_ending, adopted };
         self.children.insert(incarnation, child);
         let (process, target) = (process.to_string(), Arc::clone(target));
         self.actions.push_back(Action::Start { incarnation, process, target });
@@ -324,6 +340,11 @@ impl Supervisor {
             }
             Answer::Status { number, components, chains, gateway } => {
                 self.told_status(now, from, number, Told { components, chains, gateway });
+            }
+            Answer::Present { process, pid, last, change } => {
+                if let Some(why) = child.disagrees(&process, pid, last, change) {
+                    self.kill_child(from, &why);
+                }
             }
             Answer::Stopped => {}
             answer => self.told(now, from, answer),

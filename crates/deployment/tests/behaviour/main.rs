@@ -1,6 +1,7 @@
 //! Plans carried out by a supervisor and component servers that are both real, between processes that are not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod adoption;
 mod changes;
 mod executor;
 mod gates;

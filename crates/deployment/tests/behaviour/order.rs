@@ -123,6 +123,10 @@ impl Judge {
 
     fn activates(&mut self, of: Incarnation) {
         let Some(seen) = self.alive.get(&of) else { return };
+        if self.active.1.contains(&seen.process) {
+            // A supervisor that has taken over says it again.
+            return;
+        }
         for earlier in self.active.1.iter().filter(|earlier| **earlier != seen.process) {
             let mut open = vec![earlier.as_str()];
             while let Some(next) = open.pop() {

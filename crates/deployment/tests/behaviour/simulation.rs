@@ -5,7 +5,7 @@ use crate::plans;
 use crate::world::{Faults, MILLISECOND, World};
 
 /// The end of all faults: what fell is started again, and what is left is what the plan says.
-fn calm(world: &mut World) {
+pub(crate) fn calm(world: &mut World) {
     world.mend();
     // Longer than processes may take to answer, and than the longest time before a start.
     world.run(200_000 * MILLISECOND);
@@ -20,7 +20,7 @@ fn play(seed: u64) -> [u64; 3] {
         Faults { double: 60, ..Faults::default() },
         Faults { unstartable: 30, fail: 50, ..Faults::default() },
         Faults { hang: 30, crash: 2, ..Faults::default() },
-        Faults { crash: 2, lost: 2, double: 30, unstartable: 10, fail: 20, hang: 5 },
+        Faults { crash: 2, lost: 2, double: 30, unstartable: 10, fail: 20, hang: 5, ..Faults::default() },
     ];
     let mut plan = world.random.clone();
     for request in 1..=plan.range(2, 6) {

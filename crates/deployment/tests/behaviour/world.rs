@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use deployment::{
-    Action, Answer, ComponentServer, Incarnation, Input, Instruction, Outcome, Part, Phase, Request,
-    Supervisor, Target, line, read,
+    Action, Answer, Checkpoint, ComponentServer, Incarnation, Input, Instruction, Outcome, Part, Phase,
+    Request, Supervisor, Target, line, read,
 };
 use testkit::random::Random;
 
@@ -13,6 +13,8 @@ use crate::order::Judge;
 use crate::plans::{is_foreign, types};
 
 pub(crate) const MILLISECOND: u64 = 1_000_000_000;
+const PATIENCE: u64 = 1_000 * MILLISECOND;
+const PID: u32 = 7;
 
 /// What goes wrong, in hundredths of what could.
 #[derive(Clone, Copy, Default)]
@@ -29,6 +31,10 @@ pub(crate) struct Faults {
     pub(crate) fail: u32,
     /// A process never answers again.
     pub(crate) hang: u32,
+    /// The supervisor crashes before it does something, if processes outlive it.
+    pub(crate) supervisor: u32,
+    /// What it leaves cannot be written down.
+    pub(crate) unkept: u32,
 }
 
 struct Process {
@@ -36,6 +42,10 @@ struct Process {
     server: Option<ComponentServer<Model>>,
     name: String,
     hangs: bool,
+    /// It is in the checkpoint.
+    is_recorded: bool,
+    /// Its connection to the supervisor is there.
+    is_connected: bool,
 }
 
 enum Event {
@@ -43,13 +53,24 @@ enum Event {
     ToSupervisor(Incarnation, String),
     /// The connection to a process is at its end, on the process' side.
     Cut(Incarnation),
+    /// A process comes to know that its supervisor has crashed.
+    Alone(Incarnation),
     /// A foreign program falls.
     Falls(Incarnation),
     Ended(Incarnation, String),
 }
 
 pub(crate) struct World {
+    deployment: String,
     pub(crate) supervisor: Supervisor,
+    /// What the supervisor has left, if processes outlive it.
+    pub(crate) kept: Option<(Checkpoint, Arc<Target>, Option<Arc<Target>>)>,
+    /// Actions of supervisors so far, and at which one it crashes.
+    pub(crate) actions: u64,
+    pub(crate) supervisor_crash_at: Option<u64>,
+    pub(crate) supervisor_crashes: u64,
+    /// The request of the change that is under way.
+    under_way: u64,
     pub(crate) now: u64,
     pub(crate) faults: Faults,
     pub(crate) random: Random,
@@ -76,7 +97,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64, deployment: &str) -> Self {
         Self {
-            supervisor: Supervisor::new(deployment.to_owned(), None, 1_000 * MILLISECOND),
+            deployment: deployment.to_owned(),
+            supervisor: Supervisor::new(deployment.to_owned(), None, PATIENCE),
+            kept: None,
+            actions: 0,
+            supervisor_crash_at: None,
+            supervisor_crashes: 0,
+            under_way: 0,
             now: 0,
             faults: Faults::default(),
             random: Random::new(seed),
@@ -93,6 +120,19 @@ impl World {
             order: Judge::default(),
             started: Vec::new(),
         }
+    }
+
+    /// The same with processes that outlive their supervisor.
+    pub(crate) fn outliving(seed: u64, deployment: &str) -> Self {
+        let mut world = Self::new(seed, deployment);
+        world.keep();
+        world
+    }
+
+    fn keep(&mut self) {
+        let (current, next) = self.supervisor.plans();
+        self.kept = Some((self.supervisor.checkpoint(), Arc::clone(current), next.cloned()));
+        self.processes.values_mut().for_each(|process| process.is_recorded = true);
     }
 
     fn at(&mut self, time: u64, event: Event) {
@@ -125,6 +165,9 @@ impl World {
         if let Request::Apply(target) | Request::Propose(target) = &request {
             self.order.asked = target.plan.clone();
         }
+        if request != Request::Status {
+            self.under_way = number;
+        }
         self.supervisor.handle(self.now, Input::Request(number, request));
         self.act();
     }
@@ -136,12 +179,25 @@ impl World {
     }
 
     fn act(&mut self) {
-        while let Some(action) = self.supervisor.poll() {
+        loop {
+            let is_kept = !self.chance(self.faults.unkept);
+            if self.kept.is_some() && is_kept {
+                self.keep();
+            }
+            if !is_kept {
+                self.end_unrecorded();
+            }
+            let Some(action) = self.supervisor.poll() else { return };
+            self.actions += 1;
+            let crashes = self.supervisor_crash_at == Some(self.actions);
+            if self.kept.is_some() && (crashes || self.chance(self.faults.supervisor)) {
+                return self.crash_supervisor();
+            }
             match action {
                 Action::Start { incarnation, process, target } => {
                     self.order.starts(incarnation, &process, &target.plan);
                     self.started.push(process.clone());
-                    if self.chance(self.faults.unstartable) {
+                    if !is_kept || self.chance(self.faults.unstartable) {
                         self.at(self.now, Event::Ended(incarnation, "there is no such file".to_owned()));
                         continue;
                     }
@@ -155,11 +211,12 @@ impl World {
                     model.refuses = self.chance(self.faults.fail / 4);
                     let server = ComponentServer::new(model);
                     let hangs = self.chance(self.faults.hang);
-                    self.processes
-                        .insert(incarnation, Process { server: Some(server), name: process, hangs });
-                    let hello = Answer::Hello { protocol: 1, build: String::new() };
-                    self.supervisor.handle(self.now, Input::Started(incarnation, 7));
-                    self.send(incarnation, false, line(&hello).unwrap());
+                    let (is_recorded, is_connected) = (false, true);
+                    let made =
+                        Process { server: Some(server), name: process, hangs, is_recorded, is_connected };
+                    self.processes.insert(incarnation, made);
+                    self.supervisor.handle(self.now, Input::Started(incarnation, PID));
+                    self.hello(incarnation);
                 }
                 Action::Send(incarnation, instruction) => {
                     self.order.told(incarnation, &instruction);
@@ -171,6 +228,9 @@ impl World {
                         self.order.changed(&self.supervisor.current().plan);
                     }
                     assert!(self.outcomes.insert(number, outcome).is_none(), "request {number} ends twice");
+                }
+                Action::Reached(number, Phase::FinishLaunch) if !is_kept && !self.has_vote() => {
+                    self.supervisor.handle(self.now, Input::Decide(number, false));
                 }
                 Action::Reached(number, phase) => {
                     let before = self.reached.insert(number, phase);
@@ -184,18 +244,86 @@ impl World {
     /// A program that is no component server, and says nothing.
     fn start_foreign(&mut self, of: Incarnation, name: String) {
         let hangs = self.chance(self.faults.hang);
-        self.processes.insert(of, Process { server: None, name, hangs });
+        let (is_recorded, is_connected) = (false, true);
+        self.processes.insert(of, Process { server: None, name, hangs, is_recorded, is_connected });
         if self.chance(10 * self.faults.crash) {
             let delay = self.random.below_u64(30 * MILLISECOND);
             self.at(self.now + delay, Event::Falls(of));
         }
         self.order.is_there(of);
-        self.supervisor.handle(self.now, Input::Started(of, 7));
+        self.supervisor.handle(self.now, Input::Started(of, PID));
+    }
+
+    /// Whether the next supervisor knows that this host has voted for the change that is under way.
+    fn has_vote(&self) -> bool {
+        let kept = self.kept.as_ref().map(|(kept, ..)| kept);
+        kept.is_some_and(|kept| self.supervisor.checkpoint().is_voted_in(kept))
+    }
+
+    /// Ends the processes that the next supervisor would not know of.
+    fn end_unrecorded(&mut self) {
+        let unrecorded = self.processes.iter().filter(|(_, process)| !process.is_recorded);
+        for of in unrecorded.map(|(of, _)| *of).collect::<Vec<_>>() {
+            self.processes.remove(&of);
+            self.at(self.now, Event::Ended(of, "it cannot be written down".to_owned()));
+        }
+    }
+
+    /// What a process says first, on each connection.
+    fn hello(&mut self, of: Incarnation) {
+        let hello = Answer::Hello { protocol: 1, build: String::new() };
+        self.send(of, false, line(&hello).unwrap());
+        let server = self.processes.get(&of).and_then(|process| process.server.as_ref());
+        let present = server.filter(|_| self.kept.is_some()).map(|server| server.present(PID));
+        present.into_iter().for_each(|present| self.send(of, false, line(&present).unwrap()));
+    }
+
+    /// The supervisor is gone at once, and the next one adopts what it has left.
+    pub(crate) fn crash_supervisor(&mut self) {
+        self.supervisor_crashes += 1;
+        let (checkpoint, current, next) = self.kept.clone().unwrap();
+        let checkpoint: Checkpoint = read(&line(&checkpoint).unwrap()).unwrap();
+        self.events.retain(|_, event| !matches!(event, Event::ToSupervisor(..) | Event::Ended(..)));
+        self.reached.remove(&self.under_way);
+        for of in self.incarnations() {
+            let falls = self.chance(self.faults.crash);
+            let process = self.processes.get_mut(&of).unwrap();
+            process.is_connected = process.server.is_none();
+            // A foreign program is not executed before it is recorded.
+            if falls || (process.server.is_none() && !process.is_recorded) {
+                self.processes.remove(&of);
+            } else if process.server.is_some() {
+                // What was sent to it comes first, and what the next supervisor sends comes later.
+                let last = self.last.get(&(of, true)).copied().unwrap_or_default();
+                let time = last.max(self.now + self.random.below_u64(3 * MILLISECOND));
+                self.last.insert((of, true), time);
+                self.at(time, Event::Alone(of));
+            }
+        }
+        let supervisor = Supervisor::new(self.deployment.clone(), None, PATIENCE);
+        let resumed = supervisor.resume(self.now, &checkpoint, (current, next), self.under_way);
+        self.supervisor = resumed.unwrap_or_else(|why| panic!("{why}: {checkpoint:?}"));
+        if checkpoint.change.is_none() {
+            // Nobody may have heard that the last one is over.
+            self.order.changed(&self.supervisor.current().plan);
+        }
+        for started in &checkpoint.started {
+            let of = Incarnation(started.incarnation);
+            if !self.processes.get(&of).is_some_and(|process| process.is_recorded) {
+                self.order.ended(of);
+                self.supervisor.handle(self.now, Input::Ended(of, true, "it is gone".to_owned()));
+            }
+        }
+        self.act();
     }
 
     /// A process is gone; the supervisor comes to know.
     pub(crate) fn end(&mut self, of: Incarnation, how: &str) {
-        if self.processes.remove(&of).is_some() {
+        if let Some(process) = self.processes.remove(&of) {
+            if self.kept.is_some() && !process.is_recorded {
+                // No supervisor knows of it.
+                return self.order.ended(of);
+            }
             let delay = self.random.below_u64(3 * MILLISECOND);
             self.at(self.now + delay, Event::Ended(of, how.to_owned()));
         }
@@ -223,7 +351,9 @@ impl World {
                 };
                 let answers = server.handle(instruction);
                 let is_stopped = server.is_stopped();
-                for answer in answers {
+                // What it answers to a supervisor that has crashed is lost.
+                let is_connected = process.is_connected;
+                for answer in answers.into_iter().filter(|_| is_connected) {
                     self.send(of, false, line(&answer).unwrap());
                 }
                 if is_stopped {
@@ -250,6 +380,17 @@ impl World {
                         None => "killed by signal 15",
                     };
                     self.end(of, how);
+                }
+            }
+            Event::Alone(of) => {
+                let Some(process) = self.processes.get_mut(&of) else { return };
+                process.is_connected = true;
+                let outlives = process.server.as_ref().is_some_and(ComponentServer::outlives_supervisor);
+                match (process.hangs, outlives) {
+                    (true, _) if process.is_recorded => {}
+                    (true, _) => self.end(of, "exit code 70"),
+                    (false, true) => self.hello(of),
+                    (false, false) => self.end(of, "exit code 0"),
                 }
             }
             Event::Falls(of) => self.end(of, "killed by signal 11"),

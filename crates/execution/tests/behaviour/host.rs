@@ -1,7 +1,8 @@
 //! The supervisors of a host, as far as node managers see them: they take time, fail, and do what they are told.
 use std::collections::BTreeMap;
 
-use execution::{Epoch, NodeAction, NodeInput, Outcome, Stage};
+use execution::{Adopted, Epoch, NodeAction, NodeInput, Outcome, Stage};
+use testkit::random::Random;
 
 use crate::judge::{Had, Judge, Mark};
 
@@ -16,6 +17,8 @@ struct Change {
     file: String,
     until: Stage,
     reached: Option<Stage>,
+    /// What was decided of it.
+    holds: Option<bool>,
 }
 
 /// A supervisor.
@@ -23,6 +26,8 @@ struct Change {
 struct Supervisor {
     runs: Option<(Epoch, String)>,
     change: Option<Change>,
+    launches: Option<Epoch>,
+    is_stopping: bool,
     /// It is busy until its next event comes; each order makes what was to come before void.
     turn: u64,
 }
@@ -50,8 +55,44 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(name: &str, launches: u64) -> Self {
-        Self { name: name.to_owned(), launches, ..Self::default() }
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
+    /// The node manager has crashed, its processes go on, and the next one begins: what it finds of each deployment, and what happens next.
+    /// What was decided or begun last may not have been written down.
+    pub(crate) fn left(
+        &mut self,
+        random: &mut Random,
+    ) -> Vec<(String, Option<Epoch>, Adopted, u64, Option<Later>)> {
+        let mut all = Vec::new();
+        for (deployment, supervisor) in &mut self.supervisors {
+            self.next_turn += 1;
+            supervisor.turn = self.next_turn;
+            let (adopted, later) = if supervisor.is_stopping {
+                (Adopted::Stopping, Some(Later::Stopped))
+            } else if let Some(epoch) = supervisor.launches {
+                (Adopted::Launching(epoch), Some(Later::LaunchFails))
+            } else if let Some(change) = &mut supervisor.change {
+                let has_voted = change.reached == Some(Stage::FinishLaunch);
+                match change.holds.take() {
+                    Some(true) if random.chance(50) => {
+                        change.holds = Some(true);
+                        (Adopted::Holding(change.epoch), Some(Later::Holds))
+                    }
+                    Some(false) if random.chance(50) => {
+                        (Adopted::TakingBack(change.epoch), Some(Later::TakenBack))
+                    }
+                    _ if has_voted => (Adopted::Voted(change.epoch), None),
+                    _ => (Adopted::TakingBack(change.epoch), Some(Later::TakenBack)),
+                }
+            } else {
+                (Adopted::Nothing, None)
+            };
+            let runs = supervisor.runs.as_ref().map(|(epoch, _)| *epoch);
+            all.push((deployment.clone(), runs, adopted, supervisor.turn, later));
+        }
+        all
     }
 
     /// Does what the node manager wants; what happens then, and at which turn of which deployment. `fails` says whether the next thing does.
@@ -75,7 +116,8 @@ impl Host {
                 let supervisor = self.supervisors.entry(deployment.clone()).or_default();
                 assert!(supervisor.change.is_none(), "a change begins before another one has ended");
                 supervisor.turn = self.next_turn;
-                let change = Change { epoch, file: file.clone(), until: Stage::PreparePlan, reached: None };
+                let (until, reached, holds) = (Stage::PreparePlan, None, None);
+                let change = Change { epoch, file: file.clone(), until, reached, holds };
                 supervisor.change = Some(change);
                 judge.had.entry((self.name.clone(), deployment.clone())).or_default().processes.insert(file);
                 let later = if fails { Later::Fails } else { Later::Reached(Stage::PreparePlan) };
@@ -93,7 +135,8 @@ impl Host {
             NodeAction::Decide { deployment, holds } => {
                 self.next_turn += 1;
                 let supervisor = self.supervisors.get_mut(&deployment).unwrap();
-                let Some(change) = &supervisor.change else { return Err(None) };
+                let Some(change) = &mut supervisor.change else { return Err(None) };
+                change.holds = Some(holds);
                 assert!(!holds || change.reached == Some(Stage::FinishLaunch), "it is decided too early");
                 supervisor.turn = self.next_turn;
                 Ok((deployment, self.next_turn, if holds { Later::Holds } else { Later::TakenBack }))
@@ -105,6 +148,7 @@ impl Host {
                 let supervisor = self.supervisors.entry(deployment.clone()).or_default();
                 assert!(supervisor.runs.is_none() && supervisor.change.is_none(), "a launch over what runs");
                 supervisor.turn = self.next_turn;
+                supervisor.launches = Some(epoch);
                 let had = judge.had.entry((self.name.clone(), deployment.clone())).or_default();
                 had.processes.insert(file.clone());
                 let later = if fails { Later::LaunchFails } else { Later::Launched(epoch, file) };
@@ -113,7 +157,7 @@ impl Host {
             NodeAction::Stop { deployment } => {
                 self.next_turn += 1;
                 let supervisor = self.supervisors.get_mut(&deployment).unwrap();
-                supervisor.turn = self.next_turn;
+                (supervisor.turn, supervisor.is_stopping) = (self.next_turn, true);
                 Ok((deployment, self.next_turn, Later::Stopped))
             }
             NodeAction::Ask { .. } | NodeAction::Send(_) | NodeAction::Tell(_) => Err(None),
@@ -159,6 +203,7 @@ impl Host {
                 Outcome::Holds(Vec::new())
             }
             Later::Launched(epoch, file) => {
+                supervisor.launches = None;
                 self.launches += 1;
                 had.launch = self.launches;
                 had.works = Some((mark(epoch), file.clone()));
@@ -166,6 +211,7 @@ impl Host {
                 Outcome::Holds(Vec::new())
             }
             Later::LaunchFails => {
+                supervisor.launches = None;
                 *had = Had::default();
                 Outcome::Refused("something fails".to_owned())
             }

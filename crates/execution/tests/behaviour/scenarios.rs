@@ -52,6 +52,30 @@ fn hosts_go_on_without_a_manager_and_the_next_one_adopts_them() {
 }
 
 #[test]
+fn processes_go_on_without_their_node_manager_and_the_next_one_adopts_them() {
+    let mut world = world("node managers");
+    let plan = world.plan("a", &[("h0", 10), ("h1", 10)]);
+    done(&mut world, Command::Launch(plan));
+    let (working, launches) = (world.judge.had.clone(), HOSTS.map(|host| world.launch_of(host, "a")));
+    for host in ["h0", "h1", "h0"] {
+        world.crash_node(host);
+        assert_eq!(world.judge.had, working);
+        world.run(8 * SECOND);
+        assert_eq!(world.judge.had, working);
+        assert_eq!(HOSTS.map(|host| world.launch_of(host, "a")), launches);
+    }
+    let next = world.plan("a", &[("h1", 10), ("h2", 10)]);
+    done(&mut world, Command::Apply(next));
+    // What is stopped while nobody is there is ended by the next one.
+    world.crash_node("h1");
+    let number = world.ask(stop("a")).unwrap();
+    world.until_answered(number);
+    world.run(8 * SECOND);
+    world.judge.at_rest("after adoption");
+    assert!(world.judge.had.is_empty(), "{:?}", world.judge.had);
+}
+
+#[test]
 fn a_host_that_is_cut_off_kills_nothing() {
     let mut world = world("lease");
     let plan = world.plan("a", &[("h0", 10), ("h1", 10)]);

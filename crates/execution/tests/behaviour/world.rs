@@ -35,6 +35,8 @@ pub(crate) struct Faults {
     pub(crate) fail: u64,
     /// A host is cut off for some time.
     pub(crate) cut: u64,
+    /// Each of some words that were sent to a node manager before comes again when the next one begins.
+    pub(crate) stale: u64,
 }
 
 enum Event {
@@ -48,7 +50,6 @@ enum Event {
 
 struct Node {
     machine: NodeManager,
-    host: Host,
     start: u64,
 }
 
@@ -66,6 +67,10 @@ pub(crate) struct World {
     pub(crate) judge: Judge,
     pub(crate) manager: Option<ExecutionManager>,
     nodes: BTreeMap<String, Node>,
+    /// The processes of each host, whether its node manager is there or not.
+    hosts: BTreeMap<String, Host>,
+    /// Words that were sent to each host.
+    sent: BTreeMap<String, Vec<ManagerWord>>,
     events: BTreeMap<(u64, u64), Event>,
     next_event: u64,
     starts: u64,
@@ -95,6 +100,8 @@ impl World {
             judge,
             manager: None,
             nodes: BTreeMap::new(),
+            hosts: HOSTS.map(|host| (host.to_owned(), Host::new(host))).into(),
+            sent: BTreeMap::new(),
             events: BTreeMap::new(),
             next_event: 0,
             starts: 0,
@@ -216,6 +223,9 @@ impl World {
 
     /// Sends a word, as far as the network is good.
     fn send(&mut self, host: &str, event: Event) {
+        if let Event::ToNode(_, word) = &event {
+            self.sent.entry(host.to_owned()).or_default().push(word.clone());
+        }
         let until = self.cut.get(host).copied().unwrap_or_default();
         if until > self.now || self.chance(self.faults.lost) {
             return;
@@ -252,7 +262,7 @@ impl World {
         self.at(time, Event::ManagerBegins);
     }
 
-    /// The node manager of a host is gone at once, its processes some time later, and the next one begins when they are.
+    /// The node manager of a host is gone at once, its processes go on, and the next one adopts them.
     pub(crate) fn crash_node(&mut self, host: &str) {
         if self.nodes.remove(host).is_some() {
             self.crashes += 1;
@@ -270,14 +280,19 @@ impl World {
                 self.manager = Some(ExecutionManager::new(self.starts, records, PATIENCE).unwrap());
             }
             Event::NodeBegins(host) => {
-                self.judge.had.retain(|(of, _), _| *of != host);
-                self.judge.is_changed = true;
                 self.starts += 1;
                 let start = self.starts;
                 let mut machine = NodeManager::new(host.clone(), start, NODE_PATIENCE);
+                let left = self.hosts.get_mut(&host).unwrap().left(&mut self.random);
+                for (deployment, runs, adopted, ..) in &left {
+                    machine.adopt(deployment.clone(), *runs, *adopted);
+                }
                 machine.connected(self.now);
-                let node = Node { machine, host: Host::new(&host, start << 32), start };
-                self.nodes.insert(host.clone(), node);
+                self.nodes.insert(host.clone(), Node { machine, start });
+                for (deployment, _, _, turn, later) in left {
+                    later.into_iter().for_each(|later| self.later(&host, deployment.clone(), turn, later));
+                }
+                self.again(&host);
                 self.node_acts(&host);
             }
             Event::Written(number) => {
@@ -312,7 +327,8 @@ impl World {
             }
             Event::Later { host, start, deployment, turn, later } => {
                 let Some(node) = self.nodes.get_mut(&host).filter(|node| node.start == start) else { return };
-                let happened = node.host.happen(deployment.clone(), turn, later, &mut self.judge);
+                let processes = self.hosts.get_mut(&host).unwrap();
+                let happened = processes.happen(deployment.clone(), turn, later, &mut self.judge);
                 let Some((input, next)) = happened else { return };
                 node.machine.handle(self.now, input);
                 if let Some(later) = next {
@@ -335,6 +351,17 @@ impl World {
         word
     }
 
+    /// Words for the node manager before come to the next one.
+    fn again(&mut self, host: &str) {
+        for _ in 0..4 {
+            let word = self.random.pick(self.sent.get(host).map(Vec::as_slice).unwrap_or_default()).cloned();
+            if let Some(word) = word.filter(|_| self.chance(self.faults.stale)) {
+                let time = self.now + 1 + self.random.below_u64(5 * MILLISECOND);
+                self.at(time, Event::ToNode(host.to_owned(), word));
+            }
+        }
+    }
+
     fn later(&mut self, host: &str, deployment: String, turn: u64, later: Later) {
         let time = self.now + 1 + self.random.below_u64(200 * MILLISECOND);
         let start = self.nodes[host].start;
@@ -355,7 +382,7 @@ impl World {
                 let fails = self.chance(self.faults.fail);
                 self.failures += u64::from(fails);
                 let Some(node) = self.nodes.get_mut(host) else { return };
-                match node.host.act(action, fails, &mut self.judge) {
+                match self.hosts.get_mut(host).unwrap().act(action, fails, &mut self.judge) {
                     Ok((deployment, turn, later)) => self.later(host, deployment, turn, later),
                     Err(Some(input)) => node.machine.handle(self.now, *input),
                     Err(None) => {}

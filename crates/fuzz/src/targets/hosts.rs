@@ -1,9 +1,15 @@
-//! Lines that execution managers, node managers and commands send each other, and both managers as they get them.
-use deployment::{LONGEST_LINE, Lines, PlanStatus, line, read};
+//! Lines that execution managers, node managers and commands send each other, both managers as they get them, and what a node manager leaves.
+use std::sync::Arc;
+
+use deployment::{
+    ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, Incarnation, Input, LONGEST_LINE, Lines,
+    PlanStatus, ProcessRecord, StartedProcess, Supervisor, Target, line, read,
+};
 use execution::{
-    Answer, Bundle, Command, DeploymentStatus, Epoch, ExecutionManager, Heard, HostStatus, ManagerAction,
-    ManagerInput, ManagerWord, ManifestText, NodeAction, NodeInput, NodeManager, NodePatience, NodeWord,
-    Order, Orders, Patience, Progress, Record, Report, Stage, State, Step,
+    Answer, Bundle, Command, Content, DeploymentState, DeploymentStatus, Epoch, EpochPlan, ExecutionManager,
+    Heard, HostStatus, ManagerAction, ManagerInput, ManagerWord, ManifestText, NodeAction, NodeInput,
+    NodeManager, NodePatience, NodeWord, Order, Orders, Patience, ProcessIdentity, Progress, Record, Report,
+    Stage, State, Step,
 };
 
 use super::launching::same;
@@ -20,6 +26,64 @@ fn bundle() -> Bundle {
         manifests: vec![manifest],
         ..Bundle::default()
     }
+}
+
+/// What a node manager leaves in the middle of a change.
+fn state(stage: ChangeStage) -> DeploymentState {
+    let process = || "p".to_owned();
+    let record = ProcessRecord { process: process(), incarnation: Some(1), ..ProcessRecord::default() };
+    let started =
+        StartedProcess { incarnation: 1, process: process(), pid: Some(9), ..StartedProcess::default() };
+    let change = ChangeCheckpoint {
+        purpose: ChangePurpose::Propose,
+        epoch: 2,
+        stage,
+        fresh: vec![(process(), 2)],
+        leaving: vec![1],
+        held: vec![(1, vec![2])],
+        prepared: vec![1, 2],
+        fallen: vec![(process(), "x".to_owned())],
+    };
+    let checkpoint = Checkpoint {
+        epoch: 2,
+        records: vec![record],
+        started: vec![
+            started,
+            StartedProcess { incarnation: 2, process: process(), ..StartedProcess::default() },
+        ],
+        change: Some(change),
+        ..Checkpoint::default()
+    };
+    let plan = Some(EpochPlan { epoch: EPOCH, bundle: bundle() });
+    let processes = vec![ProcessIdentity { incarnation: 1, pid: 9, started: 5 }];
+    let state = DeploymentState::new("h", "b", "a");
+    DeploymentState { runs: plan.clone(), next: plan, checkpoint, processes, ..state }
+}
+
+/// The next node manager and supervisor get what was left, and go on with it for some time.
+fn adopt(left: &DeploymentState) {
+    let Ok(adopted) = left.adopted("h", "a") else { return };
+    let mut node = NodeManager::new("h".to_owned(), 4, NodePatience { beat: 10, silence: 40, again: 20 });
+    node.adopt("a".to_owned(), left.runs.as_ref().map(|plan| plan.epoch), adopted);
+    let target = |plan: &Option<EpochPlan>| {
+        let content = Content::read(plan.as_ref()?.bundle.clone()).ok()?;
+        Some(Arc::new(Target { plan: content.plan, types: content.types, ..Target::default() }))
+    };
+    let plans = (target(&left.runs).unwrap_or_default(), target(&left.next));
+    let supervisor = Supervisor::new("a".to_owned(), Some("h".to_owned()), 100);
+    let Ok(mut supervisor) = supervisor.resume(0, &left.checkpoint, plans, 1) else { return };
+    for now in 1..40 {
+        while supervisor.poll().is_some() {}
+        if let Some(started) = left.checkpoint.started.get(now) {
+            supervisor
+                .handle(now as u64, Input::Ended(Incarnation(started.incarnation), true, String::new()));
+        }
+        supervisor.tick(now as u64 * 50);
+        node.tick(now as u64 * 7);
+        node.take_actions();
+    }
+    let again = supervisor.checkpoint();
+    assert!(again.epoch >= left.checkpoint.epoch.saturating_sub(1), "{again:?}");
 }
 
 /// Lines that are told, alone and after each other.
@@ -56,6 +120,9 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         line(&Answer::Status { deployments: vec![status], hosts: vec![("h".to_owned(), true)] }),
         line(&Answer::Plan { epoch: EPOCH, bundle: bundle() }),
         line(&Record { epoch: EPOCH, bundle: bundle(), is_ending: false }),
+        line(&state(ChangeStage::Open)),
+        line(&state(ChangeStage::Voted)),
+        line(&state(ChangeStage::Committing)),
     ];
     let told: Vec<String> = told.into_iter().filter_map(Result::ok).collect();
     let whole = told.iter().cloned().collect::<String>().into_bytes();
@@ -119,7 +186,7 @@ impl Both {
     }
 }
 
-/// Bytes that come on a connection of several hosts.
+/// Bytes that come on a connection of several hosts, or are in the file of a node manager.
 pub fn execution_line(bytes: &[u8]) {
     let Some(mut both) = Both::new() else { return };
     let mut lines = Lines::new(LONGEST_LINE);
@@ -132,6 +199,10 @@ pub fn execution_line(bytes: &[u8]) {
         same::<Command>(&text);
         same::<Answer>(&text);
         same::<Record>(&text);
+        same::<DeploymentState>(&text);
+        if let Ok(left) = read::<DeploymentState>(&text) {
+            adopt(&left);
+        }
         both.line(&text, number);
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         line(&Instruction::Status { number: 3 }),
         line(&Instruction::Stop),
         line(&Answer::Hello { protocol: 1, build: "b".to_owned() }),
+        line(&Answer::Present { process: name(), pid: 7, last: Some(1), change: None }),
         line(&Answer::Failed { epoch, what: "x".to_owned() }),
         line(&Answer::Status {
             number: 3,
