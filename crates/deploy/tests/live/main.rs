@@ -9,6 +9,7 @@ mod foreign;
 mod hosts;
 mod page;
 mod place;
+mod plant;
 mod tutorial;
 #[path = "../behaviour/units.rs"]
 mod units;

@@ -75,8 +75,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64, deployment: &str) -> Self {
+        Self::on_host(None, seed, deployment)
+    }
+
+    /// A world whose supervisor is of this host of its plans.
+    pub(crate) fn on_host(host: Option<&str>, seed: u64, deployment: &str) -> Self {
+        let host = host.map(str::to_owned);
         Self {
-            supervisor: Supervisor::new(deployment.to_owned(), None, 1_000 * MILLISECOND),
+            supervisor: Supervisor::new(deployment.to_owned(), host, 1_000 * MILLISECOND),
             now: 0,
             faults: Faults::default(),
             random: Random::new(seed),
