@@ -152,7 +152,8 @@ mod tests {
         let mut value = 0.0;
         for _ in 0..400 {
             harness.feed::<controller::Measured>(&reading(value))?;
-            let opening = harness.published::<Command>("command").last().map_or(0.0, |command| command.opening);
+            let opening =
+                harness.published::<Command>("command").last().map_or(0.0, |command| command.opening);
             value += 0.1 * (2.0 * opening - value);
         }
         assert!((value - 80.0).abs() < 0.5, "{value}");

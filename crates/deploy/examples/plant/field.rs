@@ -77,6 +77,17 @@ pub(crate) struct Voter {
     last: f64,
 }
 impl Lifecycle for Voter {}
+impl Voter {
+    /// The middle one, and how much it differs from the one before.
+    fn middle(&mut self) -> (f64, f64) {
+        let mut sorted = self.heard;
+        sorted.sort_by(f64::total_cmp);
+        let [_, value, _] = sorted;
+        let change = (value - self.last).abs();
+        self.last = value;
+        (value, change)
+    }
+}
 impl Handle<voter::Reading> for Voter {
     fn handle(&mut self, reading: &Reading, at: &Context) -> Outcome {
         let part = at.part();
@@ -87,11 +98,7 @@ impl Handle<voter::Reading> for Voter {
         if part + 1 < self.heard.len() {
             return Ok(());
         }
-        let mut sorted = self.heard;
-        sorted.sort_by(f64::total_cmp);
-        let [_, value, _] = sorted;
-        let change = (value - self.last).abs();
-        self.last = value;
+        let (value, change) = self.middle();
         self.voted.push(at, &Reading { tag: reading.tag, value, change })
     }
 }
@@ -146,17 +153,20 @@ impl Handle<valve::Permit> for Valve {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
     use container::{Harness, Value};
 
-    use super::{Command, Permit, Process, Reading, Smoother, Unit, Valve, smoother, valve};
+    use super::{Command, Permit, Process, Reading, Smoother, Unit, Valve, Voter, smoother, valve};
 
-    struct Noted(Vec<f64>);
-    impl Process for Noted {
+    /// Tells each opening.
+    struct Told(Sender<f64>);
+    impl Process for Told {
         fn value(&mut self) -> f64 {
             0.0
         }
         fn open(&mut self, opening: f64) {
-            self.0.push(opening);
+            let _ = self.0.send(opening);
         }
     }
 
@@ -175,18 +185,28 @@ mod tests {
     #[test]
     fn a_valve_without_a_permit_is_shut() -> Result<(), Box<dyn std::error::Error>> {
         let mut harness = Harness::new(Valve::default())?;
-        harness.provide::<dyn Process, _>("process", Noted(Vec::new()), |noted| noted)?;
+        let (tell, told) = channel();
+        harness.provide::<dyn Process, _>("process", Told(tell), |told| told)?;
         harness.feed::<valve::Command>(&Command { tag: 101, opening: 40.0 })?;
         harness.feed::<valve::Permit>(&Permit { is_granted: false })?;
         harness.feed::<valve::Command>(&Command { tag: 101, opening: 60.0 })?;
         harness.feed::<valve::Permit>(&Permit { is_granted: true })?;
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [40.0, 0.0, 0.0, 60.0]);
         Ok(())
     }
 
     #[test]
-    fn a_unit_follows_its_valve() {
-        let mut unit = Unit { span: 200.0, ..Unit::default() };
+    fn three_sensors_vote_for_the_middle() {
+        let mut voter = Voter { heard: [7.0, 900.0, 5.0], ..Voter::default() };
+        assert_eq!(voter.middle(), (7.0, 7.0));
+        voter.heard = [4.0, 8.0, 6.0];
+        assert_eq!(voter.middle(), (6.0, 1.0));
+    }
+
+    #[test]
+    fn a_valve_is_open_by_at_most_all() {
+        let mut unit = Unit::default();
         unit.open(150.0);
-        assert!((unit.opening - 100.0).abs() < f64::EPSILON, "no valve is open by more than that");
+        assert_eq!(unit.opening, 100.0);
     }
 }
