@@ -80,6 +80,7 @@ fn a_plant_of_three_hosts_is_refused_mended_launched_and_broken() {
         assert!(status.contains(&format!("host {host}: there\n")), "{status}");
         assert!(status.contains(&format!("  host {host}: has followed\n")), "{status}");
     }
+    assert_eq!(status.matches("deployment plant (").count(), 1, "it is named once for all hosts: {status}");
     let components = status.lines().filter(|line| line.contains("): active; "));
     assert_eq!(components.count(), 50, "{status}");
     let chains: Vec<&str> = status.split("  chain ").skip(1).collect();
