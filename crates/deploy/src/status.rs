@@ -50,7 +50,7 @@ pub(crate) fn status(
                     let line = deployment::line(&status).map_err(|error| (FAILED, error.to_string()))?;
                     print(out, format_args!("{line}"))?;
                 } else {
-                    shown(&status, out)?;
+                    deployment_shown(&status, out)?;
                 }
             }
             Ok(ControlAnswer::Refused { what }) => return Err((BAD_NEWS, what)),
@@ -66,12 +66,18 @@ pub(crate) fn status(
     Ok(if is_bad { BAD_NEWS } else { DONE })
 }
 
-pub(crate) fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
+/// A deployment of one host.
+fn deployment_shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
     let changes = match status.changes {
         0 | 1 => String::new(),
         changes => format!(", changed {} times", changes - 1),
     };
     print(out, format_args!("deployment {} ({}{changes})\n", status.deployment, status.plan))?;
+    shown(status, out)
+}
+
+/// What runs of a deployment on a host.
+pub(crate) fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(text) = &status.under_way {
         print(out, format_args!("  under way: {text}\n"))?;
     }

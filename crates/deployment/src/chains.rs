@@ -76,15 +76,6 @@ pub(crate) fn ways<'p>(plan: &'p Plan, types: &Catalogue, chain: &'p Chain) -> R
     if ways.is_empty() || ways.len() > MOST_PORTS {
         return Err(format!("{} ports have handlers: it has to be 1 to {MOST_PORTS}", ways.len()));
     }
-    let layout = plan.layout();
-    let hosts: BTreeSet<Option<&str>> = ways
-        .iter()
-        .filter_map(|(end, _)| layout.place_of(end.component()?))
-        .map(|place| place.host)
-        .collect();
-    if hosts.len() > 1 {
-        return Err("clocks: it passes several hosts".to_string());
-    }
     Ok(ways)
 }
 

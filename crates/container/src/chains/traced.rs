@@ -69,10 +69,16 @@ impl Base {
     }
 }
 
-/// A number of this machine since it was booted; 0 if it does not tell one.
+/// A number of this machine since it was booted, and of the clock that the process has there: a time namespace has another one. 0 if the
+/// system does not tell it.
 fn machine() -> u64 {
     static MACHINE: OnceLock<u64> = OnceLock::new();
-    *MACHINE.get_or_init(|| fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or(0, |boot| id(&boot)))
+    *MACHINE.get_or_init(|| {
+        let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return 0 };
+        // A system without time namespaces has one clock.
+        let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
+        id(&format!("{boot}{}", namespace.display()))
+    })
 }
 
 impl Sent {

@@ -10,6 +10,7 @@ mod foreign;
 mod hosts;
 mod page;
 mod place;
+mod plant;
 mod recorded;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

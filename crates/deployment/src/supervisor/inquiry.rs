@@ -119,8 +119,13 @@ impl Supervisor {
         }
     }
 
-    /// The chains of the plan with what was told of them.
+    /// The chains of the plan that end on this host, where they are measured, with what was told of them.
     fn chains(&self, told: Vec<ChainStatus>) -> Vec<ChainReport> {
+        let layout = self.current.plan.layout();
+        let ends_here = |chain: &assembly::Chain| {
+            let last = chain.path.iter().rev().find_map(|end| layout.place_of(end.component()?));
+            last.is_none_or(|place| self.is_here(place.host))
+        };
         let of_chain = |(name, chain): (&String, &assembly::Chain)| {
             let known = self.current.proofs.iter().find(|proof| proof.name == *name).cloned();
             let mut report = known.unwrap_or_default();
@@ -139,7 +144,7 @@ impl Supervisor {
             };
             report
         };
-        self.current.plan.chains.iter().map(of_chain).collect()
+        self.current.plan.chains.iter().filter(|(_, chain)| ends_here(chain)).map(of_chain).collect()
     }
 
     fn process_status(&mut self, now: u64, name: String, told: Option<(Incarnation, Told)>) -> ProcessStatus {

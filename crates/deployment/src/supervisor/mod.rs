@@ -451,11 +451,15 @@ impl Supervisor {
     /// The processes of a plan that are of this host.
     fn local(&self, plan: &Plan) -> BTreeSet<String> {
         let layout = plan.layout();
-        let is_here = |host: &Option<&str>| match (&self.host, host) {
+        let here = layout.processes().iter().filter(|(_, host)| self.is_here(**host));
+        here.map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// Whether what a plan puts on this host is here.
+    fn is_here(&self, host: Option<&str>) -> bool {
+        match (&self.host, host) {
             (Some(mine), Some(host)) => mine == host,
             _ => true,
-        };
-        let here = layout.processes().iter().filter(|(_, host)| is_here(host));
-        here.map(|(name, _)| name.to_string()).collect()
+        }
     }
 }

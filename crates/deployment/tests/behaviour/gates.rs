@@ -1,7 +1,7 @@
 //! Changes of several hosts, on one of them: how far they go, and who decides.
 use std::sync::Arc;
 
-use deployment::{Input, Outcome, Phase, Request, Target};
+use deployment::{Input, Outcome, Part, Phase, Request, Target};
 
 use crate::plans::{self, target};
 use crate::world::{Faults, MILLISECOND, World};
@@ -53,6 +53,32 @@ fn a_change_waits_after_each_phase_and_no_component_starts_before_the_decision()
     world.run(LONG);
     world.judge("decided");
     assert!(states(&mut world, 4).iter().all(|(_, state)| state == "active"));
+}
+
+/// A chain over two hosts: both stamp its events, and the host where it ends tells of it.
+#[test]
+fn a_chain_is_told_where_it_ends() {
+    let text = FIRST.replace("cores = 2", "cores = 2\n[host.n2]\ncores = 1");
+    let text = text.replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    let chains = "\n[chain.over]\npath = [\"a.tick\", \"c.in\"]\nreaction = \"9 ms\"\n\
+                  [chain.here]\npath = [\"a.tick\", \"b.in\"]\nreaction = \"9 ms\"\n";
+    let plan = target(&(text + chains));
+    for process in ["p", "q"] {
+        let (part, _) = Part::of(&plan.plan, process, &plan.types);
+        assert!(part.chains.contains_key("over"), "{process}");
+    }
+    for (host, expected) in [(Some("n1"), &["here"][..]), (Some("n2"), &["over"]), (None, &["here", "over"])]
+    {
+        let mut world = World::on_host(host, 1, "both");
+        assert_eq!(world.apply(1, &plan), Outcome::Done(Vec::new()));
+        world.request(2, Request::Status);
+        let Outcome::Status(status) = world.run_until(2) else { panic!("no status") };
+        let told: Vec<&str> = status.chains.iter().map(|chain| chain.name.as_str()).collect();
+        assert_eq!(told, expected, "{host:?}");
+    }
 }
 
 #[test]

@@ -96,9 +96,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64, deployment: &str) -> Self {
+        Self::on_host(None, seed, deployment)
+    }
+
+    /// A world whose supervisor is of this host of its plans.
+    pub(crate) fn on_host(host: Option<&str>, seed: u64, deployment: &str) -> Self {
+        let host = host.map(str::to_owned);
         Self {
             deployment: deployment.to_owned(),
-            supervisor: Supervisor::new(deployment.to_owned(), None, PATIENCE),
+            supervisor: Supervisor::new(deployment.to_owned(), host, PATIENCE),
             kept: None,
             actions: 0,
             supervisor_crash_at: None,
