@@ -62,6 +62,8 @@ enum Event {
 
 pub(crate) struct World {
     deployment: String,
+    /// The host of the plans that the supervisor is of; `None` for all.
+    host: Option<String>,
     pub(crate) supervisor: Supervisor,
     /// What the supervisor has left, if processes outlive it.
     pub(crate) kept: Option<(Checkpoint, Arc<Target>, Option<Arc<Target>>)>,
@@ -104,7 +106,8 @@ impl World {
         let host = host.map(str::to_owned);
         Self {
             deployment: deployment.to_owned(),
-            supervisor: Supervisor::new(deployment.to_owned(), host, PATIENCE),
+            supervisor: Supervisor::new(deployment.to_owned(), host.clone(), PATIENCE),
+            host,
             kept: None,
             actions: 0,
             supervisor_crash_at: None,
@@ -306,7 +309,7 @@ impl World {
                 self.at(time, Event::Alone(of));
             }
         }
-        let supervisor = Supervisor::new(self.deployment.clone(), None, PATIENCE);
+        let supervisor = Supervisor::new(self.deployment.clone(), self.host.clone(), PATIENCE);
         let resumed = supervisor.resume(self.now, &checkpoint, (current, next), self.under_way);
         self.supervisor = resumed.unwrap_or_else(|why| panic!("{why}: {checkpoint:?}"));
         if checkpoint.change.is_none() {
