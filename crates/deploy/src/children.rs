@@ -25,7 +25,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use ring::digest::{SHA256, digest};
 
-use crate::process_identity::{at_end_of, is_alive, pin, start_time};
+use crate::process_identity::{at_end_of, is_alive, start_time};
 
 /// How long a process may go on that has closed its connection: longer than it takes to end one that hangs.
 const GRACE: Duration = Duration::from_secs(6);
@@ -160,14 +160,14 @@ impl<T: Send + 'static> Children<T> {
     /// Looks after a process that another program has started. One that cannot be spoken with is ended.
     ///
     /// # Errors
-    /// Why it does not run.
+    /// It cannot be looked after.
     pub(crate) fn adopt(
         &mut self,
         of: Incarnation,
         identity: ProcessIdentity,
+        process: OwnedFd,
         is_foreign: bool,
     ) -> Result<(), String> {
-        let process = pin(identity.pid, identity.started)?;
         let group = Pid::from_raw(i32::try_from(identity.pid).map_err(|error| error.to_string())?);
         let (wrap, tell) = (Arc::clone(&self.wrap), self.tell.clone());
         let watched = process

@@ -9,6 +9,7 @@ use execution::DeploymentState;
 
 use crate::children::{Children, Happening};
 use crate::hosts::StateFile;
+use crate::process_identity::pin;
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
 const PATIENCE: u64 = 30_000_000_000_000;
@@ -70,17 +71,25 @@ impl<T: Send + 'static> Supervision<T> {
         if let Some(state) = &mut self.state {
             state.has(left);
         }
-        self.supervisor = self.supervisor.resume(now, &left.checkpoint, plans, request)?;
-        let mut told = Vec::new();
+        let (mut found, mut gone, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for started in &left.checkpoint.started {
             let of = Incarnation(started.incarnation);
             let identity = left.processes.iter().find(|process| process.incarnation == started.incarnation);
-            let adopted = match identity {
-                Some(identity) => self.children.adopt(of, *identity, started.is_foreign),
+            let pinned = match identity {
+                Some(identity) => pin(identity.pid, identity.started).map(|process| (*identity, process)),
                 None => Err("it was not started any more".to_owned()),
             };
-            if let Err(why) = adopted {
-                told.push(Told::Line(format!("process {} is not adopted: {why}", started.process)));
+            match pinned {
+                Ok((identity, process)) => found.push((of, identity, process, started.is_foreign)),
+                Err(why) => {
+                    told.push(Told::Line(format!("process {} is not adopted: {why}", started.process)));
+                    gone.push((of, why));
+                }
+            }
+        }
+        self.supervisor = self.supervisor.resume(now, &left.checkpoint, plans, gone, request)?;
+        for (of, identity, process, is_foreign) in found {
+            if let Err(why) = self.children.adopt(of, identity, process, is_foreign) {
                 self.supervisor.handle(now, Input::Ended(of, true, why));
             }
         }

@@ -193,8 +193,7 @@ impl Supervisor {
     }
 
     /// A supervisor that adopts the processes of another one, which has left this checkpoint and these plans: the one that holds, and that of the
-    /// change. The processes are believed to be there: [`Input::Ended`](super::Input::Ended) says of each that is not how it ended. A
-    /// change that was under way is ended as `request`: it holds if that was decided here, waits for the decision if this host has voted for
+    /// change. `gone` says of each process that is not there any more how it ended. A change that was under way is ended as `request`: it holds if that was decided here, waits for the decision if this host has voted for
     /// it, and is taken back otherwise.
     ///
     /// # Errors
@@ -204,6 +203,7 @@ impl Supervisor {
         now: u64,
         checkpoint: &Checkpoint,
         (current, next): (Arc<Target>, Option<Arc<Target>>),
+        gone: Vec<(Incarnation, String)>,
         request: u64,
     ) -> Result<Self, String> {
         let mut supervisor = self;
@@ -217,6 +217,10 @@ impl Supervisor {
         } else if supervisor.is_stopping {
             let all: Vec<Incarnation> = supervisor.children.keys().copied().collect();
             all.into_iter().for_each(|of| supervisor.kill_child(of, "everything is killed"));
+        }
+        // All of them before anything is started that depends on them.
+        for (of, how) in gone {
+            supervisor.ended(now, of, true, how);
         }
         supervisor.go_on(now);
         Ok(supervisor)

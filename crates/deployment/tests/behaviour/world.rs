@@ -309,19 +309,17 @@ impl World {
                 self.at(time, Event::Alone(of));
             }
         }
+        let started = checkpoint.started.iter().map(|started| Incarnation(started.incarnation));
+        let is_gone = |of: &Incarnation| !self.processes.get(of).is_some_and(|process| process.is_recorded);
+        let gone: Vec<(Incarnation, String)> =
+            started.filter(is_gone).map(|of| (of, "it is gone".to_owned())).collect();
+        gone.iter().for_each(|(of, _)| self.order.ended(*of));
         let supervisor = Supervisor::new(self.deployment.clone(), self.host.clone(), PATIENCE);
-        let resumed = supervisor.resume(self.now, &checkpoint, (current, next), self.under_way);
+        let resumed = supervisor.resume(self.now, &checkpoint, (current, next), gone, self.under_way);
         self.supervisor = resumed.unwrap_or_else(|why| panic!("{why}: {checkpoint:?}"));
         if checkpoint.change.is_none() {
             // Nobody may have heard that the last one is over.
             self.order.changed(&self.supervisor.current().plan);
-        }
-        for started in &checkpoint.started {
-            let of = Incarnation(started.incarnation);
-            if !self.processes.get(&of).is_some_and(|process| process.is_recorded) {
-                self.order.ended(of);
-                self.supervisor.handle(self.now, Input::Ended(of, true, "it is gone".to_owned()));
-            }
         }
         self.act();
     }

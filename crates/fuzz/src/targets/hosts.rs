@@ -29,7 +29,7 @@ fn bundle() -> Bundle {
 }
 
 /// What a node manager leaves in the middle of a change.
-fn state(stage: ChangeStage) -> DeploymentState {
+fn left(stage: ChangeStage) -> DeploymentState {
     let process = || "p".to_owned();
     let record = ProcessRecord { process: process(), incarnation: Some(1), ..ProcessRecord::default() };
     let started =
@@ -71,7 +71,7 @@ fn adopt(left: &DeploymentState) {
     };
     let plans = (target(&left.runs).unwrap_or_default(), target(&left.next));
     let supervisor = Supervisor::new("a".to_owned(), Some("h".to_owned()), 100);
-    let Ok(mut supervisor) = supervisor.resume(0, &left.checkpoint, plans, 1) else { return };
+    let Ok(mut supervisor) = supervisor.resume(0, &left.checkpoint, plans, Vec::new(), 1) else { return };
     for now in 1..40 {
         while supervisor.poll().is_some() {}
         if let Some(started) = left.checkpoint.started.get(now) {
@@ -120,9 +120,9 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         line(&Answer::Status { deployments: vec![status], hosts: vec![("h".to_owned(), true)] }),
         line(&Answer::Plan { epoch: EPOCH, bundle: bundle() }),
         line(&Record { epoch: EPOCH, bundle: bundle(), is_ending: false }),
-        line(&state(ChangeStage::Open)),
-        line(&state(ChangeStage::Voted)),
-        line(&state(ChangeStage::Committing)),
+        line(&left(ChangeStage::Open)),
+        line(&left(ChangeStage::Voted)),
+        line(&left(ChangeStage::Committing)),
     ];
     let told: Vec<String> = told.into_iter().filter_map(Result::ok).collect();
     let whole = told.iter().cloned().collect::<String>().into_bytes();
