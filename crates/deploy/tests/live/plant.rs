@@ -1,4 +1,5 @@
 //! The commands of the README that run a plant of 50 components on three hosts, and break it.
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -133,11 +134,21 @@ fn nothing_is_left_of_a_plant_that_is_killed() {
         return;
     }
     let run = "killed";
+    let (mut printed, writer) = std::io::pipe().unwrap();
     let mut command = script(run);
-    let mut script = Begun(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    // The shell, `unshare`, the shell in the namespaces, a manager, three node managers, a process.
-    patiently("a process of the plant", || (left(run).len() >= 8).then_some(()));
+    let mut script = Begun(command.stderr(Stdio::null()).stdout(writer).spawn().unwrap());
+    drop(command);
+    let is_component_server = |pid: &u32| {
+        std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path.ends_with("examples/plant"))
+    };
+    patiently("a process of the plan", || left(run).iter().any(is_component_server).then_some(()));
     script.0.kill().unwrap();
     script.0.wait().unwrap();
     patiently("the end of all", || left(run).is_empty().then_some(()));
+    let mut text = String::new();
+    printed.read_to_string(&mut text).unwrap();
+    assert!(
+        text.contains("\nplant: launched") && !text.contains("\nplant: the end"),
+        "it ends at once: {text}"
+    );
 }
