@@ -174,3 +174,24 @@ fn multicast_goes_through_as_many_networks_as_it_may() {
         }
     });
 }
+
+/// Without copies for the own host no gateway there gets what goes to the group, and each asks for it.
+#[test]
+fn multicast_comes_to_the_own_host_unless_that_is_not_wanted() {
+    alone(|| {
+        // What is sent by this interface comes from nowhere.
+        ip("link add sink type dummy");
+        switch_on("sink");
+        ip("addr add 10.7.3.1/24 dev sink");
+        let interface = nix::net::if_::if_nametoindex("sink").unwrap();
+        for loopback in [true, false] {
+            let sites = grouped(&|config| (config.interface, config.loopback) = (interface, loopback));
+            let before = sites[0].gateway.counts().repairs;
+            (0..20).for_each(|n| assert_eq!(sites[0].publish(n, 1_000), 2));
+            sites[1..].iter().for_each(|site| site.gets(&(0..20).collect::<Vec<_>>()));
+            let repairs = sites[0].gateway.counts().repairs - before;
+            // The last one to ask may do so when the group was told again.
+            assert!(if loopback { repairs == 0 } else { repairs >= 20 }, "{loopback}: {repairs} repairs");
+        }
+    });
+}
