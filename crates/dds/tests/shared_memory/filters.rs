@@ -2,8 +2,9 @@
 use dds::serialized::DropReason;
 use dds::{DataReader, States, Transport};
 
+use testkit::patience::patiently_or;
+
 use crate::namespace::alone;
-use crate::patiently;
 use crate::player::{Ball, Player, limit, sharing};
 
 const SAMPLES: u64 = 400;
@@ -34,7 +35,7 @@ fn a_filter_gives_the_same_at_the_writer_and_at_the_reader() {
             (Player::new(["Back", "Elsewhere"], &sharing()), Player::new(["Back", "There"], &sharing()));
         let (at_writer, at_reader) = (filtered(&spared), filtered(&told));
         let matched = || (writes.writer.get_matched_subscriptions().len() == 3).then_some(());
-        patiently(|| "three readers were not matched".to_owned(), matched);
+        patiently_or(|| "three readers were not matched".to_owned(), matched);
         for player in [&spared, &told] {
             player.expect(1, "shared memory with");
         }
@@ -46,7 +47,7 @@ fn a_filter_gives_the_same_at_the_writer_and_at_the_reader() {
             let transport = |reader| writes.writer.get_matched_subscription_transport(reader).unwrap();
             all.into_iter().all(|reader| transport(reader) == Transport::SharedMemory).then_some(())
         };
-        patiently(|| "samples never took the rings".to_owned(), shares);
+        patiently_or(|| "samples never took the rings".to_owned(), shares);
         for len in [10, 1_000, 100_000] {
             let before = [&at_writer, &at_reader].map(dropped);
             std::thread::scope(|scope| {
@@ -59,7 +60,7 @@ fn a_filter_gives_the_same_at_the_writer_and_at_the_reader() {
                     let is_done = first.len() >= expected.len() && second.len() >= expected.len();
                     (is_done && all.len() as u64 >= SAMPLES).then_some(())
                 };
-                patiently(|| format!("not all of {len} bytes came"), both);
+                patiently_or(|| format!("not all of {len} bytes came"), both);
                 assert_eq!((&first, &second), (&expected, &expected), "{len}");
             });
             let after = [&at_writer, &at_reader].map(dropped);

@@ -5,8 +5,9 @@ use dds::qos::{DataReaderQos, History, Reliability};
 use dds::serialized::{Request, Sample};
 use dds::{DataReader, DdsType, NO_STATUS, QosKind, ReturnCode, SequenceNumber, States, WriteOptions};
 
+use testkit::patience::patiently_or;
+
 use crate::namespace::alone;
-use crate::patiently;
 use crate::player::{Ball, Player, apart, ball, linked, sharing};
 
 /// Bytes of a ball besides those of its data, encapsulation header included: two numbers and a length.
@@ -25,7 +26,7 @@ fn throw_loan(player: &Player, number: u64, len: usize) -> (SequenceNumber, bool
 fn take(reader: &DataReader<Ball>, out: &mut Vec<Sample>) {
     let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
     let took = || (reader.access_serialized(&request, out).unwrap() > 0).then_some(());
-    patiently(|| "nothing came".to_owned(), took);
+    patiently_or(|| "nothing came".to_owned(), took);
 }
 
 /// Bytes that went into the ring, and those that were left where they had been written, as the report says.
@@ -51,7 +52,7 @@ fn a_loan_is_copied_once_by_whom_it_is_for() {
             take(&other.reader, &mut got);
             one.participant.report().iter().any(|line| line.contains("bytes left")).then_some(())
         };
-        patiently(|| "no sample took the ring".to_owned(), took_the_ring);
+        patiently_or(|| "no sample took the ring".to_owned(), took_the_ring);
         other.reader.recycle(got.drain(..));
         let (copied, left) = sent(&one);
         for number in 0..100 {
@@ -136,7 +137,7 @@ fn best_effort_readers_get_what_was_let_go_of() {
         subscriber.delete_datareader(&other.reader).unwrap();
         let matched = [reader.guid().unwrap().into()];
         let met = || (one.writer.get_matched_subscriptions() == matched).then_some(());
-        patiently(|| "they never met".to_owned(), met);
+        patiently_or(|| "they never met".to_owned(), met);
         // The history lets go of each at once, before anybody has copied it out.
         for number in 0..20 {
             throw_loan(&one, number, 16_384);

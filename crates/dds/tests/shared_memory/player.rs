@@ -9,7 +9,7 @@ use dds::{
     DomainParticipantFactory, NO_STATUS, QosKind, States, StatusMask, Transport, WaitSet,
 };
 
-use crate::{PATIENCE, patiently};
+use testkit::patience::{LIMIT, patiently_or};
 
 #[derive(DdsType, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ball {
@@ -82,7 +82,7 @@ impl Player {
             let writers = self.reader.get_subscription_matched_status().current.count;
             ((readers, writers) == (count, count)).then_some(())
         };
-        patiently(|| "they never met".to_owned(), met);
+        patiently_or(|| "they never met".to_owned(), met);
     }
 
     /// Lines of the report that begin so.
@@ -93,13 +93,13 @@ impl Player {
     /// Waits until the report has that many lines that begin so.
     pub(crate) fn expect(&self, count: usize, what: &str) {
         let missing = || format!("{count} times {what:?}: {:#?}", self.participant.report());
-        patiently(missing, || (self.reported(what) == count).then_some(()));
+        patiently_or(missing, || (self.reported(what) == count).then_some(()));
     }
 
     /// Waits until a line of the report says so.
     pub(crate) fn expect_line(&self, what: &str) {
         let says = || self.participant.report().iter().any(|line| line.contains(what)).then_some(());
-        patiently(|| format!("{what:?}: {:#?}", self.participant.report()), says);
+        patiently_or(|| format!("{what:?}: {:#?}", self.participant.report()), says);
     }
 
     /// Waits until samples travel so, both ways.
@@ -110,7 +110,7 @@ impl Player {
             let out = self.writer.get_matched_subscription_transport(reader).unwrap();
             [out, self.reader.get_matched_publication_transport(writer).unwrap()]
         };
-        patiently(|| format!("{:?}", found()), || (found() == [expected; 2]).then_some(()));
+        patiently_or(|| format!("{:?}", found()), || (found() == [expected; 2]).then_some(()));
         assert!(self.writer.get_matched_subscription_transport(writer).is_err());
     }
 
@@ -159,7 +159,7 @@ pub(crate) fn ball(number: u64, len: usize) -> Ball {
 }
 
 pub(crate) fn limit() -> dds::Duration {
-    dds::Duration::from_nanos(i64::try_from(PATIENCE.as_nanos()).unwrap())
+    dds::Duration::from_nanos(i64::try_from(LIMIT.as_nanos()).unwrap())
 }
 
 /// Two that have a link with each other.

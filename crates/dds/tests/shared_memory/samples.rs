@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use dds::qos::Durability;
 use dds::{DataReader, DataReaderListener, DataWriter, Transport};
 
+use testkit::patience::patiently_or;
+
 use crate::namespace::alone;
 use crate::player::{Ball, Player, apart, limit, linked, sharing};
 
@@ -30,7 +32,7 @@ fn samples_take_the_rings() {
                 other.catch_all(1..2, len);
                 (before == datagrams()).then_some(before)
             };
-            let before = crate::patiently(|| "samples never took the ring".to_owned(), took_the_ring);
+            let before = patiently_or(|| "samples never took the ring".to_owned(), took_the_ring);
             std::thread::scope(|scope| {
                 scope.spawn(|| (2..302).for_each(|number| one.throw(number, len)));
                 other.catch_all(2..302, len);

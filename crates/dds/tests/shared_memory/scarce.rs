@@ -11,7 +11,7 @@ use shm::Talk;
 use crate::namespace::{alone, run};
 use crate::player::{Player, apart, linked, sharing};
 use crate::process::{ALONE, arguments, check, is_alone, is_own};
-use crate::{PATIENCE, patiently};
+use testkit::patience::{LIMIT, patiently_or};
 
 /// From now on no descriptor is free; gives the limit as it was.
 fn take_descriptors() -> u64 {
@@ -60,7 +60,7 @@ fn without_a_free_descriptor_nothing_spins_and_the_link_is_made_later() {
         let [player, second] = linked();
         let places = places();
         let (parent, limit) = (getpid().as_raw(), take_descriptors());
-        let ended = in_child(PATIENCE, || {
+        let ended = in_child(LIMIT, || {
             give_descriptors(limit);
             let _talks = places.iter().map(|place| Talk::new(place).unwrap()).collect::<Vec<_>>();
             let begun = (Instant::now(), processor_time(parent, "dds-links"));
@@ -75,7 +75,7 @@ fn without_a_free_descriptor_nothing_spins_and_the_link_is_made_later() {
         player.expect(2, "shared memory with");
         player.meet(2);
         let told = || player.participant.report().iter().any(|line| line.contains("cannot be accepted"));
-        patiently(|| "it is still told".to_owned(), || (!told()).then_some(()));
+        patiently_or(|| "it is still told".to_owned(), || (!told()).then_some(()));
         [player, second, other].iter().for_each(Player::leave);
     });
 }
@@ -88,7 +88,7 @@ fn interfaces_are_watched_on_after_descriptors_were_missing() {
     alone(|| {
         let player = Player::new(["There", "Back"], &sharing());
         let limit = take_descriptors();
-        let ended = in_child(PATIENCE, || {
+        let ended = in_child(LIMIT, || {
             give_descriptors(limit);
             run("ip", "link add late0 type veth peer name late1");
             run("ip", "addr add 10.77.0.1/24 dev late0");
@@ -100,7 +100,7 @@ fn interfaces_are_watched_on_after_descriptors_were_missing() {
         give_descriptors(limit);
         player.expect_line("late0");
         let told = || player.participant.report().iter().any(|line| line.contains("cannot be seen now"));
-        patiently(|| "it is still told".to_owned(), || (!told()).then_some(()));
+        patiently_or(|| "it is still told".to_owned(), || (!told()).then_some(()));
         player.leave();
     });
 }
@@ -112,7 +112,7 @@ fn a_flood_of_another_user_is_accepted_slowly_and_our_own_still_meet() {
         let places = places();
         std::thread::scope(|scope| {
             let flood = scope.spawn(|| {
-                in_child(PATIENCE * 2, || {
+                in_child(LIMIT * 2, || {
                     setuid(Uid::from_raw(65_534)).unwrap();
                     let (begun, mut count) = (Instant::now(), 0_u32);
                     while begun.elapsed() < Duration::from_secs(2) {
@@ -153,7 +153,7 @@ fn nothing_is_taken_before_endpoints_match_and_nothing_kept_after_closing() {
             [Player::new(["There", "Back"], &sharing()), Player::new(["Elsewhere", "Nowhere"], &sharing())];
         for player in &strangers {
             let found = || player.participant.get_discovered_participants().len();
-            patiently(|| "they never met".to_owned(), || (found() == 1).then_some(()));
+            patiently_or(|| "they never met".to_owned(), || (found() == 1).then_some(()));
         }
         strangers[1].leave();
         let [_, _, mappings] = held();
@@ -169,11 +169,11 @@ fn nothing_is_taken_before_endpoints_match_and_nothing_kept_after_closing() {
         one.leave();
         other.leave();
         let after = if is_shared { [before[0], before[1], 1] } else { before };
-        patiently(|| format!("{after:?} expected: {:?}", held()), || (held() == after).then_some(()));
+        patiently_or(|| format!("{after:?} expected: {:?}", held()), || (held() == after).then_some(()));
         loan.fill(7);
         assert!(loan.iter().all(|octet| *octet == 7));
         drop(loan);
-        patiently(|| format!("{before:?} expected: {:?}", held()), || (held() == before).then_some(()));
+        patiently_or(|| format!("{before:?} expected: {:?}", held()), || (held() == before).then_some(()));
         assert!(is_shared && handles.0.loan(10).is_err());
     });
 }
@@ -198,7 +198,7 @@ fn a_process_with_few_descriptors_left_keeps_them() {
         let told =
             |player: &Player| player.participant.report().iter().any(|line| line.contains("few descriptors"));
         let either = || [&pair[0], &third].into_iter().any(told).then_some(());
-        patiently(|| "no reason is told".to_owned(), either);
+        patiently_or(|| "no reason is told".to_owned(), either);
         pair[0].throw(1, 100);
         third.catch_all(1..2, 100);
         assert_eq!(third.reported("shared memory with"), 0);
@@ -224,7 +224,7 @@ fn refused() {
         pair[1].catch_all(1..2, 100_000);
         pair[0].expect_transport(dds::Transport::Udp);
         let told = |player: &Player| player.reported("no shared memory") > 0;
-        patiently(|| "nothing is told".to_owned(), || pair.iter().any(told).then_some(()));
+        patiently_or(|| "nothing is told".to_owned(), || pair.iter().any(told).then_some(()));
         pair.iter().for_each(Player::leave);
     });
 }

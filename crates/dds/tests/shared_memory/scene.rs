@@ -20,7 +20,7 @@ use wire::message::PayloadKind;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, Now};
 
 use crate::player::sharing;
-use crate::{PATIENCE, patiently};
+use testkit::patience::{LIMIT, patiently_or};
 /// The other participant, and its nonce: the smaller one, so that it has to come.
 pub(crate) const PREFIX: GuidPrefix = GuidPrefix([9; 12]);
 pub(crate) const NONCE: u64 = 0;
@@ -69,7 +69,7 @@ impl Witness {
     pub(crate) fn links(&self, count: usize) -> Option<NonZeroU32> {
         let told = self.links.lock().unwrap();
         let (told, waited) =
-            self.happened.wait_timeout_while(told, PATIENCE, |told| told.len() < count).unwrap();
+            self.happened.wait_timeout_while(told, LIMIT, |told| told.len() < count).unwrap();
         assert!(!waited.timed_out(), "told of {told:?}");
         assert_eq!(told.len(), count);
         *told.last().unwrap()
@@ -77,7 +77,7 @@ impl Witness {
 
     pub(crate) fn datagrams(&self, count: usize) -> Vec<Vec<u8>> {
         let got = self.datagrams.lock().unwrap();
-        let (got, waited) = self.happened.wait_timeout_while(got, PATIENCE, |got| got.len() < count).unwrap();
+        let (got, waited) = self.happened.wait_timeout_while(got, LIMIT, |got| got.len() < count).unwrap();
         assert!(!waited.timed_out(), "{} datagrams came", got.len());
         got.clone()
     }
@@ -128,7 +128,7 @@ impl Scene {
 
     /// Connects, as the other participant does. Nobody listens before somebody was found.
     pub(crate) fn connect(&self) -> Talk {
-        patiently(|| "nobody listens".to_owned(), || self.listens())
+        patiently_or(|| "nobody listens".to_owned(), || self.listens())
     }
 
     /// A connection, if somebody listens.
@@ -164,7 +164,7 @@ impl Scene {
 
     /// Comes again until it is answered.
     pub(crate) fn meet(&self) -> Other {
-        patiently(|| "it never answered".to_owned(), || self.exchange(&self.greeting(NONCE), NONCE))
+        patiently_or(|| "it never answered".to_owned(), || self.exchange(&self.greeting(NONCE), NONCE))
     }
 
     pub(crate) fn reports(&self, what: &str) -> bool {
@@ -173,12 +173,12 @@ impl Scene {
 
     /// Waits until the report says so.
     pub(crate) fn expect(&self, what: &str) {
-        patiently(|| format!("{what:?}: {:#?}", self.host.report()), || self.reports(what).then_some(()));
+        patiently_or(|| format!("{what:?}: {:#?}", self.host.report()), || self.reports(what).then_some(()));
     }
 }
 
 pub(crate) fn hear(talk: &Talk) -> Said {
-    ready(&[talk.as_fd()], Some(PATIENCE)).unwrap();
+    ready(&[talk.as_fd()], Some(LIMIT)).unwrap();
     talk.hear(&mut [0; 32]).unwrap()
 }
 

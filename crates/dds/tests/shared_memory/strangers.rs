@@ -12,7 +12,7 @@ use wire::discovery::{ParticipantData, SharedMemory};
 
 use crate::namespace::alone;
 use crate::scene::{CHUNKS, NONCE, PREFIX, RING, Scene, hear, kept, message, send, transmit};
-use crate::{PATIENCE, patiently};
+use testkit::patience::{LIMIT, patiently_or};
 
 #[test]
 fn only_who_was_found_is_answered() {
@@ -51,7 +51,7 @@ fn what_is_not_as_announced_is_refused_with_the_reason() {
             assert!(scene.exchange(&scene.greeting(NONCE), NONCE + 1).is_none());
             scene.reports("another nonce").then_some(())
         };
-        patiently(|| "no reason is told".to_owned(), refused);
+        patiently_or(|| "no reason is told".to_owned(), refused);
         let talk = scene.connect();
         talk.say(&scene.greeting(NONCE), &[]).unwrap();
         assert!(matches!(hear(&talk), Said::Gone));
@@ -137,7 +137,7 @@ fn who_does_not_read_is_not_waited_for_for_ever() {
         assert!(taken > RING / 17_000 - 4, "{taken}");
         // Full, like a socket; until it is clear that nobody reads.
         let is_over = || (scene.host.send(Channel::User, &path, &datagram) != Sent::Full).then_some(());
-        patiently(|| "it is waited for".to_owned(), is_over);
+        patiently_or(|| "it is waited for".to_owned(), is_over);
         scene.expect("datagrams were lost because a process did not read");
         assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
         let mut buffer = vec![0; 65_536];
@@ -314,7 +314,7 @@ fn who_connected_before_does_so_again() {
         let memory = SharedMemory { nonce: GREAT, ..scene.own };
         scene.host.matched(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
         for round in 0..6 {
-            ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+            ready(&[meeting.as_fd()], Some(LIMIT)).unwrap();
             let talk = meeting.accept().unwrap().unwrap();
             let Said::Words(24, _) = hear(&talk) else { panic!("round {round}: it said nothing") };
             let (segment, doorbell) = (Segment::new(GREAT, RING).unwrap(), Doorbell::new().unwrap());
@@ -329,7 +329,7 @@ fn who_connected_before_does_so_again() {
         // Who is found anew is met anew.
         scene.host.lost(PREFIX);
         scene.host.matched(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
-        ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+        ready(&[meeting.as_fd()], Some(LIMIT)).unwrap();
         assert!(meeting.accept().unwrap().is_some());
         scene.host.close();
     });
