@@ -4,7 +4,6 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt;
 
 use assembly::Plan;
 
@@ -50,7 +49,7 @@ pub(super) struct Change {
     pub(super) stage: Stage,
     /// Of a change of several hosts: how far it may go.
     pub(super) gate: Option<Gate>,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// Processes that are to be started, when those that they depend on are there.
     waiting: BTreeSet<String>,
     /// Processes that were started for it.
@@ -119,30 +118,6 @@ impl Change {
             Stage::Committing | Stage::Aborting => false,
         };
         is_open && self.gate.as_ref().is_none_or(Gate::is_open)
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.purpose {
-            Purpose::Apply(_) => write!(f, "a plan is applied")?,
-            Purpose::Stop(_) => write!(f, "everything ends")?,
-            Purpose::Restart(name) => write!(f, "process {name} is started again")?,
-        }
-        let phase = match self.phase {
-            Phase::PreparePlan => "preparePlan",
-            Phase::Passivate => "passivate",
-            Phase::StartLaunch => "startLaunch",
-            Phase::FinishLaunch => "finishLaunch",
-            Phase::Start => "start",
-        };
-        match self.stage {
-            Stage::Starting => write!(f, ": processes start"),
-            Stage::Preparing | Stage::Performing => write!(f, ": {phase}"),
-            Stage::Waiting => write!(f, ": it waits for other hosts after {phase}"),
-            Stage::Committing => write!(f, ": it is decided"),
-            Stage::Aborting => write!(f, ": it is taken back"),
-        }
     }
 }
 

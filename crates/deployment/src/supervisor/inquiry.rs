@@ -2,11 +2,13 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
+use super::change::{Change, Purpose, Stage};
 use super::{Incarnation, Outcome, Supervisor};
 use crate::chains::ways;
 use crate::protocol::{
-    ChainReport, ChainStatus, ComponentStatus, GatewayStatus, Instruction, PlanStatus, ProcessStatus,
+    ChainReport, ChainStatus, ComponentStatus, GatewayStatus, Instruction, Phase, PlanStatus, ProcessStatus,
 };
 
 /// What a process has told: its components, the chains that end in it, and its gateway.
@@ -169,5 +171,29 @@ impl Supervisor {
             }
         }
         ProcessStatus { name, state: state.to_string(), pid, restarts, last, components, gateway }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.purpose {
+            Purpose::Apply(_) => write!(f, "a plan is applied")?,
+            Purpose::Stop(_) => write!(f, "everything ends")?,
+            Purpose::Restart(name) => write!(f, "process {name} is started again")?,
+        }
+        let phase = match self.phase {
+            Phase::PreparePlan => "preparePlan",
+            Phase::Passivate => "passivate",
+            Phase::StartLaunch => "startLaunch",
+            Phase::FinishLaunch => "finishLaunch",
+            Phase::Start => "start",
+        };
+        match self.stage {
+            Stage::Starting => write!(f, ": processes start"),
+            Stage::Preparing | Stage::Performing => write!(f, ": {phase}"),
+            Stage::Waiting => write!(f, ": it waits for other hosts after {phase}"),
+            Stage::Committing => write!(f, ": it is decided"),
+            Stage::Aborting => write!(f, ": it is taken back"),
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Without orders nothing changes: a host whose manager is away goes on with what it has. It takes a change back by itself only as long as it
 //! has not said that it can hold to it.
+mod report;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,9 +13,7 @@ use core::mem;
 use deployment::PlanStatus;
 
 use crate::adoption::Adopted;
-use crate::messages::{
-    Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Progress, Report, Stage, State,
-};
+use crate::messages::{Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Stage, State};
 
 /// Times of a node manager, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,11 +207,11 @@ impl NodeManager {
     /// A deployment that the node manager before has left: its supervisor is there, has the plan of the epoch `runs`, and does what it is told
     /// here of a change. What becomes of that is told as of any other. Called before anything is handled.
     pub fn adopt(&mut self, deployment: String, runs: Option<Epoch>, adopted: Adopted) {
-        let voted = Some(Stage::FinishLaunch);
+        let voted = Stage::FinishLaunch;
         let doing = match adopted {
             Adopted::Nothing => Doing::Nothing,
             Adopted::TakingBack(epoch) => Doing::Deciding { epoch, holds: false },
-            Adopted::Voted(epoch) => Doing::Proposed { epoch, asked: Stage::FinishLaunch, reached: voted },
+            Adopted::Voted(epoch) => Doing::Proposed { epoch, asked: voted, reached: Some(voted) },
             Adopted::Holding(epoch) => Doing::Deciding { epoch, holds: true },
             Adopted::Launching(epoch) => Doing::Launching(epoch),
             Adopted::Stopping => Doing::Stopping,
@@ -447,58 +447,5 @@ impl NodeManager {
             }
             Doing::Examining(_) | Doing::Deciding { .. } | Doing::Launching(_) | Doing::Stopping => {}
         }
-    }
-
-    fn states(&self) -> Vec<State> {
-        let state = |(name, slot): (&String, &Slot)| State {
-            deployment: name.clone(),
-            runs: slot.runs,
-            change: self.progress(name, slot),
-            trouble: slot.trouble.clone(),
-            notes: slot.notes.clone(),
-        };
-        self.slots.iter().map(state).collect()
-    }
-
-    fn progress(&self, name: &str, slot: &Slot) -> Option<Progress> {
-        let progress = |epoch, reached| Some(Progress { epoch, reached, failed: None });
-        match &slot.doing {
-            Doing::Proposed { epoch, reached, .. } => progress(*epoch, reached.or(Some(Stage::Examine))),
-            Doing::Deciding { epoch, .. } => progress(*epoch, None),
-            _ => {
-                if let Some((epoch, why)) = &slot.failed {
-                    return Some(Progress { epoch: *epoch, reached: None, failed: Some(why.clone()) });
-                }
-                let epoch = self.order(name)?.change?.epoch;
-                let is_ready = slot.doing == Doing::Nothing && slot.examined == Some(epoch);
-                is_ready.then_some(())?;
-                progress(epoch, Some(Stage::Examine))
-            }
-        }
-    }
-
-    fn lacks(&self) -> Vec<(String, Epoch)> {
-        let wanted = |name: &String| Some((name.clone(), self.wanted(name)?));
-        self.slots.keys().filter_map(wanted).collect()
-    }
-
-    /// Reports if there is something new.
-    fn report_news(&mut self, now: u64) {
-        let is_news = |(heard, states, lacks): &Reported| {
-            *heard != self.heard || *states != self.states() || *lacks != self.lacks()
-        };
-        if self.reported.as_ref().is_none_or(is_news) {
-            self.report(now);
-        }
-    }
-
-    fn report(&mut self, now: u64) {
-        let (heard, deployments, lacks) = (self.heard, self.states(), self.lacks());
-        self.number += 1;
-        self.next_report = now.saturating_add(self.patience.beat);
-        self.reported = Some((heard, deployments.clone(), lacks.clone()));
-        let (host, incarnation, number) = (self.host.clone(), self.incarnation, self.number);
-        let report = Report { host, incarnation, number, heard, deployments, lacks };
-        self.actions.push(NodeAction::Send(NodeWord::Report(report)));
     }
 }
