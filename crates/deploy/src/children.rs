@@ -26,6 +26,7 @@ use nix::unistd::Pid;
 use ring::digest::{SHA256, digest};
 
 use crate::process_identity::{at_end_of, is_alive, start_time};
+use crate::signatures::Signers;
 
 /// How long a process may go on that has closed its connection: longer than it takes to end one that hangs.
 const GRACE: Duration = Duration::from_secs(6);
@@ -46,6 +47,8 @@ pub(crate) struct Children<T> {
     all: BTreeMap<Incarnation, Running>,
     /// What the paths of sockets of processes begin with, if processes outlive this program.
     sockets: Option<PathBuf>,
+    /// Who has to have signed programs, if that matters.
+    signers: Option<Signers>,
     tell: Sender<T>,
     wrap: Arc<dyn Fn(Happening) -> T + Send + Sync>,
 }
@@ -73,13 +76,15 @@ enum Process {
 }
 
 impl<T: Send + 'static> Children<T> {
-    /// None yet. What they do is sent to `tell`, as `wrap` makes it. They outlive this program if there is a path that their sockets begin with.
+    /// None yet. What they do is sent to `tell`, as `wrap` makes it. They outlive this program if there is a path that their sockets begin with,
+    /// and what they execute is signed if `signers` are named.
     pub(crate) fn new(
         sockets: Option<PathBuf>,
+        signers: Option<Signers>,
         tell: &Sender<T>,
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
-        Self { all: BTreeMap::new(), sockets, tell: tell.clone(), wrap: Arc::new(wrap) }
+        Self { all: BTreeMap::new(), sockets, signers, tell: tell.clone(), wrap: Arc::new(wrap) }
     }
 
     /// Starts a process of a plan; says its process id.
@@ -90,7 +95,7 @@ impl<T: Send + 'static> Children<T> {
         let said = target.plan.processes.get(process).cloned().unwrap_or_default();
         let name = said.artefact.as_deref().unwrap_or_default();
         let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
-        let path = executable(Path::new(&target.file), name, artefact)?;
+        let path = executable(Path::new(&target.file), name, artefact, self.signers.as_ref())?;
         if is_foreign(&target.plan, process) {
             let command = foreign(&target.plan, process, &said, &path, self.sockets.is_some());
             let child = spawn(command, &path).map_err(|error| {
@@ -262,7 +267,9 @@ impl<T: Send + 'static> Children<T> {
     /// A process has ended: whether that was a failure, and how. What it has started and left is killed.
     pub(crate) fn ended(&mut self, of: Incarnation) -> Option<(bool, String)> {
         let running = self.all.remove(&of)?;
-        let _ = killpg(running.group, Signal::SIGKILL);
+        if running.keeps_its_id() {
+            let _ = killpg(running.group, Signal::SIGKILL);
+        }
         if let Some(path) = self.socket(of) {
             let _ = std::fs::remove_file(path);
         }
@@ -280,6 +287,12 @@ impl<T: Send + 'static> Children<T> {
 }
 
 impl Running {
+    /// Whether the id of the process, which has ended, is not that of another one. An id is free only once no process of its group is left.
+    fn keeps_its_id(&self) -> bool {
+        let id = u32::try_from(self.group.as_raw()).unwrap_or_default();
+        start_time(id).ok().is_none_or(|started| started == self.started)
+    }
+
     /// Sends a signal to the process and all of its group. The id of an adopted process that has ended may be another's.
     fn signal(&self, signal: Signal) {
         let is_ours = match &self.process {
@@ -417,8 +430,14 @@ fn instruct(mut socket: UnixStream, instructions: &Receiver<Instruction>) {
     }
 }
 
-/// The file that a process executes: the first place of the artefact that is a file, relative to the plan's folder.
-pub(crate) fn executable(plan: &Path, name: &str, artefact: &Artefact) -> Result<PathBuf, String> {
+/// The file that a process executes: the first place of the artefact that is a file, relative to the plan's folder. It has the digest that the plan
+/// says, and a signature if `signers` are named.
+pub(crate) fn executable(
+    plan: &Path,
+    name: &str,
+    artefact: &Artefact,
+    signers: Option<&Signers>,
+) -> Result<PathBuf, String> {
     let folder = plan.parent().unwrap_or(Path::new(""));
     let local = artefact.location.iter().filter(|location| !location.contains("://"));
     let paths: Vec<PathBuf> = local.map(|location| folder.join(location)).collect();
@@ -426,8 +445,12 @@ pub(crate) fn executable(plan: &Path, name: &str, artefact: &Artefact) -> Result
         let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         return Err(format!("artefact {name}: there is no file {}", all.join(" or ")));
     };
+    let read = || std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    if let Some(signers) = signers {
+        signers.check(path, &read()?).map_err(|what| format!("artefact {name}: {what}"))?;
+    }
     if let Some(said) = &artefact.digest {
-        let content = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let content = read()?;
         let found: String =
             digest(&SHA256, &content).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         if !said.strip_prefix("sha256:").is_some_and(|said| said.eq_ignore_ascii_case(&found)) {

@@ -12,7 +12,7 @@ use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
 use crate::hosts::{self, At, ManagerArguments, NodeArguments};
 use crate::import::{self, ImportArguments};
-use crate::{describe, launch, page, replay, shown, status};
+use crate::{describe, launch, page, replay, shown, signatures, status};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
@@ -188,6 +188,20 @@ enum Verb {
     Manager(ManagerArguments),
     /// Runs the node manager of this host: it does what the execution manager wants
     Node(NodeArguments),
+    /// Signs programs, for hosts that start no others
+    #[command(after_help = "Examples:\n  \
+        punctual deploy sign programs/tracker --keys keys     writes tracker.signature and tracker.signer.pem beside it")]
+    Sign {
+        /// The programs
+        #[arg(required = true)]
+        programs: Vec<PathBuf>,
+        /// The folder with authority.pem, operator-NAME.pem and operator-NAME.key
+        #[arg(long, value_name = "FOLDER")]
+        keys: PathBuf,
+        /// The operator whose key it is, if the folder has several
+        #[arg(long, value_name = "NAME")]
+        operator: Option<String>,
+    },
     /// Writes the processes of a plan as units of systemd or manifests of Kubernetes, which start and restart them then
     Export(ExportArguments),
     /// Makes a plan of descriptors in XML, and lists what has no place in one
@@ -235,6 +249,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         Verb::Stop { deployment, .. } => status::stop(deployment, out),
         Verb::Manager(arguments) => hosts::manager(arguments, out, told),
         Verb::Node(arguments) => hosts::node(arguments, out, told),
+        Verb::Sign { programs, keys, operator } => signatures::sign(programs, keys, operator.as_deref(), out),
         Verb::Export(arguments) => export::run(arguments, out, told),
         Verb::Import(arguments) => import::run(arguments, out, told),
         Verb::Schema { of } => {

@@ -17,6 +17,7 @@ mod page;
 mod process_identity;
 mod replay;
 mod shown;
+mod signatures;
 mod status;
 mod supervision;
 mod target;

@@ -10,6 +10,7 @@ use execution::DeploymentState;
 use crate::children::{Children, Happening};
 use crate::hosts::StateFile;
 use crate::process_identity::pin;
+use crate::signatures::Signers;
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
 const PATIENCE: u64 = 30_000_000_000_000;
@@ -40,6 +41,8 @@ pub(crate) struct Outliving {
     pub(crate) state: StateFile,
     /// What the paths of their sockets begin with.
     pub(crate) sockets: PathBuf,
+    /// Who has to have signed programs, if that matters.
+    pub(crate) signers: Option<Signers>,
 }
 
 impl<T: Send + 'static> Supervision<T> {
@@ -52,8 +55,11 @@ impl<T: Send + 'static> Supervision<T> {
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
         let supervisor = Supervisor::new(deployment, host, PATIENCE);
-        let (state, sockets) = outliving.map(|it| (it.state, it.sockets)).unzip();
-        let children = Children::new(sockets, tell, wrap);
+        let (mut state, mut sockets, mut signers) = (None, None, None);
+        if let Some(outliving) = outliving {
+            (state, sockets, signers) = (Some(outliving.state), Some(outliving.sockets), outliving.signers);
+        }
+        let children = Children::new(sockets, signers, tell, wrap);
         Self { supervisor, children, state, start: Instant::now() }
     }
 

@@ -9,6 +9,7 @@ use crate::children::executable;
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
 use crate::shown;
+use crate::signatures::Signers;
 
 /// A plan that makes sense, and whose chains are proved to keep their limits unless that is not asked for. `verb` is the command that opens it.
 ///
@@ -83,13 +84,18 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 /// The file that a process executes, on this host. `file` is that of the plan.
 ///
 /// # Errors
-/// It is not there, or has another digest than the plan says.
-pub(crate) fn program(loaded: &Loaded, file: &Path, process: &str) -> Result<PathBuf, Failure> {
+/// It is not there, has another digest than the plan says, or none of the signers has signed it.
+pub(crate) fn program(
+    loaded: &Loaded,
+    file: &Path,
+    process: &str,
+    signers: Option<&Signers>,
+) -> Result<PathBuf, Failure> {
     let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.as_ref());
     let artefact = artefact.and_then(|name| loaded.plan.artefacts.get_key_value(name));
     let (name, artefact) = artefact
         .ok_or_else(|| (BAD_NEWS, format!("nothing says what the process \"{process}\" executes")))?;
-    executable(file, name, artefact).map_err(|what| (BAD_NEWS, what))
+    executable(file, name, artefact, signers).map_err(|what| (BAD_NEWS, what))
 }
 
 /// A plan that can be launched on this host. What it says in vain is told.
@@ -105,7 +111,7 @@ pub(crate) fn target(
     let processes = processes(loaded, host, told)?;
     let file = absolute(path)?;
     for process in &processes {
-        program(loaded, &file, process)?;
+        program(loaded, &file, process, None)?;
     }
     Ok(Target {
         plan: loaded.plan.clone(),

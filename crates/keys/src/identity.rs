@@ -29,7 +29,7 @@ pub struct Identity {
     clients: Arc<dyn ClientCertVerifier>,
     servers: Arc<WebPkiServerVerifier>,
     roots: Arc<RootCertStore>,
-    own: Arc<CertifiedKey>,
+    pub(crate) own: Arc<CertifiedKey>,
 }
 
 /// Which certificate a client sees, by the name that it calls.

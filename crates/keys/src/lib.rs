@@ -2,12 +2,13 @@
 //!
 //! [`Authority`] makes keys and certificates in a folder, one pair for each [`Role`]. [`Identity`] is what a program of a role has of them:
 //! configurations of `rustls` for a server and a client, which trust this authority alone. A connection is good if [`Identity::check`] says that
-//! the other end has the role that it claims.
+//! the other end has the role that it claims. With the same keys files are signed: [`Identity::sign`], [`Identity::signer`].
 #![forbid(unsafe_code)]
 
 mod authority;
 mod identity;
 mod role;
+mod signature;
 
 pub use authority::Authority;
 pub use identity::Identity;

@@ -38,7 +38,7 @@ pub(super) fn export(
         vec![Made { name: target_name(deployment), text: comment.clone() + &target(exported, &services) }];
     for (index, (process, name)) in exported.processes.iter().zip(&services).enumerate() {
         let before = index.checked_sub(1).and_then(|before| services.get(before));
-        let program = text_of(&program(exported.loaded, file, process)?)?;
+        let program = text_of(&program(exported.loaded, file, process, None)?)?;
         let text = service(exported, process, &program, &plan_path, before.map(String::as_str), user)?;
         files.push(Made { name: name.clone(), text: format!("{comment}{text}") });
     }

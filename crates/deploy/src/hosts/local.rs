@@ -15,6 +15,7 @@ use super::state::StateFolder;
 use crate::command::{FAILED, Failure};
 use crate::control::{self, Asked, Listening};
 use crate::files::Loaded;
+use crate::signatures::Signers;
 use crate::supervision::{Outliving, Supervision, Told};
 use crate::target::{processes, program};
 
@@ -42,6 +43,7 @@ pub(super) struct Locals<'o> {
     states: StateFolder,
     host: String,
     programs: PathBuf,
+    signers: Option<Signers>,
     manager: String,
     tell: Sender<Event>,
     next: u64,
@@ -53,13 +55,14 @@ impl<'o> Locals<'o> {
         host: &str,
         states: StateFolder,
         programs: PathBuf,
+        signers: Option<Signers>,
         manager: &str,
         tell: &Sender<Event>,
         told: &'o mut dyn Write,
     ) -> Self {
         let (all, examined) = (BTreeMap::new(), BTreeMap::new());
         let (host, manager, tell) = (host.to_owned(), manager.to_owned(), tell.clone());
-        Self { all, examined, states, host, programs, manager, tell, next: 0, told }
+        Self { all, examined, states, host, programs, signers, manager, tell, next: 0, told }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -98,7 +101,7 @@ impl<'o> Locals<'o> {
         // A host that has no part in the plan any more takes part in the change to it.
         if parts.iter().any(|part| part.host.as_deref() == Some(self.host.as_str())) {
             for process in processes(&loaded, Some(&self.host), &mut std::io::sink())? {
-                program(&loaded, Path::new(&target.file), &process)?;
+                program(&loaded, Path::new(&target.file), &process, self.signers.as_ref())?;
             }
         }
         Ok(target)
@@ -197,8 +200,11 @@ impl<'o> Locals<'o> {
         let listening = control::listen(&control::socket(deployment)?, hand_on)?;
         let (host, name) = (Some(self.host.clone()), deployment.to_owned());
         let wrap = move |happening| Event::Child(name.clone(), happening);
-        let outliving =
-            Outliving { state: self.states.file(deployment), sockets: self.states.sockets(deployment) };
+        let outliving = Outliving {
+            state: self.states.file(deployment),
+            sockets: self.states.sockets(deployment),
+            signers: self.signers.clone(),
+        };
         let supervision = Supervision::new(deployment.to_owned(), host, Some(outliving), &self.tell, wrap);
         Ok(Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() })
     }

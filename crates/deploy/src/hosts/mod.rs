@@ -61,6 +61,9 @@ pub(crate) struct NodeArguments {
     /// The folder that locations of artefacts are relative to
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     programs: PathBuf,
+    /// Starts only programs that an operator has signed, by `punctual deploy sign`
+    #[arg(long)]
+    signed: bool,
 }
 
 /// Which execution manager a command asks; without one it is about this host alone.

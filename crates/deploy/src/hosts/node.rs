@@ -19,6 +19,7 @@ use crate::children::Happening;
 use crate::command::{DONE, FAILED, Failure, print};
 use crate::control::{Asked, folder};
 use crate::launch::interruptions;
+use crate::signatures::Signers;
 
 const SECOND: u64 = 1_000_000_000_000;
 const PATIENCE: NodePatience = NodePatience { beat: SECOND / 4, silence: 30 * SECOND, again: 5 * SECOND };
@@ -61,6 +62,7 @@ pub(crate) fn run(
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
     let identity = identity(&arguments.keys, node_role(&arguments.name)?)?;
+    let signers = arguments.signed.then(|| Signers(identity.clone()));
     let programs = std::fs::canonicalize(&arguments.programs)
         .map_err(|error| (FAILED, format!("--programs {}: {error}", arguments.programs.display())))?;
     let (tell, events) = channel();
@@ -72,7 +74,7 @@ pub(crate) fn run(
     let incarnation = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     let mut running = Running {
         machine: NodeManager::new(arguments.name.clone(), incarnation, PATIENCE),
-        locals: Locals::new(&arguments.name, states, programs, &arguments.manager, &tell, told),
+        locals: Locals::new(&arguments.name, states, programs, signers, &arguments.manager, &tell, told),
         start: Instant::now(),
         say: None,
         interruptions: 0,

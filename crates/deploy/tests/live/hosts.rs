@@ -262,7 +262,9 @@ fn the_guide_goes_as_it_is_written() {
         site.has("tracker.toml", &plan);
         site.has("next.toml", &plan.replace("gain = 0.25", "gain = 1.0"));
         let is_file = |word: &str| {
-            matches!(word, "keys" | "programs") || word.contains(".toml") || word.contains(".redb")
+            matches!(word, "keys" | "programs" | "programs/tracker")
+                || word.contains(".toml")
+                || word.contains(".redb")
         };
         let mut running: Vec<Supervisor> = Vec::new();
         let mut done = Vec::new();
@@ -296,7 +298,7 @@ fn the_guide_goes_as_it_is_written() {
             }
             done.push(verb);
         }
-        assert_eq!(done, ["manager", "node", "node", "launch", "status", "diff", "apply", "stop"]);
+        assert_eq!(done, ["manager", "node", "node", "sign", "launch", "status", "diff", "apply", "stop"]);
         for program in &mut running {
             program.interrupt();
             assert!(program.ended().success());

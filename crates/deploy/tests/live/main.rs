@@ -12,6 +12,7 @@ mod page;
 mod place;
 mod plant;
 mod recorded;
+mod signed;
 mod tutorial;
 #[path = "../behaviour/units.rs"]
 mod units;
