@@ -147,7 +147,13 @@ mod tests {
             seen.answered(&host, number, &[0; 4]);
             assert!(seen.len() <= 3 && seen.bytes <= 10 && seen.order.len() <= 3);
         }
-        assert_eq!(seen.check(0, &host, 99), Seen::New, "there was no room for its answer");
+        let mut seen = Duplicates::new(3, 10);
+        for number in 0..3 {
+            seen.check(0, &host, number);
+            seen.answered(&host, number, &[0; 4]);
+        }
+        assert_eq!(seen.check(0, &host, 1), Seen::Answered(&[0; 4]));
+        assert_eq!(seen.check(0, &host, 2), Seen::New, "there was no room for its answer");
     }
 
     #[test]
