@@ -30,7 +30,8 @@ impl EndToEnd {
 pub enum Seen<'a> {
     /// It has not come before.
     New,
-    /// It has come before and is still worked on: answer the last that came.
+    /// It has come before and is still worked on: answer the one that came last, and tell the peer of the other that it is
+    /// not answered ([`crate::peer::Peer::drop_request`]).
     InWork,
     /// It has been answered by this message: answer the same, with the hop-by-hop number of the request.
     Answered(&'a [u8]),
@@ -98,8 +99,15 @@ impl Duplicates {
                 entry.answer = Some(answer.to_vec());
             } else {
                 // Without its answer it would be taken for one in work, and never be answered.
-                self.entries.remove(&(origin.clone(), end_to_end));
+                self.retract(origin, end_to_end);
             }
+        }
+    }
+
+    /// Forgets a request, because its answer is not final: a record that found no space comes again with the same identifier.
+    pub fn retract(&mut self, origin: &Identity, end_to_end: u32) {
+        if let Some(entry) = self.entries.remove(&(origin.clone(), end_to_end)) {
+            self.bytes = self.bytes.saturating_sub(entry.answer.map_or(0, |answer| answer.len()));
         }
     }
 
@@ -135,7 +143,9 @@ mod tests {
         seen.answered(&host, 7, b"yes");
         assert_eq!(seen.check(UNIQUE_FOR, &Identity::new("A.X").unwrap(), 7), Seen::Answered(b"yes"));
         assert_eq!(seen.check(2, &other, 7), Seen::New);
-        assert_eq!(seen.check(UNIQUE_FOR + 1, &host, 7), Seen::New);
+        seen.retract(&host, 7);
+        assert_eq!(seen.check(UNIQUE_FOR, &host, 7), Seen::New);
+        assert_eq!(seen.check(2 * UNIQUE_FOR + 1, &host, 7), Seen::New, "minutes have passed");
     }
 
     #[test]

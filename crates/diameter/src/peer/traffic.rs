@@ -225,6 +225,12 @@ impl Peer {
         Ok(())
     }
 
+    /// A request of the peer will not be answered, since it has come again elsewhere or is lost here. Otherwise it counts as
+    /// one of [`super::Config::most_requested`] while the connection is there.
+    pub fn drop_request(&mut self, ticket: Ticket) {
+        self.requested.remove(&ticket);
+    }
+
     /// Queues bytes. A peer that does not take them is left.
     pub(super) fn queue(&mut self, now: u64, side: Side, bytes: &[u8]) {
         let most = self.config.most_unsent;
