@@ -214,8 +214,12 @@ impl Network {
                     assert_eq!(introduction.request.origin_host, self.locals[other].host);
                     // The peer may open and close at once: the wire belongs to it first.
                     let before = self.wire_of(node, other, Side::Accepted);
-                    match self.peers.get_mut(&(node, other)).unwrap().accept(self.now, introduction) {
+                    let initiated = self.wire_of(node, other, Side::Initiated);
+                    let peer = self.peers.get_mut(&(node, other)).unwrap();
+                    match peer.accept(self.now, introduction) {
                         Ok(()) => {
+                            // Both have connected at once.
+                            self.seen.elections += u64::from(initiated.is_some() || !peer.is_open());
                             assert_eq!(before, None, "one accepted connection at a time");
                             self.wires[wire].held[1] = Some(Side::Accepted);
                         }
@@ -270,14 +274,10 @@ impl Network {
                 self.transmit(wire, end, Due::Closed { wire, end: 1 - end });
                 None
             }
-            Event::Open { side, ref capabilities } => {
+            Event::Open { ref capabilities, .. } => {
                 self.seen.opens += 1;
                 assert_eq!(capabilities.host, self.locals[other].host);
                 assert!(!capabilities.common.is_empty());
-                let both =
-                    [Side::Initiated, Side::Accepted].map(|side| self.wire_of(node, other, side).is_some());
-                self.seen.elections += u64::from(both == [true; 2]);
-                let _ = side;
                 Some(event)
             }
             Event::Suspended => {
