@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    Chain, ChainScore, ComponentType, Direct, Every, Hop, Instants, Locality, Policy, Quantiles, Report,
-    Server, ServerError, State, TakenComponent, TakenContainer, Threads, Times,
+    Chain, ChainScore, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Policy, Quantiles,
+    Report, Server, ServerError, State, TakenComponent, TakenContainer, Threads, Times,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
@@ -75,7 +75,12 @@ pub(crate) struct Runner {
     codecs: Vec<Codec>,
     /// Components that are recorded, and where.
     recorded: BTreeMap<String, PathBuf>,
+    /// What the system has refused to threads.
+    refused: Vec<String>,
 }
+
+/// Refusals of the system that are kept for the status.
+const MOST_REFUSED: usize = 32;
 
 /// The environment variable that says which components are recorded: `airframe=/tmp/airframe.mcap`, several with `:` between them.
 const RECORD: &str = "PUNCTUAL_RECORD";
@@ -126,12 +131,17 @@ impl Runner {
             follows: Named::new(),
             codecs,
             recorded,
+            refused: Vec::new(),
         }
     }
 
     /// The next fault that was not caused by an instruction.
-    pub(crate) fn next_report(&self) -> Option<Report> {
-        self.server.as_ref()?.next_report(Duration::ZERO)
+    pub(crate) fn next_report(&mut self) -> Option<Report> {
+        let report = self.server.as_ref()?.next_report(Duration::ZERO)?;
+        if matches!(report.fault, Fault::Thread(_)) && self.refused.len() < MOST_REFUSED {
+            self.refused.push(report.to_string());
+        }
+        Some(report)
     }
 
     /// The next thing of interest that happened to the gateway.
@@ -449,6 +459,10 @@ impl Executor for Runner {
 
     fn gateway(&mut self) -> Option<GatewayStatus> {
         self.gateway.as_ref().map(Running::status)
+    }
+
+    fn refused(&self) -> Vec<String> {
+        self.refused.clone()
     }
 
     fn chains(&mut self) -> Vec<ChainStatus> {

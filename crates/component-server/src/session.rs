@@ -120,10 +120,11 @@ fn serve(
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
-        let reports = std::iter::from_fn(|| server.executor().next_report());
-        let reports = reports.map(|report| report.to_string());
+        let reports = std::iter::from_fn(|| server.executor_mut().next_report());
+        let reports: Vec<String> = reports.map(|report| report.to_string()).collect();
         let notices = std::iter::from_fn(|| server.executor().next_notice());
-        let reports: Vec<Answer> = reports.chain(notices).map(|what| Answer::Report { what }).collect();
+        let reports: Vec<Answer> =
+            reports.into_iter().chain(notices).map(|what| Answer::Report { what }).collect();
         for answer in reports.iter().chain(&answers) {
             if send(socket, answer).is_err() {
                 // It is gone: that is the order to stop, too.

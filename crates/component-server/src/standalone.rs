@@ -59,7 +59,7 @@ pub(crate) fn run(runner: Runner, order: &Order) -> Result<(), String> {
     let mut server = ComponentServer::new(runner);
     let result = launch(&mut server, instructions, is_strict).and_then(|()| {
         ready().map_err(|error| format!("NOTIFY_SOCKET: {error}"))?;
-        look_after(&server, is_strict, &stop)
+        look_after(&mut server, is_strict, &stop)
     });
     for answer in server.stop() {
         tell(&answer);
@@ -98,9 +98,13 @@ fn launch(
 }
 
 /// Prints reports until it is time to stop.
-fn look_after(server: &ComponentServer<Runner>, is_strict: bool, stop: &Receiver<()>) -> Result<(), String> {
+fn look_after(
+    server: &mut ComponentServer<Runner>,
+    is_strict: bool,
+    stop: &Receiver<()>,
+) -> Result<(), String> {
     loop {
-        while let Some(report) = server.executor().next_report() {
+        while let Some(report) = server.executor_mut().next_report() {
             if is_strict && matches!(report.fault, Fault::Thread(_)) {
                 return Err(unproved(&report.to_string()));
             }

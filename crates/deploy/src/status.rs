@@ -153,6 +153,9 @@ fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Fai
     if let Some(last) = &process.last {
         print(out, format_args!("    ended last: {}\n", last.escape_debug()))?;
     }
+    for refused in &process.refused {
+        print(out, format_args!("    no bound holds here: {}\n", refused.escape_debug()))?;
+    }
     if let Some(gateway) = &process.gateway {
         let GatewayStatus { peers, up, published, transfers, delivered, given_up, .. } = gateway;
         let GatewayStatus { repairs, doubles, datagrams, bytes, .. } = gateway;

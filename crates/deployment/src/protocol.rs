@@ -170,6 +170,9 @@ pub enum Answer {
         /// Its gateway, if it has one.
         #[serde(default)]
         gateway: Option<GatewayStatus>,
+        /// What the system has refused to its threads, such as a priority: bounds do not hold without it.
+        #[serde(default)]
+        refused: Vec<String>,
     },
     /// Something went wrong by itself, such as a component that failed.
     Report {
@@ -389,6 +392,9 @@ pub struct ProcessStatus {
     /// Its gateway, if it has one and answers.
     #[serde(default)]
     pub gateway: Option<GatewayStatus>,
+    /// What the system has refused to its threads, such as a priority: bounds do not hold without it.
+    #[serde(default)]
+    pub refused: Vec<String>,
 }
 
 /// A line that is no message.

@@ -89,6 +89,11 @@ pub trait Executor {
     /// Its gateway, if it has one.
     fn gateway(&mut self) -> Option<GatewayStatus>;
 
+    /// What the system has refused to its threads.
+    fn refused(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Ends everything in reverse order; says what went wrong meanwhile.
     fn stop(&mut self) -> Vec<String>;
 }
@@ -180,7 +185,8 @@ impl<E: Executor> ComponentServer<E> {
             Instruction::Abort { epoch } => vec![self.abort(epoch)],
             Instruction::Status { number } => {
                 let (components, chains) = (self.executor.status(), self.executor.chains());
-                vec![Answer::Status { number, components, chains, gateway: self.executor.gateway() }]
+                let (gateway, refused) = (self.executor.gateway(), self.executor.refused());
+                vec![Answer::Status { number, components, chains, gateway, refused }]
             }
             Instruction::Stop => self.stop(),
         }

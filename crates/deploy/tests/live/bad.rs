@@ -121,3 +121,24 @@ fn control_lines_that_mean_nothing_are_refused() {
         assert!(supervisor.ended().success());
     });
 }
+
+/// Cores that the system does not have: the plan runs, and the status says that its bounds mean nothing there.
+#[test]
+fn what_the_system_refuses_to_threads_is_in_the_status() {
+    testkit::namespace::alone(|| {
+        let place = Place::new("refused");
+        let plan = testkit::changed(&Place::plan(), "cores = 1\n", "cores = 2000\n");
+        let lane = "lanes.control = { threads = 1 }";
+        let cores = "lanes.control = { threads = 1, cores = [1999] }";
+        place.has("tracker.toml", &testkit::changed(&plan, lane, cores));
+        let mut supervisor = place.launch("tracker.toml");
+        let line = testkit::patience::patiently("a refusal", || {
+            let status = place.ok("status tracker");
+            status.lines().find(|line| line.starts_with("    no bound holds here: ")).map(str::to_owned)
+        });
+        assert!(line.contains("cores"), "{line}");
+        assert!(place.ok("status tracker --json").contains("\"refused\":[\""));
+        assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
+        assert!(supervisor.ended().success());
+    });
+}

@@ -11,12 +11,13 @@ use crate::protocol::{
     ChainReport, ChainStatus, ComponentStatus, GatewayStatus, Instruction, Phase, PlanStatus, ProcessStatus,
 };
 
-/// What a process has told: its components, the chains that end in it, and its gateway.
+/// What a process has told: its components, the chains that end in it, its gateway, and what the system has refused to it.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) components: Vec<ComponentStatus>,
     pub(super) chains: Vec<ChainStatus>,
     pub(super) gateway: Option<GatewayStatus>,
+    pub(super) refused: Vec<String>,
 }
 
 /// How long processes have to say what there is: five seconds. A process in which a hook is at work, which may take a second, answers after it.
@@ -160,9 +161,9 @@ impl Supervisor {
         };
         let pid = record.incarnation.and_then(|of| self.children.get(&of)?.pid);
         let (restarts, last) = (record.restarts, record.last.clone());
-        let (mut components, mut gateway) = (Vec::new(), None);
+        let (mut components, mut gateway, mut refused) = (Vec::new(), None, Vec::new());
         if let Some((from, told)) = told {
-            gateway = told.gateway;
+            (gateway, refused) = (told.gateway, told.refused);
             let child = self.children.get(&from).filter(|child| child.adopted.is_none());
             let since = child.and_then(|child| child.there_since);
             for component in told.components {
@@ -170,7 +171,7 @@ impl Supervisor {
                 components.push(ComponentStatus { millihertz, ..component });
             }
         }
-        ProcessStatus { name, state: state.to_string(), pid, restarts, last, components, gateway }
+        ProcessStatus { name, state: state.to_string(), pid, restarts, last, components, gateway, refused }
     }
 }
 

@@ -338,8 +338,8 @@ impl Supervisor {
                 let name = child.process.clone();
                 self.tell(format!("process {name}: {what}"));
             }
-            Answer::Status { number, components, chains, gateway } => {
-                self.told_status(now, from, number, Told { components, chains, gateway });
+            Answer::Status { number, components, chains, gateway, refused } => {
+                self.told_status(now, from, number, Told { components, chains, gateway, refused });
             }
             Answer::Present { process, pid, last, change } => {
                 if let Some(why) = child.disagrees(&process, pid, last, change) {

@@ -35,6 +35,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
             components: vec![ComponentStatus::default()],
             chains: vec![ChainStatus { hops: vec![HopStatus::default()], ..ChainStatus::default() }],
             gateway: Some(GatewayStatus::default()),
+            refused: vec![name()],
         }),
         line(&ControlAnswer::Status(PlanStatus {
             chains: vec![ChainReport { measured: Some(ChainStatus::default()), ..ChainReport::default() }],
