@@ -136,9 +136,12 @@ impl Message {
         let raw = RawMessage::read(bytes)?;
         let read = Self::read_body(&raw.header, raw.avps()).or_else(|error| {
             // Whoever could not read a request may not be able to answer as its command wants (RFC 6733, 7.1.5).
-            let failure = ErrorAnswer::read_avps(raw.avps()).ok();
-            let failure = failure.filter(|body| !raw.header.is_request() && !body.result_code.is_success());
-            failure.map(Self::Error).ok_or(error)
+            let lacks = matches!(error.problem, Problem::Missing | Problem::Command { request: false, .. });
+            if raw.header.is_request() || !lacks {
+                return Err(error);
+            }
+            let failure = ErrorAnswer::read_avps(raw.avps()).map_err(|_| error)?;
+            if failure.result_code.is_success() { Err(error) } else { Ok(Self::Error(failure)) }
         });
         Ok((raw.header, read?))
     }
