@@ -155,7 +155,8 @@ impl Local {
     }
 
     /// The answer that refuses a request, in the form of RFC 6733, 7.2, which any command may be answered with. It has the
-    /// Session-Id and the Proxy-Info of the request, as far as they can be read. Empty if not even the header can.
+    /// Session-Id and the Proxy-Info of the request, as far as they can be read. Empty if not even the header can,
+    /// or if it is no request.
     pub fn refuse(&self, request: &[u8], code: ResultCode, text: &str) -> Vec<u8> {
         self.refusal(request, code, (!text.is_empty()).then(|| text.into()), None)
     }
@@ -168,6 +169,9 @@ impl Local {
         failed: Option<Vec<u8>>,
     ) -> Vec<u8> {
         let Ok((header, _)) = Header::read(request) else { return Vec::new() };
+        if !header.is_request() {
+            return Vec::new();
+        }
         let mut session_id = None;
         let mut proxy_info = Vec::new();
         if let Ok(raw) = RawMessage::read(request) {
@@ -193,17 +197,13 @@ impl Local {
             proxy_info,
             other: Vec::new(),
         });
+        // The error bit is for protocol errors; permanent and transient failures go without (RFC 6733, 7.1).
+        let protocol_error = code.class() == Class::ProtocolError;
+        let header = if protocol_error { header.answer().with_error() } else { header.answer() };
         let mut out = Vec::new();
         // It is no longer than the request and some lines.
-        if body.encode(&header.answer(), &mut out).is_err() {
+        if body.encode(&header, &mut out).is_err() {
             return Vec::new();
-        }
-        // The error bit is for protocol errors; permanent and transient failures go without (RFC 6733, 7.1).
-        if code.class() != Class::ProtocolError {
-            let flags = header.answer().flags;
-            if let Some(place) = out.get_mut(4) {
-                *place = flags.0;
-            }
         }
         out
     }

@@ -52,7 +52,8 @@ macro_rules! messages {
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Message {
             $($(#[$doc])* $variant($body),)*
-            /// An answer with the error bit, to any command.
+            /// An answer to any command in the form of RFC 6733, 7.2: one with the error bit, or a failure that lacks what
+            /// the answer to its command has.
             Error(ErrorAnswer),
         }
 
@@ -133,7 +134,16 @@ impl Message {
     /// What is wrong with it, where, and so the Result-Code of the answer that refuses it.
     pub fn decode(bytes: &[u8]) -> Result<(Header, Self), DecodeError> {
         let raw = RawMessage::read(bytes)?;
-        Ok((raw.header, Self::read_body(&raw.header, raw.avps())?))
+        let read = Self::read_body(&raw.header, raw.avps()).or_else(|error| {
+            // Whoever could not read a request may not be able to answer as its command wants (RFC 6733, 7.1.5).
+            let lacks = matches!(error.problem, Problem::Missing | Problem::Command { request: false, .. });
+            if raw.header.is_request() || !lacks {
+                return Err(error);
+            }
+            let failure = ErrorAnswer::read_avps(raw.avps()).map_err(|_| error)?;
+            if failure.result_code.is_success() { Err(error) } else { Ok(Self::Error(failure)) }
+        });
+        Ok((raw.header, read?))
     }
 
     /// The header of a new request; its numbers are still zero. For an answer take [`Header::answer`] of the request.
@@ -154,7 +164,8 @@ impl Message {
         })
     }
 
-    /// Appends the message. Command and R flag are those of the message, all else is that of the header.
+    /// Appends the message. Command and R flag are those of the message, all else is that of the header, as far as the flags
+    /// may be together.
     ///
     /// # Errors
     /// The message is longer than a length can say; `out` is as before.
@@ -169,7 +180,10 @@ impl Message {
                     header.flags.without(Flags::REQUEST).without(Flags::ERROR).without(Flags::RETRANSMITTED)
                 };
             }
-            None => header = header.answer().with_error(),
+            // With or without the error bit, as the header says.
+            None => {
+                header.flags = header.flags.without(Flags::REQUEST).without(Flags::RETRANSMITTED);
+            }
         }
         let start = out.len();
         header.write(HEADER_LEN, out);

@@ -29,6 +29,9 @@ struct Local {
     asked: BTreeMap<u64, Asker>,
 }
 
+/// A plan to supervise by, with its epoch.
+type Known = (Arc<Target>, EpochPlan);
+
 enum Asker {
     /// The manager, with this number.
     Manager(u64),
@@ -138,7 +141,7 @@ impl<'o> Locals<'o> {
     }
 
     /// A plan of a node manager before this one, and the plan to supervise by.
-    fn left(&self, plan: Option<&EpochPlan>) -> Result<Option<(Arc<Target>, EpochPlan)>, Failure> {
+    fn left(&self, plan: Option<&EpochPlan>) -> Result<Option<Known>, Failure> {
         let Some(plan) = plan else { return Ok(None) };
         let loaded = opened(&plan.bundle)?;
         Ok(Some((Arc::new(self.target(&plan.bundle, &loaded)), plan.clone())))
@@ -147,7 +150,7 @@ impl<'o> Locals<'o> {
     fn resume(
         &mut self,
         left: &DeploymentState,
-        (runs, next): (Option<(Arc<Target>, EpochPlan)>, Option<(Arc<Target>, EpochPlan)>),
+        (runs, next): (Option<Known>, Option<Known>),
         request: u64,
     ) -> Result<Vec<Told>, Failure> {
         let name = &left.deployment;

@@ -189,7 +189,7 @@ impl Client {
                 self.granted(now, asked, answer);
             }
             (State::Pending | State::Open, Some(_)) => self.refused(now, code),
-            // Too late: the server is told that nobody uses what it granted.
+            // Too late: the server is told that its grant is not used.
             (State::Ended, _) if code.is_success() => {
                 self.server = Some(answer.origin_host.clone());
                 self.send_termination(TerminationCause::ServiceNotProvided);

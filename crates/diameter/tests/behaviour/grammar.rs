@@ -52,6 +52,15 @@ fn what_is_missing_or_too_often_there_is_named() {
         let mut short = message.clone();
         let code = *random.pick(grammar.once).unwrap();
         short.avps.retain(|avp| avp.code != code);
+        let failure = !message.is_request() && short.find(268).is_some() && ![264, 296].contains(&code);
+        if failure {
+            // A failure may lack what its command wants; it is then read as an error.
+            let read = Message::decode(&short.write());
+            assert!(matches!(read, Ok((_, Message::Error(_)))), "seed {seed}: {read:?}");
+        }
+        for avp in short.avps.iter_mut().filter(|avp| !message.is_request() && avp.code == 268) {
+            avp.value = Value::Bytes(2001_u32.to_be_bytes().to_vec());
+        }
         let bytes = short.write();
         let error = Message::decode(&bytes).unwrap_err();
         assert_eq!(

@@ -56,9 +56,7 @@ impl Avp {
             out.extend(self.vendor.to_be_bytes());
         }
         out.extend(&value);
-        while out.len() % 4 != 0 {
-            out.push(0);
-        }
+        out.resize(out.len().next_multiple_of(4), 0);
     }
 
     /// The number in a value of four bytes.

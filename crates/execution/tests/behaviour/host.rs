@@ -32,6 +32,9 @@ struct Supervisor {
     turn: u64,
 }
 
+/// What a node manager finds of a deployment: the epoch that runs, what is under way, and at which turn what happens next.
+pub(crate) type Left = (String, Option<Epoch>, Adopted, u64, Option<Later>);
+
 /// What is to happen at a supervisor after some time.
 #[derive(Clone, Debug)]
 pub(crate) enum Later {
@@ -61,10 +64,7 @@ impl Host {
 
     /// The node manager has crashed, its processes go on, and the next one begins: what it finds of each deployment, and what happens next.
     /// What was decided or begun last may not have been written down.
-    pub(crate) fn left(
-        &mut self,
-        random: &mut Random,
-    ) -> Vec<(String, Option<Epoch>, Adopted, u64, Option<Later>)> {
+    pub(crate) fn left(&mut self, random: &mut Random) -> Vec<Left> {
         let mut all = Vec::new();
         for (deployment, supervisor) in &mut self.supervisors {
             self.next_turn += 1;

@@ -145,7 +145,7 @@ impl ClientNode {
                 judge.client_sends(&bytes);
                 self.send(network, bytes, purpose);
             }
-            Output::Answer(message) => panic!("an answer nobody waits for: {message:?}"),
+            Output::Answer(message) => panic!("an answer without a request: {message:?}"),
             Output::Granted { interim_interval, .. } => {
                 let id = self.sessions[index].client.session_id().to_owned();
                 // Opened and ended by the same answer: it is not served.
