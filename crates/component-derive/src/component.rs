@@ -76,17 +76,16 @@ fn markers(
         let name = part.name.unraw().to_string();
         // A missing handler is shown where the port is.
         let span = Span::call_site().located_at(part.name.span());
-        let (give, handler) = match (is_timer, is_parallel) {
-            (false, false) => ("give", "Handle"),
-            (false, true) => ("give_parallel", "HandleParallel"),
-            (true, false) => ("tick", "Handle"),
-            (true, true) => ("tick_parallel", "HandleParallel"),
+        let act = match (is_timer, is_parallel) {
+            (false, false) => "give",
+            (false, true) => "give_parallel",
+            (true, false) => "tick",
+            (true, true) => "tick_parallel",
         };
-        let [give, handler, here] =
-            [give, handler, &component.to_string()].map(|name| Ident::new(name, span));
-        let hand = quote_spanned!(span=> <#here as ::container::#handler<#module::#marker>>::handle(component, event, at));
-        let give =
-            quote_spanned!(span=> ::container::glue::#give::<#here, #module::#marker>(component, given, at));
+        let [act, here] = [act, &component.to_string()].map(|name| Ident::new(name, span));
+        // By the same function in both cases, so that a missing handler is one error.
+        let call = |given: Tokens| quote_spanned!(span=> ::container::glue::#act::<#here, #module::#marker>(component, #given, at));
+        let (hand, give) = (call(quote!(::container::glue::Given::Event(event))), call(quote!(given)));
         impls.extend(quote! {
             impl ::container::In for #module::#marker {
                 type Component = #component;

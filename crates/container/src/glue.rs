@@ -34,12 +34,22 @@ pub enum Given<'a, E> {
 ///
 /// # Errors
 /// The handler's.
+#[inline(always)]
 pub fn give<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, at: &Context) -> Outcome {
     match given {
         Given::Event(event) => component.handle(event, at),
+        other => give_other(component, other, at),
+    }
+}
+
+/// What is no plain event. It is apart so that what is one costs a call of the handler alone.
+#[inline(never)]
+fn give_other<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, at: &Context) -> Outcome {
+    match given {
+        Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
-        Given::Together(together) => together.give(at, |given, at| give(component, given, at)),
-        Given::Watched(watched) => watched.give(at, |given, at| give(component, given, at)),
+        Given::Together(together) => together.give(at, |given, at| give_other(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give_other(component, given, at)),
     }
 }
 
@@ -47,6 +57,7 @@ pub fn give<C: Handle<M>, M: In>(component: &mut C, given: Given<'_, M::Event>, 
 ///
 /// # Errors
 /// The handler's.
+#[inline(always)]
 pub fn give_parallel<C: HandleParallel<M>, M: In>(
     component: &C,
     given: Given<'_, M::Event>,
@@ -54,9 +65,22 @@ pub fn give_parallel<C: HandleParallel<M>, M: In>(
 ) -> Outcome {
     match given {
         Given::Event(event) => component.handle(event, at),
+        other => give_other_parallel(component, other, at),
+    }
+}
+
+/// [`give_other`] of a parallel component.
+#[inline(never)]
+fn give_other_parallel<C: HandleParallel<M>, M: In>(
+    component: &C,
+    given: Given<'_, M::Event>,
+    at: &Context,
+) -> Outcome {
+    match given {
+        Given::Event(event) => component.handle(event, at),
         Given::Timeout(timer) => component.timeout(timer, at),
-        Given::Together(together) => together.give(at, |given, at| give_parallel(component, given, at)),
-        Given::Watched(watched) => watched.give(at, |given, at| give_parallel(component, given, at)),
+        Given::Together(together) => together.give(at, |given, at| give_other_parallel(component, given, at)),
+        Given::Watched(watched) => watched.give(at, |given, at| give_other_parallel(component, given, at)),
     }
 }
 

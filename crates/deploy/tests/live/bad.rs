@@ -127,9 +127,9 @@ fn control_lines_that_mean_nothing_are_refused() {
 fn what_the_system_refuses_to_threads_is_in_the_status() {
     testkit::namespace::alone(|| {
         let place = Place::new("refused");
-        let plan = testkit::changed(&Place::plan(), "cores = 1\n", "cores = 2000\n");
+        let plan = testkit::changed(&Place::plan(), "cores = 1\n", "cores = 1024\n");
         let lane = "lanes.control = { threads = 1 }";
-        let cores = "lanes.control = { threads = 1, cores = [1999] }";
+        let cores = "lanes.control = { threads = 1, cores = [1023] }";
         place.has("tracker.toml", &testkit::changed(&plan, lane, cores));
         let mut supervisor = place.launch("tracker.toml");
         let line = testkit::patience::patiently("a refusal", || {
