@@ -245,7 +245,11 @@ fn requests_of_the_peer_are_answered_once_and_only_while_the_connection_is_there
     peer.closed(5, Side::Initiated);
     assert_eq!(peer.send_answer(6, second, &reply), Err(SendError::Gone));
     peer.accept(7, introduction("z.x", 1)).unwrap();
-    assert_eq!(peer.send_answer(8, second, &reply), Err(SendError::Gone), "another connection");
+    events(&mut peer);
+    peer.received(8, Side::Accepted, &ask(2));
+    assert_eq!(peer.send_answer(9, second, &reply), Err(SendError::Gone), "the number of another connection");
+    let [Event::Request { ticket, .. }] = events(&mut peer)[..] else { panic!("the request") };
+    peer.send_answer(9, ticket, &reply).unwrap();
 }
 
 #[test]
