@@ -105,14 +105,26 @@ mod tests {
             let mut framer = Framer::new(1000);
             let mut header = bytes.to_vec();
             header.resize(20, 0);
+            let mut refused = false;
             for piece in header.chunks(7) {
                 let mut input = piece;
                 match framer.next(&mut input) {
                     Ok(message) => assert_eq!(message, None),
-                    Err(error) => assert_eq!(error.problem, Problem::MessageLength(len)),
+                    Err(error) => {
+                        assert_eq!(error.problem, Problem::MessageLength(len));
+                        refused = true;
+                    }
                 }
             }
+            assert!(refused, "{len}");
             assert!(framer.partial.capacity() < 100);
         }
+    }
+    #[test]
+    fn room_is_taken_for_what_has_come() {
+        let mut framer = Framer::new(1 << 20);
+        let mut header: &[u8] = &[[1, 0x10, 0, 0].as_slice(), &[0; 16]].concat();
+        assert_eq!(framer.next(&mut header), Ok(None));
+        assert!(framer.partial.capacity() < 100, "and not for the mebibyte that is claimed");
     }
 }

@@ -214,12 +214,14 @@ impl Client {
         });
         // Three quarters of the lifetime leave time to ask again.
         self.renew_at = lifetime.map(|end| asked.saturating_add(end.saturating_sub(asked) / 4 * 3));
-        self.outputs.push_back(Output::Granted {
-            qos_resources: answer.qos_resources.clone().or_else(|| self.request.qos_resources.clone()),
-            class: answer.class.clone(),
-            interim_interval: answer.acct_interim_interval,
-        });
         // An answer that was under way for longer than its grant holds opens nothing.
+        if [self.expires, self.times_out].into_iter().flatten().all(|end| end > now) {
+            self.outputs.push_back(Output::Granted {
+                qos_resources: answer.qos_resources.clone().or_else(|| self.request.qos_resources.clone()),
+                class: answer.class.clone(),
+                interim_interval: answer.acct_interim_interval,
+            });
+        }
         self.on_timer(now);
     }
 

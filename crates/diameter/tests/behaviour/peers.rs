@@ -26,6 +26,8 @@ fn local(host: &str) -> Local {
 fn peer(host: &str) -> Peer {
     let mut config = Config::new(local("m.x"), Identity::new(host).unwrap(), true);
     config.most_pending = 3;
+    // Longer than it takes to suspect a peer, and shorter than to leave it.
+    config.request_timeout = 70 * SECOND;
     config.most_requested = 2;
     config.most_unsent = 4000;
     Peer::new(config, 0, 1)
@@ -213,7 +215,7 @@ fn requests_find_their_answers_and_others_are_dropped() {
     peer.received(6, Side::Initiated, &reply);
     assert_eq!(events(&mut peer), [], "once");
     // The other one is out of time, and goes back with the T flag.
-    peer.on_timer(3 + 10 * SECOND);
+    peer.on_timer(3 + 70 * SECOND);
     let [Event::Unanswered { token: 71, message, reason: Unanswered::Timeout }] = &events(&mut peer)[..]
     else {
         panic!("the request comes back");
@@ -243,7 +245,11 @@ fn requests_of_the_peer_are_answered_once_and_only_while_the_connection_is_there
     peer.closed(5, Side::Initiated);
     assert_eq!(peer.send_answer(6, second, &reply), Err(SendError::Gone));
     peer.accept(7, introduction("z.x", 1)).unwrap();
-    assert_eq!(peer.send_answer(8, second, &reply), Err(SendError::Gone), "another connection");
+    events(&mut peer);
+    peer.received(8, Side::Accepted, &ask(2));
+    assert_eq!(peer.send_answer(9, second, &reply), Err(SendError::Gone), "the number of another connection");
+    let [Event::Request { ticket, .. }] = events(&mut peer)[..] else { panic!("the request") };
+    peer.send_answer(9, ticket, &reply).unwrap();
 }
 
 #[test]
@@ -281,6 +287,10 @@ fn a_silent_peer_is_suspected_then_left_and_has_to_prove_itself() {
         happened.extend(events(&mut peer));
     }
     assert!(now < 2 + 100 * SECOND);
+    let back = happened
+        .iter()
+        .filter(|event| matches!(event, Event::Unanswered { reason: Unanswered::Suspect, .. }));
+    assert_eq!(back.count(), 1, "as soon as it is suspected");
     peer.accept(now, introduction("z.x", 1)).unwrap();
     assert!(peer.is_open() && !peer.is_available());
     for proofs in 0..3 {

@@ -148,10 +148,8 @@ impl ClientNode {
             Output::Answer(message) => panic!("an answer without a request: {message:?}"),
             Output::Granted { interim_interval, .. } => {
                 let id = self.sessions[index].client.session_id().to_owned();
-                // Opened and ended by the same answer: it is not served.
-                if self.sessions[index].client.is_open() {
-                    judge.opened(&id);
-                }
+                assert!(self.sessions[index].client.is_open());
+                judge.opened(&id);
                 if self.sessions[index].recorder.is_some() {
                     self.counts.renewed += 1;
                     return;
@@ -373,6 +371,7 @@ impl ClientNode {
         let (header, Message::AbortSessionRequest(request)) = Message::decode(bytes).unwrap() else {
             panic!("the client gets another request than an abort");
         };
+        self.settle(network, judge);
         let index =
             self.sessions.iter().position(|one| one.client.session_id() == request.session_id).unwrap();
         self.sessions[index].client.on_abort(&request);

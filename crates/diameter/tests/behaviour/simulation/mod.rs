@@ -92,7 +92,7 @@ impl World {
                     self.client.restart_spool(&self.network);
                 }
                 if self.network.random.one_in(8) {
-                    self.server.restart_ledger(&mut self.network);
+                    self.server.lose_memory(&mut self.network);
                 }
             }
             FAULT => {

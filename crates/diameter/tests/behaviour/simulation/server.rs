@@ -93,7 +93,10 @@ impl ServerNode {
             }
             Seen::New => {}
         }
-        assert_eq!(self.places.insert(key.clone(), (from, ticket)), None);
+        if let Some((other, older)) = self.places.insert(key.clone(), (from, ticket)) {
+            // It was forgotten while it was in work.
+            network.peers.get_mut(&(SERVER, other)).unwrap().drop_request(older);
+        }
         let answer = match message {
             Message::AaRequest(request) => {
                 let decision = if network.random.chance(15) {
@@ -181,8 +184,12 @@ impl ServerNode {
         self.answer(network, judge, &key, &header, &answer);
     }
 
-    /// The program crashes and comes back with what is durable.
-    pub(crate) fn restart_ledger(&mut self, network: &mut Network) {
+    /// The memory of identifiers is lost; half of the time the program has crashed, and comes back with what is durable.
+    pub(crate) fn lose_memory(&mut self, network: &mut Network) {
+        self.duplicates = Duplicates::new(300, 100_000);
+        if network.random.chance(50) {
+            return;
+        }
         self.ledger = Ledger::new(100, 3600 * SECOND);
         for ((session, number), kind) in &self.durable {
             self.ledger.restore(network.now, session, *number, *kind);
@@ -191,7 +198,6 @@ impl ServerNode {
         for (from, ticket) in std::mem::take(&mut self.places).into_values() {
             network.peers.get_mut(&(SERVER, from)).unwrap().drop_request(ticket);
         }
-        self.duplicates = Duplicates::new(300, 100_000);
     }
 
     pub(crate) fn tick(&mut self, network: &mut Network, aborts: bool) {
