@@ -1,5 +1,6 @@
 //! Without free descriptors, and in a flood of connections: nothing spins, and all works again afterwards.
 use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -111,19 +112,25 @@ fn a_flood_of_another_user_is_accepted_slowly_and_our_own_still_meet() {
         let [player, second] = linked();
         let places = places();
         std::thread::scope(|scope| {
-            let flood = scope.spawn(|| {
+            let (mut has_begun, begins) = std::io::pipe().unwrap();
+            let places = &places;
+            let flood = scope.spawn(move || {
                 in_child(LIMIT * 2, || {
                     setuid(Uid::from_raw(65_534)).unwrap();
-                    let (begun, mut count) = (Instant::now(), 0_u32);
+                    let (begun, mut count, mut is_told) = (Instant::now(), 0_u32, false);
                     while begun.elapsed() < Duration::from_secs(2) {
                         count += places.iter().map(|place| u32::from(Talk::new(place).is_ok())).sum::<u32>();
+                        if !is_told {
+                            (&begins).write_all(b"!").unwrap();
+                            is_told = true;
+                        }
                     }
                     // Those that wait to be accepted, and 2,000 in a second, of each of the two.
                     let most = 2.0 * 2_200.0 * begun.elapsed().as_secs_f64() + 400.0;
                     assert!(f64::from(count) < most, "{count} were accepted");
                 })
             });
-            std::thread::sleep(Duration::from_millis(100));
+            has_begun.read_exact(&mut [0]).unwrap();
             let other = Player::new(["Back", "There"], &sharing());
             player.expect(2, "shared memory with");
             other.meet(1);
