@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::choices::choice;
+use crate::hand_over::{can_go_on, connections, goes_on, in_order};
 use crate::manifest::Catalogue;
 use crate::plan::{Artefact, Component, End, Named, Placement, Plan, Process, ServiceKind, Topic};
 use crate::qos::Qos;
@@ -62,7 +63,7 @@ pub enum Change {
     Changed,
     /// A component has other settings, and nothing else: each with the value before and after.
     Settings(Named<(Option<Value>, Option<Value>)>),
-    /// A component is of another type or build, or comes from another artefact; `true` if its state can go into it while it runs.
+    /// A component is of another type or build, or comes from another artefact; `true` if the new one can go on with its state.
     Replaced(bool),
     /// A component is elsewhere.
     Moved,
@@ -93,8 +94,9 @@ pub enum Step {
     Install(String),
     /// A component gets a setting; `None` is the default.
     Set(String, String, Option<Value>),
-    /// A component is replaced, and its state goes into the new one.
-    Swap(String),
+    /// A process is handed over to one of another build: beside the former process the new one is made ready, with all that is in it; then the
+    /// components of the former come to rest, and those of the new one go on with their states.
+    HandOver(String),
     /// A connection is made.
     Connect(String),
     /// A component has all its settings and connections.
@@ -118,7 +120,7 @@ impl fmt::Display for Step {
             Self::Install(name) => write!(f, "install {name}"),
             Self::Set(name, setting, Some(value)) => write!(f, "set {name}.{setting} = {}", value.toml()),
             Self::Set(name, setting, None) => write!(f, "set {name}.{setting} to its default"),
-            Self::Swap(name) => write!(f, "swap {name}"),
+            Self::HandOver(name) => write!(f, "hand process {name} over to its new build"),
             Self::Connect(name) => write!(f, "connect {name}"),
             Self::Configured(name) => write!(f, "{name} is configured"),
             Self::Activate(name) => write!(f, "activate {name}"),
@@ -192,14 +194,7 @@ fn changed(old: Version<'_>, was: &Component, new: Version<'_>, is: &Component) 
         (component.component_type.clone(), artefact, build)
     };
     if code(old, was) != code(new, is) {
-        // State goes from one build of a type into another of the same, if both can do it, and only where code is loaded into a process that
-        // goes on.
-        let can = |version: Version<'_>, component: &Component| {
-            version.types.components.get(&component.component_type).is_some_and(|it| it.is_swappable)
-        };
-        let is_loaded = was.artefact.is_some() && is.artefact.is_some();
-        let is_same = was.component_type == is.component_type;
-        return Some(Change::Replaced(is_loaded && is_same && can(old, was) && can(new, is)));
+        return Some(Change::Replaced(can_go_on(old, was, new, is)));
     }
     if was == is {
         return None;
@@ -219,9 +214,17 @@ fn changed(old: Version<'_>, was: &Component, new: Version<'_>, is: &Component) 
 /// The steps from one plan to another: what is there first, and is needed to the last, goes last. What is not named goes on undisturbed.
 pub fn steps(old: Version<'_>, new: Version<'_>) -> Vec<Step> {
     let differences = difference(old, new);
-    let mut work = Work::of(old, new, &differences);
-    work.spread(old, new);
-    work.steps(old, new, &differences)
+    let mut may = None;
+    loop {
+        let mut work = Work::of(old, new, &differences, may.as_ref());
+        work.spread(old, new);
+        let kept = work.undisturbed(new);
+        if kept.len() == work.hand_over.len() {
+            return work.steps(old, new, &differences);
+        }
+        // What cannot be handed over is replaced, which may disturb others.
+        may = Some(kept);
+    }
 }
 
 /// The work on each named part of a plan.
@@ -230,10 +233,11 @@ struct Work {
     /// Processes that end, and that begin; one that is changed is in both.
     stop: BTreeSet<String>,
     start: BTreeSet<String>,
-    /// Components that are removed, installed, swapped, or get no events meanwhile.
+    /// Processes that are handed over to another build, in this order. Their parts are in none of the other lists.
+    hand_over: Vec<String>,
+    /// Components that are removed, installed, or get no events meanwhile.
     remove: BTreeSet<String>,
     install: BTreeSet<String>,
-    swap: BTreeSet<String>,
     rest: BTreeSet<String>,
     /// Connections that are taken apart and made.
     disconnect: BTreeSet<String>,
@@ -246,7 +250,13 @@ struct Work {
 }
 
 impl Work {
-    fn of(old: Version<'_>, new: Version<'_>, differences: &[Difference]) -> Self {
+    /// The work, of which only these processes may be handed over; `None` is any.
+    fn of(
+        old: Version<'_>,
+        new: Version<'_>,
+        differences: &[Difference],
+        may: Option<&BTreeSet<String>>,
+    ) -> Self {
         let mut work = Self::default();
         let (was, is) = (old.plan.layout(), new.plan.layout());
         for (process, host) in was.processes() {
@@ -257,7 +267,8 @@ impl Work {
             };
             let is_same = is.processes().get(process) == Some(host)
                 && said(old.plan) == said(new.plan)
-                && executed(old.plan, process) == executed(new.plan, process);
+                && executed(old.plan, process) == executed(new.plan, process)
+                && !is_of_another_build(old, new, process);
             if !is_same {
                 work.stop.insert(process.to_string());
             }
@@ -267,7 +278,26 @@ impl Work {
                 work.start.insert(process.to_string());
             }
         }
+        let replaced = work.stop.intersection(&work.start);
+        let may =
+            |process: &&String| may.is_none_or(|may| may.contains(*process)) && goes_on(old, new, process);
+        work.hand_over = in_order(new.plan, replaced.filter(may).cloned().collect());
+        work.stop.retain(|process| !work.hand_over.contains(process));
+        work.start.retain(|process| !work.hand_over.contains(process));
+        let is_handed_over =
+            |name: &str| new.plan.components.get(name).is_some_and(|it| work.hand_over.contains(&it.process));
         for Difference { kind, name, change } in differences {
+            let is_part = match kind {
+                Kind::Component => is_handed_over(name),
+                Kind::Container => {
+                    let process = new.plan.containers.get(name).map(|container| &container.process);
+                    process.is_some_and(|process| work.hand_over.contains(process))
+                }
+                _ => false,
+            };
+            if is_part {
+                continue;
+            }
             let (is_out, is_in) = (*change != Change::Added, *change != Change::Removed);
             let (out, into) = match kind {
                 Kind::Container => (&mut work.remove_containers, &mut work.add_containers),
@@ -276,10 +306,6 @@ impl Work {
                 Kind::Component => match change {
                     Change::Settings(_) => {
                         work.rest.insert(name.clone());
-                        continue;
-                    }
-                    Change::Replaced(true) => {
-                        work.swap.insert(name.clone());
                         continue;
                     }
                     _ => (&mut work.remove, &mut work.install),
@@ -324,7 +350,6 @@ impl Work {
         self.remove.extend(gone);
         let again = self.remove.iter().filter(|name| new.components.contains_key(*name)).cloned();
         self.install.extend(again.collect::<Vec<_>>());
-        self.swap.retain(|name| !self.remove.contains(name));
         self.rest.retain(|name| !self.remove.contains(name));
         for (name, service) in &old.services {
             let at = service.at.as_deref().unwrap_or_default();
@@ -349,6 +374,16 @@ impl Work {
         }
         let again = self.disconnect.iter().filter(|name| new.connections.contains_key(*name)).cloned();
         self.connect.extend(again.collect::<Vec<_>>());
+    }
+
+    /// Those of the processes that are handed over that nothing else disturbs: their connections stay, and what they depend on is there before.
+    fn undisturbed(&self, new: Version<'_>) -> BTreeSet<String> {
+        let is_so = |process: &&String| {
+            let is_made_anew = |name: &str| self.disconnect.contains(name) || self.connect.contains(name);
+            !connections(new, process).iter().any(|(name, _)| is_made_anew(name))
+                && !new.plan.dependencies(process).iter().any(|other| self.start.contains(other))
+        };
+        self.hand_over.iter().filter(is_so).cloned().collect()
     }
 
     fn steps(&self, old: Version<'_>, new: Version<'_>, differences: &[Difference]) -> Vec<Step> {
@@ -390,7 +425,6 @@ impl Work {
         }
         let later = self.add_services.iter().filter(at_component);
         steps.extend(later.cloned().map(Step::AddService));
-        steps.extend(each(&self.swap, Step::Swap));
         for Difference { name, change, .. } in differences {
             if let (Change::Settings(settings), true) = (change, self.rest.contains(name)) {
                 let set = settings
@@ -399,19 +433,9 @@ impl Work {
                 steps.extend(set);
             }
         }
-        for name in self.swap.iter() {
-            let (before, after) = (old.plan.components.get(name), new.plan.components.get(name));
-            let (Some(before), Some(after)) = (before, after) else { continue };
-            let all: BTreeSet<&String> = before.settings.keys().chain(after.settings.keys()).collect();
-            for setting in all
-                .into_iter()
-                .filter(|setting| before.settings.get(*setting) != after.settings.get(*setting))
-            {
-                steps.push(Step::Set(name.clone(), setting.clone(), after.settings.get(setting).cloned()));
-            }
-        }
         steps.extend(each(&self.connect, Step::Connect));
         steps.extend(fresh.iter().map(|name| Step::Configured(name.to_string())));
+        steps.extend(self.hand_over.iter().cloned().map(Step::HandOver));
         // Components that are called and consume begin first.
         let active = new.plan.start_mode.as_ref().and_then(|mode| new.plan.modes.get(mode));
         let begins = |name: &&&str| {
@@ -429,12 +453,28 @@ fn executed<'p>(plan: &'p Plan, process: &str) -> Option<&'p Artefact> {
     plan.artefacts.get(plan.processes.get(process)?.artefact.as_ref()?)
 }
 
+/// Whether a component that stays in a process is of another build: then its program is another one, wherever it is.
+fn is_of_another_build(old: Version<'_>, new: Version<'_>, process: &str) -> bool {
+    let build = |version: Version<'_>, component: &Component| {
+        version.types.components.get(&component.component_type).and_then(|it| it.build.clone())
+    };
+    let in_process = |plan: &Plan, name: &String| {
+        plan.components.get(name).filter(|component| component.process == process).cloned()
+    };
+    old.plan.components.keys().any(|name| match (in_process(old.plan, name), in_process(new.plan, name)) {
+        (Some(was), Some(is)) => {
+            was.component_type == is.component_type && build(old, &was) != build(new, &is)
+        }
+        _ => false,
+    })
+}
+
 /// The service that carries a connection to one of its ends.
-type Carried<'v> = (ServiceKind, Option<&'v str>, [Option<&'v Topic>; 2], Option<&'v Qos>);
+pub(crate) type Carried<'v> = (ServiceKind, Option<&'v str>, [Option<&'v Topic>; 2], Option<&'v Qos>);
 
 /// What carries each connection to each of its ends, with the topics there, and the quality of its events: these may be others although the
 /// connection says the same.
-fn carried(version: Version<'_>) -> BTreeMap<&str, Vec<Carried<'_>>> {
+pub(crate) fn carried(version: Version<'_>) -> BTreeMap<&str, Vec<Carried<'_>>> {
     let plan = version.plan;
     let topic = |end: &End| match end {
         End::Topic(name) => plan.topics.get(name),

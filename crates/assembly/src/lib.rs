@@ -17,6 +17,7 @@ mod format;
 mod gateways;
 mod get;
 mod graph;
+mod hand_over;
 mod import;
 mod json;
 mod layered;

@@ -20,7 +20,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
             return Err(Error::new_spanned(fields, "the fields of a component have names"));
         }
     };
-    let is_parallel = is_parallel(input)?;
+    let Options { is_parallel, is_swappable } = options(input)?;
     if let Some(facet) = parts.iter().find(|part| is_parallel && matches!(part.role, Role::Facet(_))) {
         return Err(Error::new_spanned(
             facet.ty,
@@ -31,22 +31,33 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     let module = module(component)?;
     let markers = markers(&parts, component, &module, &input.vis, is_parallel)?;
     let made = default(input, &parts);
-    let members = members(&parts, component, &module, is_parallel);
+    let members = members(&parts, component, &module, Options { is_parallel, is_swappable });
     Ok(quote! { #markers #made #members })
 }
 
-fn is_parallel(input: &DeriveInput) -> Result<bool, Error> {
-    let mut is_parallel = false;
+/// What `#[component(…)]` says.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    is_parallel: bool,
+    is_swappable: bool,
+}
+
+fn options(input: &DeriveInput) -> Result<Options, Error> {
+    let mut options = Options::default();
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("parallel") {
-                is_parallel = true;
+                options.is_parallel = true;
                 return Ok(());
             }
-            Err(meta.error("a component may be `parallel`"))
+            if meta.path.is_ident("swappable") {
+                options.is_swappable = true;
+                return Ok(());
+            }
+            Err(meta.error("a component may be `parallel` and `swappable`"))
         })?;
     }
-    Ok(is_parallel)
+    Ok(options)
 }
 
 /// The markers of ports that consume, and what gives them events.
@@ -144,7 +155,8 @@ fn default(input: &DeriveInput, parts: &[Part<'_>]) -> Tokens {
     }
 }
 
-fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, is_parallel: bool) -> Tokens {
+fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, options: Options) -> Tokens {
+    let Options { is_parallel, is_swappable } = options;
     let body = if is_parallel { quote!(Parallel) } else { quote!(Serialised) };
     let (mut ports, mut settings, mut set, mut values) =
         (Tokens::new(), Tokens::new(), Tokens::new(), Tokens::new());
@@ -222,6 +234,7 @@ fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, is_parallel: b
                 ::container::Manifest {
                     component: #name,
                     is_parallel: #is_parallel,
+                    is_swappable: #is_swappable,
                     ports: ::std::vec![#ports],
                     settings: ::std::vec![#settings],
                 }

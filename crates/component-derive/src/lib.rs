@@ -12,7 +12,8 @@
 //!
 //! The markers of ports that consume are in a module that is named after the component: for the port `fix` of `Airframe`, `airframe::Fix`.
 //! `Default` is derived as well, with the defaults of the settings. With `#[component(parallel)]` handlers may run at once, on a shared
-//! component: they are `HandleParallel`, and there are no facets.
+//! component: they are `HandleParallel`, and there are no facets. With `#[component(swappable)]` one of another build may go on with the state that
+//! its hook `freeze` writes and its hook `thaw` reads.
 mod component;
 mod field;
 #[cfg(test)]

@@ -17,8 +17,7 @@ fn component(manifest: &container::Manifest, build: &str) -> ComponentType {
         ports: ports.collect(),
         settings: settings.collect(),
         lanes: Vec::new(),
-        // Code is not loaded into processes that run.
-        is_swappable: false,
+        is_swappable: manifest.is_swappable,
         is_parallel: manifest.is_parallel,
         build: Some(build.to_owned()),
     }

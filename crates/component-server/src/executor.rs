@@ -16,6 +16,7 @@ use deployment::{
 
 use crate::describe::{setting_value, value};
 use crate::gateway::{self, Running};
+use crate::hand_over;
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
 use crate::topics::{Behind, Carried, Participants, dispatch, joined, served};
@@ -79,6 +80,12 @@ pub(crate) struct Runner {
     refused: Vec<String>,
 }
 
+/// How long a process that is handed over waits for handlers, queues and acknowledgments.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long it waits for events that it alone has; that one is missing would be noticed.
+const CATCH_UP: Duration = Duration::from_millis(200);
+/// How long one that goes on in its place waits until it has discovered all that the former had.
+const DISCOVERY: Duration = Duration::from_secs(5);
 /// Refusals of the system that are kept for the status.
 const MOST_REFUSED: usize = 32;
 
@@ -321,6 +328,11 @@ impl Runner {
         Ok(Performed::Done)
     }
 
+    fn release(&mut self, positions: &[deployment::Position]) -> Result<(), String> {
+        let positions = hand_over::read_positions(positions)?;
+        self.server()?.release(&positions).map_err(text)
+    }
+
     fn passivate(&mut self, name: &str) -> Result<Performed, String> {
         let server = self.server()?;
         match server.state(name) {
@@ -428,6 +440,31 @@ impl Executor for Runner {
             }
             Work::Connect(half) => self.connect_once(half)?,
             Work::Disconnect(name) => self.disconnect(name)?,
+            Work::Hold => self.server()?.hold(PATIENCE).map_err(text)?,
+            Work::Release(positions) => self.release(positions)?,
+            Work::Matches => return Ok(Performed::Matched(hand_over::matched(self.server()?))),
+            Work::AwaitMatches(all) => {
+                let all = hand_over::read_matched(all)?;
+                let starts = self.server()?.await_matched(&all, DISCOVERY).map_err(text)?;
+                return Ok(Performed::Positions(hand_over::written_positions(starts)));
+            }
+            Work::CatchUp(starts) => {
+                let starts = hand_over::read_positions(starts)?;
+                self.server()?.catch_up(&starts, CATCH_UP);
+            }
+            Work::Drain(name) => self.server()?.drain(name, PATIENCE).map_err(text)?,
+            Work::Settle => self.server()?.settle(PATIENCE),
+            Work::Freeze(name) => {
+                let server = self.server()?;
+                if server.state(name) == Some(State::Error) {
+                    return Ok(Performed::Unchanged);
+                }
+                return server.freeze(name).map(Performed::Frozen).map_err(text);
+            }
+            Work::Thaw(name, state) => self.server()?.thaw(name, state).map_err(text)?,
+            Work::Positions => {
+                return Ok(Performed::Positions(hand_over::written_positions(self.server()?.positions())));
+            }
             Work::Follow(chains) => return self.follow(chains),
             Work::Gateway(next) => return self.change_gateway(next.as_ref()),
             Work::Passivate(name) => return self.passivate(name),

@@ -40,6 +40,7 @@
 mod describe;
 mod executor;
 mod gateway;
+mod hand_over;
 mod program;
 mod recorder;
 mod replay;

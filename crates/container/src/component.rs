@@ -265,6 +265,8 @@ pub struct Manifest {
     pub component: &'static str,
     /// Whether its handlers may run at once.
     pub is_parallel: bool,
+    /// Whether one of another build may go on with its state.
+    pub is_swappable: bool,
     /// Its ports, in the order in which they are written.
     pub ports: Vec<Port>,
     /// Its settings, in the order in which they are written.
@@ -314,7 +316,10 @@ pub struct SettingInfo {
 
 impl fmt::Display for Manifest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "component {}{}", self.component, if self.is_parallel { ", parallel" } else { "" })?;
+        let said = |is_so: bool, word: &'static str| if is_so { word } else { "" };
+        let (parallel, swappable) =
+            (said(self.is_parallel, ", parallel"), said(self.is_swappable, ", swappable"));
+        writeln!(out, "component {}{parallel}{swappable}", self.component)?;
         for port in &self.ports {
             let kind = format!("{:?}", port.kind).to_lowercase();
             writeln!(out, "  {kind} {}: {}", port.name, port.of)?;

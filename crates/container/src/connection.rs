@@ -86,6 +86,7 @@ impl Server {
             targets: &targets,
             clock: &self.clock,
             is_followed,
+            is_held: self.is_holding,
             reports: &self.reports,
         };
         let joined = service.connect(&route);

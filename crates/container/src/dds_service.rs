@@ -1,20 +1,29 @@
 //! The service `dds`: what is published is written to a topic, and what comes on the topic is consumed.
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use dds::qos::{DataReaderQos, DataWriterQos};
-use dds::{DataReader, DataWriter, DdsType, DomainParticipant};
+use dds::qos::{DataReaderQos, DataWriterQos, ReliabilityKind};
+use dds::{DataReader, DataWriter, DdsType, DomainParticipant, Guid, InstanceHandle};
 
 use crate::ByChannel;
 use crate::chains::{Base, Held, Stamp, Traced, instant};
 use crate::channel_service::Core;
 use crate::context::{Clock, Context};
 use crate::event::{AnyLink, Event};
+use crate::hand_over::Elsewhere;
+use crate::intake::{Intake, Missed, Source};
 use crate::outcome::{Failure, Outcome};
 use crate::ports::Sink;
 use crate::reports::{Fault, Reports};
 use crate::service::{Direct, End, Joined, Route, Service, ServiceError};
+use crate::target::AnyInlet;
 use crate::turn;
+
+/// How long events that have waited wait for room in the queues of their consumers.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long the thread that hands them on sleeps between two looks.
+const NAP: Duration = Duration::from_micros(20);
 
 /// The service `dds` for events of one type. Ports that publish write to the topic; ports that consume get what is written to it, by these
 /// and by all others of the domain. So a connection may have ports on one side only.
@@ -124,14 +133,142 @@ impl<T: DdsType + Event, F: Form<T>> Sink<T> for Writing<T, F> {
     }
 }
 
-/// The DDS entities of a connection, and the channels behind them.
-struct Ends<F: DdsType + 'static> {
-    writers: Vec<DataWriter<F>>,
-    reader: Option<DataReader<F>>,
-    behind: Option<Box<dyn End>>,
+/// What hands events of a topic on to the consumers of this process.
+struct Receiving<T, F> {
+    intake: Intake<F>,
+    sinks: Vec<Arc<dyn Sink<T>>>,
+    clock: Clock,
+    base: Base,
 }
 
-impl<F: DdsType + Send + Sync + 'static> End for Ends<F> {
+impl<T: Event, F: Form<T>> Receiving<T, F> {
+    /// Takes what has come.
+    fn receive(&self, reader: &DataReader<F>) {
+        let take = || {
+            loop {
+                let sample = reader.take_next_sample().ok().flatten()?;
+                if let Some(event) = sample.data {
+                    let info = sample.info;
+                    return Some((info.publication_handle.to_bytes(), info.sequence_number.0, event));
+                }
+            }
+        };
+        let is_there = || bytes(reader.get_matched_publications());
+        self.intake.receive(take, |event| self.hand_on(&event), is_there);
+    }
+
+    fn hand_on(&self, sample: &F) {
+        turn::run(|| {
+            let at = Context::new(&self.clock);
+            let (event, held) = sample.came(&at, self.base);
+            for sink in &self.sinks {
+                // A queue that refuses says so by its counts: the writer is elsewhere, and cannot be told.
+                let _ = sink.take(event, &at);
+            }
+            drop(held);
+        });
+    }
+}
+
+fn bytes(handles: Vec<InstanceHandle>) -> Vec<Source> {
+    handles.into_iter().map(InstanceHandle::to_bytes).collect()
+}
+
+/// The DDS entities of a connection, and the channels behind them.
+struct Ends<T, F: DdsType + 'static> {
+    writers: Vec<DataWriter<F>>,
+    reader: Option<DataReader<F>>,
+    receiving: Option<Arc<Receiving<T, F>>>,
+    behind: Option<Box<dyn End>>,
+    /// Components that consume, and how much of what comes waits for each at most, if it waits in a queue.
+    consumers: Vec<String>,
+    depth: Option<usize>,
+    /// What a writer has written comes, or is sent again.
+    is_reliable: bool,
+}
+
+impl<T: DdsType + Event, F: Form<T>> Elsewhere for Ends<T, F> {
+    fn hold(&self, all: bool) {
+        if let Some(receiving) = &self.receiving {
+            receiving.intake.hold(all);
+        }
+    }
+
+    fn is_held(&self, limit: Duration) -> bool {
+        self.receiving.as_ref().is_none_or(|receiving| receiving.intake.wait(limit))
+    }
+
+    fn starts(&self) -> Vec<(Source, i64)> {
+        let Some(reader) = &self.reader else { return Vec::new() };
+        let of_writer = |writer: InstanceHandle| Some((writer.to_bytes(), reader.served_from(writer)?.0));
+        reader.get_matched_publications().into_iter().filter_map(of_writer).collect()
+    }
+
+    fn positions(&self) -> Vec<(Source, i64)> {
+        self.receiving.as_ref().map(|receiving| receiving.intake.positions()).unwrap_or_default()
+    }
+
+    fn release(&self, positions: &[(Source, i64)]) -> Result<(), ServiceError> {
+        let Some(receiving) = &self.receiving else { return Ok(()) };
+        // Queues that are full meanwhile are waited for, for a time: what has come at once was to come one after the other.
+        let end = Instant::now() + PATIENCE;
+        let released = receiving.intake.release(positions, self.is_reliable, |sample| {
+            while !self.has_room() && Instant::now() < end {
+                std::thread::sleep(NAP);
+            }
+            receiving.hand_on(&sample);
+        });
+        released.map_err(|missed| {
+            let Missed { after, next, .. } = missed;
+            ServiceError::Unable(format!(
+                "events of a publisher were handled up to number {after}, and {next} is the first one at hand"
+            ))
+        })
+    }
+
+    fn matched(&self) -> Vec<Source> {
+        let writers = self.writers.iter().flat_map(|writer| writer.get_matched_subscriptions());
+        let readers = self.reader.iter().flat_map(|reader| reader.get_matched_publications());
+        bytes(writers.chain(readers).collect())
+    }
+
+    fn is_known(&self) -> bool {
+        self.writers.iter().all(|writer| writer.is_announced())
+            && self.reader.as_ref().is_none_or(|reader| reader.is_served())
+    }
+
+    fn is_own(&self, endpoint: Source) -> bool {
+        let writers = self.writers.iter().map(|writer| writer.guid());
+        let mut own = writers.chain(self.reader.iter().map(|reader| reader.guid())).flatten();
+        own.any(|guid| guid.prefix == Guid::from_bytes(endpoint).prefix)
+    }
+
+    fn settle(&self, limit: Duration) {
+        let limit = dds::Duration::from_nanos(i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX));
+        for writer in &self.writers {
+            // A reader that does not answer is no reason to wait longer.
+            let _ = writer.wait_for_acknowledgments(limit);
+        }
+    }
+}
+
+impl<T: DdsType + Event, F: Form<T>> Ends<T, F> {
+    /// Whether one more event has room in the queue of each consumer.
+    fn has_room(&self) -> bool {
+        let (Some(behind), Some(depth)) = (&self.behind, self.depth) else { return true };
+        self.consumers.iter().all(|instance| behind.unfinished(instance) < depth)
+    }
+}
+
+impl<T: DdsType + Event, F: Form<T>> End for Ends<T, F> {
+    fn unfinished(&self, instance: &str) -> usize {
+        self.behind.as_ref().map(|behind| behind.unfinished(instance)).unwrap_or_default()
+    }
+
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        Some(self)
+    }
+
     fn suspend(&self, instance: &str, is_suspended: bool) {
         if let Some(behind) = &self.behind {
             behind.suspend(instance, is_suspended);
@@ -147,7 +284,7 @@ impl<F: DdsType + Send + Sync + 'static> End for Ends<F> {
     }
 }
 
-impl<F: DdsType + 'static> Drop for Ends<F> {
+impl<T, F: DdsType + 'static> Drop for Ends<T, F> {
     fn drop(&mut self) {
         // They are refused only if their participant is gone already.
         if let Some(reader) = self.reader.take() {
@@ -174,7 +311,17 @@ impl<T: DdsType + Event> ByDds<T> {
         let topic = format!("{}{}", self.topic, F::SUFFIX);
         let unable = |error: dds::Error| ServiceError::Unable(format!("topic {topic}: {error}"));
         let base = Base::of(route.clock);
-        let mut ends = Ends::<F> { writers: Vec::new(), reader: None, behind: None };
+        let name_of = |inlet: &AnyInlet| inlet.0.name().split('.').next().unwrap_or_default().to_owned();
+        let reliability = self.reader.as_ref().map(|qos| qos.endpoint.reliability.kind);
+        let mut ends = Ends::<T, F> {
+            writers: Vec::new(),
+            reader: None,
+            receiving: None,
+            behind: None,
+            consumers: route.targets.iter().map(|(inlet, _)| name_of(inlet)).collect(),
+            depth: self.served.as_ref().map(|served| usize::from(served.queue.depth)),
+            is_reliable: reliability == Some(ReliabilityKind::Reliable),
+        };
         if !route.targets.is_empty() {
             // For the service of the consumers, the reader is the one that publishes.
             let name = [format!("topic {topic}")];
@@ -185,12 +332,14 @@ impl<T: DdsType + Event> ByDds<T> {
             };
             let sinks: Vec<_> = links.into_iter().flatten().filter_map(AnyLink::sink::<T>).collect();
             ends.behind = Some(end);
-            let clock = route.clock.clone();
+            let intake = Intake::new(route.is_held);
+            let receiving = Arc::new(Receiving { intake, sinks, clock: route.clock.clone(), base });
+            ends.receiving = Some(Arc::clone(&receiving));
             let mut reader = self.participant.reader::<F>(topic.as_str());
             if let Some(qos) = &self.reader {
                 reader = reader.qos(qos.clone());
             }
-            let reader = reader.on_data_available(move |reader| receive(reader, &sinks, &clock, base));
+            let reader = reader.on_data_available(move |reader| receiving.receive(reader));
             ends.reader = Some(reader.create().map_err(unable)?);
         }
         let mut links = Vec::new();
@@ -207,27 +356,6 @@ impl<T: DdsType + Event> ByDds<T> {
             links.push(vec![AnyLink::new::<T>(Arc::new(sink))]);
         }
         Ok(Joined { links, end: Box::new(ends) })
-    }
-}
-
-/// Hands on what has come.
-fn receive<T: Event, F: Form<T>>(
-    reader: &DataReader<F>,
-    sinks: &[Arc<dyn Sink<T>>],
-    clock: &Clock,
-    base: Base,
-) {
-    while let Ok(Some(sample)) = reader.take_next_sample() {
-        let Some(sample) = sample.data else { continue };
-        turn::run(|| {
-            let at = Context::new(clock);
-            let (event, held) = sample.came(&at, base);
-            for sink in sinks {
-                // A queue that refuses says so by its counts: the writer is elsewhere, and cannot be told.
-                let _ = sink.take(event, &at);
-            }
-            drop(held);
-        });
     }
 }
 

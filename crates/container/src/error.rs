@@ -44,6 +44,10 @@ pub enum ServerError {
         /// The fault.
         fault: Fault,
     },
+    /// Events of this connection still wait or are handled after the time for that.
+    Waiting(String),
+    /// This connection is not matched with all endpoints that the process before it was matched with.
+    NotMatched(String),
     /// A port needs exactly one connection, and has none.
     NotConnected(String),
     /// A port that leads to one consumer has a connection already, or would have several.
@@ -121,6 +125,14 @@ impl fmt::Display for ServerError {
             Self::NotConnected(port) => {
                 write!(out, "{port} is not connected: an emitter needs a consumer, and a receptacle a facet")
             }
+            Self::Waiting(connection) => write!(
+                out,
+                "events of connection {connection} still wait, or their handler works: try again when there are fewer"
+            ),
+            Self::NotMatched(connection) => write!(
+                out,
+                "connection {connection} is not matched with all that it was matched with before: look at the network"
+            ),
             Self::Single(port) => {
                 write!(out, "{port} may have one connection to one port only: use a Publisher for more")
             }

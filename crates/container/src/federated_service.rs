@@ -111,6 +111,10 @@ impl End for Ends {
         self.behind.as_ref().map(|behind| behind.counts(instance)).unwrap_or_default()
     }
 
+    fn unfinished(&self, instance: &str) -> usize {
+        self.behind.as_ref().map(|behind| behind.unfinished(instance)).unwrap_or_default()
+    }
+
     fn cores(&self) -> Vec<Arc<Core>> {
         self.behind.as_ref().map(|behind| behind.cores()).unwrap_or_default()
     }

@@ -51,8 +51,16 @@ impl Server {
         let sources: Vec<String> = (0..parts).map(|part| format!("{port}{PART}{part}")).collect();
         let targets = [(target, container)];
         let (connection, clock, reports) = (name, &self.clock, &self.reports);
-        let route =
-            Route { connection, event, sources: &sources, targets: &targets, clock, is_followed, reports };
+        let route = Route {
+            connection,
+            event,
+            sources: &sources,
+            targets: &targets,
+            clock,
+            is_followed,
+            is_held: false,
+            reports,
+        };
         let made = by.connect(&route);
         let Joined { links, end } =
             made.map_err(|error| ServerError::Service { connection: name.to_owned(), error })?;

@@ -50,8 +50,10 @@ mod event;
 mod federated_service;
 #[doc(hidden)]
 pub mod glue;
+mod hand_over;
 mod harness;
 mod instance;
+mod intake;
 mod joins;
 mod logical;
 mod outcome;
@@ -81,6 +83,7 @@ pub use entry::{Entry, EntryError};
 pub use error::ServerError;
 pub use event::{AnyLink, Event, EventType};
 pub use federated_service::ByGateway;
+pub use hand_over::{Elsewhere, Matched, Position};
 pub use harness::Harness;
 pub use instance::ComponentType;
 pub use logical::Instants;

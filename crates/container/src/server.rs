@@ -48,6 +48,8 @@ pub struct Server {
     pub(crate) logical: Arc<Logical>,
     pub(crate) reads: Vec<Read>,
     pub(crate) chains: Vec<Arc<Track>>,
+    /// What comes from elsewhere waits.
+    pub(crate) is_holding: bool,
 }
 
 /// A component and its container.
@@ -95,6 +97,7 @@ impl Server {
             joins: Vec::new(),
             reads: Vec::new(),
             chains: Vec::new(),
+            is_holding: false,
         }
     }
 

@@ -7,6 +7,7 @@ use filter::{Expression, Program};
 use crate::channel_service::Core;
 use crate::context::Clock;
 use crate::event::{AnyLink, EventType};
+use crate::hand_over::Elsewhere;
 use crate::policy::Container;
 use crate::reports::Reports;
 use crate::target::AnyInlet;
@@ -40,6 +41,8 @@ pub struct Route<'a> {
     pub(crate) clock: &'a Clock,
     /// Whether chains pass it.
     pub(crate) is_followed: bool,
+    /// Whether what comes from elsewhere waits.
+    pub(crate) is_held: bool,
     /// Where what goes wrong later is told.
     pub(crate) reports: &'a Arc<Reports>,
 }
@@ -56,6 +59,15 @@ pub struct Joined {
 pub trait End: Send + Sync {
     /// A component that consumes is suspended, or goes on. What comes meanwhile waits if the service has queues.
     fn suspend(&self, instance: &str, is_suspended: bool);
+    /// Deliveries that wait for a consuming component, or that its handlers are at.
+    fn unfinished(&self, instance: &str) -> usize {
+        let _ = instance;
+        0
+    }
+    /// The end as other processes see it, if it reaches any.
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        None
+    }
     /// Counts of a consuming component's deliveries, summed over its queues.
     fn counts(&self, instance: &str) -> channel::Counts {
         let _ = instance;

@@ -13,6 +13,7 @@ extern crate alloc;
 mod chains;
 mod foreign;
 mod gateway;
+mod hand_over;
 mod launchable;
 mod lines;
 mod making;
@@ -24,8 +25,10 @@ mod server;
 mod standalone;
 mod steps;
 mod supervisor;
+mod work;
 
 pub use foreign::{foreign_lane, is_foreign};
+pub use hand_over::{Frozen, HandedOver, MOST_STATE, Matched, Position};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
@@ -39,9 +42,10 @@ pub use protocol::{
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};
-pub use server::{ComponentServer, Executor, Performed, Work};
+pub use server::ComponentServer;
 pub use standalone::{Standalone, standalone, start_order};
 pub use supervisor::{
     Action, ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, Incarnation, Input, Outcome,
     ProcessRecord, Request, StartedProcess, Supervisor, Target,
 };
+pub use work::{Executor, Performed, Work};

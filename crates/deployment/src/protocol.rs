@@ -7,6 +7,8 @@ use core::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::hand_over::{Frozen, HandedOver, Matched, Position};
+
 /// Bytes of the longest line between supervisor and component server: a plan of a MiB, each byte of which may need six in JSON, and some.
 pub const LONGEST_LINE: usize = 8 << 20;
 /// Bytes of the longest line of a command.
@@ -68,6 +70,8 @@ pub enum Phase {
     StartLaunch,
     /// Ports are connected, and components are told.
     FinishLaunch,
+    /// A process of another build goes on in the place of the former one.
+    HandOver,
     /// Components get events.
     Start,
 }
@@ -96,6 +100,26 @@ pub enum Order {
     Configured(String),
     /// A component gets events and calls.
     Activate(String),
+    /// What comes from elsewhere waits from now on, also at ends of connections that are made later.
+    Hold,
+    /// Tells which endpoints elsewhere the ends of connections are matched with.
+    TellMatched,
+    /// Waits until the ends of connections are matched with these, and tells from which event on they have all.
+    AwaitMatched(Vec<Matched>),
+    /// What comes from elsewhere is handled up to these events, and waits from then on. These components come to rest one after the other, and
+    /// their states are told.
+    HandOver(Vec<String>, Vec<Position>),
+    /// Components get the states of former ones.
+    TakeOver(Vec<Frozen>),
+    /// What has waited goes on, of each publisher after what was handled already.
+    Release(Vec<Position>),
+}
+
+impl Order {
+    /// Whether it is for a process that is handed over, and not for the one in its place.
+    pub(crate) const fn is_of_former(&self) -> bool {
+        matches!(self, Self::TellMatched | Self::HandOver(..))
+    }
 }
 
 /// An answer of a component server, or a report.
@@ -133,6 +157,9 @@ pub enum Answer {
         epoch: u64,
         /// The number of the step within the change.
         number: u32,
+        /// What it hands over to the process in its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handed: Option<HandedOver>,
     },
     /// The change holds.
     Committed {

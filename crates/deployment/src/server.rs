@@ -1,102 +1,17 @@
 //! A component server: does what it is told, and takes it back if the change does not come about.
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Catalogue, Named, Plan, Value};
+use assembly::Plan;
 use diagnostics::Source;
 
-use crate::part::{Carrier, ChainPart, ComponentPart, ContainerPart, GatewayPart, Half, Part};
-use crate::protocol::{Answer, ChainStatus, ComponentStatus, GatewayStatus, Instruction, Order};
-
-/// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Work {
-    /// Makes a container. That without a name may be there already.
-    AddContainer(String, ContainerPart),
-    /// Removes a container that was made in vain.
-    RemoveContainer(String),
-    /// Takes a container out.
-    TakeContainer(String),
-    /// Returns one that was taken out.
-    ReturnContainer(String),
-    /// Ends one that was taken out.
-    EndContainer(String),
-    /// Makes a component, with its settings.
-    Install(String, ComponentPart),
-    /// Removes a component that was made in vain; it may be in the error state.
-    Uninstall(String),
-    /// Takes a component out with its state.
-    Take(String),
-    /// Returns one that was taken out.
-    Return(String),
-    /// Ends one that was taken out.
-    End(String),
-    /// Gives a component, a setting of it, a value, or its default.
-    Set(String, String, Option<Value>),
-    /// Makes an end of a connection. One that several connections share is made the first time, and counted.
-    Connect(Half),
-    /// Takes an end of a connection apart: one that several share, when it was asked for as often as it was to be made.
-    Disconnect(String),
-    /// Brings a component to rest. One that is not active stays as it is.
-    Passivate(String),
-    /// Tells a component that it is complete.
-    Configured(String),
-    /// Lets a component work.
-    Activate(String),
-    /// Measures these chains instead of those before, on connections that are made from then on.
-    Follow(Named<ChainPart>),
-    /// Has this gateway instead of the one before. No end of a connection by the one before is there.
-    Gateway(Option<GatewayPart>),
-}
-
-/// The result of a piece of work.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Performed {
-    /// It is done.
-    Done,
-    /// There was nothing to do.
-    Unchanged,
-    /// A setting had this value.
-    Was(Value),
-}
-
-/// Carries out the work of a component server.
-pub trait Executor {
-    /// The types that it can make.
-    fn types(&self) -> &Catalogue;
-
-    /// Looks whether it can do a part of a plan, and changes nothing. Says what of it will not be as it says.
-    ///
-    /// # Errors
-    /// The part that it cannot carry out, with advice.
-    fn check(&mut self, part: &Part) -> Result<Vec<String>, String>;
-
-    /// Does something.
-    ///
-    /// # Errors
-    /// Why it is not done; then it is as before, except that a component whose hook failed is in the error state.
-    fn perform(&mut self, work: &Work) -> Result<Performed, String>;
-
-    /// Its components.
-    fn status(&mut self) -> Vec<ComponentStatus>;
-
-    /// The chains that end here, as they were measured.
-    fn chains(&mut self) -> Vec<ChainStatus>;
-
-    /// Its gateway, if it has one.
-    fn gateway(&mut self) -> Option<GatewayStatus>;
-
-    /// What the system has refused to its threads.
-    fn refused(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Ends everything in reverse order; says what went wrong meanwhile.
-    fn stop(&mut self) -> Vec<String>;
-}
+use crate::hand_over::{Frozen, HandedOver, MOST_STATE, Position};
+use crate::part::{Carrier, ContainerPart, Half, Part};
+use crate::protocol::{Answer, Instruction, Order};
+use crate::work::{Executor, Performed, Work};
 
 /// A component server, from its first plan on.
 #[derive(Debug)]
@@ -129,7 +44,16 @@ struct Change {
     taken: Vec<Work>,
     /// Components that were made with their settings.
     installed: BTreeSet<String>,
+    /// What was handed over in each part: it is told again to those that ask again.
+    handed: BTreeMap<u32, HandedOver>,
     failed: Option<Answer>,
+}
+
+impl Change {
+    /// Hands something over with the part that is under way.
+    fn hand(&mut self, handed: HandedOver) {
+        self.handed.entry(self.next.saturating_sub(1)).or_default().extend(handed);
+    }
 }
 
 impl<E: Executor> ComponentServer<E> {
@@ -254,6 +178,7 @@ impl<E: Executor> ComponentServer<E> {
             undo: Vec::new(),
             taken: Vec::new(),
             installed: BTreeSet::new(),
+            handed: BTreeMap::new(),
             failed: None,
         });
         prepared
@@ -276,12 +201,14 @@ impl<E: Executor> ComponentServer<E> {
             }
             core::cmp::Ordering::Equal => {
                 change.next = change.next.saturating_add(1);
-                let begun = if number == 0 { self.follow(&mut change) } else { Ok(()) };
+                // A process that is handed over stays as it is.
+                let follows = number == 0 && !orders.first().is_some_and(Order::is_of_former);
+                let begun = if follows { self.follow(&mut change) } else { Ok(()) };
                 begun.and_then(|()| orders.iter().try_for_each(|order| self.order(&mut change, order)))
             }
         };
         let answer = match done {
-            Ok(()) => Answer::Done { epoch, number },
+            Ok(()) => Answer::Done { epoch, number, handed: change.handed.get(&number).cloned() },
             Err(what) => {
                 let failed = Answer::Failed { epoch, what };
                 change.failed = Some(failed.clone());
@@ -352,7 +279,62 @@ impl<E: Executor> ComponentServer<E> {
             Order::Activate(name) => {
                 self.work(change, Work::Activate(name.clone()), Work::Passivate(name.clone()))
             }
+            Order::Hold => self.work(change, Work::Hold, Work::Release(Vec::new())),
+            Order::TellMatched => {
+                let Performed::Matched(matches) = self.executor.perform(&Work::Matches)? else {
+                    return Ok(());
+                };
+                change.hand(HandedOver { matches, ..HandedOver::default() });
+                Ok(())
+            }
+            Order::AwaitMatched(matches) => {
+                let awaited = self.executor.perform(&Work::AwaitMatches(matches.clone()))?;
+                if let Performed::Positions(starts) = awaited {
+                    change.hand(HandedOver { starts, ..HandedOver::default() });
+                }
+                Ok(())
+            }
+            Order::HandOver(names, starts) => self.hand_over(change, names, starts),
+            Order::TakeOver(states) => states.iter().try_for_each(|of| {
+                self.executor.perform(&Work::Thaw(of.component.clone(), of.state.clone())).map(drop)
+            }),
+            Order::Release(positions) => self.executor.perform(&Work::Release(positions.clone())).map(drop),
         }
+    }
+
+    /// Everything comes to rest, in this order, and the state of each component is told. If the change is taken back, it goes on from there.
+    fn hand_over(
+        &mut self,
+        change: &mut Change,
+        names: &[String],
+        starts: &[Position],
+    ) -> Result<(), String> {
+        self.executor.perform(&Work::CatchUp(starts.to_vec()))?;
+        self.work(change, Work::Hold, Work::Release(Vec::new()))?;
+        for name in names {
+            self.executor.perform(&Work::Drain(name.clone()))?;
+            self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))?;
+        }
+        self.executor.perform(&Work::Settle)?;
+        let mut handed = HandedOver::default();
+        let mut bytes = 0;
+        for name in names {
+            let Performed::Frozen(state) = self.executor.perform(&Work::Freeze(name.clone()))? else {
+                continue;
+            };
+            bytes += state.len();
+            handed.states.push(Frozen { component: name.clone(), state });
+        }
+        if bytes > MOST_STATE {
+            return Err(format!(
+                "the states of its components have {bytes} bytes, and {MOST_STATE} are the most"
+            ));
+        }
+        if let Performed::Positions(positions) = self.executor.perform(&Work::Positions)? {
+            handed.positions = positions;
+        }
+        change.hand(handed);
+        Ok(())
     }
 
     /// Lets the chains of the next plan be measured, and has its gateway. What these chains pass, and those before have passed, is connected anew,

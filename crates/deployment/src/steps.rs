@@ -16,6 +16,13 @@ pub(crate) struct Batch {
     pub(crate) orders: Vec<Order>,
 }
 
+impl Batch {
+    /// Whether it is for the process as it was before the change, and not for the one in its place.
+    pub(crate) fn is_of_former(&self) -> bool {
+        self.phase == Phase::Passivate || self.orders.first().is_some_and(Order::is_of_former)
+    }
+}
+
 /// Processes to start and to end, and orders in the order of what is to be done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Steps {
@@ -31,8 +38,13 @@ impl Steps {
         let is = Version { plan: &new.plan, types: &new.types };
         let mut all = Self::default();
         for step in steps(was, is) {
-            all.add(&step, &old.plan, &new.plan);
+            match &step {
+                Step::HandOver(process) => all.hand_over(process, old, new),
+                step => all.add(step, &old.plan, &new.plan),
+            }
         }
+        // A process that goes on in the place of another one is made ready beside those that are new.
+        all.batches.sort_by_key(|batch| batch.phase);
         let is_of_processes = |plan: &Plan| !plan.chains.is_empty() || !plan.gateways().is_empty();
         if is_of_processes(&old.plan) || is_of_processes(&new.plan) {
             all.call_all(&old.plan, &new.plan);
@@ -61,6 +73,46 @@ impl Steps {
         }
     }
 
+    /// Another build of a process is made ready, with all that is in it, and goes on in the place of the former one.
+    fn hand_over(&mut self, process: &str, old: &Target, new: &Target) {
+        self.start.push(process.to_string());
+        self.stop.push(process.to_string());
+        let here = |target: &Target| -> Vec<String> {
+            let is_here = |name: &&str| {
+                target.plan.components.get(*name).is_some_and(|component| component.process == process)
+            };
+            let order = target.plan.order(&target.types);
+            order.into_iter().filter(is_here).map(ToString::to_string).collect()
+        };
+        let (mut resting, fresh) = (here(old), here(new));
+        // Components that publish and call come to rest first, and begin last.
+        resting.reverse();
+        let containers = new.plan.containers.iter().filter(|(_, container)| container.process == process);
+        let connections = new.plan.connections.iter();
+        let touches = |connection: &Connection| ends(&new.plan, connection).iter().any(|of| of == process);
+        let connections = connections.filter(|(_, connection)| touches(connection));
+        let mut launch = alloc::vec![Order::Hold];
+        launch.extend(containers.map(|(name, _)| Order::AddContainer(name.clone())));
+        launch.extend(fresh.iter().cloned().map(Order::Install));
+        let mut ready: Vec<Order> = connections.map(|(name, _)| Order::Connect(name.clone())).collect();
+        ready.extend(fresh.iter().cloned().map(Order::Configured));
+        let active = new.plan.start_mode.as_ref().and_then(|mode| new.plan.modes.get(mode));
+        let is_wanted = |name: &&String| active.is_none_or(|mode| mode.components.contains(name));
+        let mut begin = alloc::vec![Order::TakeOver(Vec::new())];
+        begin.extend(fresh.iter().filter(is_wanted).cloned().map(Order::Activate));
+        begin.push(Order::Release(Vec::new()));
+        for (phase, orders) in [
+            (Phase::StartLaunch, launch),
+            (Phase::FinishLaunch, ready),
+            (Phase::FinishLaunch, [Order::TellMatched].into()),
+            (Phase::FinishLaunch, [Order::AwaitMatched(Vec::new())].into()),
+            (Phase::HandOver, [Order::HandOver(resting, Vec::new())].into()),
+            (Phase::HandOver, begin),
+        ] {
+            self.batches.push(Batch { process: process.to_string(), phase, orders });
+        }
+    }
+
     fn add(&mut self, step: &Step, old: &Plan, new: &Plan) {
         let of_component = |plan: &Plan, name: &str| {
             plan.components.get(name).map(|component| component.process.clone()).into_iter().collect()
@@ -74,8 +126,8 @@ impl Steps {
         let (phase, order, processes): (Phase, Order, Vec<String>) = match step {
             Step::StartProcess(name) => return self.start.push(name.clone()),
             Step::StopProcess(name) => return self.stop.push(name.clone()),
-            // Channels are where consumers are; code is not loaded into processes that run, which is refused before.
-            Step::AddService(_) | Step::RemoveService(_) | Step::Swap(_) => return,
+            // Channels are where consumers are; processes are handed over as a whole.
+            Step::AddService(_) | Step::RemoveService(_) | Step::HandOver(_) => return,
             Step::Passivate(name) => {
                 (Phase::Passivate, Order::Passivate(name.clone()), of_component(old, name))
             }

@@ -163,19 +163,12 @@ fn what_is_said_of_events_and_topics_makes_connections_anew() {
 }
 
 #[test]
-fn a_new_build_is_swapped_if_it_can_be() {
-    let library = "\n[artefact.airframe]\nlocation = [\"lib/airframe.so\"]\nkind = \"library\"\n";
-    let text =
-        [&TRACKER.replace("settings.gain", "artefact = \"airframe\"\nsettings.gain"), library].concat();
+fn a_process_is_handed_over_to_a_new_build_if_it_can_be() {
     let other = TYPES.replace("7f3a", "8000");
-    let (differences, steps) = between((&text, TYPES), (&text, &other));
+    // Of its components one cannot go on with a state: so all of them are taken out, and their connections are made anew.
+    let (differences, steps) = between((TRACKER, TYPES), (TRACKER, &other));
     let airframe = differences.iter().find(|(_, name, _)| name == "airframe").unwrap();
     assert_eq!(airframe.2, Change::Replaced(true));
-    assert!(
-        steps.contains(&"swap airframe".to_owned()) && !steps.contains(&"remove airframe".to_owned()),
-        "{steps:?}"
-    );
-    // What cannot be swapped is taken out, and all that it is connected with is connected again.
     let gps = differences.iter().find(|(_, name, _)| name == "gps").unwrap();
     assert_eq!(gps.2, Change::Replaced(false));
     let at =
@@ -184,17 +177,37 @@ fn a_new_build_is_swapped_if_it_can_be() {
         "passivate gps",
         "disconnect fix",
         "remove gps",
+        "stop process sense",
+        "start process sense",
         "install gps",
         "connect fix",
         "gps is configured",
         "activate gps",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{steps:?}");
-    let fixed = TYPES.replace("\"swappable\": true,", "");
-    let (differences, _) = between((&text, &fixed), (&text, &fixed.replace("7f3a", "8000")));
-    assert!(
-        differences.iter().any(|(_, name, change)| name == "airframe" && *change == Change::Replaced(false))
-    );
+    // If all can, nothing else is disturbed, settings among them.
+    let can = |types: &str| types.replace("\"port\": {", "\"swappable\": true, \"port\": {");
+    let types = can(&TYPES.replace("\"swappable\": true,", ""));
+    let newer = types.replace("7f3a", "8000");
+    let hands = ["sense", "show"].map(|it| format!("hand process {it} over to its new build"));
+    let text = TRACKER.replace("gain = 2.0", "gain = 3.0");
+    assert_eq!(between((TRACKER, &types), (&text, &newer)).1, hands);
+    // Another connection or other arguments are more than another build.
+    for (what, instead) in [
+        ("parameters = [\"3\"]", "parameters = [\"4\"]"),
+        ("[process.show]", "[process.show]\narguments = [\"x\"]"),
+    ] {
+        let text = TRACKER.replace(what, instead);
+        assert_ne!(text, TRACKER);
+        let (_, steps) = between((TRACKER, &types), (&text, &newer));
+        // Since their connections are made anew, neither goes on, not even the one that is as it was.
+        assert!(!steps.iter().any(|step| hands.contains(step)), "{what}: {steps:?}");
+    }
+    // What goes by gateways cannot be held back.
+    let federated =
+        TRACKER.replace("[connection.position]", "[connection.position]\nservice = \"federated\"");
+    let (_, steps) = between((&federated, &types), (&federated, &newer));
+    assert!(!steps.iter().any(|step| hands.contains(step)), "{steps:?}");
 }
 
 #[test]

@@ -425,6 +425,13 @@ impl<E: Clone + Fields> Channel<E> {
         Some(subscription.queue.len())
     }
 
+    /// How many deliveries wait for a consumer, and for how many times that a worker took it is not done; `None` if there is no such consumer.
+    pub fn unfinished(&self, consumer: ConsumerId) -> Option<usize> {
+        let there = self.consumers.get(consumer.index as usize)?;
+        let subscription = there.subscription.as_ref().filter(|_| there.generation == consumer.generation)?;
+        Some(subscription.queue.len() + subscription.busy as usize)
+    }
+
     fn publisher(&mut self, id: PublisherId) -> Option<&mut Publisher> {
         let publisher = self.publishers.get_mut(id.index as usize)?;
         (publisher.is_there && publisher.generation == id.generation).then_some(publisher)

@@ -236,6 +236,11 @@ impl Core {
         self.lock().and_then(|inner| inner.machine.counts(consumer)).unwrap_or_default()
     }
 
+    /// Deliveries that wait for a consumer, or that a worker has taken and is not done with.
+    pub(super) fn unfinished(&self, consumer: ConsumerId) -> usize {
+        self.lock().and_then(|inner| inner.machine.unfinished(consumer)).unwrap_or_default()
+    }
+
     pub(super) fn suspend(&self, consumer: ConsumerId, is_suspended: bool) {
         if let Some(mut inner) = self.lock() {
             let now = self.clock().now();

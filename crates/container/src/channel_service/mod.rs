@@ -159,6 +159,13 @@ impl End for Parts {
         sum
     }
 
+    fn unfinished(&self, instance: &str) -> usize {
+        let consumers =
+            self.0.iter().flat_map(|part| part.consumers.iter().map(move |(of, it)| (part, of, it)));
+        let of_instance = consumers.filter(|(_, of, _)| *of == instance);
+        of_instance.map(|(part, _, consumer)| part.core.unfinished(*consumer)).sum()
+    }
+
     fn cores(&self) -> Vec<Arc<Core>> {
         self.0.iter().map(|part| Arc::clone(&part.core)).collect()
     }

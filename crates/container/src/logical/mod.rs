@@ -152,6 +152,7 @@ impl Server {
             targets: &targets,
             clock: &clock,
             is_followed: false,
+            is_held: false,
             reports,
         };
         let failed = |error| ServerError::Service { connection: name.to_owned(), error };
@@ -321,6 +322,10 @@ impl End for Ended {
 
     fn counts(&self, instance: &str) -> channel::Counts {
         self.inner.counts(instance)
+    }
+
+    fn unfinished(&self, instance: &str) -> usize {
+        self.inner.unfinished(instance)
     }
 
     fn cores(&self) -> Vec<Arc<Core>> {

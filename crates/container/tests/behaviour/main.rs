@@ -5,6 +5,7 @@ mod calls;
 mod chains;
 mod changes;
 mod domains;
+mod hand_over;
 mod harness;
 mod joins;
 mod lanes;

@@ -385,6 +385,22 @@ impl RawDataReader {
             .map_or_else(Vec::new, |cell| cell.lock().rtps.writers().map(InstanceHandle::from).collect())
     }
 
+    /// True if all matched writers send to this reader: each reliable one has told it what it holds, so that nothing that is written later is missed,
+    /// and the reader has that. Best-effort writers do not tell it.
+    pub fn is_served(&self) -> bool {
+        let Some(cell) = self.0.entity.enabled() else { return false };
+        let state = cell.lock();
+        state.rtps.writers().all(|writer| state.rtps.has_history(writer))
+    }
+
+    /// From which number on the changes of a matched writer come: all before were delivered, or were written before the match and are not for this
+    /// reader. `None` if it is not matched, or has not said yet where it is.
+    pub fn served_from(&self, writer: InstanceHandle) -> Option<wire::SequenceNumber> {
+        let state = self.0.entity.enabled()?.lock();
+        let writer = Guid::from_bytes(writer.to_bytes());
+        state.rtps.next_expected(writer).filter(|_| state.rtps.has_history(writer))
+    }
+
     /// How samples of a matched writer travel now; it changes when shared memory with its process begins or ends.
     ///
     /// # Errors

@@ -316,7 +316,7 @@ impl<'o> Locals<'o> {
                         Phase::PreparePlan => Stage::PreparePlan,
                         Phase::Passivate => Stage::Passivate,
                         Phase::StartLaunch => Stage::StartLaunch,
-                        Phase::FinishLaunch | Phase::Start => Stage::FinishLaunch,
+                        Phase::FinishLaunch | Phase::HandOver | Phase::Start => Stage::FinishLaunch,
                     };
                     inputs.push(NodeInput::Reached { deployment: deployment.to_owned(), stage });
                 }

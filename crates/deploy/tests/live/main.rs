@@ -7,6 +7,7 @@ mod bad;
 mod exported;
 mod federated;
 mod foreign;
+mod hand_over;
 mod hosts;
 mod page;
 mod place;

@@ -9,6 +9,7 @@ use assembly::Plan;
 
 use super::gate::Gate;
 use super::{Action, Incarnation, Outcome, Record, Supervisor, Target};
+use crate::hand_over::HandedOver;
 use crate::protocol::{Answer, Instruction, Phase};
 use crate::steps::{Batch, Steps};
 
@@ -62,9 +63,13 @@ pub(super) struct Change {
     pub(super) prepared: BTreeSet<Incarnation>,
     /// The remaining steps.
     pub(super) batches: VecDeque<Batch>,
+    /// What processes have handed over, by their names.
+    handed: BTreeMap<String, HandedOver>,
     /// How many parts each process was given.
     parts: BTreeMap<Incarnation, u32>,
     pub(super) awaited: BTreeSet<Incarnation>,
+    /// Processes that take back what they did once those that were started for the change have ended: what these took over works once.
+    takes_back: BTreeSet<Incarnation>,
     deadline: u64,
     pub(super) failure: Option<String>,
     notes: Vec<String>,
@@ -83,10 +88,12 @@ impl Change {
             waiting: BTreeSet::new(),
             fresh: BTreeMap::new(),
             awaited: BTreeSet::new(),
+            takes_back: BTreeSet::new(),
             leaving: BTreeSet::new(),
             held: BTreeMap::new(),
             prepared: BTreeSet::new(),
             batches: VecDeque::new(),
+            handed: BTreeMap::new(),
             parts: BTreeMap::new(),
             deadline,
             failure: None,
@@ -154,6 +161,7 @@ impl Supervisor {
                 Stage::Starting => self.prepare(),
                 Stage::Preparing | Stage::Performing => self.next_batch(now),
                 Stage::Waiting => return,
+                Stage::Aborting if !change.takes_back.is_empty() => self.take_back(),
                 Stage::Committing | Stage::Aborting => self.close(now),
             }
         }
@@ -215,9 +223,9 @@ impl Supervisor {
             let of_record = self.records.get(&batch.process).and_then(|record| record.incarnation);
             // Steps that take something out are for the process as it was. One that leaves may have its successor on another host.
             let stays = of_record.filter(|of| !change.leaving.contains(of));
-            let of = match batch.phase {
-                Phase::Passivate => of_record,
-                _ => change.fresh.get(&batch.process).copied().or(stays),
+            let of = match batch.is_of_former() {
+                true => of_record,
+                false => change.fresh.get(&batch.process).copied().or(stays),
             };
             let phase = batch.phase;
             let of = of.filter(|of| change.prepared.contains(of));
@@ -226,7 +234,10 @@ impl Supervisor {
             }
             let batch = change.batches.pop_front();
             // A process of another host, or one that has ended already.
-            let (Some(of), Some(Batch { orders, .. })) = (of, batch) else { continue };
+            let (Some(of), Some(Batch { process, mut orders, .. })) = (of, batch) else { continue };
+            if let Some(handed) = change.handed.get(&process) {
+                handed.fill(&mut orders);
+            }
             let part = change.parts.entry(of).or_default();
             let number = *part;
             *part += 1;
@@ -343,17 +354,23 @@ impl Supervisor {
         change.stage = Stage::Aborting;
         change.failure = Some(why);
         change.deadline = now.saturating_add(self.patience);
-        let epoch = change.epoch;
         change.waiting.clear();
         let fresh: BTreeSet<Incarnation> = change.fresh.values().copied().collect();
-        let others: Vec<Incarnation> = change.prepared.difference(&fresh).copied().collect();
-        change.awaited = fresh.iter().chain(&others).copied().collect();
+        change.takes_back = change.prepared.difference(&fresh).copied().collect();
+        change.awaited.clone_from(&fresh);
         let target = Arc::clone(&change.target);
-        for of in others {
-            self.send(of, Instruction::Abort { epoch });
-        }
         self.end_in_order(&target.plan, &fresh);
         self.progress(now);
+    }
+
+    /// What was started for the change has ended: the others take back what they did.
+    fn take_back(&mut self) {
+        let Some(change) = &mut self.change else { return };
+        let epoch = change.epoch;
+        change.awaited = core::mem::take(&mut change.takes_back);
+        for of in change.awaited.clone() {
+            self.send(of, Instruction::Abort { epoch });
+        }
     }
 
     /// All have done what was decided.
@@ -405,7 +422,10 @@ impl Supervisor {
                 change.notes.extend(warnings.into_iter().map(|text| format!("process {name}: {text}")));
                 change.awaited.remove(&from);
             }
-            (Stage::Performing, Answer::Done { epoch, number }) if epoch == current && number + 1 == part => {
+            (Stage::Performing, Answer::Done { epoch, number, handed })
+                if epoch == current && number + 1 == part =>
+            {
+                change.handed.entry(name).or_default().extend(handed.unwrap_or_default());
                 change.awaited.remove(&from);
             }
             // A supervisor before this one has told it already what became of the change.
@@ -454,6 +474,7 @@ impl Supervisor {
         let is_part = is_part || (is_expected && !matches!(change.purpose, Purpose::Restart(_)));
         change.awaited.remove(&of);
         change.prepared.remove(&of);
+        change.takes_back.remove(&of);
         change.leaving.remove(&of);
         let is_decided = matches!(change.stage, Stage::Committing | Stage::Aborting);
         if is_fresh && !is_decided {

@@ -187,6 +187,7 @@ impl fmt::Display for Change {
             Phase::Passivate => "passivate",
             Phase::StartLaunch => "startLaunch",
             Phase::FinishLaunch => "finishLaunch",
+            Phase::HandOver => "handOver",
             Phase::Start => "start",
         };
         match self.stage {

@@ -191,7 +191,8 @@ fn play(seed: u64) -> [u64; 3] {
     for request in 1..=4 {
         let context = format!("seed {seed}, request {request}");
         world.faults = *random.pick(&kinds).unwrap();
-        let (before, next) = (world.supervisor.current().clone(), plans::random(&mut random));
+        let before = world.supervisor.current().clone();
+        let next = plans::next(&before, &mut random);
         let is_proposed = world.faults.unkept > 0 || random.chance(60);
         let target: Arc<Target> = Arc::new(next.clone());
         world.request(request, if is_proposed { Request::Propose(target) } else { Request::Apply(target) });

@@ -14,6 +14,8 @@ pub(crate) struct Made {
     pub(crate) is_active: bool,
     /// Each one that is made has another number.
     pub(crate) number: u64,
+    /// The number of the first one whose state it has.
+    pub(crate) state: u64,
 }
 
 /// Containers, components and ends of connections of a process.
@@ -33,6 +35,10 @@ pub(crate) struct Model {
     /// For each end of a connection the chains through it that were followed when it was made.
     traced: BTreeMap<String, Named<ChainPart>>,
     made: u64,
+    /// What comes from elsewhere waits.
+    pub(crate) holds: bool,
+    /// Components of the process in whose place this one goes on.
+    pub(crate) took_over: bool,
     /// After so many works one fails.
     pub(crate) fails_in: Option<u32>,
     /// It cannot do its part of any plan.
@@ -95,6 +101,9 @@ impl Model {
         }
         if containers != part.containers {
             return Some(format!("containers {containers:?}, and not {:?}", part.containers));
+        }
+        if self.holds {
+            return Some("what comes from elsewhere waits".to_owned());
         }
         let left: Vec<&String> = self.taken.keys().chain(self.taken_containers.keys()).collect();
         (!left.is_empty()).then(|| format!("{left:?} were taken out and neither returned nor ended"))
@@ -188,7 +197,7 @@ impl Executor for Model {
                     return self.no(format!("{name} is there, or its container is not"));
                 }
                 self.made += 1;
-                let made = Made { part: part.clone(), is_active: false, number: self.made };
+                let made = Made { part: part.clone(), is_active: false, number: self.made, state: self.made };
                 self.components.insert(name.clone(), made);
             }
             Work::Uninstall(name) => drop(self.remove(name)?),
@@ -277,6 +286,35 @@ impl Executor for Model {
                 if self.components.get(name).is_none_or(|made| made.is_active) {
                     return self.no(format!("{name} is active"));
                 }
+            }
+            Work::Hold => self.holds = true,
+            Work::Release(_) => {
+                if !self.holds {
+                    return self.no("nothing waits".to_owned());
+                }
+                self.holds = false;
+            }
+            Work::Matches => return Ok(Performed::Matched(Vec::new())),
+            Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle => {}
+            Work::Positions => return Ok(Performed::Positions(Vec::new())),
+            Work::Drain(name) => {
+                if !self.components.get(name).is_some_and(|made| made.is_active && self.holds) {
+                    return self.no(format!("{name} rests, or more may come"));
+                }
+            }
+            Work::Freeze(name) => {
+                let Some(made) = self.components.get(name).filter(|made| !made.is_active) else {
+                    return self.no(format!("{name} does not rest"));
+                };
+                return Ok(Performed::Frozen(made.state.to_le_bytes().to_vec()));
+            }
+            Work::Thaw(name, state) => {
+                self.took_over = true;
+                let holds = self.holds;
+                let Some(made) = self.components.get_mut(name).filter(|made| !made.is_active && holds) else {
+                    return self.no(format!("{name} is active, or something may have come"));
+                };
+                made.state = u64::from_le_bytes(state.as_slice().try_into().unwrap());
             }
             Work::Passivate(name) | Work::Activate(name) => {
                 let is_active = matches!(work, Work::Activate(_));

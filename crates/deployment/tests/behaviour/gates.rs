@@ -153,7 +153,8 @@ fn what_is_decided_holds() {
         for request in 1..=3 {
             let context = format!("seed {seed}, request {request}");
             world.faults = Faults { crash: 2, double: 20, fail: 15, ..Faults::default() };
-            let (before, next) = (world.supervisor.current().clone(), plans::random(&mut random));
+            let before = world.supervisor.current().clone();
+            let next = plans::next(&before, &mut random);
             world.request(request, Request::Propose(Arc::new(next.clone())));
             for phase in PHASES {
                 world.input(Input::Proceed(request, phase));

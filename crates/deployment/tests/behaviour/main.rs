@@ -5,6 +5,7 @@ mod adoption;
 mod changes;
 mod executor;
 mod gates;
+mod hand_over;
 mod order;
 mod plans;
 mod refusals;

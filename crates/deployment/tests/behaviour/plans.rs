@@ -7,7 +7,7 @@ use deployment::Target;
 use diagnostics::Source;
 use testkit::random::Random;
 
-pub(crate) const TYPES: &str = r#"{ "component": { "Node": {
+pub(crate) const TYPES: &str = r#"{ "component": { "Node": { "swappable": true,
     "setting": { "a": { "type": "integer", "default": 0 } },
     "port": { "in": { "kind": "consumer", "type": "E" }, "out": { "kind": "publisher", "type": "E" },
               "tick": { "kind": "timer" } } } } }"#;
@@ -33,6 +33,21 @@ pub(crate) fn target(text: &str) -> Target {
 pub(crate) fn is_foreign(plan: &Plan, process: &str) -> bool {
     let artefact = plan.processes.get(process).and_then(|process| process.artefact.as_ref());
     artefact.is_some_and(|name| plan.artefacts[name].kind == ArtefactKind::Foreign)
+}
+
+/// The same plan with programs of another build.
+pub(crate) fn renewed(of: &Target) -> Target {
+    let mut target = of.clone();
+    for artefact in target.plan.artefacts.values_mut() {
+        artefact.location = vec![if artefact.location == ["x"] { "z" } else { "x" }.to_owned()];
+    }
+    target
+}
+
+/// Another plan, or the same one with another build.
+pub(crate) fn next(current: &Target, random: &mut Random) -> Target {
+    let is_renewed = random.chance(35) && !current.plan.components.is_empty();
+    if is_renewed { renewed(current) } else { self::random(random) }
 }
 
 /// A few components in a few processes, connected at random.

@@ -264,7 +264,7 @@ fn instructions_out_of_order_do_no_harm() {
     assert!(matches!(&prepared[..], [Answer::Prepared { epoch: 1, .. }]), "{prepared:?}");
     assert_eq!(server.handle(prepare.clone()), prepared);
     let add = perform(1, 0, &[Order::AddContainer("k".to_owned()), Order::Install("a".to_owned())]);
-    let done = [Answer::Done { epoch: 1, number: 0 }];
+    let done = [Answer::Done { epoch: 1, number: 0, handed: None }];
     assert_eq!(server.handle(add.clone()), done);
     assert_eq!(server.handle(add), done);
     assert!(is_failed(server.handle(perform(1, 3, &[]))));

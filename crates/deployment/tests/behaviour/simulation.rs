@@ -12,7 +12,8 @@ pub(crate) fn calm(world: &mut World) {
 }
 
 /// Some plans one after the other, with faults.
-fn play(seed: u64) -> [u64; 3] {
+fn play(seed: u64) -> [u64; 4] {
+    let mut handed_over = 0;
     let mut world = World::new(seed, "random");
     let kinds = [
         Faults { crash: 4, ..Faults::default() },
@@ -26,8 +27,8 @@ fn play(seed: u64) -> [u64; 3] {
     for request in 1..=plan.range(2, 6) {
         let context = format!("seed {seed}, request {request}");
         world.faults = if plan.chance(80) { *plan.pick(&kinds).unwrap() } else { Faults::default() };
-        let target = plans::random(&mut plan);
         let before = world.supervisor.current().clone();
+        let target = plans::next(&before, &mut plan);
         let was = world.numbers();
         let is_quiet = world.faults.crash + world.faults.lost + world.faults.hang == 0;
         let is_up = world.supervisor.processes().all(|(_, of)| of.is_some());
@@ -41,6 +42,7 @@ fn play(seed: u64) -> [u64; 3] {
             }
             Outcome::Status(_) => panic!("{context}"),
         }
+        handed_over += world.handed_over();
         calm(&mut world);
         world.judge(&context);
         let refused = matches!(world.outcomes[&request], Outcome::Refused(_));
@@ -67,16 +69,17 @@ fn play(seed: u64) -> [u64; 3] {
     assert_eq!(world.incarnations(), Vec::<Incarnation>::new(), "seed {seed}: processes are left behind");
     assert!(world.supervisor.is_over(), "seed {seed}");
     assert_eq!(world.supervisor.processes().count(), 0, "seed {seed}: records are left behind");
-    world.order.waits
+    let [begin, end, activate] = world.order.waits;
+    [begin, end, activate, handed_over]
 }
 
 #[test]
 fn it_is_the_old_plan_or_the_new_one() {
-    let mut waits = [0; 3];
+    let mut waits = [0; 4];
     for seed in tiers::current().seeds("deployment.seeds") {
         let played = std::panic::catch_unwind(|| play(seed));
         let played = played.unwrap_or_else(|_| panic!("seed {seed}: PUNCTUAL_SEED={seed} repeats it"));
-        waits = [0, 1, 2].map(|kind| waits[kind] + played[kind]);
+        waits = [0, 1, 2, 3].map(|kind| waits[kind] + played[kind]);
     }
     // A single seed that is repeated may have none.
     assert!(waits.iter().all(|count| *count > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{waits:?}");

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use deployment::{
-    Action, Answer, Checkpoint, ComponentServer, Incarnation, Input, Instruction, Outcome, Part, Phase,
-    Request, Supervisor, Target, line, read,
+    Action, Answer, Checkpoint, ComponentServer, Incarnation, Input, Instruction, Order, Outcome, Part,
+    Phase, Request, Supervisor, Target, line, read,
 };
 use testkit::random::Random;
 
@@ -94,6 +94,10 @@ pub(crate) struct World {
     pub(crate) order: Judge,
     /// The processes that were started, in this order.
     pub(crate) started: Vec<String>,
+    /// All orders that were sent.
+    pub(crate) orders: Vec<Order>,
+    /// In the next process of this name the work fails that comes after so many others.
+    fail_next: Option<(String, u32)>,
 }
 
 impl World {
@@ -128,6 +132,8 @@ impl World {
             made: 0,
             order: Judge::default(),
             started: Vec::new(),
+            orders: Vec::new(),
+            fail_next: None,
         }
     }
 
@@ -217,6 +223,9 @@ impl World {
                     self.made += 1_000;
                     let mut model = Model::new(types(), self.made);
                     model.fails_in = self.chance(self.faults.fail).then(|| self.random.below(20) as u32);
+                    if let Some((_, fails_in)) = self.fail_next.take_if(|(name, _)| *name == process) {
+                        model.fails_in = Some(fails_in);
+                    }
                     model.refuses = self.chance(self.faults.fail / 4);
                     let server = ComponentServer::new(model);
                     let hangs = self.chance(self.faults.hang);
@@ -229,6 +238,9 @@ impl World {
                 }
                 Action::Send(incarnation, instruction) => {
                     self.order.told(incarnation, &instruction);
+                    if let Instruction::Perform { orders, .. } = &instruction {
+                        self.orders.extend_from_slice(orders);
+                    }
                     self.send(incarnation, true, line(&instruction).unwrap());
                 }
                 Action::Kill(incarnation, _) => self.end(incarnation, "killed by the supervisor"),
@@ -343,6 +355,11 @@ impl World {
     }
 
     fn happen(&mut self, event: Event) {
+        self.take_place(event);
+        self.states();
+    }
+
+    fn take_place(&mut self, event: Event) {
         match event {
             Event::ToChild(of, text) => {
                 if self.processes.contains_key(&of) && self.crashes() {
@@ -409,6 +426,16 @@ impl World {
         }
     }
 
+    /// In the process of this name, as it is or in the next one, the work fails that comes after so many others.
+    pub(crate) fn fail_in(&mut self, name: &str, of_former: bool, fails_in: u32) {
+        if !of_former {
+            self.fail_next = Some((name.to_owned(), fails_in));
+            return;
+        }
+        let process = self.processes.values_mut().find(|process| process.name == name);
+        process.unwrap().server.as_mut().unwrap().executor_mut().fails_in = Some(fails_in);
+    }
+
     /// Nothing fails on purpose any more.
     pub(crate) fn mend(&mut self) {
         self.faults = Faults::default();
@@ -469,6 +496,31 @@ impl World {
                 .collect::<Vec<_>>()
         };
         self.processes.iter().flat_map(of).collect()
+    }
+
+    /// How many components work with the state of one in a former process.
+    pub(crate) fn handed_over(&self) -> u64 {
+        let servers = self.processes.values().filter_map(|process| process.server.as_ref());
+        let made = servers.flat_map(|server| server.executor().components.values());
+        made.filter(|made| made.is_active && made.state != made.number).count() as u64
+    }
+
+    /// The states of all components that work, by name; each works once. One that was to move between two processes that go on may work in
+    /// both for as long as these take the change back.
+    pub(crate) fn states(&self) -> BTreeMap<String, u64> {
+        let mut states = BTreeMap::new();
+        let goes_on: Vec<Incarnation> = self.supervisor.processes().filter_map(|(_, of)| of).collect();
+        let mut by_going_on: BTreeMap<String, bool> = BTreeMap::new();
+        for (of, process) in &self.processes {
+            let components = process.server.as_ref().map(|it| &it.executor().components);
+            for (name, made) in components.into_iter().flatten().filter(|(_, made)| made.is_active) {
+                let goes_on = goes_on.contains(of);
+                let is_first = states.insert(name.clone(), made.state).is_none();
+                let both_go_on = by_going_on.insert(name.clone(), goes_on) == Some(true) && goes_on;
+                assert!(is_first || both_go_on, "{name} works twice, in {of:?}, too: {:?}", self.told);
+            }
+        }
+        states
     }
 
     pub(crate) fn incarnations(&self) -> Vec<Incarnation> {

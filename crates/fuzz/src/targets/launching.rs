@@ -2,8 +2,8 @@
 use assembly::{Catalogue, Manifest};
 use deployment::{
     Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor,
-    GatewayStatus, HopStatus, Instruction, Lines, Order, Part, Performed, Phase, PlanStatus, Work, line,
-    read,
+    Frozen, GatewayStatus, HandedOver, HopStatus, Instruction, Lines, Matched, Order, Part, Performed, Phase,
+    PlanStatus, Position, Work, line, read,
 };
 use diagnostics::Source;
 
@@ -19,7 +19,24 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
     let orders =
         vec![Order::AddContainer("k".to_owned()), Order::Install(name()), Order::Set(name(), name())];
     let last = vec![Order::Connect("ab".to_owned()), Order::Configured(name()), Order::Activate(name())];
+    let position = || Position { end: name(), source: "00".to_owned(), sequence: 7 };
+    let handed = HandedOver {
+        matches: vec![Matched { end: name(), peers: vec![name()] }],
+        starts: vec![position()],
+        states: vec![Frozen { component: name(), state: vec![0, 255] }],
+        positions: vec![position()],
+    };
+    let handing = vec![
+        Order::Hold,
+        Order::TellMatched,
+        Order::AwaitMatched(handed.matches.clone()),
+        Order::HandOver(vec![name()], handed.starts.clone()),
+        Order::TakeOver(handed.states.clone()),
+        Order::Release(handed.positions.clone()),
+    ];
     let told = [
+        line(&Instruction::Perform { epoch, number: 2, phase: Phase::HandOver, orders: handing }),
+        line(&Answer::Done { epoch, number: 2, handed: Some(handed) }),
         line(&Instruction::PreparePlan { epoch, process: "p".to_owned(), plan: PLAN.to_owned() }),
         line(&Instruction::Perform { epoch, number: 0, phase: Phase::StartLaunch, orders }),
         line(&Instruction::Perform { epoch, number: 1, phase: Phase::FinishLaunch, orders: last }),

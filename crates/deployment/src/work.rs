@@ -1,0 +1,122 @@
+//! The work of a component server, and who carries it out.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use assembly::{Catalogue, Named, Value};
+
+use crate::hand_over::{Matched, Position};
+use crate::part::{ChainPart, ComponentPart, ContainerPart, GatewayPart, Half, Part};
+use crate::protocol::{ChainStatus, ComponentStatus, GatewayStatus};
+
+/// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Makes a container. That without a name may be there already.
+    AddContainer(String, ContainerPart),
+    /// Removes a container that was made in vain.
+    RemoveContainer(String),
+    /// Takes a container out.
+    TakeContainer(String),
+    /// Returns one that was taken out.
+    ReturnContainer(String),
+    /// Ends one that was taken out.
+    EndContainer(String),
+    /// Makes a component, with its settings.
+    Install(String, ComponentPart),
+    /// Removes a component that was made in vain; it may be in the error state.
+    Uninstall(String),
+    /// Takes a component out with its state.
+    Take(String),
+    /// Returns one that was taken out.
+    Return(String),
+    /// Ends one that was taken out.
+    End(String),
+    /// Gives a component, a setting of it, a value, or its default.
+    Set(String, String, Option<Value>),
+    /// Makes an end of a connection. One that several connections share is made the first time, and counted.
+    Connect(Half),
+    /// Takes an end of a connection apart: one that several share, when it was asked for as often as it was to be made.
+    Disconnect(String),
+    /// Brings a component to rest. One that is not active stays as it is.
+    Passivate(String),
+    /// Tells a component that it is complete.
+    Configured(String),
+    /// Lets a component work.
+    Activate(String),
+    /// Measures these chains instead of those before, on connections that are made from then on.
+    Follow(Named<ChainPart>),
+    /// Has what comes from elsewhere wait, at all ends of connections, also at those that are made later.
+    Hold,
+    /// Hands on what has waited, of each publisher after this position; all of it where there is none.
+    Release(Vec<Position>),
+    /// Says which endpoints elsewhere the ends of connections are matched with.
+    Matches,
+    /// Waits for a time until what came before these events is handed on.
+    CatchUp(Vec<Position>),
+    /// Waits until the ends of connections are matched with all of these. Says from which event of each publisher on they have all.
+    AwaitMatches(Vec<Matched>),
+    /// Waits until no event waits for a component inside the process.
+    Drain(String),
+    /// Waits until what was published has arrived, as far as that is known.
+    Settle,
+    /// Has a component write its state. One in the error state has none.
+    Freeze(String),
+    /// Gives a component the state of a former one.
+    Thaw(String, Vec<u8>),
+    /// Says how far the ends of connections have come.
+    Positions,
+    /// Has this gateway instead of the one before. No end of a connection by the one before is there.
+    Gateway(Option<GatewayPart>),
+}
+
+/// The result of a piece of work.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Performed {
+    /// It is done.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// A setting had this value.
+    Was(Value),
+    /// The matched endpoints.
+    Matched(Vec<Matched>),
+    /// The state of a component.
+    Frozen(Vec<u8>),
+    /// How far ends of connections have come.
+    Positions(Vec<Position>),
+}
+
+/// Carries out the work of a component server.
+pub trait Executor {
+    /// The types that it can make.
+    fn types(&self) -> &Catalogue;
+
+    /// Looks whether it can do a part of a plan, and changes nothing. Says what of it will not be as it says.
+    ///
+    /// # Errors
+    /// The part that it cannot carry out, with advice.
+    fn check(&mut self, part: &Part) -> Result<Vec<String>, String>;
+
+    /// Does something.
+    ///
+    /// # Errors
+    /// Why it is not done; then it is as before, except that a component whose hook failed is in the error state.
+    fn perform(&mut self, work: &Work) -> Result<Performed, String>;
+
+    /// Its components.
+    fn status(&mut self) -> Vec<ComponentStatus>;
+
+    /// The chains that end here, as they were measured.
+    fn chains(&mut self) -> Vec<ChainStatus>;
+
+    /// Its gateway, if it has one.
+    fn gateway(&mut self) -> Option<GatewayStatus>;
+
+    /// What the system has refused to its threads.
+    fn refused(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Ends everything in reverse order; says what went wrong meanwhile.
+    fn stop(&mut self) -> Vec<String>;
+}

@@ -1,0 +1,112 @@
+//! Processes that are handed over to another build: whatever happens, each component works once, with the state that it had.
+use deployment::{Incarnation, Order, Outcome, Target};
+
+use crate::plans::{renewed, target};
+use crate::simulation::calm;
+use crate::world::World;
+
+const FIRST: &str = include_str!("plans/first.toml");
+
+fn launched(seed: u64) -> (World, Target) {
+    let mut world = World::new(seed, "both");
+    let first = target(FIRST);
+    assert_eq!(world.apply(1, &first), Outcome::Done(Vec::new()));
+    (world, first)
+}
+
+#[test]
+fn everything_goes_on_in_new_processes() {
+    let (mut world, first) = launched(1);
+    let (states, before) = (world.states(), world.incarnations());
+    assert_eq!(states.len(), 4);
+    assert_eq!(world.apply(2, &renewed(&first)), Outcome::Done(Vec::new()));
+    calm(&mut world);
+    world.judge("handed over");
+    assert_eq!(world.states(), states);
+    assert_eq!(world.handed_over(), 4);
+    let is_there = |of: &Incarnation| world.incarnations().contains(of);
+    assert!(!before.iter().any(is_there), "{before:?}");
+    // Settings go with the plan, and not with the state.
+    let other =
+        FIRST.replace("settings.a = 1", "settings.a = 2").replace("location = [\"x\"]", "location = [\"y\"]");
+    assert_eq!(world.apply(3, &target(&other)), Outcome::Done(Vec::new()));
+    world.judge("handed over again");
+    assert_eq!(world.states(), states);
+}
+
+#[test]
+fn a_crash_at_every_line_of_it() {
+    let (mut done, mut refused) = (0, 0);
+    for crash in 1.. {
+        let (mut world, first) = launched(crash);
+        let (states, before) = (world.states(), world.incarnations());
+        let lines = world.lines;
+        world.crash_at = Some(lines + crash);
+        let second = renewed(&first);
+        let outcome = world.apply(2, &second);
+        let came = world.lines >= lines + crash;
+        // Whoever did not crash has its state: the former process, or the one in its place.
+        let survivors = world.states();
+        assert!(survivors.iter().all(|(name, state)| states[name] == *state), "line {crash}: {survivors:?}");
+        match &outcome {
+            Outcome::Done(_) => done += 1,
+            Outcome::Refused(why) => {
+                assert!(why.contains("killed by signal 9"), "{why}");
+                let is_there = |of: &&Incarnation| world.incarnations().contains(of);
+                assert!(before.iter().filter(is_there).count() >= before.len() - 1, "line {crash}");
+                assert!(survivors.len() >= 2, "line {crash}: {survivors:?}");
+                refused += 1;
+            }
+            Outcome::Status(_) => unreachable!(),
+        }
+        calm(&mut world);
+        world.judge(&format!("line {crash}"));
+        let expected = if matches!(outcome, Outcome::Done(_)) { &second } else { &first };
+        assert_eq!(world.supervisor.current(), expected);
+        if !came {
+            break;
+        }
+    }
+    assert!(refused > 20 && done > 2, "{refused} refused, {done} done");
+}
+
+#[test]
+fn what_fails_in_it_leaves_the_former_process_at_work() {
+    let mut refused = 0;
+    for fails_in in 0.. {
+        for of_former in [true, false] {
+            let (mut world, first) = launched(u64::from(fails_in));
+            let (states, before) = (world.states(), world.incarnations());
+            world.fail_in("p", of_former, fails_in);
+            let outcome = world.apply(2, &renewed(&first));
+            calm(&mut world);
+            world.judge(&format!("work {fails_in} fails, of the former: {of_former}"));
+            match outcome {
+                Outcome::Refused(why) => {
+                    assert!(why.contains("fails on purpose"), "{why}");
+                    assert_eq!(world.states(), states);
+                    assert_eq!(world.incarnations(), before);
+                    refused += 1;
+                }
+                Outcome::Done(_) if of_former => assert_eq!(world.states(), states),
+                Outcome::Done(_) => {
+                    assert_eq!(world.states(), states);
+                    assert!(refused > 15, "{refused}");
+                    return;
+                }
+                Outcome::Status(_) => unreachable!(),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_former_process_tells_reaches_the_one_in_its_place() {
+    let (mut world, first) = launched(3);
+    let _ = world.apply(2, &renewed(&first));
+    let taken = world.orders.iter().filter_map(|order| match order {
+        Order::TakeOver(states) => Some(states.len()),
+        _ => None,
+    });
+    assert_eq!(taken.collect::<Vec<_>>(), [2, 1, 1]);
+}
