@@ -1,0 +1,347 @@
+//! A domain as the first of those that its aggregates pass: it knows which flows they carry, and asks all domains of the path for their sum.
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use crate::action::{LegEvent, Out};
+use crate::config::Limits;
+use crate::message::{Body, Notify, Reserve, Response};
+use crate::words::{AggregateId, Asn, Class, LegId, MessageId, Reason, Refusal, TSpec, TunnelId};
+
+/// A flow in an aggregate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Member {
+    pub(crate) traffic: TSpec,
+    /// Nanoseconds that it may take.
+    pub(crate) limit: u64,
+}
+
+/// An aggregate that begins here.
+#[derive(Debug)]
+struct Origin {
+    path: Vec<Asn>,
+    /// Flows that all domains have granted. They may be open.
+    members: BTreeMap<LegId, Member>,
+    /// Flows that are being asked for.
+    joining: BTreeMap<LegId, Member>,
+    /// Flows whose turn comes then.
+    waiting: VecDeque<(LegId, Member)>,
+    id: MessageId,
+    /// The last one that all domains have granted.
+    granted: MessageId,
+    /// What was asked for last.
+    traffic: Option<TSpec>,
+    /// Until when an answer is waited for. None: what was asked for is granted.
+    until: Option<u64>,
+    /// The traffic of members is less than what is granted.
+    is_less: bool,
+    /// When the last RESERVE left that all domains have confirmed.
+    confirmed: u64,
+    next_send: u64,
+}
+
+/// All aggregates that begin here.
+#[derive(Debug, Default)]
+pub(crate) struct Origins {
+    origins: BTreeMap<AggregateId, Origin>,
+    of_leg: BTreeMap<LegId, AggregateId>,
+    count: u64,
+    authorization: u64,
+}
+
+/// Flows that are asked for at a time.
+const MOST_JOINING: usize = 64;
+
+impl Origins {
+    /// A flow wants in. The answer is a [`LegEvent`].
+    pub(crate) fn join(
+        &mut self,
+        now: u64,
+        limits: &Limits,
+        out: &mut Out,
+        (leg, path, class): (LegId, &[Asn], Class),
+        member: Member,
+    ) -> AggregateId {
+        let of_path = |id: &AggregateId, origin: &Origin| (origin.path == path).then_some(id.tunnel);
+        let tunnel = self.origins.iter().find_map(|(id, origin)| of_path(id, origin));
+        let tunnel = tunnel.unwrap_or_else(|| TunnelId { origin: out.own, number: out.unique() });
+        let aggregate = AggregateId { tunnel, class };
+        self.of_leg.insert(leg, aggregate);
+        let id = MessageId { epoch: out.epoch, number: 0 };
+        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
+        origin.waiting.push_back((leg, member));
+        if origin.until.is_none() {
+            self.proceed(now, limits, out, aggregate);
+        }
+        aggregate
+    }
+
+    /// A flow is out, after its edge was shut.
+    pub(crate) fn leave(&mut self, now: u64, limits: &Limits, out: &mut Out, leg: LegId) {
+        let Some(aggregate) = self.of_leg.remove(&leg) else { return };
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        origin.waiting.retain(|(other, _)| *other != leg);
+        let was_asked = origin.members.remove(&leg).is_some() | origin.joining.remove(&leg).is_some();
+        origin.is_less |= was_asked;
+        if origin.until.is_none() || origin.is_empty() {
+            self.proceed(now, limits, out, aggregate);
+        }
+    }
+
+    /// What comes next: less, more, or the end.
+    fn proceed(&mut self, now: u64, limits: &Limits, out: &mut Out, aggregate: AggregateId) {
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        origin.until = None;
+        if origin.is_empty() {
+            self.count += 1;
+            origin.traffic = None;
+            origin.id = MessageId { epoch: out.epoch, number: self.count };
+            self.send(now, limits, out, aggregate);
+            self.origins.remove(&aggregate);
+            return;
+        }
+        // Less and more are asked for one after the other, so that less is never refused together with more.
+        let only_less = origin.is_less && !origin.members.is_empty();
+        if !only_less {
+            let count = origin.waiting.len().min(MOST_JOINING);
+            origin.joining.extend(origin.waiting.drain(..count));
+        }
+        if only_less || !origin.joining.is_empty() {
+            origin.is_less = false;
+            self.ask(now, limits, out, aggregate);
+        }
+    }
+
+    /// Asks for members and joining flows under a new number.
+    fn ask(&mut self, now: u64, limits: &Limits, out: &mut Out, aggregate: AggregateId) {
+        let id = self.next_id(out);
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        origin.id = id;
+        origin.traffic = TSpec::sum(origin.all().map(|member| &member.traffic));
+        origin.until = Some(now.saturating_add(limits.patience));
+        self.send(now, limits, out, aggregate);
+    }
+
+    fn next_id(&mut self, out: &Out) -> MessageId {
+        self.count += 1;
+        MessageId { epoch: out.epoch, number: self.count }
+    }
+
+    fn send(&mut self, now: u64, limits: &Limits, out: &mut Out, aggregate: AggregateId) {
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        let wait = if origin.until.is_some() { limits.retransmit } else { limits.refresh };
+        origin.next_send = now.saturating_add(wait);
+        let reserve = Reserve {
+            aggregate,
+            id: origin.id,
+            echo: now,
+            path: origin.path.clone(),
+            position: 0,
+            link: None,
+            traffic: origin.traffic,
+            limit: origin.all().map(|member| member.limit).min().unwrap_or(u64::MAX),
+            delay: 0,
+            jitter: 0,
+            lifetime: limits.lifetime,
+            authorization: self.authorization,
+        };
+        out.send(out.own, Body::Reserve(reserve));
+    }
+
+    /// All domains have answered, or one refuses.
+    pub(crate) fn on_response(&mut self, now: u64, limits: &Limits, out: &mut Out, response: Response) {
+        let aggregate = response.aggregate;
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        if origin.id != response.id || response.echo > now {
+            return;
+        }
+        match response.verdict {
+            Ok(granted) => {
+                origin.confirmed = origin.confirmed.max(response.echo);
+                if origin.until.take().is_none() {
+                    return;
+                }
+                origin.granted = origin.id;
+                origin.next_send = response.echo.saturating_add(limits.refresh);
+                for (leg, member) in core::mem::take(&mut origin.joining) {
+                    // Domains of the path have looked at the least limit of all; this is for those that did not.
+                    if granted.delay <= member.limit {
+                        origin.members.insert(leg, member);
+                        out.legs.push_back(LegEvent::Admitted(leg, granted.delay));
+                    } else {
+                        let reason =
+                            Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
+                        self.of_leg.remove(&leg);
+                        origin.is_less = true;
+                        out.legs
+                            .push_back(LegEvent::Refused(leg, Refusal { asn: out.own, link: None, reason }));
+                    }
+                }
+                self.proceed(now, limits, out, aggregate);
+            }
+            Err(refusal) => self.refused(now, limits, out, aggregate, refusal),
+        }
+    }
+
+    /// A domain holds it no more.
+    pub(crate) fn on_notify(&mut self, now: u64, limits: &Limits, out: &mut Out, notify: Notify) {
+        let Some(origin) = self.origins.get_mut(&notify.aggregate) else { return };
+        // What is asked for now is answered by itself; this is about what was granted.
+        if notify.id == origin.granted || notify.id == origin.id {
+            self.shed(now, limits, out, notify.aggregate, &notify.refusal);
+        }
+    }
+
+    fn refused(
+        &mut self,
+        now: u64,
+        limits: &Limits,
+        out: &mut Out,
+        aggregate: AggregateId,
+        refusal: Refusal,
+    ) {
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        if origin.joining.is_empty() {
+            return self.shed(now, limits, out, aggregate, &refusal);
+        }
+        if origin.joining.len() > 1 {
+            let sum = |of: &BTreeMap<LegId, Member>| {
+                of.values().fold(0_u64, |sum, member| sum.saturating_add(member.traffic.rate))
+            };
+            // As many as the refusal says, or half of them; one after the other at last.
+            let half = origin.joining.len() / 2;
+            while origin.joining.len() > 1 {
+                let is_enough = match refusal.reason {
+                    Reason::Rate { offer, .. } => {
+                        sum(&origin.joining).saturating_add(sum(&origin.members)) <= offer
+                    }
+                    _ => origin.joining.len() <= half,
+                };
+                if is_enough {
+                    break;
+                }
+                origin.waiting.extend(origin.joining.pop_last());
+            }
+            return self.ask(now, limits, out, aggregate);
+        }
+        for (leg, _) in core::mem::take(&mut origin.joining) {
+            self.of_leg.remove(&leg);
+            out.legs.push_back(LegEvent::Refused(leg, refusal.clone()));
+        }
+        origin.is_less = true;
+        self.proceed(now, limits, out, aggregate);
+    }
+
+    /// Gives up as many flows as do not fit, the youngest first.
+    fn shed(&mut self, now: u64, limits: &Limits, out: &mut Out, aggregate: AggregateId, refusal: &Refusal) {
+        let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        let room = if let Reason::Rate { offer, .. } = refusal.reason { offer } else { 0 };
+        let mut has_lost = false;
+        while let Some((leg, _)) = origin.members.last_key_value() {
+            let sum =
+                origin.members.values().fold(0_u64, |sum, member| sum.saturating_add(member.traffic.rate));
+            if has_lost && sum <= room {
+                break;
+            }
+            let leg = *leg;
+            origin.members.remove(&leg);
+            self.of_leg.remove(&leg);
+            out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
+            has_lost = true;
+        }
+        origin.is_less = true;
+        // Flows that are being asked for go on: with a number of their own.
+        if origin.until.is_some() && !origin.joining.is_empty() {
+            return;
+        }
+        self.proceed(now, limits, out, aggregate);
+    }
+
+    /// Repeats, and gives up what is not confirmed.
+    pub(crate) fn tick(&mut self, now: u64, limits: &Limits, out: &mut Out) {
+        let all: Vec<AggregateId> = self.origins.keys().copied().collect();
+        let refusal = Refusal { asn: out.own, link: None, reason: Reason::NoAnswer };
+        for aggregate in all {
+            let Some(origin) = self.origins.get_mut(&aggregate) else { continue };
+            let is_late = !origin.members.is_empty() && origin.gives_up(limits) <= now;
+            if origin.until.is_some_and(|until| until <= now) || is_late {
+                for (leg, _) in core::mem::take(&mut origin.joining) {
+                    self.of_leg.remove(&leg);
+                    out.legs.push_back(LegEvent::Refused(leg, refusal.clone()));
+                    origin.is_less = true;
+                }
+                if is_late {
+                    for (leg, _) in core::mem::take(&mut origin.members) {
+                        self.of_leg.remove(&leg);
+                        out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
+                    }
+                }
+                origin.is_less = true;
+                self.proceed(now, limits, out, aggregate);
+            } else if origin.next_send <= now {
+                self.send(now, limits, out, aggregate);
+            }
+        }
+    }
+
+    /// When something is to be repeated or given up.
+    pub(crate) fn due(&self, limits: &Limits) -> u64 {
+        let of = |origin: &Origin| {
+            let gives_up = if origin.members.is_empty() { u64::MAX } else { origin.gives_up(limits) };
+            origin.next_send.min(origin.until.unwrap_or(u64::MAX)).min(gives_up)
+        };
+        self.origins.values().map(of).min().unwrap_or(u64::MAX)
+    }
+
+    /// A flow of the store: it was granted, and its edge may be open.
+    pub(crate) fn restore(
+        &mut self,
+        now: u64,
+        out: &Out,
+        (leg, aggregate, path): (LegId, AggregateId, &[Asn]),
+        member: Member,
+    ) {
+        let id = MessageId { epoch: out.epoch, number: 0 };
+        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
+        origin.members.insert(leg, member);
+        origin.is_less = true;
+        self.of_leg.insert(leg, aggregate);
+    }
+
+    /// Asks for all that was restored.
+    pub(crate) fn resume(&mut self, now: u64, limits: &Limits, out: &mut Out) {
+        let all: Vec<AggregateId> = self.origins.keys().copied().collect();
+        for aggregate in all {
+            self.proceed(now, limits, out, aggregate);
+        }
+    }
+}
+
+impl Origin {
+    fn new(path: &[Asn], id: MessageId, now: u64) -> Self {
+        Self {
+            path: path.to_vec(),
+            members: BTreeMap::new(),
+            joining: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            id,
+            granted: id,
+            traffic: None,
+            until: None,
+            is_less: false,
+            confirmed: now,
+            next_send: now,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.joining.is_empty() && self.waiting.is_empty()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().chain(self.joining.values())
+    }
+
+    fn gives_up(&self, limits: &Limits) -> u64 {
+        self.confirmed.saturating_add(limits.lifetime.saturating_sub(limits.guard))
+    }
+}

@@ -1,0 +1,4 @@
+//! Managers of several domains: on a network that loses, doubles and reorders what they say, with crashes and faults of links.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod least_server;
