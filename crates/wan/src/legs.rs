@@ -105,7 +105,8 @@ impl Legs {
             }
             LegEvent::Refused(_, refusal) if leg.state == State::Joining => {
                 if let Reason::Rate { missing, .. } = refusal.reason {
-                    let rate = leg.flow.desired.rate.saturating_sub(missing);
+                    // In whole kbit/s: what a link has left to the last bit is its domain's own.
+                    let rate = leg.flow.desired.rate.saturating_sub(missing) / 1_000 * 1_000;
                     let is_more = leg.lower.as_ref().is_none_or(|(_, other)| rate > *other);
                     if rate >= leg.flow.least_rate && is_more {
                         leg.lower = Some((leg.path.clone(), rate));

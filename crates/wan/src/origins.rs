@@ -21,6 +21,8 @@ struct Origin {
     path: Vec<Asn>,
     /// Flows that all domains have granted. They may be open.
     members: BTreeMap<LegId, Member>,
+    /// Flows that were granted and end: they count until their edges are shut.
+    leaving: BTreeMap<LegId, Member>,
     /// Flows that are being asked for.
     joining: BTreeMap<LegId, Member>,
     /// Flows whose turn comes then.
@@ -30,6 +32,8 @@ struct Origin {
     granted: MessageId,
     /// What was asked for last.
     traffic: Option<TSpec>,
+    /// And within which delay.
+    limit: u64,
     /// Until when an answer is waited for. None: what was asked for is granted.
     until: Option<u64>,
     /// The traffic of members is less than what is granted.
@@ -80,7 +84,8 @@ impl Origins {
         let Some(aggregate) = self.of_leg.remove(&leg) else { return };
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         origin.waiting.retain(|(other, _)| *other != leg);
-        let was_asked = origin.members.remove(&leg).is_some() | origin.joining.remove(&leg).is_some();
+        let of = [&mut origin.members, &mut origin.leaving, &mut origin.joining];
+        let was_asked = of.into_iter().filter_map(|flows| flows.remove(&leg)).count() > 0;
         origin.is_less |= was_asked;
         if origin.until.is_none() || origin.is_empty() {
             self.proceed(now, limits, out, aggregate);
@@ -100,7 +105,7 @@ impl Origins {
             return;
         }
         // Less and more are asked for one after the other, so that less is never refused together with more.
-        let only_less = origin.is_less && !origin.members.is_empty();
+        let only_less = origin.is_less && origin.granted_flows().next().is_some();
         if !only_less {
             let count = origin.waiting.len().min(MOST_JOINING);
             origin.joining.extend(origin.waiting.drain(..count));
@@ -117,6 +122,7 @@ impl Origins {
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         origin.id = id;
         origin.traffic = TSpec::sum(origin.all().map(|member| &member.traffic));
+        origin.limit = origin.all().map(|member| member.limit).min().unwrap_or(u64::MAX);
         origin.until = Some(now.saturating_add(limits.patience));
         self.send(now, limits, out, aggregate);
     }
@@ -138,7 +144,7 @@ impl Origins {
             position: 0,
             link: None,
             traffic: origin.traffic,
-            limit: origin.all().map(|member| member.limit).min().unwrap_or(u64::MAX),
+            limit: origin.limit,
             delay: 0,
             jitter: 0,
             lifetime: limits.lifetime,
@@ -204,15 +210,13 @@ impl Origins {
             return self.shed(now, limits, out, aggregate, &refusal);
         }
         if origin.joining.len() > 1 {
-            let sum = |of: &BTreeMap<LegId, Member>| {
-                of.values().fold(0_u64, |sum, member| sum.saturating_add(member.traffic.rate))
-            };
             // As many as the refusal says, or half of them; one after the other at last.
             let half = origin.joining.len() / 2;
             while origin.joining.len() > 1 {
                 let is_enough = match refusal.reason {
                     Reason::Rate { offer, .. } => {
-                        sum(&origin.joining).saturating_add(sum(&origin.members)) <= offer
+                        let joining = origin.joining.values().map(|member| member.traffic.rate);
+                        joining.fold(origin.granted_rate(), u64::saturating_add) <= offer
                     }
                     _ => origin.joining.len() <= half,
                 };
@@ -235,25 +239,26 @@ impl Origins {
     fn shed(&mut self, now: u64, limits: &Limits, out: &mut Out, aggregate: AggregateId, refusal: &Refusal) {
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         let room = if let Reason::Rate { offer, .. } = refusal.reason { offer } else { 0 };
-        let mut has_lost = false;
-        while let Some((leg, _)) = origin.members.last_key_value() {
-            let sum =
-                origin.members.values().fold(0_u64, |sum, member| sum.saturating_add(member.traffic.rate));
-            if has_lost && sum <= room {
-                break;
+        // Flows that end already are told when they have ended; what is left is asked for then.
+        if origin.leaving.is_empty() {
+            let mut sum = origin.granted_rate();
+            while let Some((leg, member)) =
+                origin.members.last_key_value().map(|(leg, member)| (*leg, *member))
+            {
+                if !origin.leaving.is_empty() && sum <= room {
+                    break;
+                }
+                sum = sum.saturating_sub(member.traffic.rate);
+                origin.members.remove(&leg);
+                origin.leaving.insert(leg, member);
+                out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
             }
-            let leg = *leg;
-            origin.members.remove(&leg);
-            self.of_leg.remove(&leg);
-            out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
-            has_lost = true;
         }
-        origin.is_less = true;
         // Flows that are being asked for go on: with a number of their own.
-        if origin.until.is_some() && !origin.joining.is_empty() {
-            return;
+        if origin.joining.is_empty() {
+            origin.next_send = now.saturating_add(limits.retransmit);
+            self.proceed(now, limits, out, aggregate);
         }
-        self.proceed(now, limits, out, aggregate);
     }
 
     /// Repeats, and gives up what is not confirmed.
@@ -269,11 +274,11 @@ impl Origins {
                     out.legs.push_back(LegEvent::Refused(leg, refusal.clone()));
                     origin.is_less = true;
                 }
-                if is_late {
-                    for (leg, _) in core::mem::take(&mut origin.members) {
-                        self.of_leg.remove(&leg);
-                        out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
-                    }
+                for (leg, member) in
+                    is_late.then(|| core::mem::take(&mut origin.members)).into_iter().flatten()
+                {
+                    origin.leaving.insert(leg, member);
+                    out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
                 }
                 origin.is_less = true;
                 self.proceed(now, limits, out, aggregate);
@@ -321,11 +326,13 @@ impl Origin {
         Self {
             path: path.to_vec(),
             members: BTreeMap::new(),
+            leaving: BTreeMap::new(),
             joining: BTreeMap::new(),
             waiting: VecDeque::new(),
             id,
             granted: id,
             traffic: None,
+            limit: u64::MAX,
             until: None,
             is_less: false,
             confirmed: now,
@@ -334,11 +341,20 @@ impl Origin {
     }
 
     fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.joining.is_empty() && self.waiting.is_empty()
+        self.granted_flows().next().is_none() && self.joining.is_empty() && self.waiting.is_empty()
     }
 
     fn all(&self) -> impl Iterator<Item = &Member> {
-        self.members.values().chain(self.joining.values())
+        self.granted_flows().chain(self.joining.values())
+    }
+
+    fn granted_flows(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().chain(self.leaving.values())
+    }
+
+    /// Bits per second of flows that are granted.
+    fn granted_rate(&self) -> u64 {
+        self.granted_flows().fold(0_u64, |sum, member| sum.saturating_add(member.traffic.rate))
     }
 
     fn gives_up(&self, limits: &Limits) -> u64 {

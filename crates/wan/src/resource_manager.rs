@@ -140,9 +140,7 @@ impl ResourceManager {
                 }
             }
         }
-        if matches!(self.start, Start::Ready) {
-            self.hops.revoke(now, &self.config, &mut self.out);
-        }
+        self.hops.revoke(now, &self.config, &mut self.out);
         self.settle(now);
         core::mem::take(&mut self.out.actions)
     }

@@ -1,4 +1,10 @@
 //! Managers of several domains: on a network that loses, doubles and reorders what they say, with crashes and faults of links.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod at_rest;
+mod domain;
 mod least_server;
+mod model;
+mod seeds;
+mod topologies;
+mod world;
