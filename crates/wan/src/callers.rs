@@ -51,6 +51,8 @@ pub(crate) struct Callers {
     sessions: BTreeMap<SessionId, Session>,
     /// Ends that are repeated: how often, and when next.
     stops: BTreeMap<(SessionId, Asn), (u8, u64)>,
+    /// What is said when a session is forgotten for good: a crash would bring back one that is said to have ended.
+    ending: BTreeMap<u64, Action>,
 }
 
 const REPEATED_STOPS: u8 = 3;
@@ -213,8 +215,9 @@ impl Callers {
         }
     }
 
-    /// A record is durable: flows may be let in.
+    /// A record is durable: flows may be let in, or the end of a session is said.
     pub(crate) fn on_stored(&mut self, context: &mut Context<'_>, legs: &mut Legs, ticket: u64) {
+        context.out.actions.extend(self.ending.remove(&ticket));
         let mut of = self.sessions.iter_mut().filter(|(_, session)| session.stage == Stage::Storing(ticket));
         let Some((id, session)) = of.next() else { return };
         session.stage = Stage::Opening;
@@ -251,18 +254,21 @@ impl Callers {
     ) {
         let Some(session) = self.sessions.remove(&id) else { return };
         legs.close(context, id);
-        if matches!(session.stage, Stage::Storing(_) | Stage::Opening | Stage::Up) {
-            context.out.store(Key::Own(id), None);
-        }
         for asn in session.peers.keys().filter(|asn| **asn != context.config.asn) {
             context.out.send(*asn, Body::Session(id, SessionBody::Stop));
             let next = context.now.saturating_add(context.config.limits.retransmit);
             self.stops.insert((id, *asn), (REPEATED_STOPS, next));
         }
-        context.out.actions.push(match session.ticket {
+        let said = match session.ticket {
             Some(ticket) => Action::Answer { ticket, answer: QosAnswer::Refused(refusal) },
             None => Action::Ended { session: id, refusal },
-        });
+        };
+        if matches!(session.stage, Stage::Negotiating | Stage::Reserving) {
+            context.out.actions.push(said);
+        } else {
+            let forgotten = context.out.store(Key::Own(id), None);
+            self.ending.insert(forgotten, said);
+        }
     }
 
     /// A domain of callees says that its part has ended.

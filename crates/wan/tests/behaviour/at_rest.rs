@@ -99,10 +99,17 @@ impl World {
     /// What callers were told is what there is.
     fn clients_know(&self, sessions: &BTreeSet<SessionId>) {
         let context = &self.context;
-        for outcome in self.outcomes.values() {
+        for (ticket, outcome) in &self.outcomes {
             if let Outcome::Admitted(id) = outcome {
+                let (at, epoch, _) = &self.requests[ticket];
                 let is_ended = self.ended.contains_key(id);
-                assert_ne!(sessions.contains(id), is_ended, "{context}: {id:?}, ended {is_ended}");
+                assert!(!is_ended || !sessions.contains(id), "{context}: {id:?} is said to have ended");
+                // A manager that crashes between forgetting and saying so says it to those that ask again.
+                let has_crashed = self.domains[*at].epoch > *epoch;
+                assert!(
+                    is_ended || sessions.contains(id) || has_crashed,
+                    "{context}: {id:?} is gone without a word"
+                );
             }
         }
         for ticket in self.requests.keys() {
