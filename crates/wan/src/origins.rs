@@ -87,7 +87,8 @@ impl Origins {
         let of = [&mut origin.members, &mut origin.leaving, &mut origin.joining];
         let was_asked = of.into_iter().filter_map(|flows| flows.remove(&leg)).count() > 0;
         origin.is_less |= was_asked;
-        if origin.until.is_none() || origin.is_empty() {
+        // What is under way is answered first: its message must not come after the next one.
+        if origin.until.is_none() {
             self.proceed(now, limits, out, aggregate);
         }
     }
@@ -226,6 +227,11 @@ impl Origins {
                 origin.waiting.extend(origin.joining.pop_last());
             }
             return self.ask(now, limits, out, aggregate);
+        }
+        // A domain says what the aggregate could have; the flow could have what the others leave.
+        let mut refusal = refusal;
+        if let Reason::Rate { offer, .. } = &mut refusal.reason {
+            *offer = offer.saturating_sub(origin.granted_rate());
         }
         for (leg, _) in core::mem::take(&mut origin.joining) {
             self.of_leg.remove(&leg);

@@ -190,7 +190,7 @@ impl ResourceManager {
         let (config, out) = (&self.config, &mut self.out);
         match body {
             Body::Reserve(reserve) => self.hops.on_reserve(now, config, out, from, reserve),
-            Body::Response(response) => self.hops.on_response(config, out, from, response),
+            Body::Response(response) => self.hops.on_response(out, from, response),
             Body::Notify(notify) => self.hops.on_notify(out, from, notify),
             Body::Query(query) => self.queries.on_query((now, config, &self.hops), out, from, query),
             Body::QueryResponse(response) => self.queries.on_response(config, out, from, response),

@@ -5,6 +5,7 @@ mod at_rest;
 mod domain;
 mod least_server;
 mod model;
+mod scenarios;
 mod seeds;
 mod topologies;
 mod world;

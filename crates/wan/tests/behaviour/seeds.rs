@@ -1,5 +1,7 @@
 //! Many seeds: whatever is lost, late, doubled, crashes or fails, nothing is promised twice, and at the end there is what should be.
-use wan::{Class, Direction, FlowKind, FlowRequest, Input, SessionRequest, TSpec};
+use std::collections::BTreeMap;
+
+use wan::{Class, Direction, FlowKind, FlowRequest, Input, Reason, SessionRequest, TSpec};
 
 use crate::topologies::{CLASSES, MICROSECOND, MILLISECOND, SECOND, address};
 use crate::world::{Counts, Faults, Outcome, World};
@@ -58,11 +60,18 @@ struct Count {
     unknown: u64,
     ended: u64,
     surviving: u64,
+    /// How often each reason was why.
+    reasons: BTreeMap<String, u64>,
+}
+
+/// The reason without its numbers.
+fn name(reason: &Reason) -> String {
+    format!("{reason:?}").split([' ', '(']).next().unwrap_or_default().to_owned()
 }
 
 fn play(seed: u64) -> Count {
     let mut world = World::new(seed);
-    world.looks_for_secrets = seed % 16 == 0;
+    world.looks_for_secrets = seed.is_multiple_of(16);
     let kinds = [
         Faults::default(),
         Faults { lost: 200, doubled: 200, late: 100, ..Faults::default() },
@@ -110,9 +119,13 @@ fn play(seed: u64) -> Count {
             Outcome::Refused(refusal) => {
                 assert!(refusal.to_string().starts_with("AS "), "{refusal}");
                 count.refused += 1;
+                *count.reasons.entry(name(&refusal.reason)).or_default() += 1;
             }
             Outcome::Unknown => count.unknown += 1,
         }
+    }
+    for refusal in world.ended.values() {
+        *count.reasons.entry(name(&refusal.reason)).or_default() += 1;
     }
     count.ended = world.ended.len() as u64;
     count
@@ -131,6 +144,9 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         all.unknown += count.unknown;
         all.ended += count.ended;
         all.surviving += count.surviving;
+        for (reason, times) in count.reasons {
+            *all.reasons.entry(reason).or_default() += times;
+        }
         let (sum, one) = (&mut all.counts, count.counts);
         sum.events += one.events;
         sum.crashes += one.crashes;
@@ -146,6 +162,18 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         [all.admitted, all.refused, all.unknown, all.ended, all.surviving, counts.crashes, counts.links];
     let others = [counts.measured, counts.cuts, counts.lost, counts.covered];
     // A single seed that is repeated may have none.
-    let has_all = kinds.iter().chain(&others).all(|kind| *kind > 0);
+    let reasons = [
+        "Rate",
+        "Delay",
+        "NoPath",
+        "Quota",
+        "ServiceFull",
+        "CalleeRefused",
+        "ForeignSource",
+        "NoAnswer",
+        "LinkDown",
+    ];
+    let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
+    let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);
     assert!(has_all || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");
 }

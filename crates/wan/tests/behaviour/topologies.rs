@@ -65,10 +65,48 @@ fn ways(near: &BTreeMap<u32, BTreeSet<u32>>, from: u32) -> Vec<Vec<u32>> {
     found
 }
 
-/// Makes a world.
+/// Where the numbers of a world come from.
+pub(crate) trait Numbers {
+    fn agreed(&mut self) -> Option<Agreed>;
+    fn budget(&mut self) -> (u64, u64);
+    fn capacity(&mut self) -> u64;
+    /// A domain tells its delay in a class.
+    fn tells(&mut self) -> bool;
+}
+
+impl Numbers for Random {
+    fn agreed(&mut self) -> Option<Agreed> {
+        // Ends of numbers that nothing else has.
+        (!self.one_in(15)).then(|| Agreed {
+            rate: self.range(2_000, 12_000) * 1_000 + 11,
+            burst: self.range(20, 200) * 1_000 + 13,
+            delay: self.range(1_000, 4_000) * MICROSECOND + 7,
+            jitter: self.range(10, 900) * MICROSECOND + 3,
+        })
+    }
+
+    fn budget(&mut self) -> (u64, u64) {
+        (self.range(5_000, 8_000) * MICROSECOND, self.range(1_000, 2_000) * MICROSECOND)
+    }
+
+    fn capacity(&mut self) -> u64 {
+        self.range(4_000, 30_000) * 1_000
+    }
+
+    fn tells(&mut self) -> bool {
+        !self.one_in(60)
+    }
+}
+
+/// Makes a random world.
 pub(crate) fn make(random: &mut Random) -> (Topology, Vec<Domain>) {
     let count = random.range(3, 7) as u32;
     let edges = edges(random, count);
+    build(count, &edges, random)
+}
+
+/// Makes a world of these neighbours.
+pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers) -> (Topology, Vec<Domain>) {
     let all: Vec<Asn> = (1..=count).map(Asn).collect();
     let mut topology = Topology::default();
     let mut agreements: Vec<Agreement> = Vec::new();
@@ -80,16 +118,7 @@ pub(crate) fn make(random: &mut Random) -> (Topology, Vec<Domain>) {
             let link = at as u32 + 1;
             let mut terms = BTreeMap::new();
             for class in CLASSES {
-                if random.one_in(15) {
-                    continue;
-                }
-                // Ends of numbers that nothing else has.
-                let agreed = Agreed {
-                    rate: random.range(2_000, 12_000) * 1_000 + 11,
-                    burst: random.range(20, 200) * 1_000 + 13,
-                    delay: random.range(1_000, 4_000) * MICROSECOND + 7,
-                    jitter: random.range(10, 900) * MICROSECOND + 3,
-                };
+                let Some(agreed) = numbers.agreed() else { continue };
                 topology.agreed.insert((from, to, link, class.dscp()), agreed);
                 let Agreed { rate, burst, delay, jitter } = agreed;
                 terms.insert(class, Terms { rate, burst, delay, jitter, loss: 0 });
@@ -111,10 +140,10 @@ pub(crate) fn make(random: &mut Random) -> (Topology, Vec<Domain>) {
     for asn in 1..=count {
         let mut backend = Backend::default();
         for class in CLASSES {
-            let budget = (random.range(5_000, 8_000) * MICROSECOND, random.range(1_000, 2_000) * MICROSECOND);
+            let budget = numbers.budget();
             topology.inside.insert((asn, class.dscp()), budget);
             backend.budget.insert(class, budget);
-            backend.capacity.insert(class, random.range(4_000, 30_000) * 1_000);
+            backend.capacity.insert(class, numbers.capacity());
         }
         backends.push(backend);
     }
@@ -128,7 +157,7 @@ pub(crate) fn make(random: &mut Random) -> (Topology, Vec<Domain>) {
             for asn in &as_path {
                 for class in CLASSES {
                     let delay = topology.inside[&(asn.0, class.dscp())].0 + 4 * MILLISECOND;
-                    if !random.one_in(60) {
+                    if numbers.tells() {
                         communities.push((*asn, class, (delay / 1_000) as u32));
                     }
                 }

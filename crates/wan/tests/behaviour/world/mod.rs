@@ -1,15 +1,18 @@
 //! Managers of domains in virtual time, on a network with faults. After each event the judge looks.
+mod harm;
+mod looks;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use testkit::random::Random;
 use wan::{
-    Action, BackendAnswer, BackendCommand, Body, Class, FlowRequest, Input, LegId, LinkId, Message,
-    QosAnswer, Refusal, ResourceManager, SessionId, SessionRequest,
+    Action, BackendAnswer, BackendCommand, FlowRequest, Input, LinkId, Message, QosAnswer, Refusal,
+    ResourceManager, SessionId, SessionRequest,
 };
 
 use crate::domain::Domain;
-use crate::model::{Topology, burst};
-use crate::topologies::{CLASSES, MICROSECOND, MILLISECOND, SECOND, make};
+use crate::model::Topology;
+use crate::topologies::{MICROSECOND, MILLISECOND, SECOND, make};
 
 /// In a thousand; times in nanoseconds.
 #[derive(Clone, Copy, Default, Debug)]
@@ -78,6 +81,8 @@ pub(crate) struct World {
     secrets: Vec<BTreeSet<u64>>,
     pub(crate) context: String,
     pub(crate) counts: Counts,
+    /// Messages between domains.
+    pub(crate) sent: u64,
     pub(crate) answers: Vec<(u64, Result<wan::Available, Refusal>)>,
 }
 
@@ -107,6 +112,7 @@ impl World {
             secrets,
             context: String::new(),
             counts: Counts::default(),
+            sent: 0,
             answers: Vec::new(),
         };
         for at in 0..world.domains.len() {
@@ -247,6 +253,7 @@ impl World {
     fn send(&mut self, message: Message) {
         let at = (message.from.0.min(message.to.0), message.from.0.max(message.to.0));
         let faults = self.faults;
+        self.sent += 1;
         if self.cuts.contains(&at) || self.random.below_u64(1_000) < faults.lost {
             self.counts.lost += 1;
             return;
@@ -359,195 +366,6 @@ impl World {
         }
         if let Some(aggregate) = may_uncover {
             self.look_at_cover(aggregate);
-        }
-    }
-
-    /// All that edges let in is held by every domain of the path.
-    fn look_at_cover(&mut self, aggregate: wan::AggregateId) {
-        let origin = &self.domains[aggregate.tunnel.origin.0 as usize - 1];
-        if origin.manager.is_none() || self.now < origin.excused {
-            return;
-        }
-        let open: Vec<(&LegId, &FlowRequest, &Vec<u32>)> = origin
-            .backend
-            .open
-            .iter()
-            .filter(|(_, (of, ..))| *of == aggregate)
-            .map(|(leg, (_, flow, path))| (leg, flow, path))
-            .collect();
-        let Some((_, _, path)) = open.iter().find(|(_, _, path)| !path.is_empty()) else { return };
-        let rate: u64 = open.iter().map(|(_, flow, _)| flow.desired.rate).sum();
-        let bucket: u64 = open.iter().map(|(_, flow, _)| flow.desired.bucket).sum();
-        for asn in *path {
-            let domain = &self.domains[*asn as usize - 1];
-            if self.now < domain.excused {
-                continue;
-            }
-            let held = domain.backend.held.get(&aggregate).map_or((0, 0), |held| (held.rate, held.burst));
-            assert!(
-                held.0 >= rate && held.1 >= bucket,
-                "{}, {}: edges let in {rate} bit/s and {bucket} bytes of {aggregate:?}, domain {asn} holds {held:?}: {open:?}",
-                self.context,
-                self.now
-            );
-        }
-        self.counts.covered += 1;
-    }
-
-    /// No link of a domain is reserved more than it carries, as the judge adds it up, nor as the manager says.
-    fn look(&self, at: usize) {
-        let domain = &self.domains[at];
-        let Some(manager) = &domain.manager else { return };
-        let records = manager.aggregates().map(|(id, held)| (id.class, held));
-        let sums = self.sums(at, records);
-        for ((next, link, class), (rate, burst)) in sums {
-            let agreed = &self.topology.agreed[&(at as u32 + 1, next, link, class.dscp())];
-            let most = if domain.down.contains(&link) { 0 } else { agreed.rate };
-            let most = most.min(domain.measured.get(&(link, class)).copied().unwrap_or(u64::MAX));
-            let said = manager.reserved(LinkId(link), class);
-            assert!(said.0 >= rate && said.1 >= burst, "{}: {said:?} counts less than {rate}", self.context);
-            assert!(
-                said.0 <= most && said.1 <= agreed.burst,
-                "{}, {}: {said:?} reserved of {most} on link {link} of {}",
-                self.context,
-                self.now,
-                at + 1
-            );
-        }
-    }
-
-    /// What a crash would leave fits what is agreed.
-    fn look_at_store(&self, at: usize) {
-        let records = self.domains[at].store.iter().filter_map(|(key, record)| match (key, record) {
-            (wan::Key::Aggregate(id), wan::Record::Aggregate(held)) => Some((id.class, held)),
-            _ => None,
-        });
-        for ((next, link, class), (rate, burst)) in self.sums(at, records) {
-            let agreed = &self.topology.agreed[&(at as u32 + 1, next, link, class.dscp())];
-            let fits = rate <= agreed.rate && burst <= agreed.burst;
-            assert!(
-                fits,
-                "{}, {}: the store of {} has {rate} bit/s on {link}",
-                self.context,
-                self.now,
-                at + 1
-            );
-        }
-    }
-
-    fn sums<'a>(
-        &self,
-        at: usize,
-        held: impl Iterator<Item = (Class, &'a wan::HeldAggregate)>,
-    ) -> BTreeMap<(u32, u32, Class), (u64, u64)> {
-        let mut sums: BTreeMap<(u32, u32, Class), (u64, u64)> = BTreeMap::new();
-        for (class, held) in held {
-            let Some(link) = held.link_out else { continue };
-            let next = held.asked.path[usize::from(held.asked.position) + 1];
-            let inside = self.topology.inside[&(at as u32 + 1, class.dscp())];
-            let sum = sums.entry((next.0, link.0, class)).or_default();
-            sum.0 += held.asked.traffic.rate;
-            sum.1 += burst(held.asked.traffic.bucket, held.asked.traffic.rate, held.asked.jitter + inside.1);
-        }
-        sums
-    }
-
-    /// No message has a number of an agreement between others. What is offered in place of what was refused is not looked at.
-    fn knows_no_secret(&self, message: &Message) {
-        let mut text = format!("{:?}", message.body);
-        if let Body::Response(_) | Body::Notify(_) | Body::Session(..) | Body::QueryResponse(_) =
-            &message.body
-            && let Some(at) = text.find("reason:")
-        {
-            text.truncate(at);
-        }
-        let secrets = &self.secrets[message.to.0 as usize - 1];
-        for digits in text.split(|c: char| !c.is_ascii_digit()) {
-            if let Ok(number) = digits.parse::<u64>() {
-                assert!(!secrets.contains(&number), "{}: {number} is told to {:?}", self.context, message);
-            }
-        }
-    }
-
-    /// Something fails, now and then.
-    fn harm(&mut self) {
-        let faults = self.faults;
-        let at = self.random.below(self.domains.len());
-        if self.random.below_u64(10_000) < faults.crash {
-            self.crash(at);
-        }
-        if self.random.below_u64(10_000) < faults.link {
-            self.fail_link(at);
-        }
-        if self.random.below_u64(10_000) < faults.measured {
-            let own = at as u32 + 1;
-            let of = self.domains[at].config.agreements.iter().filter(|agreement| agreement.from.0 == own);
-            let links: Vec<LinkId> = of.map(|agreement| agreement.link).collect();
-            let (link, class) = (*self.random.pick(&links).unwrap(), *self.random.pick(&CLASSES).unwrap());
-            let rate = self.random.range(0, 1_200) * 10_000;
-            self.domains[at].measured.insert((link.0, class), rate);
-            self.domains[at].excused = self.domains[at].excused.max(self.now + 9 * SECOND);
-            self.counts.measured += 1;
-            self.input(at, Input::Measured { link, class, rate });
-        }
-        if self.random.below_u64(10_000) < faults.cut {
-            let others = self.domains.len() as u64;
-            let (one, other) = (at as u32 + 1, self.random.range(1, others) as u32);
-            let pair = (one.min(other), one.max(other));
-            self.cuts.insert(pair);
-            self.counts.cuts += 1;
-            let time = self.after(12 * SECOND);
-            self.at(time, Event::Mend(pair.0, pair.1));
-        }
-    }
-
-    pub(crate) fn crash(&mut self, at: usize) {
-        if self.domains[at].manager.take().is_none() {
-            return;
-        }
-        self.counts.crashes += 1;
-        // Some of what was under way is durable all the same.
-        let durable = self.random.below(self.domains[at].unstored.len() + 1);
-        for _ in 0..durable {
-            self.domains[at].make_durable();
-        }
-        self.domains[at].unstored.clear();
-        self.look_at_store(at);
-        let epoch = self.domains[at].epoch;
-        for (ticket, (of, in_epoch, _)) in &self.requests {
-            if *of == at && *in_epoch == epoch {
-                self.outcomes.entry(*ticket).or_insert(Outcome::Unknown);
-            }
-        }
-        let most = if self.random.chance(70) { SECOND } else { 12 * SECOND };
-        let time = self.after(most);
-        self.at(time, Event::Restart(at));
-    }
-
-    /// A link of a domain fails, on both sides.
-    fn fail_link(&mut self, at: usize) {
-        let links: Vec<LinkId> =
-            self.domains[at].config.agreements.iter().map(|agreement| agreement.link).collect();
-        let link = *self.random.pick(&links).unwrap();
-        self.counts.links += 1;
-        let back = self.after(10 * SECOND);
-        for at in 0..self.domains.len() {
-            if self.domains[at].config.agreements.iter().any(|agreement| agreement.link == link) {
-                let time = self.after(200 * MILLISECOND);
-                self.at(time, Event::Link(at, link, false));
-                self.at(back + 200 * MILLISECOND, Event::Link(at, link, true));
-            }
-        }
-    }
-
-    /// No more faults; all that is down comes back.
-    pub(crate) fn mend(&mut self) {
-        self.faults = Faults::default();
-        self.cuts.clear();
-        for at in 0..self.domains.len() {
-            if self.domains[at].manager.is_none() {
-                self.start(at);
-            }
         }
     }
 

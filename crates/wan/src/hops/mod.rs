@@ -1,66 +1,19 @@
 //! A domain as one of those that an aggregate passes, the first and the last included: soft state for each tunnel and class, none for sessions.
+mod ends;
+mod held;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::Out;
-use crate::backend::{BackendAnswer, BackendCommand, Demand, Holding, Place};
+use crate::backend::{BackendAnswer, BackendCommand};
 use crate::border::{Border, Load};
 use crate::config::Config;
-use crate::message::{Body, Granted, Notify, Reserve, Response};
+use crate::message::{Body, Granted, Reserve, Response};
 use crate::record::{Asked, HeldAggregate, Key, Record};
 use crate::routes::MOST_DOMAINS;
 use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
-
-/// How far a reservation has come here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
-    Backend(u64),
-    Downstream,
-    Store(u64),
-}
-
-/// A reservation under way.
-#[derive(Debug)]
-struct Pending {
-    asked: Asked,
-    echo: u64,
-    step: Step,
-    /// Delay and jitter of this domain, once the back-end has said them. From then on it is in the ledger.
-    budget: Option<(u64, u64)>,
-    /// What the domains after this one granted.
-    downstream: Option<(Option<u32>, Granted, u64)>,
-}
-
-/// An aggregate here.
-#[derive(Debug)]
-struct Held {
-    granted: Option<HeldAggregate>,
-    pending: Option<Pending>,
-    link_out: Option<LinkId>,
-    label_in: u32,
-    expires: u64,
-}
-
-impl Held {
-    fn asked(&self) -> Option<&Asked> {
-        self.pending
-            .as_ref()
-            .map(|pending| &pending.asked)
-            .or(self.granted.as_ref().map(|granted| &granted.asked))
-    }
-
-    /// What it takes of its border link: the most of what is granted and what is under way.
-    fn load(&self) -> Load {
-        let of = |asked: &Asked, jitter: u64| Load {
-            rate: asked.traffic.rate,
-            burst: asked.traffic.burst_after(asked.jitter.saturating_add(jitter)),
-        };
-        let granted =
-            self.granted.as_ref().map_or(Load::default(), |granted| of(&granted.asked, granted.jitter));
-        let pending = self.pending.as_ref().and_then(|pending| Some(of(&pending.asked, pending.budget?.1)));
-        granted.at_least(pending.unwrap_or_default())
-    }
-}
+use held::{Held, Pending, Step, accepts, demand, next, offer, upstream};
 
 /// All aggregates that pass this domain.
 #[derive(Debug, Default)]
@@ -100,7 +53,7 @@ impl Hops {
         if !is_here || !is_origin || has_loop || reserve.path.len() > MOST_DOMAINS || !is_sane(&reserve) {
             return;
         }
-        let Some(traffic) = reserve.traffic else { return self.tear(config, out, reserve) };
+        let Some(traffic) = reserve.traffic else { return self.tear(out, reserve) };
         let aggregate = reserve.aggregate;
         let asked = Asked {
             id: reserve.id,
@@ -264,7 +217,7 @@ impl Hops {
         let refusal = |link, reason| Refusal { asn: config.asn, link, reason };
         let budget = match said {
             Ok(budget) => budget,
-            Err(reason) => return self.fail(config, out, aggregate, refusal(None, reason)),
+            Err(reason) => return self.fail(out, aggregate, refusal(None, reason)),
         };
         let asked = pending.asked.clone();
         let mut delay = asked.delay.saturating_add(budget.0);
@@ -279,12 +232,12 @@ impl Hops {
                 Border::fits(&terms, others, load).map_err(|reason| refusal(Some(link), reason))
             });
             if let Err(refusal) = fits {
-                return self.fail(config, out, aggregate, refusal);
+                return self.fail(out, aggregate, refusal);
             }
         }
         if delay > asked.limit {
             let reason = Reason::Delay { missing: delay - asked.limit, offer: delay };
-            return self.fail(config, out, aggregate, refusal(link_out, reason));
+            return self.fail(out, aggregate, refusal(link_out, reason));
         }
         if let Some(pending) = self.held.get_mut(&aggregate).and_then(|held| held.pending.as_mut()) {
             pending.budget = Some(budget);
@@ -400,7 +353,7 @@ impl Hops {
     }
 
     /// The domain after this one has answered.
-    pub(crate) fn on_response(&mut self, config: &Config, out: &mut Out, from: Asn, response: Response) {
+    pub(crate) fn on_response(&mut self, out: &mut Out, from: Asn, response: Response) {
         let aggregate = response.aggregate;
         let Some(held) = self.held.get_mut(&aggregate) else { return };
         if held.asked().and_then(next) != Some(from) {
@@ -415,7 +368,7 @@ impl Hops {
                     self.granted(out, aggregate, Some(granted.label), granted, response.echo);
                 }
                 Ok(_) => {}
-                Err(refusal) => self.fail(config, out, aggregate, refusal),
+                Err(refusal) => self.fail(out, aggregate, refusal),
             }
             return;
         }
@@ -440,13 +393,13 @@ impl Hops {
     }
 
     /// What was under way is refused, here or after here. What was granted stays, or what the origin has come down to.
-    fn fail(&mut self, config: &Config, out: &mut Out, aggregate: AggregateId, refusal: Refusal) {
+    fn fail(&mut self, out: &mut Out, aggregate: AggregateId, refusal: Refusal) {
         let Some(held) = self.held.get_mut(&aggregate) else { return };
         let Some(pending) = held.pending.take() else { return };
         let (id, echo) = (pending.asked.id, pending.echo);
         upstream(out, &pending.asked, Response { aggregate, id, echo, verdict: Err(refusal) });
         match held.granted.as_mut() {
-            None => self.remove(config, out, aggregate),
+            None => self.remove(out, aggregate),
             Some(granted) => {
                 if pending.asked.traffic.is_within(&granted.asked.traffic) {
                     granted.asked.traffic = pending.asked.traffic;
@@ -458,182 +411,5 @@ impl Hops {
                 out.store(Key::Aggregate(aggregate), Some(Record::Aggregate(record)));
             }
         }
-    }
-
-    fn remove(&mut self, _: &Config, out: &mut Out, aggregate: AggregateId) {
-        if self.held.remove(&aggregate).is_some() {
-            let ticket = out.ticket();
-            out.command(BackendCommand::Release { ticket, holding: Holding::Aggregate(aggregate) });
-            out.store(Key::Aggregate(aggregate), None);
-        }
-    }
-
-    fn tear(&mut self, config: &Config, out: &mut Out, reserve: Reserve) {
-        let Some(held) = self.held.get(&reserve.aggregate) else { return };
-        let Some(asked) = held.asked().filter(|asked| asked.id < reserve.id && asked.path == reserve.path)
-        else {
-            return;
-        };
-        if let Some(next) = next(asked) {
-            let position = reserve.position.saturating_add(1);
-            out.send(next, Body::Reserve(Reserve { position, link: held.link_out, ..reserve.clone() }));
-        }
-        self.remove(config, out, reserve.aggregate);
-    }
-
-    /// The domain after this one holds an aggregate no more.
-    pub(crate) fn on_notify(&mut self, out: &mut Out, from: Asn, notify: Notify) {
-        let Some(held) = self.held.get(&notify.aggregate) else { return };
-        let Some(asked) = held.asked().filter(|asked| next(asked) == Some(from)) else { return };
-        notify_upstream(out, asked, notify);
-    }
-
-    /// What no longer fits the agreements, links and measurements ends, and its origin is told.
-    pub(crate) fn revoke(&mut self, now: u64, config: &Config, out: &mut Out) {
-        let mut doomed: Vec<(AggregateId, Refusal)> = Vec::new();
-        let mut sums: BTreeMap<(LinkId, Class), Load> = BTreeMap::new();
-        for (id, held) in &self.held {
-            let Some(asked) = held.asked() else { continue };
-            let Some((next, link)) = next(asked).zip(held.link_out) else { continue };
-            let destination = asked.path.last().copied().unwrap_or(next);
-            let sum = sums.entry((link, id.class)).or_default();
-            let fits =
-                self.border.terms(now, config, (next, link), id.class, destination).and_then(|terms| {
-                    let fits = Border::fits(&terms, *sum, held.load());
-                    fits.map_err(|reason| Refusal { asn: config.asn, link: Some(link), reason })
-                });
-            match fits {
-                Ok(()) => *sum = sum.plus(held.load()),
-                Err(refusal) => doomed.push((*id, refusal)),
-            }
-        }
-        for (aggregate, refusal) in doomed {
-            self.end(config, out, aggregate, refusal);
-        }
-    }
-
-    /// Ends an aggregate here, and tells its origin and what is after here.
-    fn end(&mut self, config: &Config, out: &mut Out, aggregate: AggregateId, refusal: Refusal) {
-        let Some(held) = self.held.get(&aggregate) else { return };
-        if let Some(pending) = &held.pending {
-            let verdict = Err(refusal.clone());
-            let response = Response { aggregate, id: pending.asked.id, echo: pending.echo, verdict };
-            upstream(out, &pending.asked, response);
-        }
-        if let Some(granted) = &held.granted {
-            notify_upstream(out, &granted.asked, Notify { aggregate, id: granted.asked.id, refusal });
-        }
-        self.remove(config, out, aggregate);
-    }
-
-    /// What was not refreshed in time is forgotten.
-    pub(crate) fn tick(&mut self, now: u64, config: &Config, out: &mut Out) {
-        let old = self.held.iter().filter(|(_, held)| held.expires <= now);
-        let old: Vec<AggregateId> = old.map(|(id, _)| *id).collect();
-        for aggregate in old {
-            self.remove(config, out, aggregate);
-        }
-        self.revoke(now, config, out);
-    }
-
-    /// When something is forgotten next, or an agreement ends.
-    pub(crate) fn due(&self, now: u64, config: &Config) -> u64 {
-        let ends = config.agreements.iter().map(|agreement| agreement.ends).filter(|ends| *ends > now);
-        self.held.values().map(|held| held.expires).chain(ends).min().unwrap_or(u64::MAX)
-    }
-
-    /// As the store has it.
-    pub(crate) fn restore(&mut self, now: u64, aggregate: AggregateId, granted: HeldAggregate) {
-        let expires = now.saturating_add(granted.asked.lifetime);
-        let (link_out, label_in) = (granted.link_out, granted.label_in);
-        self.held
-            .insert(aggregate, Held { granted: Some(granted), pending: None, link_out, label_in, expires });
-    }
-
-    /// Tells the back-end all that it should hold.
-    pub(crate) fn reconcile(&self, out: &mut Out, holdings: &[Holding]) {
-        for holding in holdings {
-            if let Holding::Aggregate(aggregate) = holding
-                && !self.held.contains_key(aggregate)
-            {
-                let ticket = out.ticket();
-                out.command(BackendCommand::Release { ticket, holding: *holding });
-            }
-        }
-        for (aggregate, granted) in self.granted_aggregates() {
-            let ticket = out.ticket();
-            let demand = demand(&granted.asked, aggregate.class, granted.link_out);
-            out.command(BackendCommand::Reserve { ticket, aggregate, demand });
-            let label_in = (granted.asked.position > 0).then_some(granted.label_in);
-            out.command(BackendCommand::Commit { aggregate, label_in, label_out: granted.label_out });
-        }
-    }
-
-    /// All that is granted.
-    pub(crate) fn granted_aggregates(&self) -> impl Iterator<Item = (AggregateId, &HeldAggregate)> {
-        self.held.iter().filter_map(|(id, held)| Some((*id, held.granted.as_ref()?)))
-    }
-
-    /// Rate and burst that the ledger counts for a class of a link.
-    pub(crate) fn ledger(&self, link: LinkId, class: Class) -> Load {
-        self.load(link, class, None)
-    }
-}
-
-/// A neighbour may send this here.
-fn accepts(now: u64, config: &Config, from: Asn, asked: &Asked, class: Class) -> Result<(), Reason> {
-    if !class.is_reservable() {
-        return Err(Reason::ClassNotAgreed);
-    }
-    if asked.lifetime > config.limits.lifetime {
-        return Err(Reason::Invalid);
-    }
-    if asked.position == 0 {
-        return Ok(());
-    }
-    let destination = asked.path.last().copied().ok_or(Reason::Invalid)?;
-    let mut of =
-        config.agreements.iter().filter(|agreement| agreement.from == from && agreement.to == config.asn);
-    let agreement = of.find(|agreement| Some(agreement.link) == asked.link_in).ok_or(Reason::NoAgreement)?;
-    agreement.applies(now, class, destination).map(|_| ())
-}
-
-/// The domain after this one.
-fn next(asked: &Asked) -> Option<Asn> {
-    asked.path.get(usize::from(asked.position) + 1).copied()
-}
-
-/// How much a refusal offers.
-fn offer(reason: &Reason) -> u64 {
-    match reason {
-        Reason::Rate { offer, .. } => *offer,
-        _ => 0,
-    }
-}
-
-/// What the back-end has to carry.
-fn demand(asked: &Asked, class: Class, link_out: Option<LinkId>) -> Demand {
-    Demand {
-        from: asked.link_in.map_or(Place::Edges, Place::Border),
-        to: link_out.map_or(Place::Edges, Place::Border),
-        class,
-        rate: asked.traffic.rate,
-        burst: asked.traffic.burst_after(asked.jitter),
-        largest_packet: asked.traffic.largest_packet,
-    }
-}
-
-/// To the domain before this one, or to the origin, which is here.
-fn upstream(out: &mut Out, asked: &Asked, response: Response) {
-    match usize::from(asked.position).checked_sub(1).and_then(|at| asked.path.get(at)) {
-        Some(before) => out.send(*before, Body::Response(response)),
-        None => out.responses.push_back(response),
-    }
-}
-
-fn notify_upstream(out: &mut Out, asked: &Asked, notify: Notify) {
-    match usize::from(asked.position).checked_sub(1).and_then(|at| asked.path.get(at)) {
-        Some(before) => out.send(*before, Body::Notify(notify)),
-        None => out.notifies.push_back(notify),
     }
 }
