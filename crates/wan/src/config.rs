@@ -109,6 +109,14 @@ impl Config {
         of.max_by_key(|(prefix, _)| prefix.length).map(|(_, asn)| *asn)
     }
 
+    /// There is an agreement with it, in either direction.
+    pub(crate) fn is_neighbour(&self, asn: Asn) -> bool {
+        self.agreements.iter().any(|agreement| {
+            let other = if agreement.from == self.asn { agreement.to } else { agreement.from };
+            other == asn
+        })
+    }
+
     /// Agreements for traffic from this domain to another.
     pub(crate) fn toward(&self, next: Asn) -> impl Iterator<Item = &Agreement> {
         self.agreements.iter().filter(move |agreement| agreement.from == self.asn && agreement.to == next)

@@ -79,7 +79,7 @@ impl Queries {
             }
             match best {
                 Ok(best) => onward = Some(best),
-                Err(refusal) => return self.answer(out, &query, Err(refusal)),
+                Err(refusal) => return self.answer(config, out, &query, Err(refusal)),
             }
         }
         let ticket = out.ticket();
@@ -96,7 +96,7 @@ impl Queries {
     }
 
     /// The back-end has said what it has.
-    pub(crate) fn on_backend(&mut self, out: &mut Out, answer: &BackendAnswer) {
+    pub(crate) fn on_backend(&mut self, config: &Config, out: &mut Out, answer: &BackendAnswer) {
         let BackendAnswer::Offered { ticket, rate, delay, jitter } = *answer else { return };
         let Some((mut query, onward)) = self.waiting.remove(&ticket) else { return };
         query.available = query.available.min(rate);
@@ -104,7 +104,7 @@ impl Queries {
         query.jitter = query.jitter.saturating_add(jitter);
         let Some((next, link, rate, delay, jitter)) = onward else {
             let available = Available { rate: query.available, delay: query.delay, jitter: query.jitter };
-            return self.answer(out, &query, Ok(available));
+            return self.answer(config, out, &query, Ok(available));
         };
         let onward = Query {
             position: query.position.saturating_add(1),
@@ -117,20 +117,21 @@ impl Queries {
         out.send(next, Body::Query(onward));
     }
 
-    fn answer(&mut self, out: &mut Out, query: &Query, verdict: Result<Available, Refusal>) {
+    fn answer(&mut self, config: &Config, out: &mut Out, query: &Query, verdict: Result<Available, Refusal>) {
         let response = QueryResponse {
             number: query.number,
             path: query.path.clone(),
             position: query.position,
             verdict,
         };
-        self.back(out, response);
+        self.back(config, out, response);
     }
 
     /// To the domain before this one, or to whom asked.
-    fn back(&mut self, out: &mut Out, response: QueryResponse) {
+    fn back(&mut self, config: &Config, out: &mut Out, response: QueryResponse) {
         let before = response.position.checked_sub(1);
         match before.and_then(|at| Some((at, *response.path.get(usize::from(at))?))) {
+            Some((_, before)) if !config.is_neighbour(before) => {}
             Some((position, before)) => {
                 out.send(before, Body::QueryResponse(QueryResponse { position, ..response }));
             }
@@ -147,7 +148,7 @@ impl Queries {
         let position = usize::from(response.position);
         let is_here = response.path.get(position) == Some(&config.asn);
         if is_here && response.path.get(position + 1) == Some(&from) && response.path.len() <= MOST_DOMAINS {
-            self.back(out, response);
+            self.back(config, out, response);
         }
     }
 

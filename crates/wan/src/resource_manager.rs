@@ -261,7 +261,7 @@ impl ResourceManager {
             }
             (Start::Ready, _) => {
                 self.hops.on_backend(now, &self.config, &mut self.out, answer);
-                self.queries.on_backend(&mut self.out, answer);
+                self.queries.on_backend(&self.config, &mut self.out, answer);
             }
             _ => {}
         }

@@ -22,13 +22,14 @@ impl Hops {
     }
 
     /// The origin ends an aggregate. A domain that holds it no more passes that on: those after it may hold it.
-    pub(super) fn tear(&mut self, out: &mut Out, reserve: Reserve) {
+    pub(super) fn tear(&mut self, config: &Config, out: &mut Out, reserve: Reserve) {
         let held = self.held.get(&reserve.aggregate).and_then(Held::asked);
         if held.is_some_and(|asked| asked.id >= reserve.id || asked.path != reserve.path) {
             return;
         }
         let aggregate = reserve.aggregate;
-        if let Some(next) = reserve.path.get(usize::from(reserve.position) + 1).copied() {
+        let next = reserve.path.get(usize::from(reserve.position) + 1).copied();
+        if let Some(next) = next.filter(|next| config.is_neighbour(*next)) {
             let position = reserve.position.saturating_add(1);
             out.send(next, Body::Reserve(Reserve { position, link: None, ..reserve }));
         }

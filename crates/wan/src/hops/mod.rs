@@ -53,7 +53,7 @@ impl Hops {
         if !is_here || !is_origin || has_loop || reserve.path.len() > MOST_DOMAINS || !is_sane(&reserve) {
             return;
         }
-        let Some(traffic) = reserve.traffic else { return self.tear(out, reserve) };
+        let Some(traffic) = reserve.traffic else { return self.tear(config, out, reserve) };
         let aggregate = reserve.aggregate;
         let asked = Asked {
             id: reserve.id,

@@ -3,6 +3,7 @@
 
 mod at_rest;
 mod domain;
+mod hostile;
 mod least_server;
 mod model;
 mod scenarios;

@@ -28,7 +28,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
     }
 }
 
-fn request(world: &mut World, at: usize) -> SessionRequest {
+pub(crate) fn request(world: &mut World, at: usize) -> SessionRequest {
     let class = *world.random.pick(&CLASSES).unwrap();
     let mut flows = vec![flow(world, FlowKind::Data, Direction::Forward, class, 200_000)];
     if world.random.chance(60) {

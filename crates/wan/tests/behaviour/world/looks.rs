@@ -10,7 +10,7 @@ impl World {
     /// All that edges let in is held by every domain of the path.
     pub(super) fn look_at_cover(&mut self, aggregate: wan::AggregateId) {
         let origin = &self.domains[aggregate.tunnel.origin.0 as usize - 1];
-        if origin.manager.is_none() || self.now < origin.excused {
+        if origin.manager.is_none() || self.now < origin.excused || self.spoils.is_some() {
             return;
         }
         let open: Vec<(&LegId, &FlowRequest, &Vec<u32>)> = origin

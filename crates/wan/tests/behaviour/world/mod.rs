@@ -60,6 +60,7 @@ pub(crate) struct Counts {
     pub(crate) cuts: u64,
     pub(crate) lost: u64,
     pub(crate) covered: u64,
+    pub(crate) spoilt: u64,
 }
 
 pub(crate) struct World {
@@ -81,6 +82,8 @@ pub(crate) struct World {
     secrets: Vec<BTreeSet<u64>>,
     pub(crate) context: String,
     pub(crate) counts: Counts,
+    /// Changes a tenth of all messages.
+    pub(crate) spoils: Option<fn(&mut Random, &mut Message)>,
     /// Messages between domains.
     pub(crate) sent: u64,
     pub(crate) answers: Vec<(u64, Result<wan::Available, Refusal>)>,
@@ -112,6 +115,7 @@ impl World {
             secrets,
             context: String::new(),
             counts: Counts::default(),
+            spoils: None,
             sent: 0,
             answers: Vec::new(),
         };
@@ -250,7 +254,22 @@ impl World {
         assert!(self.outcomes.insert(ticket, outcome).is_none(), "{}: answered twice", self.context);
     }
 
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, mut message: Message) {
+        // Reservations are told to neighbours alone, sessions to the domains of caller and callees.
+        let pair = [message.from, message.to];
+        let own = &self.domains[message.from.0 as usize - 1].config.agreements;
+        let is_near = own.iter().any(|one| pair.contains(&one.from) && pair.contains(&one.to));
+        let is_of_session = matches!(message.body, wan::Body::Session(..));
+        assert!(is_near || is_of_session, "{}: {message:?} goes to no neighbour", self.context);
+        if message.to.0 == 0 || message.to.0 as usize > self.domains.len() {
+            return;
+        }
+        if let Some(spoil) = self.spoils
+            && self.random.one_in(10)
+        {
+            spoil(&mut self.random, &mut message);
+            self.counts.spoilt += 1;
+        }
         let at = (message.from.0.min(message.to.0), message.from.0.max(message.to.0));
         let faults = self.faults;
         self.sent += 1;
