@@ -16,6 +16,7 @@ mod backend;
 mod border;
 mod callees;
 mod callers;
+mod codec;
 mod config;
 mod hops;
 mod legs;
@@ -32,6 +33,7 @@ mod words;
 pub use action::{Action, Input};
 pub use agreement::{Agreement, Excess, Terms};
 pub use backend::{BackendAnswer, BackendCommand, Demand, Holding, Place};
+pub use codec::{DecodeError, MOST_BYTES};
 pub use config::{Config, Contract, Limits, NetworkService, SessionService};
 pub use message::{
     Available, Body, Establish, Granted, Message, Notify, Query, QueryResponse, Reserve, Response,

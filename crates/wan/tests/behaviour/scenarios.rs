@@ -14,12 +14,13 @@ use crate::world::{Outcome, World};
 #[derive(Clone, Copy)]
 struct Alike {
     rate: u64,
+    burst: u64,
     capacity: u64,
 }
 
 impl Numbers for Alike {
     fn agreed(&mut self) -> Option<Agreed> {
-        Some(Agreed { rate: self.rate, burst: 1 << 40, delay: MILLISECOND, jitter: 0 })
+        Some(Agreed { rate: self.rate, burst: self.burst, delay: MILLISECOND, jitter: 0 })
     }
 
     fn budget(&mut self) -> (u64, u64) {
@@ -36,7 +37,11 @@ impl Numbers for Alike {
 }
 
 fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
-    let (topology, domains) = build(count, edges, &mut Alike { rate, capacity: 1 << 40 });
+    of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40 })
+}
+
+fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
+    let (topology, domains) = build(count, edges, &mut numbers);
     let mut world = World::of(Random::of_case(1, 2), topology, domains);
     world.callees_agree = true;
     world.run(SECOND);
@@ -181,6 +186,45 @@ fn a_refusal_says_domain_link_what_is_missing_and_what_can_be_had() {
     let rate = world.domains[0].manager.as_ref().unwrap().legs(session)[0].flow.desired.rate;
     assert_eq!(rate, 1_500_000);
     assert_eq!(world.at_rest(), 1);
+}
+
+/// Two packets of 1,000 bytes fit, after 0.1 ms of jitter at 1 Mbit/s for each; a third does not.
+#[test]
+fn bursts_are_admitted_like_rates() {
+    let mut world = of(2, &[(1, 2)], Alike { rate: 1 << 40, burst: 2_026, capacity: 1 << 40 });
+    for _ in 0..2 {
+        world.admitted(0, request(1, &[2], 1_000_000));
+    }
+    let refusal = world.refused(request(1, &[2], 1_000_000));
+    let reason = Reason::Burst { missing: 3_038 - 2_026, offer: 2_026 };
+    assert_eq!(refusal, Refusal { asn: Asn(1), link: Some(LinkId(1)), reason });
+    assert_eq!(world.at_rest(), 2);
+}
+
+/// The inside of a domain is the ledger of its back-end.
+#[test]
+fn a_back_end_without_room_refuses() {
+    let mut world = of(3, &[(1, 2), (2, 3)], Alike { rate: 1 << 40, burst: 1 << 40, capacity: 2_500_000 });
+    world.admitted(1, request(2, &[2], 1_500_000));
+    let refusal = world.refused(request(1, &[3], 2_000_000));
+    let reason = Reason::Rate { missing: 1_000_000, offer: 1_000_000 };
+    assert_eq!(refusal, Refusal { asn: Asn(2), link: None, reason });
+    assert_eq!(world.at_rest(), 1);
+}
+
+#[test]
+fn what_an_agreement_says_ends_with_it() {
+    let mut world = line(3, 5_000_000);
+    let ends = world.now + 20 * SECOND;
+    let domain = &mut world.domains[1];
+    domain.config.agreements.iter_mut().for_each(|agreement| agreement.ends = ends);
+    world.crash(1);
+    world.run(14 * SECOND);
+    let session = world.admitted(0, request(1, &[3], 1_000_000));
+    world.domains[1].excused = ends + 9 * SECOND;
+    world.run(2 * SECOND);
+    let refusal = Refusal { asn: Asn(2), link: Some(LinkId(2)), reason: Reason::NoAgreement };
+    assert_eq!(world.ended.get(&session), Some(&refusal));
 }
 
 #[test]

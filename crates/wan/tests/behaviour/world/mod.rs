@@ -255,6 +255,8 @@ impl World {
     }
 
     fn send(&mut self, mut message: Message) {
+        let bytes = message.encode().unwrap_or_else(|| panic!("{}: {message:?} is too long", self.context));
+        assert_eq!(Message::decode(&bytes).as_ref(), Ok(&message), "{}", self.context);
         // Reservations are told to neighbours alone, sessions to the domains of caller and callees.
         let pair = [message.from, message.to];
         let own = &self.domains[message.from.0 as usize - 1].config.agreements;
