@@ -263,7 +263,7 @@ structures! {
     }
     Message { from, to, body }
     Reserve {
-        aggregate, id, echo, path, position, link, traffic, limit, delay, jitter, lifetime, authorization
+        aggregate, id, echo, path, position, link, traffic, limit, delay, jitter, lifetime
     }
     Response { aggregate, id, echo, verdict }
     Granted { reserved, delay, jitter, label }

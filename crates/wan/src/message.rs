@@ -59,8 +59,6 @@ pub struct Reserve {
     pub jitter: u64,
     /// Nanoseconds that state lives without another RESERVE.
     pub lifetime: u64,
-    /// The ticket by which the origin was authorised.
-    pub authorization: u64,
 }
 
 /// Says what became of a [`Reserve`].

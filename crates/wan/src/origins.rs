@@ -49,7 +49,6 @@ pub(crate) struct Origins {
     origins: BTreeMap<AggregateId, Origin>,
     of_leg: BTreeMap<LegId, AggregateId>,
     count: u64,
-    authorization: u64,
 }
 
 /// Flows that are asked for at a time.
@@ -149,7 +148,6 @@ impl Origins {
             delay: 0,
             jitter: 0,
             lifetime: limits.lifetime,
-            authorization: self.authorization,
         };
         out.send(out.own, Body::Reserve(reserve));
     }

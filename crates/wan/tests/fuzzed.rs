@@ -50,7 +50,6 @@ fn messages() -> Vec<Message> {
         delay: 1,
         jitter: 2,
         lifetime: 7_000_000_000,
-        authorization: 0,
     };
     let granted = Granted { reserved: traffic, delay: 5, jitter: 6, label: 16 };
     let flow = FlowRequest {

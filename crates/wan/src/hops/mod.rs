@@ -285,7 +285,6 @@ impl Hops {
             delay: asked.delay.saturating_add(budget.0).saturating_add(terms.delay),
             jitter: asked.jitter.saturating_add(budget.1).saturating_add(terms.jitter),
             lifetime: asked.lifetime,
-            authorization: 0,
         };
         out.send(next, Body::Reserve(reserve));
     }
