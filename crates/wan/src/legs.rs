@@ -219,7 +219,7 @@ impl Legs {
 
     /// A flow of the store, which may be open.
     pub(crate) fn restore(&mut self, now: u64, out: &Out, origins: &mut Origins, record: &OpenLeg) {
-        let member = Member { traffic: record.flow.desired, limit: record.flow.limit };
+        let member = Member { traffic: record.flow.desired, limit: record.delay };
         origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
         let leg = Leg {
             flow: record.flow,

@@ -11,7 +11,7 @@ use crate::words::{AggregateId, Asn, Class, LegId, MessageId, Reason, Refusal, T
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Member {
     pub(crate) traffic: TSpec,
-    /// Nanoseconds that it may take.
+    /// Nanoseconds that it may take: what was asked, and once it is granted what was told.
     pub(crate) limit: u64,
 }
 
@@ -162,6 +162,16 @@ impl Origins {
         match response.verdict {
             Ok(granted) => {
                 origin.confirmed = origin.confirmed.max(response.echo);
+                // A domain that lost it may have found a slower link for it: what was told is a bound no more.
+                let is_late = |_: &LegId, member: &mut Member| member.limit < granted.delay;
+                let late: Vec<(LegId, Member)> = origin.members.extract_if(.., is_late).collect();
+                for (leg, member) in late {
+                    let reason =
+                        Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
+                    let refusal = Refusal { asn: out.own, link: None, reason };
+                    origin.leaving.insert(leg, member);
+                    out.legs.push_back(LegEvent::Failed(leg, refusal));
+                }
                 if origin.until.take().is_none() {
                     return;
                 }
@@ -170,7 +180,7 @@ impl Origins {
                 for (leg, member) in core::mem::take(&mut origin.joining) {
                     // Domains of the path have looked at the least limit of all; this is for those that did not.
                     if granted.delay <= member.limit {
-                        origin.members.insert(leg, member);
+                        origin.members.insert(leg, Member { limit: granted.delay, ..member });
                         out.legs.push_back(LegEvent::Admitted(leg, granted.delay));
                     } else {
                         let reason =

@@ -16,11 +16,17 @@ struct Alike {
     rate: u64,
     burst: u64,
     capacity: u64,
+    /// By so much each link is slower than the one before.
+    slower: u64,
+    links: u64,
 }
 
 impl Numbers for Alike {
     fn agreed(&mut self) -> Option<Agreed> {
-        Some(Agreed { rate: self.rate, burst: self.burst, delay: MILLISECOND, jitter: 0 })
+        // Three classes in two directions.
+        let delay = MILLISECOND + self.links / 6 * self.slower;
+        self.links += 1;
+        Some(Agreed { rate: self.rate, burst: self.burst, delay, jitter: 0 })
     }
 
     fn budget(&mut self) -> (u64, u64) {
@@ -37,7 +43,7 @@ impl Numbers for Alike {
 }
 
 fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
-    of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40 })
+    of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0 })
 }
 
 fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
@@ -191,7 +197,8 @@ fn a_refusal_says_domain_link_what_is_missing_and_what_can_be_had() {
 /// Two packets of 1,000 bytes fit, after 0.1 ms of jitter at 1 Mbit/s for each; a third does not.
 #[test]
 fn bursts_are_admitted_like_rates() {
-    let mut world = of(2, &[(1, 2)], Alike { rate: 1 << 40, burst: 2_026, capacity: 1 << 40 });
+    let mut world =
+        of(2, &[(1, 2)], Alike { rate: 1 << 40, burst: 2_026, capacity: 1 << 40, slower: 0, links: 0 });
     for _ in 0..2 {
         world.admitted(0, request(1, &[2], 1_000_000));
     }
@@ -204,7 +211,11 @@ fn bursts_are_admitted_like_rates() {
 /// The inside of a domain is the ledger of its back-end.
 #[test]
 fn a_back_end_without_room_refuses() {
-    let mut world = of(3, &[(1, 2), (2, 3)], Alike { rate: 1 << 40, burst: 1 << 40, capacity: 2_500_000 });
+    let mut world = of(
+        3,
+        &[(1, 2), (2, 3)],
+        Alike { rate: 1 << 40, burst: 1 << 40, capacity: 2_500_000, slower: 0, links: 0 },
+    );
     world.admitted(1, request(2, &[2], 1_500_000));
     let refusal = world.refused(request(1, &[3], 2_000_000));
     let reason = Reason::Rate { missing: 1_000_000, offer: 1_000_000 };
@@ -367,6 +378,22 @@ fn a_failed_link_ends_what_passes_it_with_the_reason() {
     assert_eq!(world.ended.get(&session), Some(&refusal));
     let held: Vec<_> = world.domains.iter().map(|domain| domain.backend.held.clone()).collect();
     assert!(held.iter().all(BTreeMap::is_empty), "{held:?}");
+}
+
+/// The domain that loses the link finds a slower one, and its word of that is lost: what was told is not kept by it.
+#[test]
+fn a_slower_link_does_not_replace_one_behind_the_callers_back() {
+    let numbers = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: 1_000, links: 0 };
+    let mut world = of(3, &[(1, 2), (2, 3), (2, 3)], numbers);
+    let session = world.admitted(0, request(1, &[3], 1_000_000));
+    world.faults.lost = 1_000;
+    world.domains[1].down.insert(2);
+    world.domains[1].excused = world.now + 20 * SECOND;
+    world.input(1, Input::Link { link: LinkId(2), is_up: false });
+    world.faults.lost = 0;
+    world.run(4 * SECOND);
+    let refusal = world.ended.get(&session).map(|refusal| &refusal.reason);
+    assert!(matches!(refusal, Some(Reason::Delay { missing: 1_000, .. })), "{refusal:?}");
 }
 
 /// In a ring there is a second path, which BGP tells too.
