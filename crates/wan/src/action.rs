@@ -1,0 +1,191 @@
+//! What comes into a manager and what it wants done.
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use crate::backend::{BackendAnswer, BackendCommand};
+use crate::message::{Available, Body, Message, Notify, Response};
+use crate::record::{Key, Record};
+use crate::request::{FlowRequest, QosAnswer, SessionRequest};
+use crate::routes::BgpPath;
+use crate::words::{Asn, Class, LegId, LinkId, Refusal, SessionId};
+
+/// What happens to a manager.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Another manager says something. Its `from` has been authenticated.
+    Message(Message),
+    /// A record is durable.
+    Stored {
+        /// Of [`Action::Store`].
+        ticket: u64,
+    },
+    /// The back-end answers.
+    Backend(BackendAnswer),
+    /// A caller wants a session.
+    Request {
+        /// Of the answer.
+        ticket: u64,
+        /// What.
+        request: SessionRequest,
+    },
+    /// Callees have decided.
+    CalleeAnswer {
+        /// Of the question.
+        session: SessionId,
+        /// Bits per second for each flow, or a refusal.
+        rates: Option<Vec<u64>>,
+    },
+    /// A caller ends its session.
+    Stop(SessionId),
+    /// A border link works, or does not.
+    Link {
+        /// Which.
+        link: LinkId,
+        /// It works.
+        is_up: bool,
+    },
+    /// So much of a class was measured to fit through a border link; more than agreed counts as what is agreed.
+    Measured {
+        /// Which.
+        link: LinkId,
+        /// The class.
+        class: Class,
+        /// Bits per second.
+        rate: u64,
+    },
+    /// All paths that BGP tells now.
+    Paths(Vec<BgpPath>),
+    /// What is free on the way to a domain?
+    Query {
+        /// Of the answer.
+        ticket: u64,
+        /// The domain.
+        destination: Asn,
+        /// The class.
+        class: Class,
+    },
+}
+
+/// What is to be done. The order counts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Send a message; it may be lost.
+    Send(Message),
+    /// Make durable, and say so by [`Input::Stored`]. Several may be made durable at once; what a crash leaves is those up to one of them.
+    Store {
+        /// Of the answer.
+        ticket: u64,
+        /// What is replaced.
+        key: Key,
+        /// By what; none forgets it.
+        record: Option<Record>,
+    },
+    /// To the back-end.
+    Backend(BackendCommand),
+    /// Ask callees whether they take part.
+    AskCallee {
+        /// The session.
+        session: SessionId,
+        /// Who calls.
+        caller: IpAddr,
+        /// Who is asked.
+        callees: Vec<IpAddr>,
+        /// The flows.
+        flows: Vec<FlowRequest>,
+    },
+    /// To a caller.
+    Answer {
+        /// Of the request.
+        ticket: u64,
+        /// What.
+        answer: QosAnswer,
+    },
+    /// A session that was admitted has ended.
+    Ended {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// To a query.
+    QueryAnswer {
+        /// Of the query.
+        ticket: u64,
+        /// What.
+        answer: Result<Available, Refusal>,
+    },
+}
+
+/// What an origin says of a flow that wants into an aggregate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum LegEvent {
+    /// It is reserved, with this delay.
+    Admitted(LegId, u64),
+    /// It is not.
+    Refused(LegId, Refusal),
+    /// It was, and is no more.
+    Failed(LegId, Refusal),
+}
+
+/// What the parts of a manager want done, and what they tell each other.
+#[derive(Debug)]
+pub(crate) struct Out {
+    pub(crate) own: Asn,
+    pub(crate) epoch: u32,
+    pub(crate) actions: Vec<Action>,
+    /// Messages to this manager itself.
+    pub(crate) loopback: VecDeque<Message>,
+    pub(crate) responses: VecDeque<Response>,
+    pub(crate) notifies: VecDeque<Notify>,
+    pub(crate) legs: VecDeque<LegEvent>,
+    ticket: u64,
+    count: u64,
+}
+
+impl Out {
+    pub(crate) fn new(own: Asn, epoch: u32) -> Self {
+        Self {
+            own,
+            epoch,
+            actions: Vec::new(),
+            loopback: VecDeque::new(),
+            responses: VecDeque::new(),
+            notifies: VecDeque::new(),
+            legs: VecDeque::new(),
+            // What answers to a start before this one have is none of these.
+            ticket: u64::from(epoch) << 32,
+            count: 0,
+        }
+    }
+
+    pub(crate) fn ticket(&mut self) -> u64 {
+        self.ticket += 1;
+        self.ticket
+    }
+
+    /// A number that no other start of this manager gives.
+    pub(crate) fn unique(&mut self) -> u64 {
+        self.count += 1;
+        (u64::from(self.epoch) << 32) | self.count
+    }
+
+    pub(crate) fn send(&mut self, to: Asn, body: Body) {
+        let message = Message { from: self.own, to, body };
+        if to == self.own {
+            self.loopback.push_back(message)
+        } else {
+            self.actions.push(Action::Send(message))
+        }
+    }
+
+    pub(crate) fn store(&mut self, key: Key, record: Option<Record>) -> u64 {
+        let ticket = self.ticket();
+        self.actions.push(Action::Store { ticket, key, record });
+        ticket
+    }
+
+    pub(crate) fn command(&mut self, command: BackendCommand) {
+        self.actions.push(Action::Backend(command));
+    }
+}

@@ -1,0 +1,380 @@
+//! Sessions whose caller is in this domain: negotiated first, then reserved flow by flow, durable, let in, kept alive, and stopped as a whole.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use crate::action::Action;
+use crate::admission::admit;
+use crate::legs::{Context, Legs, Progress};
+use crate::message::{Body, Establish, SessionBody};
+use crate::record::{Key, OwnSession, Record};
+use crate::request::{QosAnswer, SessionRequest};
+use crate::words::{Asn, Direction, LegId, Reason, Refusal, SessionId};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Callees are asked.
+    Negotiating,
+    /// Flows are reserved, here and by callees' domains.
+    Reserving,
+    Storing(u64),
+    Opening,
+    Up,
+}
+
+/// A domain of callees.
+#[derive(Debug, Default)]
+struct Peer {
+    callees: Vec<IpAddr>,
+    /// What they agree to.
+    rates: Option<Vec<u64>>,
+    /// When the commit left that they have confirmed last.
+    confirmed: Option<u64>,
+    next_send: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    request: SessionRequest,
+    /// Of a request that is not answered.
+    ticket: Option<u64>,
+    stage: Stage,
+    deadline: u64,
+    peers: BTreeMap<Asn, Peer>,
+    rates: Vec<u64>,
+    ends: u64,
+}
+
+/// All sessions of callers of this domain.
+#[derive(Debug, Default)]
+pub(crate) struct Callers {
+    sessions: BTreeMap<SessionId, Session>,
+    /// Ends that are repeated: how often, and when next.
+    stops: BTreeMap<(SessionId, Asn), (u8, u64)>,
+    /// What is said when a session is forgotten for good: a crash would bring back one that is said to have ended.
+    ending: BTreeMap<u64, Action>,
+}
+
+const REPEATED_STOPS: u8 = 3;
+
+impl Callers {
+    /// A caller wants a session.
+    pub(crate) fn request(&mut self, context: &mut Context<'_>, ticket: u64, request: SessionRequest) {
+        let limits = &context.config.limits;
+        let in_setup = self.sessions.values().filter(|session| session.stage != Stage::Up).count();
+        let counted = self.sessions.values().map(|session| (&session.request, session.peers.len()));
+        let admitted = if in_setup >= limits.most_in_setup {
+            Err(Reason::Busy)
+        } else {
+            admit(context.now, context.config, counted, &request)
+        };
+        let peers = match admitted {
+            Ok(peers) => peers,
+            Err(reason) => {
+                let answer = QosAnswer::Refused(context.refusal(reason));
+                return context.out.actions.push(Action::Answer { ticket, answer });
+            }
+        };
+        let id = SessionId { origin: context.config.asn, number: context.out.unique() };
+        let peer = |(asn, callees)| (asn, Peer { callees, ..Peer::default() });
+        let session = Session {
+            request,
+            ticket: Some(ticket),
+            stage: Stage::Negotiating,
+            deadline: context.now.saturating_add(limits.patience),
+            peers: peers.into_iter().map(peer).collect(),
+            rates: Vec::new(),
+            ends: u64::MAX,
+        };
+        if let Some(peer) = session.peers.get(&context.config.asn) {
+            context.out.actions.push(Action::AskCallee {
+                session: id,
+                caller: session.request.caller,
+                callees: peer.callees.clone(),
+                flows: session.request.flows.clone(),
+            });
+        }
+        self.sessions.insert(id, session);
+        self.repeat(context, id);
+    }
+
+    /// Says to each domain of callees what it has to hear now.
+    fn repeat(&mut self, context: &mut Context<'_>, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let (now, limits) = (context.now, &context.config.limits);
+        for (asn, peer) in session.peers.iter_mut().filter(|(asn, _)| **asn != context.config.asn) {
+            if peer.next_send > now {
+                continue;
+            }
+            let body = match session.stage {
+                Stage::Negotiating if peer.rates.is_some() => continue,
+                Stage::Negotiating => SessionBody::Establish(Establish {
+                    caller: session.request.caller,
+                    callees: peer.callees.clone(),
+                    flows: session.request.flows.clone(),
+                }),
+                _ => SessionBody::Commit { echo: now, rates: session.rates.clone() },
+            };
+            let wait = if peer.confirmed.is_some() { limits.refresh } else { limits.retransmit };
+            peer.next_send = now.saturating_add(wait);
+            context.out.send(*asn, Body::Session(id, body));
+        }
+    }
+
+    /// A domain of callees has decided.
+    pub(crate) fn established(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &mut Legs,
+        (id, from): (SessionId, Asn),
+        said: Result<Vec<u64>, Refusal>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(peer) = session.peers.get_mut(&from) else { return };
+        if session.stage != Stage::Negotiating || peer.rates.is_some() {
+            return;
+        }
+        let rates = match said {
+            Ok(rates) => rates,
+            Err(refusal) => return self.fail(context, legs, id, refusal),
+        };
+        if !agrees(&session.request.flows, &rates) {
+            let refusal = Refusal { asn: from, link: None, reason: Reason::Invalid };
+            return self.fail(context, legs, id, refusal);
+        }
+        peer.rates = Some(rates);
+        let Some(all) = session.peers.values().map(|peer| peer.rates.clone()).collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
+        session.rates = session.request.flows.iter().map(|flow| flow.desired.rate).collect();
+        for rates in all {
+            for (least, rate) in session.rates.iter_mut().zip(rates) {
+                *least = rate.min(*least);
+            }
+        }
+        session.stage = Stage::Reserving;
+        session.deadline = context.now.saturating_add(context.config.limits.patience.saturating_mul(4));
+        for peer in session.peers.values_mut() {
+            peer.next_send = context.now;
+        }
+        // One copy goes to each domain of callees; what comes back is reserved where it comes from.
+        let mut wanted = Vec::new();
+        for peer in session.peers.keys() {
+            for (at, (flow, rate)) in session.request.flows.iter().zip(&session.rates).enumerate() {
+                if flow.direction == Direction::Forward || *peer == context.config.asn {
+                    let leg = LegId { session: id, flow: u8::try_from(at).unwrap_or(u8::MAX), peer: *peer };
+                    wanted.push((leg, *flow, *rate, *peer));
+                }
+            }
+        }
+        for (leg, flow, rate, destination) in wanted {
+            if let Err(refusal) = legs.start(context, leg, &flow, rate, destination) {
+                return self.fail(context, legs, id, refusal);
+            }
+        }
+        self.repeat(context, id);
+        self.proceed(context, legs, id);
+    }
+
+    /// Goes on where what was waited for is there.
+    pub(crate) fn proceed(&mut self, context: &mut Context<'_>, legs: &mut Legs, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let progress = legs.progress(id);
+        match session.stage {
+            Stage::Reserving => {
+                let own = context.config.asn;
+                let is_committed =
+                    session.peers.iter().all(|(asn, peer)| *asn == own || peer.confirmed.is_some());
+                if progress == Progress::Under || !is_committed {
+                    return;
+                }
+                session.ends = context.now.saturating_add(session.request.lasts);
+                let record = OwnSession {
+                    request: session.request.clone(),
+                    rates: session.rates.clone(),
+                    peers: session.peers.keys().copied().collect(),
+                    legs: legs.records(id),
+                    ends: session.ends,
+                };
+                session.stage = Stage::Storing(context.out.store(Key::Own(id), Some(Record::Own(record))));
+            }
+            Stage::Opening if progress == Progress::Open => {
+                session.stage = Stage::Up;
+                let answer = QosAnswer::Admitted {
+                    session: id,
+                    peers: session.peers.keys().copied().collect(),
+                    bounds: legs.bounds(id),
+                    ends: session.ends,
+                };
+                if let Some(ticket) = session.ticket.take() {
+                    context.out.actions.push(Action::Answer { ticket, answer });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A record is durable: flows may be let in, or the end of a session is said.
+    pub(crate) fn on_stored(&mut self, context: &mut Context<'_>, legs: &mut Legs, ticket: u64) {
+        context.out.actions.extend(self.ending.remove(&ticket));
+        let mut of = self.sessions.iter_mut().filter(|(_, session)| session.stage == Stage::Storing(ticket));
+        let Some((id, session)) = of.next() else { return };
+        session.stage = Stage::Opening;
+        let id = *id;
+        legs.open(context.out, id);
+        self.proceed(context, legs, id);
+    }
+
+    /// A domain of callees has reserved its flows, or still has them.
+    pub(crate) fn committed(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &mut Legs,
+        (id, from): (SessionId, Asn),
+        echo: u64,
+    ) {
+        let now = context.now;
+        let Some(peer) = self.sessions.get_mut(&id).and_then(|session| session.peers.get_mut(&from)) else {
+            return;
+        };
+        if echo <= now {
+            peer.confirmed = Some(peer.confirmed.unwrap_or(0).max(echo));
+            self.proceed(context, legs, id);
+        }
+    }
+
+    /// Ends a session: all of its flows here, and those of callees' domains.
+    pub(crate) fn fail(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &mut Legs,
+        id: SessionId,
+        refusal: Refusal,
+    ) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        legs.close(context, id);
+        for asn in session.peers.keys().filter(|asn| **asn != context.config.asn) {
+            context.out.send(*asn, Body::Session(id, SessionBody::Stop));
+            let next = context.now.saturating_add(context.config.limits.retransmit);
+            self.stops.insert((id, *asn), (REPEATED_STOPS, next));
+        }
+        let said = match session.ticket {
+            Some(ticket) => Action::Answer { ticket, answer: QosAnswer::Refused(refusal) },
+            None => Action::Ended { session: id, refusal },
+        };
+        if matches!(session.stage, Stage::Negotiating | Stage::Reserving) {
+            context.out.actions.push(said);
+        } else {
+            let forgotten = context.out.store(Key::Own(id), None);
+            self.ending.insert(forgotten, said);
+        }
+    }
+
+    /// A domain of callees says that its part has ended.
+    pub(crate) fn ended(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &mut Legs,
+        (id, from): (SessionId, Asn),
+        refusal: Refusal,
+    ) {
+        if self.sessions.get(&id).is_some_and(|session| session.peers.contains_key(&from)) {
+            self.fail(context, legs, id, refusal);
+        }
+    }
+
+    pub(crate) fn has(&self, id: SessionId) -> bool {
+        self.sessions.contains_key(&id)
+    }
+
+    /// Repeats, and ends what is over or not confirmed.
+    pub(crate) fn tick(&mut self, context: &mut Context<'_>, legs: &mut Legs) {
+        let now = context.now;
+        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            let Some(session) = self.sessions.get(&id) else { continue };
+            let limits = &context.config.limits;
+            let reason = if session.ends <= now {
+                Some(Reason::TimeOver)
+            } else if session.deadline(limits, context.config.asn) <= now {
+                Some(Reason::NoAnswer)
+            } else {
+                None
+            };
+            match reason {
+                Some(reason) => {
+                    let refusal = context.refusal(reason);
+                    self.fail(context, legs, id, refusal);
+                }
+                None => self.repeat(context, id),
+            }
+        }
+        for ((id, asn), (left, next)) in &mut self.stops {
+            if *next <= now {
+                *left -= 1;
+                *next = now.saturating_add(context.config.limits.retransmit);
+                context.out.send(*asn, Body::Session(*id, SessionBody::Stop));
+            }
+        }
+        self.stops.retain(|_, (left, _)| *left > 0);
+    }
+
+    /// When that is to happen next.
+    pub(crate) fn due(&self, context: &Context<'_>) -> u64 {
+        let own = context.config.asn;
+        let of = |session: &Session| {
+            let remote = session.peers.iter().filter(|(asn, _)| **asn != own);
+            let is_asked = |peer: &Peer| session.stage != Stage::Negotiating || peer.rates.is_none();
+            let sends = remote.filter(|(_, peer)| is_asked(peer)).map(|(_, peer)| peer.next_send).min();
+            sends.unwrap_or(u64::MAX).min(session.ends).min(session.deadline(&context.config.limits, own))
+        };
+        let stops = self.stops.values().map(|(_, next)| *next);
+        self.sessions.values().map(of).chain(stops).min().unwrap_or(u64::MAX)
+    }
+
+    /// As the store has it.
+    pub(crate) fn restore(&mut self, now: u64, id: SessionId, record: OwnSession) {
+        let peer = |asn: Asn| {
+            (asn, Peer { confirmed: Some(now), rates: Some(record.rates.clone()), ..Peer::default() })
+        };
+        let session = Session {
+            peers: record.peers.iter().copied().map(peer).collect(),
+            request: record.request,
+            ticket: None,
+            stage: Stage::Up,
+            deadline: u64::MAX,
+            rates: record.rates,
+            ends: record.ends,
+        };
+        self.sessions.insert(id, session);
+    }
+
+    /// Sessions whose flows are all let in.
+    pub(crate) fn up(&self) -> impl Iterator<Item = (SessionId, &SessionRequest, &[u64])> {
+        let up = self.sessions.iter().filter(|(_, session)| session.stage == Stage::Up);
+        up.map(|(id, session)| (*id, &session.request, &*session.rates))
+    }
+}
+
+impl Session {
+    /// Without more answers it ends then.
+    fn deadline(&self, limits: &crate::config::Limits, own: Asn) -> u64 {
+        let keeps = limits.lifetime.saturating_sub(limits.guard);
+        let confirmed =
+            self.peers.iter().filter(|(asn, _)| **asn != own).filter_map(|(_, peer)| peer.confirmed);
+        let silence = confirmed.min().map_or(u64::MAX, |confirmed| confirmed.saturating_add(keeps));
+        match self.stage {
+            Stage::Negotiating | Stage::Reserving => self.deadline.min(silence),
+            _ => silence,
+        }
+    }
+}
+
+/// Rates for flows, none above what is desired or below what is enough.
+pub(crate) fn agrees(flows: &[crate::request::FlowRequest], rates: &[u64]) -> bool {
+    let fits = |(flow, rate): (&crate::request::FlowRequest, &u64)| {
+        flow.least_rate <= *rate && *rate <= flow.desired.rate
+    };
+    flows.len() == rates.len() && flows.iter().zip(rates).all(fits)
+}

@@ -1,0 +1,261 @@
+//! Flows that leave this domain, of sessions of its own and of other domains: asked for along one path after the other, let in at the edge, shut.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::action::{LegEvent, Out};
+use crate::backend::{BackendCommand, Holding};
+use crate::config::Config;
+use crate::origins::{Member, Origins};
+use crate::record::OpenLeg;
+use crate::request::{Bound, FlowRequest};
+use crate::routes::{BgpPath, candidates};
+use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Its aggregate is being asked for.
+    Joining,
+    /// It is reserved.
+    Reserved,
+    /// The back-end lets it in.
+    Opening,
+    Open,
+    /// The back-end shuts it. It leaves its aggregate only then.
+    Closing,
+}
+
+#[derive(Debug)]
+struct Leg {
+    /// As asked, with the rate that is wanted now.
+    flow: FlowRequest,
+    aggregate: AggregateId,
+    path: Vec<Asn>,
+    /// Paths that are tried if this one has too little.
+    others: Vec<Vec<Asn>>,
+    /// The path with the most room so far, and the rate that it has.
+    lower: Option<(Vec<Asn>, u64)>,
+    delay: u64,
+    state: State,
+}
+
+/// All flows that leave this domain.
+#[derive(Debug, Default)]
+pub(crate) struct Legs {
+    legs: BTreeMap<LegId, Leg>,
+    tickets: BTreeMap<u64, LegId>,
+}
+
+/// How far the flows of a session are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    Under,
+    Reserved,
+    Open,
+}
+
+/// What flows need beside themselves.
+pub(crate) struct Context<'a> {
+    pub(crate) now: u64,
+    pub(crate) config: &'a Config,
+    pub(crate) paths: &'a [BgpPath],
+    pub(crate) origins: &'a mut Origins,
+    pub(crate) out: &'a mut Out,
+}
+
+impl Context<'_> {
+    pub(crate) fn refusal(&self, reason: Reason) -> Refusal {
+        Refusal { asn: self.config.asn, link: None, reason }
+    }
+
+    fn join(&mut self, leg: LegId, path: &[Asn], flow: &FlowRequest) -> AggregateId {
+        let member = Member { traffic: flow.desired, limit: flow.limit };
+        self.origins.join(self.now, &self.config.limits, self.out, (leg, path, flow.class), member)
+    }
+}
+
+impl Legs {
+    /// Asks for a flow toward a domain, at this rate or less.
+    pub(crate) fn start(
+        &mut self,
+        context: &mut Context<'_>,
+        leg: LegId,
+        flow: &FlowRequest,
+        rate: u64,
+        destination: Asn,
+    ) -> Result<(), Refusal> {
+        let found = candidates(context.config.asn, context.paths, destination, flow.class, flow.limit);
+        let mut others = found.map_err(|offer| context.refusal(Reason::NoPath { offer }))?;
+        let flow = FlowRequest { desired: flow.desired.lowered_to(rate), ..*flow };
+        let path = others.remove(0);
+        let aggregate = context.join(leg, &path, &flow);
+        self.legs
+            .insert(leg, Leg { flow, aggregate, path, others, lower: None, delay: 0, state: State::Joining });
+        Ok(())
+    }
+
+    /// What became of a flow in its aggregate: a refusal that is final.
+    pub(crate) fn on_event(&mut self, context: &mut Context<'_>, event: LegEvent) -> Option<Refusal> {
+        let (LegEvent::Admitted(id, _) | LegEvent::Refused(id, _) | LegEvent::Failed(id, _)) = event;
+        let leg = self.legs.get_mut(&id)?;
+        match event {
+            LegEvent::Admitted(_, delay) if leg.state == State::Joining => {
+                leg.delay = delay;
+                leg.state = State::Reserved;
+                None
+            }
+            LegEvent::Refused(_, refusal) if leg.state == State::Joining => {
+                if let Reason::Rate { missing, .. } = refusal.reason {
+                    // In whole kbit/s: what a link has left to the last bit is its domain's own.
+                    let rate = leg.flow.desired.rate.saturating_sub(missing) / 1_000 * 1_000;
+                    let is_more = leg.lower.as_ref().is_none_or(|(_, other)| rate > *other);
+                    if rate >= leg.flow.least_rate && is_more {
+                        leg.lower = Some((leg.path.clone(), rate));
+                    }
+                }
+                if !leg.others.is_empty() {
+                    leg.path = leg.others.remove(0);
+                } else if let Some((path, rate)) =
+                    leg.lower.take().filter(|lower| lower.1 < leg.flow.desired.rate)
+                {
+                    leg.path = path;
+                    leg.flow.desired = leg.flow.desired.lowered_to(rate);
+                    // Less than this is not asked for a second time.
+                    leg.flow.least_rate = rate;
+                } else {
+                    return Some(refusal);
+                }
+                leg.aggregate = context.join(id, &leg.path, &leg.flow);
+                None
+            }
+            LegEvent::Failed(_, refusal) if leg.state != State::Closing => Some(refusal),
+            _ => None,
+        }
+    }
+
+    fn of(&self, session: SessionId) -> impl Iterator<Item = (&LegId, &Leg)> {
+        let first = LegId { session, flow: 0, peer: Asn(0) };
+        let last = LegId { session, flow: u8::MAX, peer: Asn(u32::MAX) };
+        self.legs.range(first..=last).filter(|(_, leg)| leg.state != State::Closing)
+    }
+
+    pub(crate) fn progress(&self, session: SessionId) -> Progress {
+        self.of(session).fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
+            (Progress::Under, _) | (_, State::Joining | State::Closing) => Progress::Under,
+            (_, State::Reserved | State::Opening) | (Progress::Reserved, _) => Progress::Reserved,
+            (Progress::Open, State::Open) => Progress::Open,
+        })
+    }
+
+    /// What goes into the record of a session.
+    pub(crate) fn records(&self, session: SessionId) -> Vec<OpenLeg> {
+        let record = |(id, leg): (&LegId, &Leg)| OpenLeg {
+            leg: *id,
+            aggregate: leg.aggregate,
+            path: leg.path.clone(),
+            flow: leg.flow,
+            delay: leg.delay,
+        };
+        self.of(session).map(record).collect()
+    }
+
+    /// Bounds of a session.
+    pub(crate) fn bounds(&self, session: SessionId) -> Vec<Bound> {
+        let bound = |(id, leg): (&LegId, &Leg)| {
+            let (traffic, dscp): (TSpec, u8) = (leg.flow.desired, leg.flow.class.dscp());
+            Bound { leg: *id, delay: leg.delay, traffic, dscp }
+        };
+        self.of(session).map(bound).collect()
+    }
+
+    /// Lets the flows of a session in.
+    pub(crate) fn open(&mut self, out: &mut Out, session: SessionId) {
+        let ids: Vec<LegId> = self.of(session).map(|(id, _)| *id).collect();
+        for id in ids {
+            let Some(leg) = self.legs.get_mut(&id).filter(|leg| leg.state == State::Reserved) else {
+                continue;
+            };
+            leg.state = State::Opening;
+            let ticket = out.ticket();
+            self.tickets.insert(ticket, id);
+            out.command(BackendCommand::Open { ticket, leg: id, aggregate: leg.aggregate, flow: leg.flow });
+        }
+    }
+
+    /// The back-end has let one in or shut it: the session it is of.
+    pub(crate) fn on_done(&mut self, context: &mut Context<'_>, ticket: u64) -> Option<SessionId> {
+        let id = self.tickets.remove(&ticket)?;
+        let leg = self.legs.get_mut(&id)?;
+        match leg.state {
+            State::Opening => leg.state = State::Open,
+            State::Closing => {
+                // The answer to its opening is not that of its shutting, which comes last.
+                if self.tickets.values().any(|other| *other == id) {
+                    return None;
+                }
+                self.legs.remove(&id);
+                context.origins.leave(context.now, &context.config.limits, context.out, id);
+            }
+            _ => {}
+        }
+        Some(id.session)
+    }
+
+    /// Ends all flows of a session.
+    pub(crate) fn close(&mut self, context: &mut Context<'_>, session: SessionId) {
+        let ids: Vec<LegId> = self.of(session).map(|(id, _)| *id).collect();
+        for id in ids {
+            let Some(leg) = self.legs.get_mut(&id) else { continue };
+            if matches!(leg.state, State::Opening | State::Open) {
+                leg.state = State::Closing;
+                let ticket = context.out.ticket();
+                self.tickets.insert(ticket, id);
+                context.out.command(BackendCommand::Release { ticket, holding: Holding::Flow(id) });
+            } else {
+                self.legs.remove(&id);
+                context.origins.leave(context.now, &context.config.limits, context.out, id);
+            }
+        }
+    }
+
+    /// A flow of the store, which may be open.
+    pub(crate) fn restore(&mut self, now: u64, out: &Out, origins: &mut Origins, record: &OpenLeg) {
+        let member = Member { traffic: record.flow.desired, limit: record.delay };
+        origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
+        let leg = Leg {
+            flow: record.flow,
+            aggregate: record.aggregate,
+            path: record.path.clone(),
+            others: Vec::new(),
+            lower: None,
+            delay: record.delay,
+            state: State::Open,
+        };
+        self.legs.insert(record.leg, leg);
+    }
+
+    /// Shuts what the back-end lets in and the store does not know, and lets in what it does not: tickets of what is shut.
+    pub(crate) fn reconcile(&self, out: &mut Out, holdings: &[Holding]) -> Vec<u64> {
+        let mut shut = Vec::new();
+        for holding in holdings {
+            if let Holding::Flow(id) = holding
+                && !self.legs.contains_key(id)
+            {
+                let ticket = out.ticket();
+                out.command(BackendCommand::Release { ticket, holding: *holding });
+                shut.push(ticket);
+            }
+        }
+        for (id, leg) in &self.legs {
+            if !holdings.contains(&Holding::Flow(*id)) {
+                let ticket = out.ticket();
+                out.command(BackendCommand::Open {
+                    ticket,
+                    leg: *id,
+                    aggregate: leg.aggregate,
+                    flow: leg.flow,
+                });
+            }
+        }
+        shut
+    }
+}

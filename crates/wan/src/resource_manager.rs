@@ -1,0 +1,348 @@
+//! The resource manager of one domain: what comes in goes to its parts, and what they want done comes out.
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use crate::action::{Action, Input, LegEvent, Out};
+use crate::backend::{BackendAnswer, BackendCommand};
+use crate::callees::Callees;
+use crate::callers::Callers;
+use crate::config::Config;
+use crate::hops::Hops;
+use crate::legs::{Context, Legs};
+use crate::message::{Body, Message, SessionBody};
+use crate::origins::Origins;
+use crate::queries::Queries;
+use crate::record::{HeldAggregate, Key, OpenLeg, Record};
+use crate::request::{QosAnswer, SessionRequest};
+use crate::routes::{BgpPath, candidates};
+use crate::words::{AggregateId, Asn, Class, LegId, LinkId, Reason, SessionId};
+
+/// Whether it works already.
+#[derive(Debug)]
+enum Start {
+    /// The back-end says what it holds.
+    Observing(u64),
+    /// The back-end shuts what the store does not know.
+    Shutting(BTreeSet<u64>),
+    Ready,
+}
+
+/// The resource manager of one domain. It knows no clock, socket or file.
+#[derive(Debug)]
+pub struct ResourceManager {
+    config: Config,
+    start: Start,
+    paths: Vec<BgpPath>,
+    hops: Hops,
+    origins: Origins,
+    legs: Legs,
+    callers: Callers,
+    callees: Callees,
+    queries: Queries,
+    out: Out,
+}
+
+impl ResourceManager {
+    /// A manager that goes on with what its store has. `epoch` is greater at each start than at all before, and durable already. What is known of
+    /// paths, links and measurements is to be told again before anything else.
+    pub fn new(
+        config: Config,
+        epoch: u32,
+        now: u64,
+        records: impl IntoIterator<Item = (Key, Record)>,
+    ) -> (Self, Vec<Action>) {
+        let out = Out::new(config.asn, epoch);
+        let mut manager = Self {
+            start: Start::Ready,
+            paths: Vec::new(),
+            hops: Hops::default(),
+            origins: Origins::default(),
+            legs: Legs::default(),
+            callers: Callers::default(),
+            callees: Callees::default(),
+            queries: Queries::default(),
+            out,
+            config,
+        };
+        for (key, record) in records {
+            match (key, record) {
+                (Key::Aggregate(aggregate), Record::Aggregate(held)) => {
+                    manager.hops.restore(now, aggregate, held)
+                }
+                (Key::Own(id), Record::Own(session)) => {
+                    manager.restore_legs(now, &session.legs);
+                    manager.callers.restore(now, id, session);
+                }
+                (Key::Hosted(id), Record::Hosted(session)) => {
+                    manager.restore_legs(now, &session.legs);
+                    let expires = now.saturating_add(manager.config.limits.lifetime);
+                    manager.callees.restore(expires, id, session);
+                }
+                _ => {}
+            }
+        }
+        let ticket = manager.out.ticket();
+        manager.start = Start::Observing(ticket);
+        manager.out.command(BackendCommand::Observe { ticket });
+        let actions = core::mem::take(&mut manager.out.actions);
+        (manager, actions)
+    }
+
+    fn restore_legs(&mut self, now: u64, legs: &[OpenLeg]) {
+        for leg in legs {
+            self.legs.restore(now, &self.out, &mut self.origins, leg);
+        }
+    }
+
+    /// Something happens.
+    pub fn step(&mut self, now: u64, input: Input) -> Vec<Action> {
+        match input {
+            Input::Paths(paths) => self.paths = paths,
+            Input::Link { link, is_up } => self.hops.border.set_link(link, is_up),
+            Input::Measured { link, class, rate } => self.hops.border.measured(link, class, rate),
+            Input::Backend(answer) => self.on_backend(now, &answer),
+            // Until it knows what its back-end holds, it is as if it were not there yet.
+            _ if !matches!(self.start, Start::Ready) => {
+                if let Input::Request { ticket, .. } = input {
+                    let refusal =
+                        crate::words::Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
+                    self.out.actions.push(Action::Answer { ticket, answer: QosAnswer::Refused(refusal) });
+                }
+            }
+            Input::Message(message) => {
+                if message.to == self.config.asn && message.from != self.config.asn {
+                    self.on_message(now, message);
+                }
+            }
+            Input::Stored { ticket } => self.on_stored(now, ticket),
+            Input::Request { ticket, request } => {
+                let (callers, _, _, mut context) = self.parts(now);
+                callers.request(&mut context, ticket, request);
+            }
+            Input::CalleeAnswer { session, rates } => self.on_callee_answer(now, session, rates),
+            Input::Stop(session) => {
+                let (callers, _, legs, mut context) = self.parts(now);
+                let refusal = context.refusal(Reason::Stopped);
+                callers.fail(&mut context, legs, session, refusal);
+            }
+            Input::Query { ticket, destination, class } => {
+                let own = self.config.asn;
+                match candidates(own, &self.paths, destination, class, u64::MAX) {
+                    Ok(mut paths) => {
+                        let context = (now, &self.config, &self.hops);
+                        self.queries.ask(context, &mut self.out, ticket, paths.remove(0), class);
+                    }
+                    Err(offer) => {
+                        let reason = Reason::NoPath { offer };
+                        let answer = Err(crate::words::Refusal { asn: own, link: None, reason });
+                        self.out.actions.push(Action::QueryAnswer { ticket, answer });
+                    }
+                }
+            }
+        }
+        self.hops.revoke(now, &self.config, &mut self.out);
+        self.settle(now);
+        core::mem::take(&mut self.out.actions)
+    }
+
+    /// Time has passed: to be called when [`ResourceManager::due`] says so.
+    pub fn tick(&mut self, now: u64) -> Vec<Action> {
+        if matches!(self.start, Start::Ready) {
+            self.hops.tick(now, &self.config, &mut self.out);
+            self.origins.tick(now, &self.config.limits, &mut self.out);
+            self.settle(now);
+            let (callers, callees, legs, mut context) = self.parts(now);
+            callers.tick(&mut context, legs);
+            callees.tick(&mut context, legs);
+            self.queries.tick(now, &mut self.out);
+            self.settle(now);
+        }
+        core::mem::take(&mut self.out.actions)
+    }
+
+    /// When the next call of [`ResourceManager::tick`] is due; `now` is the time of the last one.
+    pub fn due(&mut self, now: u64) -> u64 {
+        if !matches!(self.start, Start::Ready) {
+            return u64::MAX;
+        }
+        let own = self
+            .hops
+            .due(now, &self.config)
+            .min(self.origins.due(&self.config.limits))
+            .min(self.queries.due());
+        let (callers, callees, _, context) = self.parts(now);
+        own.min(callers.due(&context)).min(callees.due())
+    }
+
+    fn parts(&mut self, now: u64) -> (&mut Callers, &mut Callees, &mut Legs, Context<'_>) {
+        let context = Context {
+            now,
+            config: &self.config,
+            paths: &self.paths,
+            origins: &mut self.origins,
+            out: &mut self.out,
+        };
+        (&mut self.callers, &mut self.callees, &mut self.legs, context)
+    }
+
+    fn on_message(&mut self, now: u64, message: Message) {
+        let Message { from, body, .. } = message;
+        let (config, out) = (&self.config, &mut self.out);
+        match body {
+            Body::Reserve(reserve) => self.hops.on_reserve(now, config, out, from, reserve),
+            Body::Response(response) => self.hops.on_response(out, from, response),
+            Body::Notify(notify) => self.hops.on_notify(out, from, notify),
+            Body::Query(query) => self.queries.on_query((now, config, &self.hops), out, from, query),
+            Body::QueryResponse(response) => self.queries.on_response(config, out, from, response),
+            Body::Session(id, body) => {
+                let (callers, callees, legs, mut context) = self.parts(now);
+                let is_own = id.origin == context.config.asn;
+                match body {
+                    SessionBody::Established(said) if is_own => {
+                        callers.established(&mut context, legs, (id, from), said);
+                    }
+                    SessionBody::Committed { echo } if is_own => {
+                        callers.committed(&mut context, legs, (id, from), echo);
+                    }
+                    SessionBody::Ended(refusal) if is_own => {
+                        callers.ended(&mut context, legs, (id, from), refusal)
+                    }
+                    SessionBody::Establish(asked) if id.origin == from => {
+                        callees.establish(&mut context, id, asked);
+                    }
+                    SessionBody::Commit { echo, rates } if id.origin == from => {
+                        callees.commit(&mut context, legs, id, (echo, rates));
+                    }
+                    SessionBody::Stop if id.origin == from => callees.end(&mut context, legs, id),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn on_callee_answer(&mut self, now: u64, session: SessionId, rates: Option<Vec<u64>>) {
+        let (callers, callees, legs, mut context) = self.parts(now);
+        let own = context.config.asn;
+        if session.origin == own {
+            let said = rates.ok_or_else(|| context.refusal(Reason::CalleeRefused));
+            callers.established(&mut context, legs, (session, own), said);
+        } else {
+            callees.callee_answer(&mut context, session, rates);
+        }
+    }
+
+    fn on_stored(&mut self, now: u64, ticket: u64) {
+        self.hops.on_stored(&mut self.out, ticket);
+        let (callers, callees, legs, mut context) = self.parts(now);
+        callers.on_stored(&mut context, legs, ticket);
+        callees.on_stored(&mut context, legs, ticket);
+    }
+
+    fn on_backend(&mut self, now: u64, answer: &BackendAnswer) {
+        match (&mut self.start, answer) {
+            (Start::Observing(observed), BackendAnswer::Observed { ticket, holdings })
+                if ticket == observed =>
+            {
+                self.hops.reconcile(&mut self.out, holdings);
+                let shut = self.legs.reconcile(&mut self.out, holdings);
+                self.start = Start::Shutting(shut.into_iter().collect());
+                self.resume(now);
+            }
+            (Start::Shutting(shut), BackendAnswer::Done { ticket }) => {
+                shut.remove(ticket);
+                self.resume(now);
+            }
+            (Start::Ready, BackendAnswer::Done { ticket }) => {
+                let (callers, callees, legs, mut context) = self.parts(now);
+                if let Some(session) = legs.on_done(&mut context, *ticket) {
+                    callers.proceed(&mut context, legs, session);
+                    callees.proceed(&mut context, legs, session);
+                }
+            }
+            (Start::Ready, _) => {
+                self.hops.on_backend(now, &self.config, &mut self.out, answer);
+                self.queries.on_backend(&self.config, &mut self.out, answer);
+            }
+            _ => {}
+        }
+    }
+
+    fn resume(&mut self, now: u64) {
+        if matches!(&self.start, Start::Shutting(shut) if shut.is_empty()) {
+            self.start = Start::Ready;
+            self.origins.resume(now, &self.config.limits, &mut self.out);
+        }
+    }
+
+    /// What the parts tell each other.
+    fn settle(&mut self, now: u64) {
+        loop {
+            if let Some(message) = self.out.loopback.pop_front() {
+                self.on_message(now, message);
+            } else if let Some(response) = self.out.responses.pop_front() {
+                self.origins.on_response(now, &self.config.limits, &mut self.out, response);
+            } else if let Some(notify) = self.out.notifies.pop_front() {
+                self.origins.on_notify(now, &self.config.limits, &mut self.out, notify);
+            } else if let Some(event) = self.out.legs.pop_front() {
+                self.on_leg(now, event);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn on_leg(&mut self, now: u64, event: LegEvent) {
+        let (LegEvent::Admitted(leg, _) | LegEvent::Refused(leg, _) | LegEvent::Failed(leg, _)) = event;
+        let session = leg.session;
+        let (callers, callees, legs, mut context) = self.parts(now);
+        let refusal = legs.on_event(&mut context, event);
+        match (refusal, callers.has(session)) {
+            // When one flow fails, all of the session end.
+            (Some(refusal), true) => callers.fail(&mut context, legs, session, refusal),
+            (Some(refusal), false) => callees.fail(&mut context, legs, session, refusal),
+            (None, true) => callers.proceed(&mut context, legs, session),
+            (None, false) => callees.proceed(&mut context, legs, session),
+        }
+    }
+
+    /// Sessions of callers of this domain that are up: what was asked, and the rates that callees agreed to.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &SessionRequest, &[u64])> {
+        self.callers.up()
+    }
+
+    /// Sessions with callees of this domain that are up, with their rates.
+    pub fn hosted(&self) -> impl Iterator<Item = (SessionId, &[u64])> {
+        self.callees.up()
+    }
+
+    /// Sessions with callees of this domain, also those being set up, and the domain of their caller.
+    pub fn hosted_or_asked(&self) -> impl Iterator<Item = (SessionId, Asn)> {
+        self.callees.all()
+    }
+
+    /// Flows of a session that leave this domain.
+    pub fn legs(&self, session: SessionId) -> Vec<OpenLeg> {
+        self.legs.records(session)
+    }
+
+    /// Whether a flow leaves this domain, or is being asked for.
+    pub fn has_leg(&self, leg: LegId) -> bool {
+        self.legs.records(leg.session).iter().any(|record| record.leg == leg)
+    }
+
+    /// Aggregates that are granted here.
+    pub fn aggregates(&self) -> impl Iterator<Item = (AggregateId, &HeldAggregate)> {
+        self.hops.granted_aggregates()
+    }
+
+    /// Bits per second and bytes at once that are reserved for a class of a border link on which this domain sends.
+    pub fn reserved(&self, link: LinkId, class: Class) -> (u64, u64) {
+        let load = self.hops.ledger(link, class);
+        (load.rate, load.burst)
+    }
+
+    /// The domain.
+    pub fn asn(&self) -> Asn {
+        self.config.asn
+    }
+}

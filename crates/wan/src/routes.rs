@@ -1,0 +1,67 @@
+//! Paths through domains, as BGP tells them, with the delays that each domain appends as a community.
+use alloc::vec::Vec;
+
+use crate::words::{Asn, Class};
+
+/// A path that BGP tells, the best one or not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BgpPath {
+    /// AS_PATH from the neighbour to the destination.
+    pub as_path: Vec<Asn>,
+    /// Large communities: a domain, a class, and the microseconds that it needs at most.
+    pub communities: Vec<(Asn, Class, u32)>,
+}
+
+/// Longer paths are not considered.
+pub(crate) const MOST_DOMAINS: usize = 16;
+
+impl BgpPath {
+    /// Nanoseconds over the whole path: `None` if a domain of it says nothing of the class, or the path is no path.
+    /// Where a domain says several delays, the largest counts.
+    pub fn delay(&self, class: Class) -> Option<u64> {
+        let mut sum = 0_u64;
+        for asn in &self.as_path {
+            let said = self.communities.iter().filter(|(of, in_class, _)| of == asn && *in_class == class);
+            sum = sum.checked_add(u64::from(said.map(|(_, _, delay)| *delay).max()?) * 1_000)?;
+        }
+        Some(sum)
+    }
+}
+
+/// Paths from `own` to a destination that say enough and meet the limit, the fastest first: all that BGP tells are looked at. Otherwise the least
+/// sum of any that says enough. Each path begins with `own`.
+pub(crate) fn candidates(
+    own: Asn,
+    paths: &[BgpPath],
+    destination: Asn,
+    class: Class,
+    limit: u64,
+) -> Result<Vec<Vec<Asn>>, Option<u64>> {
+    if own == destination {
+        return Ok(alloc::vec![alloc::vec![own]]);
+    }
+    let mut found: Vec<(u64, Vec<Asn>)> = Vec::new();
+    for path in paths.iter().filter(|path| path.as_path.last() == Some(&destination)) {
+        // A domain may prepend itself several times.
+        let mut domains = alloc::vec![own];
+        domains.extend(&path.as_path);
+        domains.dedup();
+        let has_loop =
+            domains.iter().enumerate().any(|(at, asn)| domains.iter().skip(at + 1).any(|other| other == asn));
+        if has_loop || domains.len() > MOST_DOMAINS {
+            continue;
+        }
+        let once = BgpPath {
+            as_path: domains.iter().skip(1).copied().collect(),
+            communities: path.communities.clone(),
+        };
+        if let Some(delay) = once.delay(class) {
+            found.push((delay, domains));
+        }
+    }
+    found.sort();
+    found.dedup();
+    let least = found.first().map(|(delay, _)| *delay);
+    found.retain(|(delay, _)| *delay <= limit);
+    if found.is_empty() { Err(least) } else { Ok(found.into_iter().map(|(_, path)| path).collect()) }
+}

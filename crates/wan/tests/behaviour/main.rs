@@ -1,0 +1,12 @@
+//! Managers of several domains: on a network that loses, doubles and reorders what they say, with crashes and faults of links.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod at_rest;
+mod domain;
+mod hostile;
+mod least_server;
+mod model;
+mod scenarios;
+mod seeds;
+mod topologies;
+mod world;

@@ -1,0 +1,404 @@
+//! Managers of domains in virtual time, on a network with faults. After each event the judge looks.
+mod harm;
+mod looks;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use testkit::random::Random;
+use wan::{
+    Action, BackendAnswer, BackendCommand, FlowRequest, Input, LinkId, Message, QosAnswer, Refusal,
+    ResourceManager, SessionId, SessionRequest,
+};
+
+use crate::domain::Domain;
+use crate::model::Topology;
+use crate::topologies::{MICROSECOND, MILLISECOND, SECOND, make};
+
+/// In a thousand; times in nanoseconds.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Faults {
+    pub(crate) lost: u64,
+    pub(crate) doubled: u64,
+    /// So many are up to three seconds late.
+    pub(crate) late: u64,
+    /// At each event.
+    pub(crate) crash: u64,
+    pub(crate) link: u64,
+    pub(crate) measured: u64,
+    pub(crate) cut: u64,
+}
+
+#[derive(Debug)]
+enum Event {
+    Deliver(Message),
+    Tick(usize),
+    Stored(usize, u32),
+    Command(usize),
+    Answer(usize, u32, BackendAnswer),
+    Callee(usize, u32, SessionId, Option<Vec<u64>>),
+    Restart(usize),
+    Link(usize, LinkId, bool),
+    Mend(u32, u32),
+}
+
+/// How a request ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Admitted(SessionId),
+    Refused(Refusal),
+    /// Its manager crashed before it answered.
+    Unknown,
+}
+
+/// What happened in all.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) events: u64,
+    pub(crate) crashes: u64,
+    pub(crate) links: u64,
+    pub(crate) measured: u64,
+    pub(crate) cuts: u64,
+    pub(crate) lost: u64,
+    pub(crate) covered: u64,
+    pub(crate) spoilt: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) random: Random,
+    pub(crate) now: u64,
+    events: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub(crate) topology: Topology,
+    pub(crate) domains: Vec<Domain>,
+    pub(crate) faults: Faults,
+    cuts: BTreeSet<(u32, u32)>,
+    pub(crate) requests: BTreeMap<u64, (usize, u32, SessionRequest)>,
+    pub(crate) outcomes: BTreeMap<u64, Outcome>,
+    pub(crate) ended: BTreeMap<SessionId, Refusal>,
+    /// Callees agree to everything at once.
+    pub(crate) callees_agree: bool,
+    /// Looks for numbers of agreements in messages to others.
+    pub(crate) looks_for_secrets: bool,
+    secrets: Vec<BTreeSet<u64>>,
+    pub(crate) context: String,
+    pub(crate) counts: Counts,
+    /// Changes a tenth of all messages.
+    pub(crate) spoils: Option<fn(&mut Random, &mut Message)>,
+    /// Messages between domains.
+    pub(crate) sent: u64,
+    pub(crate) answers: Vec<(u64, Result<wan::Available, Refusal>)>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::of_case(seed, 36);
+        let (topology, domains) = make(&mut random);
+        Self::of(random, topology, domains)
+    }
+
+    pub(crate) fn of(random: Random, topology: Topology, domains: Vec<Domain>) -> Self {
+        let secrets = (1..=domains.len() as u32).map(|asn| topology.secrets_from(asn)).collect();
+        let mut world = Self {
+            random,
+            now: MILLISECOND,
+            events: BTreeMap::new(),
+            count: 0,
+            topology,
+            domains,
+            faults: Faults::default(),
+            cuts: BTreeSet::new(),
+            requests: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            callees_agree: false,
+            looks_for_secrets: false,
+            secrets,
+            context: String::new(),
+            counts: Counts::default(),
+            spoils: None,
+            sent: 0,
+            answers: Vec::new(),
+        };
+        for at in 0..world.domains.len() {
+            world.start(at);
+        }
+        world
+    }
+
+    fn at(&mut self, time: u64, event: Event) {
+        self.count += 1;
+        self.events.insert((time, self.count), event);
+    }
+
+    fn after(&mut self, most: u64) -> u64 {
+        self.now + self.random.range(1, most / MICROSECOND) * MICROSECOND
+    }
+
+    fn start(&mut self, at: usize) {
+        let now = self.now;
+        let domain = &mut self.domains[at];
+        domain.epoch += 1;
+        let records: Vec<_> = domain.store.clone().into_iter().collect();
+        let (manager, actions) = ResourceManager::new(domain.config.clone(), domain.epoch, now, records);
+        domain.manager = Some(manager);
+        domain.excused = now + 9 * SECOND;
+        if domain.epoch == 1 {
+            domain.excused = 0;
+        }
+        self.carry_out(at, actions);
+        let domain = &self.domains[at];
+        let links = domain.down.iter().map(|link| Input::Link { link: LinkId(*link), is_up: false });
+        let measured = domain.measured.iter();
+        let measured = measured.map(|((link, class), rate)| Input::Measured {
+            link: LinkId(*link),
+            class: *class,
+            rate: *rate,
+        });
+        let told: Vec<Input> = links.chain(measured).collect();
+        let paths = domain.paths.clone();
+        for input in told {
+            if let Some(manager) = self.domains[at].manager.as_mut() {
+                let actions = manager.step(now, input);
+                self.carry_out(at, actions);
+            }
+        }
+        self.input(at, Input::Paths(paths));
+    }
+
+    /// Something happens to a manager, if there is one.
+    pub(crate) fn input(&mut self, at: usize, input: Input) {
+        let now = self.now;
+        let Some(manager) = self.domains[at].manager.as_mut() else { return };
+        let actions = manager.step(now, input);
+        self.carry_out(at, actions);
+        self.look(at);
+        self.schedule(at);
+    }
+
+    fn schedule(&mut self, at: usize) {
+        let now = self.now;
+        let domain = &mut self.domains[at];
+        let Some(manager) = domain.manager.as_mut() else { return };
+        // Times are whole microseconds, so that no time is taken for a number of an agreement.
+        let due = manager.due(now).div_ceil(MICROSECOND).saturating_mul(MICROSECOND).max(now + MICROSECOND);
+        if due < u64::MAX / 2 && (domain.tick <= now || due < domain.tick) {
+            domain.tick = due;
+            self.at(due, Event::Tick(at));
+        }
+    }
+
+    fn carry_out(&mut self, at: usize, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(message) => self.send(message),
+                Action::Store { ticket, key, record } => {
+                    let time = self.after(5 * MILLISECOND).max(self.domains[at].stored_until);
+                    let domain = &mut self.domains[at];
+                    domain.stored_until = time;
+                    domain.unstored.push_back((ticket, key, record));
+                    let epoch = domain.epoch;
+                    self.at(time, Event::Stored(at, epoch));
+                }
+                Action::Backend(command) => {
+                    let time = self.after(3 * MILLISECOND).max(self.domains[at].executed_until);
+                    self.domains[at].executed_until = time;
+                    self.domains[at].commands.push_back(command);
+                    self.at(time, Event::Command(at));
+                }
+                Action::AskCallee { session, flows, .. } => {
+                    let rates = self.callee(&flows);
+                    let (time, epoch) = (self.after(20 * MILLISECOND), self.domains[at].epoch);
+                    self.at(time, Event::Callee(at, epoch, session, rates));
+                }
+                Action::Answer { ticket, answer } => self.answer(at, ticket, answer),
+                Action::Ended { session, refusal } => {
+                    assert!(!refusal.to_string().is_empty());
+                    let before = self.ended.insert(session, refusal);
+                    assert!(before.is_none(), "{}: {session:?} ended twice", self.context);
+                }
+                Action::QueryAnswer { ticket, answer } => self.answers.push((ticket, answer)),
+            }
+        }
+    }
+
+    fn callee(&mut self, flows: &[FlowRequest]) -> Option<Vec<u64>> {
+        if self.callees_agree {
+            return Some(flows.iter().map(|flow| flow.desired.rate).collect());
+        }
+        if self.random.one_in(20) {
+            return None;
+        }
+        let lowers = self.random.one_in(5);
+        let random = &mut self.random;
+        let rates = flows.iter().map(|flow| match lowers {
+            true => random.range(flow.least_rate / 10, flow.desired.rate / 10) * 10,
+            false => flow.desired.rate,
+        });
+        Some(rates.collect())
+    }
+
+    fn answer(&mut self, at: usize, ticket: u64, answer: QosAnswer) {
+        let (of, _, request) = &self.requests[&ticket];
+        assert_eq!(*of, at, "{}: answered by another domain", self.context);
+        let outcome = match answer {
+            QosAnswer::Refused(refusal) => Outcome::Refused(refusal),
+            QosAnswer::Admitted { session, bounds, .. } => {
+                for bound in &bounds {
+                    let flow = &request.flows[usize::from(bound.leg.flow)];
+                    assert!(bound.delay <= flow.limit, "{}: {bound:?} of {flow:?}", self.context);
+                    assert!(bound.traffic.rate >= flow.least_rate, "{}: {bound:?} of {flow:?}", self.context);
+                }
+                Outcome::Admitted(session)
+            }
+        };
+        assert!(self.outcomes.insert(ticket, outcome).is_none(), "{}: answered twice", self.context);
+    }
+
+    fn send(&mut self, mut message: Message) {
+        let bytes = message.encode().unwrap_or_else(|| panic!("{}: {message:?} is too long", self.context));
+        assert_eq!(Message::decode(&bytes).as_ref(), Ok(&message), "{}", self.context);
+        // Reservations are told to neighbours alone, sessions to the domains of caller and callees.
+        let pair = [message.from, message.to];
+        let own = &self.domains[message.from.0 as usize - 1].config.agreements;
+        let is_near = own.iter().any(|one| pair.contains(&one.from) && pair.contains(&one.to));
+        let is_of_session = matches!(message.body, wan::Body::Session(..));
+        assert!(is_near || is_of_session, "{}: {message:?} goes to no neighbour", self.context);
+        if message.to.0 == 0 || message.to.0 as usize > self.domains.len() {
+            return;
+        }
+        if let Some(spoil) = self.spoils
+            && self.random.one_in(10)
+        {
+            spoil(&mut self.random, &mut message);
+            self.counts.spoilt += 1;
+        }
+        let at = (message.from.0.min(message.to.0), message.from.0.max(message.to.0));
+        let faults = self.faults;
+        self.sent += 1;
+        if self.cuts.contains(&at) || self.random.below_u64(1_000) < faults.lost {
+            self.counts.lost += 1;
+            return;
+        }
+        let copies = if self.random.below_u64(1_000) < faults.doubled { 2 } else { 1 };
+        for _ in 0..copies {
+            let late = self.random.below_u64(1_000) < faults.late;
+            let time = self.after(if late { 3 * SECOND } else { 20 * MILLISECOND });
+            self.at(time, Event::Deliver(message.clone()));
+        }
+    }
+
+    /// Runs for some time.
+    pub(crate) fn run(&mut self, time: u64) {
+        let end = self.now + time;
+        while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= end) {
+            let ((time, _), event) = entry.remove_entry();
+            self.now = time;
+            self.counts.events += 1;
+            self.happen(event);
+            self.harm();
+        }
+        self.now = end;
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Deliver(message) => {
+                let at = message.to.0 as usize - 1;
+                if self.looks_for_secrets {
+                    self.knows_no_secret(&message);
+                }
+                self.input(at, Input::Message(message));
+            }
+            Event::Tick(at) => {
+                if self.domains[at].tick != self.now {
+                    return;
+                }
+                let now = self.now;
+                let Some(manager) = self.domains[at].manager.as_mut() else { return };
+                let actions = manager.tick(now);
+                self.carry_out(at, actions);
+                self.look(at);
+                self.schedule(at);
+            }
+            Event::Stored(at, epoch) => {
+                if self.domains[at].epoch == epoch
+                    && self.domains[at].manager.is_some()
+                    && let Some(ticket) = self.domains[at].make_durable()
+                {
+                    self.look_at_store(at);
+                    self.input(at, Input::Stored { ticket });
+                }
+            }
+            Event::Command(at) => self.command(at),
+            Event::Answer(at, epoch, answer) => {
+                if self.domains[at].epoch == epoch {
+                    self.input(at, Input::Backend(answer));
+                }
+            }
+            Event::Callee(at, epoch, session, rates) => {
+                if self.domains[at].epoch == epoch {
+                    self.input(at, Input::CalleeAnswer { session, rates });
+                }
+            }
+            Event::Restart(at) => {
+                if self.domains[at].manager.is_none() {
+                    self.start(at);
+                }
+            }
+            Event::Link(at, link, is_up) => {
+                let domain = &mut self.domains[at];
+                if is_up {
+                    domain.down.remove(&link.0)
+                } else {
+                    domain.down.insert(link.0)
+                };
+                domain.excused = domain.excused.max(self.now + 9 * SECOND);
+                self.input(at, Input::Link { link, is_up });
+            }
+            Event::Mend(one, other) => drop(self.cuts.remove(&(one, other))),
+        }
+    }
+
+    fn command(&mut self, at: usize) {
+        let domain = &mut self.domains[at];
+        let Some(command) = domain.commands.pop_front() else { return };
+        let mut path = Vec::new();
+        if let BackendCommand::Open { leg, .. } = &command
+            && let Some(manager) = &domain.manager
+        {
+            let legs = manager.legs(leg.session);
+            path = legs
+                .iter()
+                .find(|other| other.leg == *leg)
+                .map(|other| other.path.clone())
+                .unwrap_or_default();
+        }
+        let may_uncover = match &command {
+            BackendCommand::Reserve { aggregate, .. } => Some(*aggregate),
+            BackendCommand::Release { holding: wan::Holding::Aggregate(aggregate), .. } => Some(*aggregate),
+            BackendCommand::Open { aggregate, .. } => Some(*aggregate),
+            _ => None,
+        };
+        let answer = domain.backend.execute(command, path.iter().map(|asn| asn.0).collect());
+        let epoch = domain.epoch;
+        if let Some(answer) = answer {
+            let time = self.after(2 * MILLISECOND);
+            self.at(time, Event::Answer(at, epoch, answer));
+        }
+        if let Some(aggregate) = may_uncover {
+            self.look_at_cover(aggregate);
+        }
+    }
+
+    /// A caller asks.
+    pub(crate) fn request(&mut self, at: usize, request: SessionRequest) -> u64 {
+        let ticket = self.requests.len() as u64 + 1;
+        let epoch = self.domains[at].epoch;
+        self.requests.insert(ticket, (at, epoch, request.clone()));
+        if self.domains[at].manager.is_none() {
+            self.outcomes.insert(ticket, Outcome::Unknown);
+        }
+        self.input(at, Input::Request { ticket, request });
+        ticket
+    }
+}

@@ -1,0 +1,167 @@
+//! Mutated bytes neither panic nor take more from the heap than in proportion to them; what is read is written as the same bytes. A program of its
+//! own, since its allocator counts.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at once")]
+
+use testkit::random::Random;
+use wan::{
+    AggregateId, Asn, Available, Body, Class, Direction, Establish, FlowKind, FlowRequest, Granted, LinkId,
+    MOST_BYTES, Message, MessageId, Notify, Query, QueryResponse, Reason, Refusal, Reserve, Response,
+    SessionBody, SessionId, TSpec, TunnelId,
+};
+
+#[global_allocator]
+static METER: alloc_meter::Meter = alloc_meter::Meter;
+
+fn reasons() -> Vec<Reason> {
+    let (missing, offer) = (5, 6);
+    vec![
+        Reason::Invalid,
+        Reason::DestinationNotAgreed(Asn(3)),
+        Reason::Quota { missing, offer },
+        Reason::ServiceFull { missing, offer },
+        Reason::ForeignSource { owner: Some(Asn(4)) },
+        Reason::ForeignSource { owner: None },
+        Reason::UnknownDestination("10.0.0.1".parse().unwrap()),
+        Reason::UnknownDestination("2001:db8::1".parse().unwrap()),
+        Reason::NoPath { offer: Some(7) },
+        Reason::Rate { missing, offer },
+        Reason::Burst { missing, offer },
+        Reason::Delay { missing, offer },
+        Reason::TimeOver,
+    ]
+}
+
+/// A message of every kind.
+fn messages() -> Vec<Message> {
+    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 9 }, class: Class::Ef };
+    let id = MessageId { epoch: 2, number: 3 };
+    let traffic =
+        TSpec { rate: 1_000_000, bucket: 1_500, peak: 2_000_000, least_unit: 60, largest_packet: 1_500 };
+    let path: Vec<Asn> = (1..=16).map(Asn).collect();
+    let reserve = Reserve {
+        aggregate,
+        id,
+        echo: 77,
+        path: path.clone(),
+        position: 2,
+        link: Some(LinkId(8)),
+        traffic: Some(traffic),
+        limit: 9_000_000,
+        delay: 1,
+        jitter: 2,
+        lifetime: 7_000_000_000,
+    };
+    let granted = Granted { reserved: traffic, delay: 5, jitter: 6, label: 16 };
+    let flow = FlowRequest {
+        kind: FlowKind::AckNack,
+        direction: Direction::Reverse,
+        protocol: 17,
+        source_port: 1,
+        destination_port: 2,
+        class: Class::Af4,
+        desired: traffic,
+        least_rate: 1,
+        limit: 3,
+    };
+    let callees = (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
+    let establish = Establish { caller: "2001:db8::2".parse().unwrap(), callees, flows: vec![flow; 8] };
+    let query = Query {
+        number: 4,
+        aggregate,
+        path: path.clone(),
+        position: 1,
+        link: None,
+        available: 5,
+        delay: 6,
+        jitter: 7,
+    };
+    let available = Available { rate: 1, delay: 2, jitter: 3 };
+    let session = SessionId { origin: Asn(1), number: 5 };
+    let mut bodies = vec![
+        Body::Reserve(reserve.clone()),
+        Body::Reserve(Reserve { traffic: None, link: None, ..reserve }),
+        Body::Response(Response { aggregate, id, echo: 4, verdict: Ok(granted) }),
+        Body::Query(query),
+        Body::QueryResponse(QueryResponse { number: 4, path, position: 0, verdict: Ok(available) }),
+        Body::Session(session, SessionBody::Establish(establish)),
+        Body::Session(session, SessionBody::Established(Ok(vec![1, 2, 3]))),
+        Body::Session(session, SessionBody::Commit { echo: 3, rates: vec![1; 8] }),
+        Body::Session(session, SessionBody::Committed { echo: 3 }),
+        Body::Session(session, SessionBody::Stop),
+    ];
+    for reason in reasons() {
+        let refusal = Refusal { asn: Asn(9), link: Some(LinkId(1)), reason };
+        bodies.push(Body::Notify(Notify { aggregate, id, refusal: refusal.clone() }));
+        bodies.push(Body::Session(session, SessionBody::Ended(refusal)));
+    }
+    bodies.into_iter().map(|body| Message { from: Asn(1), to: Asn(2), body }).collect()
+}
+
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..=random.below(3) {
+        let len = bytes.len();
+        let (at, other) = (random.below(len + 1), random.below(len + 1));
+        let (low, high) = (at.min(other), at.max(other));
+        match random.below(6) {
+            0 | 1 if at < len => bytes[at] = random.bits() as u8,
+            2 if at < len => bytes[at] ^= 1 << random.below(8),
+            3 => drop(bytes.drain(low..high)),
+            4 if len < 10_000 => {
+                let piece = bytes[low..high].to_vec();
+                bytes.splice(at..at, piece);
+            }
+            _ => bytes.truncate(at),
+        }
+    }
+}
+
+/// The target: whether the bytes are a message.
+fn any_bytes(bytes: &[u8]) -> bool {
+    let (read, usage) = alloc_meter::measure(|| Message::decode(bytes));
+    assert!(usage.peak <= 1_024 + 16 * bytes.len(), "{} bytes take {usage:?}", bytes.len());
+    match &read {
+        Ok(message) => assert_eq!(message.encode().as_deref(), Some(bytes), "{message:?}"),
+        Err(error) => assert!(error.offset <= bytes.len() && !error.to_string().is_empty()),
+    }
+    read.is_ok()
+}
+
+#[test]
+fn messages_are_read_as_they_were_written() {
+    for message in messages() {
+        let bytes = message.encode().unwrap();
+        assert_eq!(Message::decode(&bytes), Ok(message.clone()));
+        for end in 0..bytes.len() {
+            assert!(Message::decode(&bytes[..end]).is_err(), "{end} bytes of {message:?}");
+        }
+        let mut longer = bytes;
+        longer.push(0);
+        assert!(Message::decode(&longer).is_err());
+    }
+}
+
+#[test]
+fn what_is_longer_than_a_message_may_be_is_neither_written_nor_read() {
+    let mut message = messages().swap_remove(0);
+    if let Body::Reserve(reserve) = &mut message.body {
+        reserve.path.push(Asn(17));
+    }
+    assert_eq!(message.encode(), None);
+    assert!(Message::decode(&[1; MOST_BYTES + 1]).is_err());
+    assert!(Message::decode(&[2; 10]).is_err());
+}
+
+#[test]
+fn mutated_messages_do_no_harm() {
+    let tier = tiers::current();
+    let all: Vec<Vec<u8>> = messages().iter().map(|message| message.encode().unwrap()).collect();
+    let mut messages = 0_u64;
+    for case in 0..tier.number("fuzz.stateless_executions") / 3 {
+        let mut random = Random::of_case(tier.first_seed() ^ 8, case);
+        let mut bytes = random.pick(&all).unwrap().clone();
+        mutate(&mut random, &mut bytes);
+        let result = std::panic::catch_unwind(|| any_bytes(&bytes));
+        messages += u64::from(result.unwrap_or_else(|_| panic!("case {case} fails with {bytes:02x?}")));
+    }
+    assert!(messages > 0, "some are messages all the same");
+}
