@@ -191,7 +191,7 @@ fn processes_with_profiles_that_fit_match_and_others_are_told_why_not() {
         // The reader comes later: it gets the sample because both are TRANSIENT_LOCAL and in the partition `left`.
         let slow = writer("Slow", &file);
         let (code, printed, told) = reader("Slow", "Plant::Strict")();
-        assert_eq!((code, printed.trim()), (Some(0), r#"{"sensor":7,"celsius":21.5}"#), "{told}");
+        assert_eq!((code, printed.trim()), (Some(0), r#"{"sensor": 7, "celsius": 21.5}"#), "{told}");
         slow.interrupt();
         // For this topic the reader asks for a sample each second, and the writer promises one each five.
         let _fast = writer("FastTopic", &file);
