@@ -215,3 +215,45 @@ fn processes_with_profiles_that_fit_match_and_others_are_told_why_not() {
         asking.interrupt();
     });
 }
+
+#[test]
+fn measurements_run_with_a_profile() {
+    alone(|| {
+        let common = ["--loopback", "--json", "--count", "100", "--qos-profile", "punctual::alarms"];
+        let reading = Background::start(punctual(&["perf", "sub"]).args(common));
+        let (code, written, told) = run(&[&["perf", "pub"][..], &common].concat());
+        assert_eq!(code, Some(0), "{told}");
+        let read = String::from_utf8(reading.end().stdout).unwrap();
+        for (printed, counted) in [(written, "written"), (read, "taken")] {
+            let sum: serde_json::Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+            assert_eq!(sum["qos"], "profile punctual::alarms", "{printed}");
+            assert_eq!(sum[counted], 100, "{printed}");
+        }
+        // The reader asks for RELIABLE, and a profile with BEST_EFFORT is refused by it.
+        let folder = Folder::new("perf");
+        let told = folder.file("told.txt", "");
+        let _writing = Background::start(&mut punctual(&[
+            "perf",
+            "pub",
+            "--loopback",
+            "--qos-profile",
+            "punctual::continuous",
+        ]));
+        let arguments = [
+            "echo",
+            "PunctualLoad",
+            "--loopback",
+            "--hex",
+            "--type-name",
+            "punctual::Load",
+            "--qos-profile",
+            "punctual::alarms",
+        ];
+        let asking = Background::start(punctual(&arguments).stderr(std::fs::File::create(&told).unwrap()));
+        let reason = "RELIABILITY: offered BEST_EFFORT, requested RELIABLE";
+        patiently("the reason why they do not match", || {
+            std::fs::read_to_string(&told).unwrap().contains(reason).then_some(())
+        });
+        asking.interrupt();
+    });
+}
