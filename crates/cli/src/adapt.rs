@@ -1,10 +1,13 @@
 //! What a reader asks for so that it gets what the writers of a topic offer.
 use dds::qos::{
-    DataRepresentation, Durability, EndpointQos, History, Ownership, Reliability, ReliabilityKind,
+    DataReaderQos, DataRepresentation, Durability, EndpointQos, History, Ownership, Reliability,
+    ReliabilityKind, SubscriberQos,
 };
 use wire::EntityKind;
 use wire::discovery::EndpointData;
 
+use crate::exit::Failure;
+use crate::profile::Profile;
 use crate::qos::QosOptions;
 
 /// QoS that all of some writers offer.
@@ -72,6 +75,27 @@ impl Adapted {
         qos.representation = vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2];
         options.apply(qos);
     }
+}
+
+/// QoS of a reader of a topic and of its subscriber: that of a profile, or what the writers offer, and over it what was asked for.
+pub(crate) fn reader(
+    topic: &str,
+    profile: Option<&Profile>,
+    adapted: &Adapted,
+    options: &QosOptions,
+) -> Result<(DataReaderQos, SubscriberQos), Failure> {
+    let Some(profile) = profile else {
+        let mut qos = DataReaderQos::default();
+        adapted.ask(options, &mut qos.endpoint);
+        let partition = adapted.partitions(options);
+        return Ok((qos, SubscriberQos { partition, ..SubscriberQos::default() }));
+    };
+    let (mut qos, mut group) = (profile.datareader(topic)?, profile.subscriber()?);
+    options.apply(&mut qos.endpoint);
+    if !options.partitions.is_empty() {
+        group.partition.clone_from(&options.partitions);
+    }
+    Ok((qos, group))
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader, States
 use wire::discovery::EndpointData;
 
 use self::show::Shower;
-use crate::adapt::Adapted;
+use crate::adapt::{self, Adapted};
 use crate::assure::{Told, Wanted};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::explain;
 use crate::format::FormatOption;
 use crate::output::progress;
+use crate::profile::Profile;
 use crate::qos::QosOptions;
 use crate::span;
 use crate::stop::Stop;
@@ -30,9 +31,10 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
     punctual echo Poses --format text          one member a line, and a line --- after each sample\n  \
     punctual echo Readings --filter 'celsius > 90'   those that pass a filter\n  \
+    punctual echo Poses --qos-file plant.xml --qos-profile Plant::Positions   as a program with this profile\n  \
     punctual echo Anything --hex               bytes of any topic\n\n\
     One sample a line, as JSON, which other programs read best. `punctual pub` reads what this writes, in either format. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
-    partitions, so that it gets what there is; the options below ask for something else. Without a writer it waits for one. What did not\n\
+    partitions, so that it gets what there is; the options below ask for something else. With --qos-file or --qos-profile it asks for what the profile says. Without a writer it waits for one. What did not\n\
     arrive is counted at the end.")]
 pub(crate) struct Arguments {
     /// Topic.
@@ -68,7 +70,9 @@ pub(crate) struct Arguments {
 /// Shows them.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let asked = arguments.types.form()?;
-    reader_qos(arguments, &Adapted::to(&[])).check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let profile = arguments.qos.profile.load()?;
+    let (qos, _) = reader_qos(arguments, &Adapted::to(&[]), profile.as_ref())?;
+    qos.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let start = std::time::Instant::now();
     let participant = arguments.domain.join("punctual echo")?;
     let needs_writer = match &asked {
@@ -90,9 +94,12 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         return Ok(Outcome::BadNews);
     };
     let topic = form.topic(&participant, &arguments.topic, &type_name)?;
-    let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
+    let (qos, group) = reader_qos(arguments, &adapted, profile.as_ref())?;
+    if let Some(profile) = &profile {
+        profile.announce(&participant, &topic)?;
+    }
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
-    let qos = QosKind::Specific(reader_qos(arguments, &adapted));
+    let qos = QosKind::Specific(qos);
     let reader = match &arguments.filter {
         None => subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?,
         Some(expression) => {
@@ -208,14 +215,19 @@ fn same_last(one: &str, other: &str) -> bool {
     one.rsplit("::").next() == other.rsplit("::").next()
 }
 
-fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
-    let mut qos = DataReaderQos::default();
-    adapted.ask(&arguments.qos, &mut qos.endpoint);
-    // Whoever describes a type here need not know what its members are called.
-    qos.endpoint.type_consistency.ignore_member_names = true;
+fn reader_qos(
+    arguments: &Arguments,
+    adapted: &Adapted,
+    profile: Option<&Profile>,
+) -> Result<(DataReaderQos, SubscriberQos), Failure> {
+    let (mut qos, group) = adapt::reader(&arguments.topic, profile, adapted, &arguments.qos)?;
+    if profile.is_none() {
+        // Whoever describes a type here need not know what its members are called.
+        qos.endpoint.type_consistency.ignore_member_names = true;
+    }
     qos.assurance = arguments.wanted.qos();
     qos.endpoint.time_based_filter = arguments.separation.unwrap_or(qos.endpoint.time_based_filter);
-    qos
+    Ok((qos, group))
 }
 
 /// Shows samples until it is enough, and says how many it was.

@@ -20,6 +20,7 @@ mod manual;
 mod measure;
 mod midas;
 mod output;
+mod profile;
 mod publish;
 mod qos;
 mod record;
@@ -39,6 +40,7 @@ pub use describe::{People, Person};
 pub use domain::DomainOptions;
 pub use exit::{Failure, Outcome};
 pub use output::{flush, print, progress};
+pub use profile::ProfileOptions;
 pub use qos::QosOptions;
 pub use stop::Stop;
 pub use types::TypeOptions;
@@ -68,6 +70,8 @@ enum Command {
     InDomain(InDomain),
     /// Explains what programs are told by files and environment variables.
     Config(config::Arguments),
+    /// Checks and shows QoS files in the XML of the OMG.
+    Qos(profile::Arguments),
     /// Writes the types of an IDL file in Rust.
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
@@ -132,6 +136,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
         Command::Config(arguments) => return exit::code(config::run(arguments)),
+        Command::Qos(arguments) => return exit::code(profile::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),

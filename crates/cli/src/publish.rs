@@ -20,6 +20,7 @@ use crate::format::{Format, FormatOption, Samples};
 use crate::hex;
 use crate::measure::pace::per_second;
 use crate::output::{print, progress};
+use crate::profile::Profile;
 use crate::qos::QosOptions;
 use crate::span;
 use crate::stop::Stop;
@@ -36,12 +37,13 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual echo Poses --format text | punctual pub Copies --idl pose.idl --format text     one member a line, samples end at a line ---\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --dispose            the sensor exists no more\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --rate 100 --assure separation=9ms,size=64\n  \
+    punctual pub Modes '{sensor: 7}' --type Reading --qos-profile punctual::state --stay   a profile that is built in, or of --qos-file\n  \
     punctual pub Raw 00010000efbeadde --hex --type-name Word                bytes as they are\n\n\
     Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}; a line of its own for each member does without commas. Members that are left out have their initial value.\n\
     Without a reader it waits for one, as long as --timeout says; `punctual why TOPIC` says why none comes.\n\
     A wrong sample of standard input is told and passed over; the exit code is 1 then.\n\
     Without --rate all samples are kept until readers have them (HISTORY KEEP_ALL), with --rate or --durability the last of each instance;\n\
-    --history says otherwise.")]
+    --history says otherwise. With --qos-file or --qos-profile the profile says it.")]
 pub(crate) struct Arguments {
     /// Topic.
     topic: String,
@@ -143,7 +145,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     if matches!(asked, Some(Form::Octets { .. })) && arguments.types.type_name.is_none() {
         return Err(Failure::Usage("pub --hex: give the name of the type by --type-name".to_owned()));
     }
-    let qos = writer_qos(arguments);
+    let profile = arguments.qos.profile.load()?;
+    let qos = writer_qos(arguments, profile.as_ref())?;
     let encoding = if qos.endpoint.representation.first() == Some(&DataRepresentation::XCDR2) {
         Encoding::XCDR2
     } else {
@@ -161,7 +164,16 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     };
     let samples = samples.map_or_else(|| serialized(&form), Ok)?;
     let topic = form.topic(&participant, &arguments.topic, &type_name)?;
-    let group = PublisherQos { partition: arguments.qos.partitions.clone(), ..PublisherQos::default() };
+    let mut group = match &profile {
+        Some(profile) => profile.publisher()?,
+        None => PublisherQos::default(),
+    };
+    if !arguments.qos.partitions.is_empty() {
+        group.partition.clone_from(&arguments.qos.partitions);
+    }
+    if let Some(profile) = &profile {
+        profile.announce(&participant, &topic)?;
+    }
     let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
     let writer =
         publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
@@ -231,21 +243,31 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     Ok(if wrong_samples > 0 { Outcome::BadNews } else { outcome })
 }
 
-fn writer_qos(arguments: &Arguments) -> DataWriterQos {
-    let mut qos = DataWriterQos::default();
+fn writer_qos(arguments: &Arguments, profile: Option<&Profile>) -> Result<DataWriterQos, Failure> {
+    let mut qos = match profile {
+        Some(profile) => profile.datawriter(&arguments.topic)?,
+        None => DataWriterQos::default(),
+    };
     arguments.qos.apply(&mut qos.endpoint);
     // Samples that are written as fast as they come would take each other's place before they are sent. At a rate the newest counts, and
     // late readers get the last of each instance, as by default.
     let keeps_last = arguments.rate.is_some() || qos.endpoint.durability != Durability::Volatile;
-    if arguments.qos.history.is_none() && !keeps_last {
+    if profile.is_none() && arguments.qos.history.is_none() && !keeps_last {
         qos.endpoint.history = History::KeepAll;
     }
-    // That the command ends says nothing about what the samples are about: --dispose does.
-    qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
+    // That the command ends says nothing about what the samples are about: --dispose does, or a profile.
+    const AUTODISPOSE: &str = "writer_data_lifecycle.autodispose_unregistered_instances";
+    let is_said = match profile {
+        Some(profile) => profile.says_of_writer(&arguments.topic, AUTODISPOSE)?,
+        None => false,
+    };
+    if !is_said {
+        qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
+    }
     qos.endpoint.ownership_strength = arguments.strength.unwrap_or(qos.endpoint.ownership_strength);
     qos.assurance = arguments.assure;
     qos.endpoint.lifespan = arguments.lifespan.unwrap_or(qos.endpoint.lifespan);
-    qos
+    Ok(qos)
 }
 
 /// A sample of the command line.
@@ -420,9 +442,8 @@ mod tests {
     /// The history of `punctual pub` with these options.
     fn history(options: &[&str]) -> History {
         let line = ["pub", "Topic", "{}"].iter().chain(options);
-        writer_qos(&Command::try_parse_from(line).unwrap_or_else(|error| panic!("{error}")).arguments)
-            .endpoint
-            .history
+        let command = Command::try_parse_from(line).unwrap_or_else(|error| panic!("{error}"));
+        writer_qos(&command.arguments, None).unwrap_or_default().endpoint.history
     }
 
     #[test]

@@ -6,12 +6,16 @@ use dds::qos::{
     Reliability,
 };
 
+use crate::profile::ProfileOptions;
 use crate::span;
 
 /// Policies that writers and readers have; what is not given is left as it is.
 #[derive(Args, Clone, PartialEq, Debug, Default)]
 #[command(next_help_heading = "QoS")]
 pub struct QosOptions {
+    /// Profile of a QoS file.
+    #[command(flatten)]
+    pub profile: ProfileOptions,
     /// RELIABILITY.
     #[arg(long, value_name = "KIND")]
     pub reliability: Option<ReliabilityWord>,

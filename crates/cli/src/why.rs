@@ -96,6 +96,7 @@ fn types(participant: &DomainParticipant, scene: &Scene, stop: &Stop) -> Result<
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let config = arguments.domain.config()?;
     let asked = arguments.types.form()?;
+    let profile = arguments.qos.profile.load()?;
     let participant = match arguments.domain.join("punctual why") {
         Ok(participant) => participant,
         Err(Failure::Dds(error)) => return Ok(arguments.tell(None, &[explain::cannot_join(&error)])),
@@ -104,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let described = asked.as_ref().and_then(crate::types::Form::described);
     let described = described.and_then(|described| described.information().minimal_hash().copied());
     let mut watched = Watched {
-        probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
+        probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, profile, arguments)),
         neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
         early: Vec::new(),
         admission: None,

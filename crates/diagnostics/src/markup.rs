@@ -38,7 +38,7 @@ impl Counts {
 
 /// Refuses files with more than 32 attributes of an element, elements in each other, 16 namespaces or sections of character data; looks at each byte a few times. What is not well-formed is left to the parser, which
 /// stops where that begins.
-pub fn check_markup(source: Source<'_>, remedy: &str) -> Result<(), Problem> {
+pub(crate) fn check_markup(source: Source<'_>, remedy: &str) -> Result<(), Problem> {
     let text = source.text;
     let mut counts = Counts::default();
     let mut at = 0;

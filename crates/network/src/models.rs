@@ -9,12 +9,15 @@ use latency::network::Buffer;
 use latency::policing::Counts;
 use latency::switch::{Guard, Interface, ModelError, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
-use roxmltree::{Node, ParsingOptions};
+use roxmltree::Node;
 
 use crate::description::SwitchKind;
 use crate::document::{Counted, Model, Pause};
 use crate::hosts::interface;
 use crate::quantity::{Rate, Time};
+
+/// Bytes of a file of models in XML.
+const LONGEST_XML: usize = 16 << 20;
 
 /// Rates of OpenFlow 1.3 meters are multiples of 1 kb/s, bursts of 1 kb.
 const OPENFLOW_STEP: u64 = 1_000;
@@ -202,17 +205,7 @@ impl Models {
 
     /// All models of an XML file.
     pub(crate) fn add_xml(&mut self, source: Source<'_>) -> Result<(), Problem> {
-        diagnostics::check_markup(source, "docs/plan.md shows a model in XML")?;
-        let options = ParsingOptions { allow_dtd: false, nodes_limit: 100_000 };
-        let document = roxmltree::Document::parse_with_options(source.text, options).map_err(|error| {
-            let place = error.pos();
-            Problem {
-                file: source.file.to_owned(),
-                place: Some((place.row as usize, place.col as usize)),
-                what: error.to_string(),
-                remedy: "docs/plan.md shows a model in XML".to_owned(),
-            }
-        })?;
+        let document = diagnostics::parse_xml(source, LONGEST_XML, "docs/plan.md shows a model in XML")?;
         let root = document.root_element();
         let models: Vec<Node<'_, '_>> = match root.tag_name().name() {
             "switch-model" => vec![root],

@@ -30,6 +30,7 @@ mod explain;
 mod file;
 mod hosts;
 mod problem;
+mod profiles;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,8 @@ pub use explain::Explained;
 pub use file::schema;
 pub use hosts::Resolve;
 pub use problem::{Origin, Problem};
+pub use profiles::qos_provider;
+pub use qos_profiles::QosProvider;
 
 use self::file::{File, Rule};
 

@@ -3,32 +3,17 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use diagnostics::{Problem, Source};
-use roxmltree::{Document, Node, ParsingOptions};
+use roxmltree::{Document, Node};
 
 use crate::tree::LONGEST;
 
-/// Elements, attributes and texts of a file.
-const MOST_NODES: u32 = 200_000;
 const REMEDY: &str = "docs/deploy-plan.md says which descriptors can be imported";
 
 pub(super) type Element<'e> = Node<'e, 'e>;
 
-/// The document of a text. Document types are refused, so that no entity grows.
+/// The document of a text.
 pub(super) fn parse<'d>(source: Source<'d>) -> Result<Document<'d>, Problem> {
-    if source.text.len() > LONGEST {
-        return Err(source.problem(0, format!("the file is longer than {LONGEST} bytes"), REMEDY));
-    }
-    diagnostics::check_markup(source, REMEDY)?;
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES };
-    Document::parse_with_options(source.text, options).map_err(|error| {
-        let place = error.pos();
-        Problem {
-            file: source.file.to_string(),
-            place: Some((place.row as usize, place.col as usize)),
-            what: error.to_string(),
-            remedy: REMEDY.to_string(),
-        }
-    })
+    diagnostics::parse_xml(source, LONGEST, REMEDY)
 }
 
 /// The root element, if it has one of these names.

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use dds::cdr::Encoding;
+use dds::qos::ReliabilityKind;
 use dds::{DataWriter, Error, NO_STATUS, QosKind, ReturnCode, SequenceNumber, WriteOptions};
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ use super::{clock, qos, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
+use crate::profile::ProfileOptions;
 use crate::span;
 use crate::stop::Stop;
 
@@ -25,7 +27,8 @@ use crate::stop::Stop;
 #[command(after_help = "Examples:\n  \
     punctual perf pub --duration 10s                 64 bytes, as fast as the reader takes them\n  \
     punctual perf pub --rate 20k --size 1k           at a rate: latencies of `perf sub` count from when samples were due\n  \
-    punctual perf pub --batch 200us --count 1000000  samples wait up to 200 us for others\n\n\
+    punctual perf pub --batch 200us --count 1000000  samples wait up to 200 us for others\n  \
+    punctual perf pub --qos-file plant.xml --qos-profile Plant::Positions    what a profile can carry\n\n\
     `punctual perf sub` is the other side, on this host or another.")]
 pub(super) struct Arguments {
     /// Samples a second, or max: as many as the history takes.
@@ -61,6 +64,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     qos: QosOptions,
     #[command(flatten)]
+    profile: ProfileOptions,
+    #[command(flatten)]
     domain: DomainOptions,
 }
 
@@ -88,9 +93,17 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual perf pub")?;
     let topic = topics::load::<T>(&participant, &arguments.topic)?;
-    let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
-    let mut writer_qos = arguments.qos.writer(arguments.size);
-    writer_qos.endpoint.latency_budget = arguments.batch;
+    let profile = arguments.profile.load()?;
+    let group = match &profile {
+        Some(profile) => QosKind::Specific(profile.publisher()?),
+        None => QosKind::Default,
+    };
+    let publisher = participant.create_publisher(group, None, NO_STATUS)?;
+    let mut writer_qos = arguments.qos.writer_with(profile.as_ref(), topic.get_name(), arguments.size)?;
+    if profile.is_none() || arguments.batch > dds::Duration::ZERO {
+        writer_qos.endpoint.latency_budget = arguments.batch;
+    }
+    let qos_text = arguments.qos.text_with(profile.as_ref());
     let writer = publisher.create_datawriter::<T>(&topic, QosKind::Specific(writer_qos), None, NO_STATUS)?;
     if !meet(&writer, arguments.wait_for, stop)? {
         return Ok(Outcome::Done);
@@ -99,7 +112,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
     let mut written = Written::new(arguments.size, before)?;
     let start = Instant::now();
     written.write(&writer, arguments, stop, start)?;
-    let acknowledged = settle(&writer, arguments)?;
+    let acknowledged = settle(&writer)?;
     let used = Usage::now().since(&before);
     let counters = writer.counters()?;
     if arguments.json {
@@ -107,7 +120,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         sum["kind"] = json!("sum");
         sum["rate"] = json!(arguments.rate.to_string());
         sum["bytes"] = json!(arguments.size);
-        sum["qos"] = json!(arguments.qos.text());
+        sum["qos"] = json!(qos_text);
         sum["batch_us"] = json!(arguments.batch.as_nanos() / 1_000);
         sum["keys"] = json!(arguments.keys);
         sum["loaned"] = json!(arguments.loan);
@@ -126,7 +139,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         };
         let rate = arguments.rate;
         let keys = format!("{}{keys}", if arguments.loan { ", loaned" } else { "" });
-        print(format_args!("{} bytes{keys}, {}{batch}, {rate}", arguments.size, arguments.qos.text()));
+        print(format_args!("{} bytes{keys}, {qos_text}{batch}, {rate}", arguments.size));
         let rows = [("call of write", &written.calls, "waiting for room included")];
         table(&rows).iter().for_each(|line| print(format_args!("{line}")));
         print(format_args!("{}", used.text(written.count, "sample")));
@@ -151,9 +164,9 @@ fn meet<T>(writer: &DataWriter<T>, readers: usize, stop: &Stop) -> Result<bool, 
 }
 
 /// Waits for what is under way; true if all of it was acknowledged.
-fn settle<T>(writer: &DataWriter<T>, arguments: &Arguments) -> Result<bool, Failure> {
+fn settle<T>(writer: &DataWriter<T>) -> Result<bool, Failure> {
     writer.flush()?;
-    if arguments.qos.best_effort {
+    if writer.get_qos().endpoint.reliability.kind == ReliabilityKind::BestEffort {
         return Ok(true);
     }
     match writer.wait_for_acknowledgments(LAST_ACKNOWLEDGEMENTS) {

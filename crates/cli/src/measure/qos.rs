@@ -1,7 +1,12 @@
 //! QoS and other choices that several commands have in common.
 use clap::{Args, ValueEnum};
 use dds::Duration;
-use dds::qos::{DataReaderQos, DataRepresentation, DataWriterQos, EndpointQos, History, Reliability};
+use dds::qos::{
+    DataReaderQos, DataRepresentation, DataWriterQos, EndpointQos, History, Reliability, ReliabilityKind,
+};
+
+use crate::exit::Failure;
+use crate::profile::Profile;
 
 /// RELIABILITY, HISTORY and DATA_REPRESENTATION.
 #[derive(Args, Clone, Debug)]
@@ -52,6 +57,59 @@ impl QosOptions {
         self.endpoint(&mut qos.endpoint);
         qos.byte_limit = qos.byte_limit.max(size.saturating_mul(SAMPLES));
         qos
+    }
+
+    /// Lays what was asked for over the policies of a profile.
+    fn over(&self, qos: &mut EndpointQos) {
+        if self.best_effort {
+            qos.reliability.kind = ReliabilityKind::BestEffort;
+        }
+        let wait = &mut qos.reliability.max_blocking_time;
+        *wait = MAX_BLOCKING.min(*wait);
+        qos.history = self.keep_last.map_or(qos.history, History::KeepLast);
+        // Samples are put in place in this representation.
+        qos.representation = vec![DataRepresentation::XCDR2];
+    }
+
+    /// QoS of a writer of a topic, of a profile if there is one.
+    pub(super) fn writer_with(
+        &self,
+        profile: Option<&Profile>,
+        topic: &str,
+        size: usize,
+    ) -> Result<DataWriterQos, Failure> {
+        let own = self.writer(size);
+        let Some(profile) = profile else { return Ok(own) };
+        let mut qos = DataWriterQos { byte_limit: own.byte_limit, ..profile.datawriter(topic)? };
+        self.over(&mut qos.endpoint);
+        Ok(qos)
+    }
+
+    /// QoS of a reader of a topic, of a profile if there is one.
+    pub(super) fn reader_with(
+        &self,
+        profile: Option<&Profile>,
+        topic: &str,
+        size: usize,
+    ) -> Result<DataReaderQos, Failure> {
+        let own = self.reader(size);
+        let Some(profile) = profile else { return Ok(own) };
+        let mut qos = DataReaderQos { byte_limit: own.byte_limit, ..profile.datareader(topic)? };
+        self.over(&mut qos.endpoint);
+        Ok(qos)
+    }
+
+    /// For people, with the profile that it is laid over.
+    pub(super) fn text_with(&self, profile: Option<&Profile>) -> String {
+        let Some(profile) = profile else { return self.text() };
+        let mut text = format!("profile {}", profile.name());
+        if self.best_effort {
+            text += ", best effort";
+        }
+        if let Some(depth) = self.keep_last {
+            text += &format!(", keep last {depth}");
+        }
+        text
     }
 
     /// For people.

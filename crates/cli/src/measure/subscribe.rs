@@ -21,6 +21,7 @@ use super::{clock, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
+use crate::profile::ProfileOptions;
 use crate::span;
 use crate::stop::Stop;
 
@@ -54,6 +55,8 @@ pub(super) struct Arguments {
     json: bool,
     #[command(flatten)]
     qos: QosOptions,
+    #[command(flatten)]
+    profile: ProfileOptions,
     #[command(flatten)]
     domain: DomainOptions,
 }
@@ -114,7 +117,12 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual perf sub")?;
     let topic = topics::load::<T>(&participant, &arguments.topic)?;
-    let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
+    let profile = arguments.profile.load()?;
+    let group = match &profile {
+        Some(profile) => QosKind::Specific(profile.subscriber()?),
+        None => QosKind::Default,
+    };
+    let subscriber = participant.create_subscriber(group, None, NO_STATUS)?;
     let reading = Arc::new(Mutex::new(Reading {
         taken: Taken::new()?,
         sample: T::default(),
@@ -123,9 +131,11 @@ fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failu
     let listener = (arguments.arrival == Arrival::Listener)
         .then(|| Arc::new(Arrived(Arc::clone(&reading))) as Arc<dyn DataReaderListener<T>>);
     let mask = if listener.is_some() { StatusMask::DATA_AVAILABLE } else { NO_STATUS };
-    let mut qos = arguments.qos.reader(LARGE);
-    // Whatever `perf pub --batch` offers is good enough.
-    qos.endpoint.latency_budget = dds::Duration::INFINITE;
+    let mut qos = arguments.qos.reader_with(profile.as_ref(), topic.get_name(), LARGE)?;
+    if profile.is_none() {
+        // Whatever `perf pub --batch` offers is good enough.
+        qos.endpoint.latency_budget = dds::Duration::INFINITE;
+    }
     let qos = QosKind::Specific(qos);
     let reader = subscriber.create_datareader::<T>(&topic, qos, listener, mask)?;
     let waits = WaitSet::new();
@@ -171,7 +181,7 @@ fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failu
     if arguments.json {
         let mut sum = taken.json();
         sum["kind"] = json!("sum");
-        sum["qos"] = json!(arguments.qos.text());
+        sum["qos"] = json!(arguments.qos.text_with(profile.as_ref()));
         sum["sample_lost_status"] = json!(lost_by_reader);
         sum["cpu"] = used.json();
         print(format_args!("{sum}"));

@@ -2,14 +2,14 @@
 use std::collections::BTreeMap;
 
 use dcps::reader::{Request, Sample};
-use dds::qos::{DataReaderQos, SubscriberQos};
 use dds::{DomainParticipant, Duration, Guid, NO_STATUS, QosKind, RawDataReader};
 use wire::discovery::EndpointData;
 
 use super::Arguments;
-use crate::adapt::Adapted;
+use crate::adapt::{self, Adapted};
 use crate::exit::Failure;
 use crate::explain::Received;
+use crate::profile::Profile;
 use crate::qos::QosOptions;
 use crate::types::{Form, TypeOptions};
 
@@ -18,6 +18,7 @@ pub(super) struct Probe {
     topic: String,
     form: Option<Form>,
     qos: QosOptions,
+    profile: Option<Profile>,
     types: TypeOptions,
     separation: Option<Duration>,
     reader: Option<RawDataReader>,
@@ -28,12 +29,18 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    pub(super) fn new(topic: &str, form: Option<Form>, arguments: &Arguments) -> Self {
+    pub(super) fn new(
+        topic: &str,
+        form: Option<Form>,
+        profile: Option<Profile>,
+        arguments: &Arguments,
+    ) -> Self {
         let (qos, separation, types) = arguments.reader_options();
         Self {
             topic: topic.to_owned(),
             form,
             qos: qos.clone(),
+            profile,
             types: types.clone(),
             separation,
             reader: None,
@@ -89,10 +96,11 @@ impl Probe {
             .or_else(|| Form::known(&type_name))
             .unwrap_or(Form::Octets { keyed: adapted.keyed });
         let topic = participant.create_raw_topic(&self.topic, &type_name, QosKind::Default)?;
-        let group = SubscriberQos { partition: adapted.partitions(&self.qos), ..SubscriberQos::default() };
+        let (mut qos, group) = adapt::reader(&self.topic, self.profile.as_ref(), adapted, &self.qos)?;
+        if let Some(profile) = &self.profile {
+            profile.announce(participant, &topic)?;
+        }
         let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
-        let mut qos = DataReaderQos::default();
-        adapted.ask(&self.qos, &mut qos.endpoint);
         qos.endpoint.time_based_filter = self.separation.unwrap_or(qos.endpoint.time_based_filter);
         Ok(subscriber.create_raw_datareader(
             &topic,

@@ -1,20 +1,22 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
+use super::plan_list::{
+    DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, EXECUTION_LINE, LAUNCH_FILE,
+    PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
+};
 use super::{
-    admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, dataflow, deployment,
-    deployment_descriptor, deployment_line, deployment_plan, discovery_data, dynamic, etcd_answer,
-    execution_line, federation, files, filter_expression, filtered_types, filters, flow_file, gate_line,
-    hosts, idl_text, launch_file, launching, lldp_frame, manager_text, managers, network_file,
-    openflow_message, openflow_stream, operators, participant, picture_layout, pictures, policy_file,
-    reader_cache, recording_file, recordings, rtps_message, settings, settings_file, settings_toml,
-    shared_memory, signed, signed_sample, switch_models, switches, type_manifest, type_object, types,
-    web_question,
+    admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, discovery_data, dynamic,
+    etcd_answer, federation, files, filter_expression, filtered_types, filters, flow_file, gate_line,
+    idl_text, lldp_frame, manager_text, managers, network_file, openflow_message, openflow_stream, operators,
+    participant, policy_file, reader_cache, recording_file, recordings, rtps_message, settings,
+    settings_file, settings_toml, shared_memory, signed, signed_sample, switch_models, switches, type_object,
+    types, web_question,
 };
 use crate::runner::Target;
 use crate::seeds;
 use crate::structure::Structure;
 
 /// How many inputs share a session where sessions have no state.
-const STATELESS_BATCH: u64 = 256;
+pub(super) const STATELESS_BATCH: u64 = 256;
 
 /// How many inputs a participant reads from its peer: in time one of them ends the match, or stops its samples.
 const PEER_BATCH: u64 = 128;
@@ -416,98 +418,6 @@ pub const FILTER_EXPRESSION: Target = Target {
     hunger: FILE_HUNGER,
 };
 
-/// How many times the budget of the network a plan may take: fifteen qualities are explained for each end of a connection, which is ten bytes
-/// of the file.
-const PLAN_HUNGER: usize = 256;
-
-/// Deployment plans, with the types of the example.
-pub const DEPLOYMENT_PLAN: Target = Target {
-    name: "deployment_plan",
-    structure: Structure::Plain,
-    seeds: deployment::plans,
-    session: || Box::new(deployment_plan),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Manifests of component types.
-pub const TYPE_MANIFEST: Target = Target {
-    name: "type_manifest",
-    structure: Structure::Plain,
-    seeds: deployment::manifests,
-    session: || Box::new(type_manifest),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Descriptors in XML: deployment plans, domains and events.
-pub const DEPLOYMENT_DESCRIPTOR: Target = Target {
-    name: "deployment_descriptor",
-    structure: Structure::Plain,
-    seeds: deployment::descriptors,
-    session: || Box::new(deployment_descriptor),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Dataflows of dora, in YAML.
-pub const DATAFLOW: Target = Target {
-    name: "dataflow",
-    structure: Structure::Plain,
-    seeds: deployment::dataflows,
-    session: || Box::new(dataflow),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Launch files of ROS 2, in XML.
-pub const LAUNCH_FILE: Target = Target {
-    name: "launch_file",
-    structure: Structure::Plain,
-    seeds: deployment::launch_files,
-    session: || Box::new(launch_file),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Boxes and lines of pictures of plans.
-pub const PICTURE_LAYOUT: Target = Target {
-    name: "picture_layout",
-    structure: Structure::Plain,
-    seeds: pictures::outlines,
-    session: || Box::new(picture_layout),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Lines between supervisors, component servers and commands.
-pub const DEPLOYMENT_LINE: Target = Target {
-    name: "deployment_line",
-    structure: Structure::Plain,
-    seeds: launching::lines,
-    session: || Box::new(deployment_line),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
-/// Lines between execution managers, node managers and commands.
-pub const EXECUTION_LINE: Target = Target {
-    name: "execution_line",
-    structure: Structure::Plain,
-    seeds: hosts::lines,
-    session: || Box::new(execution_line),
-    batch: STATELESS_BATCH,
-    keeps: 0,
-    hunger: PLAN_HUNGER,
-};
-
 /// Text of plans in the files of systemd and Kubernetes.
 pub const MANAGER_TEXT: Target = Target {
     name: "manager_text",
@@ -534,7 +444,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 41] = [
+pub const ALL: [Target; 42] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -557,6 +467,7 @@ pub const ALL: [Target; 41] = [
     DATAFLOW,
     LAUNCH_FILE,
     PICTURE_LAYOUT,
+    QOS_FILE,
     DEPLOYMENT_LINE,
     EXECUTION_LINE,
     MANAGER_TEXT,

@@ -1,0 +1,111 @@
+//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; and QoS files.
+use super::list::STATELESS_BATCH;
+use super::{
+    dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, execution_line, hosts,
+    launch_file, launching, picture_layout, pictures, qos_file, qos_files, type_manifest,
+};
+use crate::runner::Target;
+use crate::structure::Structure;
+
+/// How many times the budget of the network a plan may take: fifteen qualities are explained for each end of a connection, which is ten bytes
+/// of the file.
+const PLAN_HUNGER: usize = 256;
+
+/// Deployment plans, with the types of the example.
+pub const DEPLOYMENT_PLAN: Target = Target {
+    name: "deployment_plan",
+    structure: Structure::Plain,
+    seeds: deployment::plans,
+    session: || Box::new(deployment_plan),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Manifests of component types.
+pub const TYPE_MANIFEST: Target = Target {
+    name: "type_manifest",
+    structure: Structure::Plain,
+    seeds: deployment::manifests,
+    session: || Box::new(type_manifest),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Descriptors in XML: deployment plans, domains and events.
+pub const DEPLOYMENT_DESCRIPTOR: Target = Target {
+    name: "deployment_descriptor",
+    structure: Structure::Plain,
+    seeds: deployment::descriptors,
+    session: || Box::new(deployment_descriptor),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Dataflows of dora, in YAML.
+pub const DATAFLOW: Target = Target {
+    name: "dataflow",
+    structure: Structure::Plain,
+    seeds: deployment::dataflows,
+    session: || Box::new(dataflow),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Launch files of ROS 2, in XML.
+pub const LAUNCH_FILE: Target = Target {
+    name: "launch_file",
+    structure: Structure::Plain,
+    seeds: deployment::launch_files,
+    session: || Box::new(launch_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Boxes and lines of pictures of plans.
+pub const PICTURE_LAYOUT: Target = Target {
+    name: "picture_layout",
+    structure: Structure::Plain,
+    seeds: pictures::outlines,
+    session: || Box::new(picture_layout),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Lines between supervisors, component servers and commands.
+pub const DEPLOYMENT_LINE: Target = Target {
+    name: "deployment_line",
+    structure: Structure::Plain,
+    seeds: launching::lines,
+    session: || Box::new(deployment_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Lines between execution managers, node managers and commands.
+pub const EXECUTION_LINE: Target = Target {
+    name: "execution_line",
+    structure: Structure::Plain,
+    seeds: hosts::lines,
+    session: || Box::new(execution_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// QoS files in XML.
+pub const QOS_FILE: Target = Target {
+    name: "qos_file",
+    structure: Structure::Plain,
+    seeds: qos_files::seeds,
+    session: || Box::new(qos_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
