@@ -61,6 +61,26 @@ impl<E: Clone> FanOut<E> {
         (self.line == line).then_some((self.rank, *number))
     }
 
+    /// The next deliveries of it in this line, so many at most, that come before what else waits there.
+    #[inline]
+    pub(crate) fn ahead(&self, line: u32, first: Option<Key>, most: usize) -> &[(ConsumerId, u64)] {
+        if self.line != line {
+            return &[];
+        }
+        let rest = self.members.get(self.next..).unwrap_or_default();
+        let ahead = match first {
+            Some(first) => rest.partition_point(|(_, number)| (self.rank, *number) < first),
+            None => rest.len(),
+        };
+        rest.get(..ahead.min(most)).unwrap_or_default()
+    }
+
+    /// So many deliveries were taken.
+    #[inline]
+    pub(crate) fn pass(&mut self, count: usize) {
+        self.next = self.members.len().min(self.next + count);
+    }
+
     /// The next delivery: its consumer, and its number.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<(ConsumerId, u64)> {

@@ -34,15 +34,15 @@ impl<E: Clone + Fields> Channel<E> {
         if self.waiters > 0 {
             self.wait_for(publisher, None);
         }
-        self.settle();
         self.index.find(header, &mut self.found);
-        if self.strict > 0
-            && let Some(refused) = self.who_refuses(header, body)
-        {
-            if let Refused::Wait { consumer, .. } = refused {
-                self.wait_for(publisher, Some(consumer));
+        if self.strict > 0 {
+            self.settle();
+            if let Some(refused) = self.who_refuses(header, body) {
+                if let Refused::Wait { consumer, .. } = refused {
+                    self.wait_for(publisher, Some(consumer));
+                }
+                return Err(refused);
             }
-            return Err(refused);
         }
         let number = self.events;
         self.events += 1;
@@ -70,6 +70,8 @@ impl<E: Clone + Fields> Channel<E> {
     #[inline]
     fn spread(&mut self, offer: &Offer<'_, E>) {
         let found = mem::take(&mut self.found);
+        // Whether nothing is left of the event before, which has lower numbers.
+        let mut is_settled = self.fan_out.is_empty();
         for index in &found {
             let Some(there) = self.consumers.get_mut(*index as usize) else { continue };
             let Some(subscription) = &mut there.subscription else { continue };
@@ -86,7 +88,7 @@ impl<E: Clone + Fields> Channel<E> {
             if !fits {
                 continue;
             }
-            if subscription.is_idle() && self.fan_out.is_of(subscription.place) {
+            if is_settled && subscription.is_idle() && self.fan_out.is_of(subscription.place) {
                 let consumer = ConsumerId { index: *index, generation: there.generation };
                 if self.fan_out.members.is_empty() {
                     self.ready.say_work(self.fan_out.line);
@@ -95,11 +97,15 @@ impl<E: Clone + Fields> Channel<E> {
                 self.deliveries += 1;
                 subscription.counts.queued += 1;
             } else {
+                if !is_settled {
+                    self.settle();
+                    is_settled = true;
+                }
                 self.offer_fitting(*index, offer, false);
             }
         }
         self.found = found;
-        if !self.fan_out.members.is_empty() {
+        if is_settled && !self.fan_out.members.is_empty() {
             let is_by_deadline = self.ready.is_by_deadline(self.fan_out.line);
             let rank = if is_by_deadline { offer.header.deadline.unwrap_or(u64::MAX) } else { 0 };
             self.fan_out.begin(offer, rank);

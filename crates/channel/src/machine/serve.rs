@@ -91,19 +91,18 @@ impl<E: Clone + Fields> Channel<E> {
         self.tick(now);
         multicast.clear();
         let Some((line, first)) = self.ready.first(worker) else { return false };
-        while multicast.consumers.len() < most
-            && let Some(key) = self.fan_out.key(line)
-            && first.is_none_or(|(other, _)| key < other)
-        {
-            let Some(taken) = self.fan_out.next() else { break };
-            if let Some(subscription) = self.subscription(taken.0) {
-                subscription.was_taken();
-            }
-            multicast.consumers.push(taken);
-        }
-        if multicast.consumers.is_empty() {
+        let ahead = self.fan_out.ahead(line, first.map(|(key, _)| key), most);
+        if ahead.is_empty() {
             return false;
         }
+        multicast.consumers.extend_from_slice(ahead);
+        for (consumer, _) in ahead {
+            let there = self.consumers.get_mut(consumer.index as usize);
+            if let Some(subscription) = there.and_then(|there| there.subscription.as_mut()) {
+                subscription.was_taken();
+            }
+        }
+        self.fan_out.pass(multicast.consumers.len());
         multicast.since = self.fan_out.since;
         multicast.part = self.fan_out.part();
         true

@@ -121,13 +121,18 @@ impl Core {
         let Hands { multicast, shared, .. } = hands;
         let Some(part @ Part::Event { header, .. }) = multicast.part() else { return };
         let at = Context::of(self.clock(), header, 0, 0);
+        // Within a turn nothing is served at the end of each delivery.
+        let is_within = turn::is_within();
         let mut next = 0;
         loop {
             let all = AssertUnwindSafe(|| {
                 while let Some(one) = shared.get_mut(next) {
                     if let Some(served) = &one.served {
                         one.is_returned = served.is_held.load(Acquire);
-                        if !one.is_returned {
+                        if one.is_returned {
+                        } else if is_within {
+                            self.deliver_shared(served, part, &at);
+                        } else {
                             turn::run(|| self.deliver_shared(served, part, &at));
                         }
                     }
@@ -165,10 +170,9 @@ impl Inner {
     #[inline]
     pub(super) fn take(&mut self, now: u64, worker: Worker, most: usize, hands: &mut Hands) {
         if self.machine.take_multicast(now, worker, most, &mut hands.multicast) {
-            for consumer in hands.multicast.consumers() {
-                let served = self.served(consumer);
-                hands.shared.push(Shared { served, is_returned: false, is_over: false });
-            }
+            let shared =
+                |consumer| Shared { served: self.served(consumer), is_returned: false, is_over: false };
+            hands.shared.extend(hands.multicast.consumers().map(shared));
             return;
         }
         let mut run = Run::new();
