@@ -63,6 +63,11 @@ impl Hands {
         self.len() == 0
     }
 
+    /// Whether what was taken is an event that several share.
+    pub(super) fn has_shared(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
     /// For how many consumers something was taken.
     pub(super) fn len(&self) -> usize {
         self.count + self.shared.len()
