@@ -2,6 +2,7 @@
 use alloc::vec::Vec;
 
 use crate::event::Part;
+use crate::peers::ConsumerId;
 use crate::ready::Key;
 
 /// Deliveries of one consumer, in a buffer that is used again.
@@ -43,6 +44,63 @@ impl<E> Batch<E> {
     pub(crate) fn clear(&mut self) {
         self.parts.clear();
         self.taken.clear();
+    }
+
+    /// Makes it one delivery of one part.
+    #[inline]
+    pub(crate) fn set(&mut self, part: Part<E>, number: u64, since: u64) {
+        self.clear();
+        self.parts.push(part);
+        self.taken.push(Taken { end: 1, number, since });
+    }
+}
+
+/// One event that a worker has taken for several consumers at once, each of which gets a delivery of it: [`crate::Channel::take_multicast`].
+#[derive(Clone, Debug)]
+pub struct Multicast<E> {
+    pub(crate) part: Option<Part<E>>,
+    /// With the numbers of their deliveries.
+    pub(crate) consumers: Vec<(ConsumerId, u64)>,
+    /// Since when they waited.
+    pub(crate) since: u64,
+}
+
+impl<E> Multicast<E> {
+    /// That of no consumer.
+    pub const fn new() -> Self {
+        Self { part: None, consumers: Vec::new(), since: 0 }
+    }
+
+    /// The event; `None` if there is no consumer.
+    pub fn part(&self) -> Option<&Part<E>> {
+        self.part.as_ref()
+    }
+
+    /// The consumers, in the order in which they are to get it.
+    pub fn consumers(&self) -> impl ExactSizeIterator<Item = ConsumerId> {
+        self.consumers.iter().map(|(consumer, _)| *consumer)
+    }
+
+    /// Lets go of the event.
+    pub fn clear(&mut self) {
+        self.part = None;
+        self.consumers.clear();
+    }
+}
+
+impl<E: Clone> Multicast<E> {
+    /// The delivery of the consumer at a place, by itself: so it can be given back.
+    pub fn single(&self, place: usize, batch: &mut Batch<E>) {
+        batch.clear();
+        if let (Some(part), Some((_, number))) = (&self.part, self.consumers.get(place)) {
+            batch.set(part.clone(), *number, self.since);
+        }
+    }
+}
+
+impl<E> Default for Multicast<E> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

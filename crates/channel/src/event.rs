@@ -15,6 +15,14 @@ pub struct Header {
     pub deadline: Option<u64>,
 }
 
+impl Header {
+    /// Whether it has this type and source; `None` is any.
+    #[inline]
+    pub(crate) fn is_of(&self, kind: Option<u32>, source: Option<u32>) -> bool {
+        kind.is_none_or(|kind| kind == self.kind) && source.is_none_or(|source| source == self.source)
+    }
+}
+
 /// A part of a delivery.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Part<E> {

@@ -36,6 +36,7 @@ extern crate alloc;
 
 mod batch;
 mod event;
+mod fan_out;
 mod index;
 mod interest;
 mod machine;
@@ -45,8 +46,9 @@ mod queue;
 mod ready;
 mod subscription;
 mod tree;
+mod verdicts;
 
-pub use batch::{Batch, Run};
+pub use batch::{Batch, Multicast, Run};
 pub use event::{Header, Part};
 pub use interest::Interest;
 pub use machine::Channel;

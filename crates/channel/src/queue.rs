@@ -138,6 +138,11 @@ impl<E> Waiting<E> {
     }
 
     #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.entries.len() >= usize::from(self.settings.depth.max(1))
     }
@@ -228,6 +233,11 @@ impl<E> Waiting<E> {
         }
         self.insert(entry);
         false
+    }
+
+    /// Adds the delivery of an event to an empty queue, in which it was all the time.
+    pub(crate) fn restore(&mut self, number: u64, since: u64, part: Part<E>) {
+        self.entries.push_back(Entry { number, since, parts: Parts::One(part) });
     }
 
     fn add_to_full(&mut self, entry: Entry<E>, is_owed: bool) -> bool {

@@ -64,6 +64,16 @@ impl Ready {
         }
     }
 
+    /// Enters a consumer that a worker was told of already.
+    pub(crate) fn restore<E>(&mut self, consumer: ConsumerId, subscription: &mut Subscription<E>, now: u64) {
+        let wanted = subscription.turn(now);
+        let Place::Line(number) = subscription.place else { return };
+        if let (Some(key), Some(line)) = (wanted, self.lines.get_mut(number as usize)) {
+            subscription.entered = wanted;
+            line.insert((key, consumer.index));
+        }
+    }
+
     /// Takes a consumer out.
     pub(crate) fn leave<E>(&mut self, consumer: ConsumerId, subscription: &mut Subscription<E>) {
         self.change(consumer, subscription, None);
@@ -84,18 +94,33 @@ impl Ready {
         }
         if let Some(key) = wanted {
             line.insert((key, consumer.index));
-            if !line.is_said {
-                line.is_said = true;
-                self.signals.push_back(Signal::Work(line.worker));
-            }
+            self.say_work(number);
         }
     }
 
-    /// The consumer whose turn it is, of those that a worker serves beside others.
+    /// Says that there is work in a line.
     #[inline]
-    pub(crate) fn first(&self, worker: Worker) -> Option<u32> {
-        let line = self.lines.iter().find(|line| line.worker == worker)?;
-        line.consumers.front().map(|(_, consumer)| *consumer)
+    pub(crate) fn say_work(&mut self, line: u32) {
+        if let Some(line) = self.lines.get_mut(line as usize)
+            && !line.is_said
+        {
+            line.is_said = true;
+            self.signals.push_back(Signal::Work(line.worker));
+        }
+    }
+
+    /// The line of a worker that serves several, and the consumer in it whose turn it is.
+    #[inline]
+    pub(crate) fn first(&self, worker: Worker) -> Option<(u32, Option<(Key, u32)>)> {
+        let place = self.lines.iter().position(|line| line.worker == worker)?;
+        let first = self.lines.get(place)?.consumers.front().copied();
+        Some((place as u32, first))
+    }
+
+    /// Whether a line is served by deadlines.
+    #[inline]
+    pub(crate) fn is_by_deadline(&self, line: u32) -> bool {
+        self.lines.get(line as usize).is_some_and(|line| line.worker == Worker::Deadline)
     }
 
     /// Says something, unless that waits to be polled already.

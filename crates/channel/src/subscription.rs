@@ -1,16 +1,20 @@
 //! A consumer inside a channel: the state of its subscription tree, its queue, and its place in the order of service.
 use crate::matching::Node;
 use crate::peers::{ConsumerSettings, Counts, Dispatch};
-use crate::queue::{Entry, Full, Waiting, Window};
+use crate::queue::{Entry, Full, Order, Waiting, Window};
 use crate::ready::{Key, Place};
 use crate::tree::Tree;
+use crate::verdicts::Test;
 
 #[derive(Debug)]
 pub(crate) struct Subscription<E> {
     pub(crate) tree: Tree,
     pub(crate) node: Node<E>,
+    pub(crate) test: Test,
     /// Whether time may change anything of it: with neither joins and timers nor a patience nor batches that wait nor times of events, it does not.
     pub(crate) is_timed: bool,
+    /// Whether it can share an event with others while it is free: an event leads to one delivery or none, which is taken in its order.
+    pub(crate) is_plain: bool,
     /// When the first of its timers is due.
     pub(crate) timer_at: Option<u64>,
     pub(crate) settings: ConsumerSettings,
@@ -88,7 +92,29 @@ impl<E> Subscription<E> {
         let settings = &self.settings;
         let is_plain = matches!(self.node, Node::Test(_));
         let is_bounded = settings.window != Window::default();
+        self.is_plain = is_plain && settings.queue.order == Order::Fifo && settings.share.is_none();
         self.is_timed = !is_plain || settings.patience.is_some() || settings.gather.wait > 0 || is_bounded;
+        self.is_plain &= !self.is_timed;
+    }
+
+    /// Whether it can share an event now: nothing waits for it, and a worker may take at once.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_free = self.busy == 0 || self.settings.is_parallel;
+        self.is_plain && is_free && !self.is_suspended && self.queue.is_empty()
+    }
+
+    /// Whether nothing waits for it in its queue, and time does not matter.
+    #[inline]
+    pub(crate) fn has_nothing(&self) -> bool {
+        !self.is_timed && self.queue.is_empty()
+    }
+
+    /// A worker has taken an event for it that it shares.
+    #[inline]
+    pub(crate) fn was_taken(&mut self) {
+        self.busy = self.busy.saturating_add(1);
+        self.counts.taken += 1;
     }
 
     #[inline]

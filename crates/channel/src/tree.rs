@@ -161,10 +161,7 @@ impl Tree {
     pub(crate) fn fits<E: Fields>(&self, header: &Header, body: &E) -> bool {
         match self {
             // The most frequent one.
-            Self::Header { kind, source } => {
-                kind.is_none_or(|kind| kind == header.kind)
-                    && source.is_none_or(|source| source == header.source)
-            }
+            Self::Header { kind, source } => header.is_of(*kind, *source),
             other => other.fits_otherwise(header, body),
         }
     }

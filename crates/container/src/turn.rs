@@ -33,6 +33,11 @@ pub(crate) fn run<R>(act: impl FnOnce() -> R) -> R {
     act()
 }
 
+/// Whether this thread is in a turn.
+pub(crate) fn is_within() -> bool {
+    DEPTH.get() > 0
+}
+
 /// Has what waits for the thread that pushes served at the end of the turn.
 pub(crate) fn put_off(core: &Arc<Core>) {
     PUT_OFF.with_borrow_mut(|cores| {

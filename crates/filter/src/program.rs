@@ -73,6 +73,18 @@ impl Program {
 impl Test {
     /// `None` if there are not steps enough; inside of it `None` if a field is missing.
     fn result<F: Fields + ?Sized>(&self, sample: &F, steps: &mut usize) -> Option<Option<bool>> {
+        // The most frequent comparison.
+        if let (Operand::Field(slot), Operand::Integer(right)) = (&self.left, &self.right) {
+            let left = match sample.value(*slot) {
+                None => return Some(None),
+                Some(Value::Signed(left) | Value::Enumeration(left)) => Some(i128::from(left)),
+                Some(Value::Unsigned(left)) => Some(i128::from(left)),
+                Some(_) => None,
+            };
+            if let Some(left) = left {
+                return Some(Some(holds(self.relation, Some(left.cmp(right)))));
+            }
+        }
         let (Some(left), Some(right)) = (self.left.value(sample), self.right.value(sample)) else {
             return Some(None);
         };

@@ -23,9 +23,14 @@ impl<E: Clone + Fields> Channel<E> {
         if subscription.tree == *tree {
             return Ok(());
         }
+        self.settle();
+        let test = self.verdicts.enter(tree);
+        let Some(subscription) = self.subscription(consumer) else { return Ok(()) };
+        let old_test = core::mem::replace(&mut subscription.test, test);
         subscription.tree = tree.clone();
         let old = core::mem::replace(&mut subscription.node, Node::new(tree, now, &mut 0));
         subscription.look_at_time();
+        self.verdicts.leave(old_test);
         let mut kept = Vec::new();
         old.give_up(&mut kept);
         let mut kept: Vec<_> = kept
@@ -54,6 +59,7 @@ impl<E: Clone + Fields> Channel<E> {
     /// gives way by the new policy, unless that drops only what is new. What waits above what a new share has room for stays.
     pub fn change_settings(&mut self, now: u64, consumer: ConsumerId, settings: ConsumerSettings) {
         self.tick(now);
+        self.settle();
         let now = self.now;
         let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
         if there.generation != consumer.generation {
@@ -95,6 +101,7 @@ impl<E: Clone + Fields> Channel<E> {
     /// Suspends a consumer, or lets it go on. Meanwhile its deliveries wait, and no worker takes them.
     pub fn suspend_consumer(&mut self, now: u64, consumer: ConsumerId, is_suspended: bool) {
         self.tick(now);
+        self.settle();
         let now = self.now;
         let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
         if there.generation != consumer.generation {

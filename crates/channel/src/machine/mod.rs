@@ -1,23 +1,24 @@
 //! The channel: publishers push, consumers are served, time passes.
 mod changes;
+mod push;
 mod room;
+mod serve;
 
 use alloc::vec::Vec;
 
 use filter::Fields;
 
-use crate::batch::{Batch, Run};
-use crate::event::{Header, Part};
+use crate::event::Part;
+use crate::fan_out::FanOut;
 use crate::index::Index;
 use crate::interest::{self, Interest};
-use crate::matching::{Node, Offer, Outcome};
-use crate::peers::{
-    ConsumerId, ConsumerSettings, Counts, PublisherId, PublisherSettings, Refused, Signal, Worker,
-};
-use crate::queue::{Order, Parts, Waiting};
-use crate::ready::{Place, Ready};
+use crate::matching::{Node, Outcome};
+use crate::peers::{ConsumerId, ConsumerSettings, Counts, PublisherId, PublisherSettings, Signal, Worker};
+use crate::queue::Waiting;
+use crate::ready::Ready;
 use crate::subscription::Subscription;
 use crate::tree::{Limits, Tree, TreeError};
+use crate::verdicts::Verdicts;
 
 /// An event channel. `E` is what events are: it is cloned for each consumer, so large ones are shared by a handle.
 ///
@@ -28,6 +29,9 @@ pub struct Channel<E> {
     publishers: Vec<Publisher>,
     consumers: Vec<Consumer<E>>,
     ready: Ready,
+    /// The deliveries of the last event that no queue holds.
+    fan_out: FanOut<E>,
+    verdicts: Verdicts,
     index: Index,
     /// The consumers that an event may concern, while it is pushed.
     found: Vec<u32>,
@@ -74,6 +78,8 @@ impl<E: Clone + Fields> Channel<E> {
             publishers: Vec::new(),
             consumers: Vec::new(),
             ready: Ready::new(),
+            fan_out: FanOut::new(),
+            verdicts: Verdicts::new(),
             index: Index::new(),
             found: Vec::new(),
             strict: 0,
@@ -147,7 +153,9 @@ impl<E: Clone + Fields> Channel<E> {
         let node = Node::new(tree, self.now, &mut 0);
         let mut subscription = Subscription {
             tree: tree.clone(),
+            test: self.verdicts.enter(tree),
             is_timed: true,
+            is_plain: false,
             timer_at: node.due(),
             node,
             settings,
@@ -181,6 +189,7 @@ impl<E: Clone + Fields> Channel<E> {
 
     /// Ends a consumer, and what waits for it.
     pub fn unsubscribe(&mut self, consumer: ConsumerId) {
+        self.settle();
         let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
         if there.generation != consumer.generation {
             return;
@@ -191,170 +200,12 @@ impl<E: Clone + Fields> Channel<E> {
         self.shares -= usize::from(subscription.settings.share.is_some());
         self.ready.leave(consumer, &mut subscription);
         self.index.leave(consumer.index);
+        self.verdicts.leave(subscription.test);
         self.ready.retract(|signal| {
             signal == Signal::SilentConsumer(consumer) || signal == Signal::Work(Worker::Own(consumer))
         });
         self.tell_of_room();
         self.compare_interest();
-    }
-
-    /// An event, for all consumers that want it. Returns its number; numbers grow by one.
-    ///
-    /// # Errors
-    /// Why it was refused; then no consumer has got it, and no subscription has seen it.
-    pub fn push(
-        &mut self,
-        now: u64,
-        publisher: PublisherId,
-        header: &Header,
-        body: &E,
-    ) -> Result<u64, Refused> {
-        self.tick(now);
-        let now = self.now;
-        let there = self.publisher(publisher).ok_or(Refused::Unknown)?;
-        if there.is_suspended {
-            return Err(Refused::Suspended);
-        }
-        there.silent_at = there.settings.patience.map(|patience| now.saturating_add(patience));
-        let silent_at = there.silent_at.unwrap_or(u64::MAX);
-        self.due = self.due.min(silent_at);
-        if self.waiters > 0 {
-            self.wait_for(publisher, None);
-        }
-        self.index.find(header, &mut self.found);
-        if self.strict > 0
-            && let Some(refused) = self.who_refuses(header, body)
-        {
-            if let Refused::Wait { consumer, .. } = refused {
-                self.wait_for(publisher, Some(consumer));
-            }
-            return Err(refused);
-        }
-        let number = self.events;
-        self.events += 1;
-        let found = core::mem::take(&mut self.found);
-        for index in &found {
-            self.offer(*index, &Offer { now, number, header, body }, false);
-        }
-        self.found = found;
-        Ok(number)
-    }
-
-    /// Several events, one after the other.
-    ///
-    /// # Errors
-    /// How many were accepted before one was refused, and why it was.
-    pub fn push_all(
-        &mut self,
-        now: u64,
-        publisher: PublisherId,
-        events: &[(Header, E)],
-    ) -> Result<(), (usize, Refused)> {
-        for (accepted, (header, body)) in events.iter().enumerate() {
-            self.push(now, publisher, header, body).map_err(|refused| (accepted, refused))?;
-        }
-        Ok(())
-    }
-
-    /// The next deliveries for a worker, and their consumer; `None` if there are none. The worker says [`Channel::done`] when it has handled them.
-    #[inline]
-    pub fn take(&mut self, now: u64, worker: Worker, batch: &mut Batch<E>) -> Option<ConsumerId> {
-        self.take_next(now, worker, &mut Run::new(), batch)
-    }
-
-    /// The same for a worker that takes for several consumers before it handles anything. What the takes of a run give is what they would give
-    /// if the worker were done with each before the next, and nothing else happened meanwhile. `None` also means that what waits is to be
-    /// taken by another run, after this one is done: it would come too early, or may be overtaken by what comes meanwhile, or its consumer is
-    /// watched and would seem to be silent.
-    pub fn take_next(
-        &mut self,
-        now: u64,
-        worker: Worker,
-        run: &mut Run,
-        batch: &mut Batch<E>,
-    ) -> Option<ConsumerId> {
-        self.tick(now);
-        let now = self.now;
-        batch.clear();
-        let index = match worker {
-            Worker::Own(consumer) => {
-                self.subscription(consumer).filter(|subscription| subscription.place == Place::Own)?;
-                consumer.index
-            }
-            _ => self.ready.first(worker)?,
-        };
-        let there = self.consumers.get_mut(index as usize)?;
-        let subscription = there.subscription.as_mut()?;
-        let consumer = ConsumerId { index, generation: there.generation };
-        let key = subscription.entered?;
-        let settings = &subscription.settings;
-        if run.is_begun {
-            if key > run.until || settings.patience.is_some() || settings.queue.order != Order::Fifo {
-                return None;
-            }
-        } else if settings.patience.is_some() {
-            run.until = (0, 0);
-        }
-        run.is_begun = true;
-        for _ in 0..settings.gather.most.max(1) {
-            if !subscription.queue.take(now, batch) {
-                break;
-            }
-            subscription.counts.taken += 1;
-        }
-        if let Some(next) = subscription.next_key(now) {
-            run.until = run.until.min(next);
-        }
-        subscription.busy = subscription.busy.saturating_add(1);
-        subscription.watch_silence(now);
-        self.due = self.due.min(subscription.due(now));
-        self.ready.enter(consumer, subscription, now);
-        self.tell_of_room();
-        Some(consumer)
-    }
-
-    /// Whether there is something to take for a worker.
-    pub fn has_work(&mut self, worker: Worker) -> bool {
-        match worker {
-            Worker::Own(consumer) => self
-                .subscription(consumer)
-                .is_some_and(|there| there.place == Place::Own && there.entered.is_some()),
-            _ => self.ready.first(worker).is_some(),
-        }
-    }
-
-    /// A worker has handled what it took for a consumer.
-    #[inline]
-    pub fn done(&mut self, now: u64, consumer: ConsumerId) {
-        self.tick(now);
-        self.free(consumer, |_| {});
-    }
-
-    /// A worker gives back what it took for a consumer and has not begun to handle. It waits again where it waited before, above the depth of
-    /// the queue if that was filled meanwhile; the batch is empty then.
-    pub fn give_back(&mut self, now: u64, consumer: ConsumerId, batch: &mut Batch<E>) {
-        self.tick(now);
-        self.free(consumer, |subscription| {
-            subscription.counts.taken -= batch.taken.len() as u64;
-            subscription.queue.put_back(batch);
-        });
-        batch.clear();
-    }
-
-    /// A worker is done with a consumer.
-    #[inline]
-    fn free(&mut self, consumer: ConsumerId, act: impl FnOnce(&mut Subscription<E>)) {
-        let now = self.now;
-        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
-        if there.generation != consumer.generation {
-            return;
-        }
-        let Some(subscription) = &mut there.subscription else { return };
-        act(subscription);
-        subscription.busy = subscription.busy.saturating_sub(1);
-        subscription.watch_silence(now);
-        self.due = self.due.min(subscription.due(now));
-        self.ready.enter(consumer, subscription, now);
     }
 
     /// Lets time pass: timers fire, silent peers are found, batches that have waited enough are ready. Every other call does so, too.
@@ -422,7 +273,7 @@ impl<E: Clone + Fields> Channel<E> {
     pub fn waiting(&self, consumer: ConsumerId) -> Option<usize> {
         let there = self.consumers.get(consumer.index as usize)?;
         let subscription = there.subscription.as_ref().filter(|_| there.generation == consumer.generation)?;
-        Some(subscription.queue.len())
+        Some(subscription.queue.len() + usize::from(self.fan_out.holds(consumer)))
     }
 
     /// How many deliveries wait for a consumer, and for how many times that a worker took it is not done; `None` if there is no such consumer.
@@ -442,57 +293,32 @@ impl<E: Clone + Fields> Channel<E> {
         if consumer.generation == id.generation { consumer.subscription.as_mut() } else { None }
     }
 
+    /// Puts the deliveries of the last event that no queue holds into the queues, as if they had been there from the beginning: before anything
+    /// else than takes, and the end of what was taken, happens to their consumers.
+    #[inline]
+    fn settle(&mut self) {
+        if !self.fan_out.is_empty() {
+            self.fill_queues();
+        }
+    }
+
+    #[cold]
+    fn fill_queues(&mut self) {
+        let since = self.fan_out.since;
+        while let Some((consumer, number)) = self.fan_out.next() {
+            let Some(part) = self.fan_out.part() else { return };
+            let Some(there) = self.consumers.get_mut(consumer.index as usize) else { continue };
+            let Some(subscription) = &mut there.subscription else { continue };
+            subscription.queue.restore(number, since, part);
+            self.ready.restore(consumer, subscription, self.now);
+        }
+    }
+
     /// Has the index find a consumer by its tree.
     fn index_tree(&mut self, index: u32, tree: &Tree) {
         let mut patterns = Vec::new();
         interest::add(tree, &mut patterns);
         self.index.enter(index, &patterns);
-    }
-
-    /// Shows an event to a subscription, and queues what it gives; with `is_owed`, also above the depth of a queue that drops nothing.
-    #[inline]
-    fn offer(&mut self, index: u32, offer: &Offer<'_, E>, is_owed: bool) {
-        let Some(there) = self.consumers.get_mut(index as usize) else { return };
-        let Some(subscription) = &mut there.subscription else { return };
-        let parts = if let Node::Test(tree) = &subscription.node {
-            if !tree.fits(offer.header, offer.body) {
-                return;
-            }
-            if subscription.is_timed && subscription.is_late(Some(offer.header.created), offer.now) {
-                return;
-            }
-            Parts::One(offer.part())
-        } else {
-            let outcome = subscription.node.offer(offer, &mut self.out);
-            if outcome != Outcome::Refused {
-                subscription.timer_at = subscription.node.due();
-                self.due = self.due.min(subscription.timer_at.unwrap_or(u64::MAX));
-            }
-            if outcome != Outcome::Delivered {
-                return;
-            }
-            if subscription.is_late(self.out.iter().filter_map(Part::created).min(), offer.now) {
-                return self.out.clear();
-            }
-            subscription.queue.gather(&mut self.out)
-        };
-        self.queue(index, parts, is_owed);
-    }
-
-    /// Puts what a subscription has given into its queue.
-    #[inline]
-    fn queue(&mut self, index: u32, parts: Parts<E>, is_owed: bool) {
-        let number = self.deliveries;
-        self.deliveries += 1;
-        let now = self.now;
-        let has_room = self.shares == 0 || self.has_room_at(index);
-        let Some(there) = self.consumers.get_mut(index as usize) else { return };
-        let Some(subscription) = &mut there.subscription else { return };
-        let gave_way = subscription.queue.add(number, now, parts, is_owed, has_room);
-        subscription.counts.queued += 1;
-        subscription.counts.dropped += u64::from(gave_way);
-        self.due = self.due.min(subscription.due(now));
-        self.ready.enter(ConsumerId { index, generation: there.generation }, subscription, now);
     }
 
     /// Lets time pass for a consumer, and says when that is to be done again.

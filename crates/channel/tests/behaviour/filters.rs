@@ -1,10 +1,10 @@
 //! Which events a subscription takes, what joins make of them, and trees that are refused.
 use channel::{
-    Batch, Channel, ConsumerSettings, Header, Interest, Keep, Limits, PublisherId, PublisherSettings, Signal,
-    Tree, TreeError, Worker,
+    Batch, Channel, ConsumerId, ConsumerSettings, Header, Interest, Keep, Limits, PublisherId,
+    PublisherSettings, Signal, Tree, TreeError, Worker,
 };
 
-use super::{Body, Desk, above_three, of};
+use super::{Body, Desk, above, above_three, of};
 
 fn boxed(tree: Tree) -> Box<Tree> {
     Box::new(tree)
@@ -47,6 +47,44 @@ fn patterns_of_one_event() {
     for (tree, kind, source, body, expected) in cases {
         assert_eq!(delivers(&tree, kind, source, body), expected, "{tree:?} {kind} {source} {body}");
     }
+}
+
+/// The consumers that get an event with this body, in their order.
+fn passing(channel: &mut Channel<Body>, publisher: PublisherId, body: i64) -> Vec<ConsumerId> {
+    channel.push(0, publisher, &Header::default(), &Body(body)).unwrap();
+    let mut batch = Batch::new();
+    let taken = std::iter::from_fn(|| {
+        let consumer = channel.take(0, Worker::Publisher, &mut batch)?;
+        channel.done(0, consumer);
+        Some(consumer)
+    });
+    taken.collect()
+}
+
+#[test]
+fn filters_that_come_and_go_stay_with_their_consumers() {
+    let mut channel = Channel::new(Limits::default());
+    let publisher = channel.add_publisher(0, PublisherSettings::default());
+    let filtered = |channel: &mut Channel<Body>, least| {
+        channel.subscribe(0, &Tree::Content(above(least)), ConsumerSettings::default()).unwrap()
+    };
+    let (one, other) = (filtered(&mut channel, 3), filtered(&mut channel, 3));
+    let higher = filtered(&mut channel, 5);
+    assert_eq!(passing(&mut channel, publisher, 4), [one, other]);
+    assert_eq!(passing(&mut channel, publisher, 6), [one, other, higher]);
+    // The filter is another one's still.
+    channel.unsubscribe(one);
+    assert_eq!(passing(&mut channel, publisher, 4), [other]);
+    // It is that of no consumer, and its number is free.
+    channel.change_tree(0, other, &Tree::Content(above(1))).unwrap();
+    assert_eq!(passing(&mut channel, publisher, 2), [other]);
+    let highest = filtered(&mut channel, 8);
+    assert_eq!(passing(&mut channel, publisher, 4), [other]);
+    assert_eq!(passing(&mut channel, publisher, 9).len(), 3);
+    channel.unsubscribe(higher);
+    channel.change_tree(0, highest, &Tree::Content(above(3))).unwrap();
+    assert_eq!(passing(&mut channel, publisher, 4), [highest, other]);
+    assert_eq!(passing(&mut channel, publisher, 3), [other]);
 }
 
 /// What a join of the types 1 and 2 delivers of these types; the priority counts them.

@@ -38,7 +38,12 @@ impl Schema for Number {
 
 /// The filter `number > 3`, which the model knows by heart.
 pub(crate) fn above_three() -> Program {
-    Expression::parse("number > 3").unwrap().compile(&Number, &[]).unwrap()
+    above(3)
+}
+
+/// The filter that lets larger numbers pass.
+pub(crate) fn above(least: i64) -> Program {
+    Expression::parse("number > %0").unwrap().compile(&Number, &[&least.to_string()]).unwrap()
 }
 
 /// Events of a type, from any source.

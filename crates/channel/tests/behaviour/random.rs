@@ -3,7 +3,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use channel::{
     Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Full, Gather, Header, Interest, Keep, Limits,
-    Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree, Window, Worker,
+    Multicast, Order, Part, PublisherId, PublisherSettings, Queue, Refused, Run, Share, Signal, Tree, Window,
+    Worker,
 };
 use testkit::random::Random;
 
@@ -30,6 +31,9 @@ struct Seen {
     runs: u64,
     cut: u64,
     given_back: u64,
+    /// Events that were taken for several consumers at once, and those of them that were given back for some.
+    multicasts: u64,
+    parted: u64,
 }
 
 fn tree(random: &mut Random, depth: usize) -> Tree {
@@ -99,8 +103,25 @@ fn settings(random: &mut Random) -> ConsumerSettings {
     }
 }
 
+/// Settings with which consumers share events as long as nothing waits for them.
+fn plain(random: &mut Random) -> ConsumerSettings {
+    let settings = settings(random);
+    let lanes = [Dispatch::Publisher, Dispatch::Publisher, Dispatch::Lane(0), Dispatch::Deadline];
+    ConsumerSettings {
+        dispatch: lanes[random.below(4)],
+        queue: Queue { order: Order::Fifo, ..settings.queue },
+        gather: Gather { wait: 0, ..settings.gather },
+        patience: None,
+        window: Window::default(),
+        share: None,
+        ..settings
+    }
+}
+
 /// Both channels, and which name of one is which of the other.
 struct Pair {
+    /// Most consumers are plain and want most events.
+    is_plain: bool,
     channel: Channel<Body>,
     model: Model,
     publishers: Vec<PublisherId>,
@@ -113,8 +134,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
+    fn new(is_plain: bool) -> Self {
         Self {
+            is_plain,
             channel: Channel::new(LIMITS),
             model: Model::default(),
             publishers: vec![],
@@ -144,6 +166,22 @@ impl Pair {
         shared.into_iter().chain(self.consumers.iter().map(|consumer| Worker::Own(*consumer))).collect()
     }
 
+    /// What a consumer is to be from now on.
+    fn wanted(&self, random: &mut Random) -> (Tree, ConsumerSettings) {
+        if self.is_plain && !random.one_in(5) {
+            let tree = match random.below(6) {
+                0 | 1 => Tree::Everything,
+                2 => Tree::Header { kind: None, source: Some(random.below(2) as u32) },
+                3 => Tree::Content(above_three()),
+                4 => Tree::All(vec![Tree::Header { kind: None, source: None }, Tree::Content(above_three())]),
+                _ => Tree::Header { kind: Some(random.below(2) as u32), source: None },
+            };
+            return (tree, plain(random));
+        }
+        let depth = random.below(4);
+        (tree(random, depth), settings(random))
+    }
+
     /// One random thing happens to both.
     fn step(&mut self, random: &mut Random, seen: &mut Seen) {
         let now = self.model.now + if random.one_in(3) { random.range(0, 12) } else { 0 };
@@ -162,8 +200,7 @@ impl Pair {
                 self.channel.remove_publisher(self.publishers[publisher]);
             }
             2 | 3 if self.consumers.len() < 12 => {
-                let depth = random.below(4);
-                let (tree, settings) = (tree(random, depth), settings(random));
+                let (tree, settings) = self.wanted(random);
                 if let Ok(id) = self.channel.subscribe(now, &tree, settings) {
                     self.model.pass(now);
                     self.model.subscribe(&tree, settings);
@@ -175,10 +212,9 @@ impl Pair {
                 self.channel.unsubscribe(self.consumers[consumer]);
             }
             5 if !self.consumers.is_empty() => {
-                let depth = random.below(4);
                 let tree = match &self.model.consumers[consumer] {
                     Some(there) if random.one_in(4) => there.tree.clone(),
-                    _ => tree(random, depth),
+                    _ => self.wanted(random).0,
                 };
                 if self.channel.change_tree(now, self.consumers[consumer], &tree).is_ok() {
                     self.model.pass(now);
@@ -188,7 +224,7 @@ impl Pair {
                 }
             }
             6 if !self.consumers.is_empty() => {
-                let settings = settings(random);
+                let (_, settings) = self.wanted(random);
                 self.model.pass(now);
                 self.model.change_settings(consumer, settings);
                 self.channel.change_settings(now, self.consumers[consumer], settings);
@@ -218,6 +254,8 @@ impl Pair {
                 self.model.done(consumer);
                 self.channel.done(now, self.consumers[consumer]);
             }
+            30..=32 if self.is_plain => self.rest(now),
+            33..=39 if self.is_plain => self.take_multicast(random, now, seen),
             40..=42 => self.run(random, now, seen),
             43 if !self.held.is_empty() => {
                 let held = random.below(self.held.len());
@@ -326,6 +364,69 @@ impl Pair {
         taken.into_iter().for_each(|consumer| self.channel.done(now, consumer));
     }
 
+    /// All that waits is taken, and all that was taken is done.
+    fn rest(&mut self, now: u64) {
+        self.model.pass(now);
+        self.channel.tick(now);
+        for _ in 0..2 {
+            for worker in self.workers() {
+                while let Some((name, _)) = self.model.take(self.by(worker)) {
+                    let told = self.channel.take(now, worker, &mut self.batch);
+                    assert_eq!(told.map(|id| self.name(id)), Some(name), "{worker:?}");
+                    self.model.done(name);
+                    self.channel.done(now, self.consumers[name]);
+                }
+            }
+            for (name, id) in self.consumers.iter().enumerate() {
+                self.model.done(name);
+                self.channel.done(now, *id);
+            }
+        }
+    }
+
+    /// A worker takes an event for several consumers. It is done with some of them, and gives back what is for the others, at once or later.
+    fn take_multicast(&mut self, random: &mut Random, now: u64, seen: &mut Seen) {
+        let workers = [Worker::Publisher, Worker::Publisher, Worker::Lane(0), Worker::Deadline];
+        let worker = workers[random.below(4)];
+        let (most, mut multicast) = (random.below(6) + 1, Multicast::new());
+        self.model.pass(now);
+        if !self.channel.take_multicast(now, worker, most, &mut multicast) {
+            assert_eq!(multicast.consumers().count(), 0);
+            assert!(multicast.part().is_none());
+            return;
+        }
+        let part = piece(multicast.part().expect("of the event"));
+        let consumers: Vec<ConsumerId> = multicast.consumers().collect();
+        assert!(!consumers.is_empty() && consumers.len() <= most);
+        let mut kept = vec![];
+        // In the model each takes before the next one is done with, and after those before it.
+        for (place, id) in consumers.iter().enumerate() {
+            let name = self.name(*id);
+            let expected = self.model.take(self.by(worker));
+            assert_eq!(Some((name, vec![vec![part.clone()]])), expected, "{worker:?}");
+            kept.push((place, *id, name, self.model.taken.clone()));
+        }
+        seen.multicasts += u64::from(consumers.len() > 1);
+        for (place, id, name, waiting) in kept {
+            match random.below(3) {
+                0 => {
+                    self.model.done(name);
+                    self.channel.done(now, id);
+                }
+                1 => {
+                    multicast.single(place, &mut self.batch);
+                    self.held.push((name, self.batch.clone(), waiting.clone()));
+                }
+                _ => {
+                    multicast.single(place, &mut self.batch);
+                    self.model.give_back(name, waiting);
+                    self.channel.give_back(now, id, &mut self.batch);
+                    seen.parted += 1;
+                }
+            }
+        }
+    }
+
     /// What the channel says is what the model found.
     fn hear(&mut self, seen: &mut Seen) {
         let (mut publishers, mut consumers, mut room) = (vec![], vec![], vec![]);
@@ -391,7 +492,7 @@ fn any_sequence_goes_as_in_the_model() {
     let mut seen = Seen::default();
     for seed in tier.seeds("channel.sequences") {
         let mut random = Random::new(seed);
-        let mut pair = Pair::new();
+        let mut pair = Pair::new(random.one_in(2));
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..400 {
                 pair.step(&mut random, &mut seen);
@@ -421,6 +522,8 @@ fn any_sequence_goes_as_in_the_model() {
         seen.runs,
         seen.cut,
         seen.given_back,
+        seen.multicasts,
+        seen.parted,
     ];
     assert!(counts.iter().all(|count| *count > 20), "{seen:?}");
 }

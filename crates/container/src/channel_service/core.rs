@@ -1,23 +1,22 @@
 //! A container's channel: the state machine under one lock, and the threads that are woken for what it says.
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use channel::{
-    Batch, Channel, ConsumerId, ConsumerSettings, Dispatch, Header, Limits, Part, PublisherId,
-    PublisherSettings, Refused, Run, Signal, Tree, Worker,
+    Channel, ConsumerId, ConsumerSettings, Dispatch, Header, Limits, PublisherId, PublisherSettings, Refused,
+    Signal, Tree, Worker,
 };
 use threads::{Guard, Lock};
 
+use super::hands::{AT_ONCE, Hands};
 use super::link::Source;
 use super::workers::{self, Slot, Wakes};
-use crate::context::{Clock, Context};
+use crate::context::Clock;
 use crate::event::Body;
-use crate::joins::Together;
 use crate::outcome::{Failure, Outcome};
 use crate::policy::{Container, Threads};
 use crate::reports::Fault;
@@ -52,50 +51,14 @@ pub(super) struct Inner {
     spare: Vec<Hands>,
 }
 
-/// How many consumers a thread that serves alone takes for at once. What it takes so is in its order; only what gives way to it is chosen
-/// sooner, so it is not many more than one lock and one look at the clock are worth.
-pub(super) const AT_ONCE: usize = 8;
-
-/// What a thread has taken, in memory that is used again.
-#[derive(Default)]
-pub(super) struct Hands {
-    taken: Vec<Taken>,
-    /// How many of these are in use.
-    count: usize,
-    /// Consumers that are gone. They are given back outside of the lock, as what belongs to them ends with them.
-    gone: Vec<Arc<Served>>,
-}
-
-#[derive(Default)]
-struct Taken {
-    consumer: Option<ConsumerId>,
-    served: Option<Arc<Served>>,
-    batch: Batch<Body>,
-    /// It was not delivered, because its consumer was suspended meanwhile.
-    is_returned: bool,
-    /// Its component gets nothing any more.
-    is_over: bool,
-}
-
-impl Hands {
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Lets go of consumers that are gone. The caller does not hold the lock.
-    pub(super) fn forget(&mut self) {
-        self.gone.clear();
-    }
-}
-
 /// A consumer.
 pub(crate) struct Served {
-    target: Arc<dyn Target>,
+    pub(super) target: Arc<dyn Target>,
     patience: Option<u64>,
     /// It is suspended, or gone: what was taken for it before is not for it now.
-    is_held: AtomicBool,
+    pub(super) is_held: AtomicBool,
     /// The numbers of its sources, in the order of the connection.
-    sources: Vec<u32>,
+    pub(super) sources: Vec<u32>,
 }
 
 impl Served {
@@ -296,14 +259,21 @@ impl Core {
     pub(crate) fn serve(&self, worker: Worker, most: usize) -> usize {
         let Some(mut inner) = self.lock() else { return 0 };
         let mut hands = inner.spare.pop().unwrap_or_default();
-        let mut count = 0;
+        let (mut count, mut now) = (0, 0);
         loop {
-            let now = self.clock().now();
-            inner.end(now, &mut hands);
-            inner.take(now, worker, AT_ONCE.min(most - count), &mut hands);
+            // Where time changes nothing, and nothing is left, the clock need not be looked at.
+            let is_timeless = hands.has_shared() && inner.machine.next_tick().is_none();
+            if is_timeless {
+                inner.end(now, &mut hands);
+            }
+            if !is_timeless || inner.machine.has_work(worker) {
+                now = self.clock().now();
+                inner.end(now, &mut hands);
+                inner.take(now, worker, AT_ONCE.min(most - count), &mut hands);
+            }
             let wakes = self.heed(&mut inner);
             if hands.is_empty() {
-                let gone = std::mem::take(&mut hands.gone);
+                let gone = hands.gone();
                 inner.spare.push(hands);
                 drop(inner);
                 drop((wakes, gone));
@@ -311,7 +281,7 @@ impl Core {
             }
             drop(inner);
             drop(wakes);
-            count += hands.count;
+            count += hands.len();
             self.deliver(&mut hands);
             let Some(again) = self.lock() else { return count };
             inner = again;
@@ -344,39 +314,6 @@ impl Core {
         drop(inner);
         drop(wakes);
         next
-    }
-
-    /// Gives consumers what was taken for them.
-    pub(super) fn deliver(&self, hands: &mut Hands) {
-        hands.forget();
-        for taken in hands.taken.iter_mut().take(hands.count) {
-            let Some(served) = taken.served.take() else { continue };
-            taken.is_returned = served.is_held.load(Acquire);
-            if !taken.is_returned {
-                turn::run(|| self.deliver_batch(&served, &taken.batch));
-            }
-            taken.is_over = served.target.port().is_over();
-        }
-    }
-
-    fn deliver_batch(&self, served: &Served, batch: &Batch<Body>) {
-        let target = &*served.target;
-        for delivery in batch.deliveries() {
-            let together = Together::new(delivery, self.clock(), &served.sources);
-            let at = match delivery {
-                [Part::Event { header, .. }] if served.sources.len() < 2 => {
-                    Context::of(self.clock(), header, 0, 0)
-                }
-                _ => together.context(0),
-            };
-            let delivered = catch_unwind(AssertUnwindSafe(|| match delivery {
-                [part] => target.deliver(part, &at),
-                _ => target.deliver_together(together, &at),
-            }));
-            if let Err(panic) = delivered {
-                target.port().caught(&*panic);
-            }
-        }
     }
 
     /// Does what the channel says, after each change. The threads that are to work are woken by what it returns, once the lock is free: so they
@@ -449,47 +386,11 @@ impl Inner {
         (*there == consumer).then(|| Arc::clone(served))
     }
 
-    fn remove(&mut self, consumer: ConsumerId) -> Option<Arc<Served>> {
+    pub(super) fn remove(&mut self, consumer: ConsumerId) -> Option<Arc<Served>> {
         let place = self.consumers.get_mut(consumer.place())?;
         let (_, served) = place.take_if(|(there, _)| *there == consumer)?;
         served.is_held.store(true, Release);
         Some(served)
-    }
-
-    /// Takes for a worker, for so many consumers at most.
-    #[inline]
-    pub(super) fn take(&mut self, now: u64, worker: Worker, most: usize, hands: &mut Hands) {
-        let mut run = Run::new();
-        while hands.count < most {
-            if hands.taken.len() == hands.count {
-                hands.taken.push(Taken::default());
-            }
-            let Some(taken) = hands.taken.get_mut(hands.count) else { return };
-            let Some(consumer) = self.machine.take_next(now, worker, &mut run, &mut taken.batch) else {
-                return;
-            };
-            taken.consumer = Some(consumer);
-            taken.served = self.served(consumer);
-            hands.count += 1;
-        }
-    }
-
-    /// A worker is done with what it took. A consumer gets nothing more if its component is over.
-    #[inline]
-    pub(super) fn end(&mut self, now: u64, hands: &mut Hands) {
-        for taken in hands.taken.iter_mut().take(hands.count) {
-            let Some(consumer) = taken.consumer else { continue };
-            if taken.is_returned {
-                self.machine.give_back(now, consumer, &mut taken.batch);
-            } else {
-                self.machine.done(now, consumer);
-            }
-            if taken.is_over {
-                self.machine.unsubscribe(consumer);
-                hands.gone.extend(self.remove(consumer));
-            }
-        }
-        hands.count = 0;
     }
 }
 

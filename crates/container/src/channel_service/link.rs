@@ -52,7 +52,9 @@ impl<T: Event> Slots<T> {
                 return Arc::clone(slot);
             }
         }
-        let slot = Arc::new(event.clone());
+        // The slot is allocated before what the event has on the heap. Without that between them, a large copy often begins 16 bytes further in its
+        // page than its source, where some C libraries copy 30 times slower on some processors.
+        let slot = Arc::new_cyclic(|_| event.clone());
         self.all.insert(self.next, Arc::clone(&slot));
         self.next = (self.next + 1) % (count + 1);
         slot

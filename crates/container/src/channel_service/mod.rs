@@ -1,5 +1,6 @@
 //! The service `channel`: queues, filters and joins, and threads by priority, by the channel of each container that consumes.
 mod core;
+mod hands;
 mod link;
 mod workers;
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use channel::{ConsumerId, Dispatch, Worker};
 use threads::Bell;
 
-use super::core::{AT_ONCE, Core, Hands};
+use super::core::Core;
+use super::hands::{AT_ONCE, Hands};
 use crate::context::nanos;
 use crate::policy::Threads;
 use crate::service::ServiceError;
