@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    Chain, ChainScore, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Policy, Quantiles,
-    Report, Server, ServerError, State, TakenComponent, TakenContainer, Threads, Times,
+    Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Policy, Report, Server, ServerError,
+    State, TakenComponent, TakenContainer, Threads,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
-    GatewayStatus, Half, HopStatus, Part, Performed, Spread, Work,
+    GatewayStatus, Half, Part, Performed, Work,
 };
 
 use crate::describe::{setting_value, value};
@@ -19,41 +19,8 @@ use crate::gateway::{self, Running};
 use crate::hand_over;
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
+use crate::scores::chain_status;
 use crate::topics::{Behind, Carried, Participants, dispatch, joined, served};
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn spread(of: &Quantiles) -> Spread {
-    Spread {
-        count: of.count,
-        median: nanos(of.median),
-        most_of_hundred: nanos(of.most_of_hundred),
-        worst: nanos(of.worst),
-        exceeded: of.exceeded,
-    }
-}
-
-/// A score, as it is told.
-fn chain_status(score: &ChainScore) -> ChainStatus {
-    let hop = |(port, times): &(String, Times)| HopStatus {
-        port: port.clone(),
-        transfer: nanos(times.transfer),
-        wait: nanos(times.wait),
-        run: nanos(times.run),
-    };
-    ChainStatus {
-        name: score.name.clone(),
-        completions: score.completions,
-        reaction: spread(&score.reaction),
-        age: spread(&score.age),
-        unknown: score.unknown,
-        overdue: score.overdue.map(nanos),
-        foreign: score.foreign,
-        hops: score.hops.iter().map(hop).collect(),
-    }
-}
 
 /// A container's server with the types that it can make.
 pub(crate) struct Runner {

@@ -44,6 +44,7 @@ mod hand_over;
 mod program;
 mod recorder;
 mod replay;
+mod scores;
 mod session;
 mod standalone;
 mod topics;

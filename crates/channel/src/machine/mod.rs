@@ -280,7 +280,7 @@ impl<E: Clone + Fields> Channel<E> {
     pub fn unfinished(&self, consumer: ConsumerId) -> Option<usize> {
         let there = self.consumers.get(consumer.index as usize)?;
         let subscription = there.subscription.as_ref().filter(|_| there.generation == consumer.generation)?;
-        Some(subscription.queue.len() + subscription.busy as usize)
+        Some(self.waiting(consumer)? + subscription.busy as usize)
     }
 
     fn publisher(&mut self, id: PublisherId) -> Option<&mut Publisher> {

@@ -1,7 +1,7 @@
 //! A change from one plan to another: started, prepared, performed part by part, and then held to or taken back by all.
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -52,7 +52,7 @@ pub(super) struct Change {
     pub(super) gate: Option<Gate>,
     pub(super) phase: Phase,
     /// Processes that are to be started, when those that they depend on are there.
-    waiting: BTreeSet<String>,
+    pub(super) waiting: BTreeSet<String>,
     /// Processes that were started for it.
     pub(super) fresh: BTreeMap<String, Incarnation>,
     /// Processes that end with it.
@@ -69,10 +69,10 @@ pub(super) struct Change {
     parts: BTreeMap<Incarnation, u32>,
     pub(super) awaited: BTreeSet<Incarnation>,
     /// Processes that take back what they did once those that were started for the change have ended: what these took over works once.
-    takes_back: BTreeSet<Incarnation>,
-    deadline: u64,
+    pub(super) takes_back: BTreeSet<Incarnation>,
+    pub(super) deadline: u64,
     pub(super) failure: Option<String>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Change {
@@ -264,7 +264,7 @@ impl Supervisor {
     }
 
     /// The change holds, from now on.
-    fn decide(&mut self, now: u64) {
+    pub(super) fn decide(&mut self, now: u64) {
         let Some(change) = &mut self.change else { return };
         change.stage = Stage::Committing;
         let (epoch, leaving) = (change.epoch, change.leaving.clone());
@@ -297,7 +297,7 @@ impl Supervisor {
     }
 
     /// Ends processes of a plan: each when those that depend on it have ended.
-    fn end_in_order(&mut self, plan: &Plan, ending: &BTreeSet<Incarnation>) {
+    pub(super) fn end_in_order(&mut self, plan: &Plan, ending: &BTreeSet<Incarnation>) {
         let named = |of: &Incarnation| Some((self.children.get(of)?.process.as_str(), *of));
         let names: BTreeMap<&str, Incarnation> = ending.iter().filter_map(named).collect();
         let mut held: BTreeMap<Incarnation, BTreeSet<Incarnation>> = BTreeMap::new();
@@ -340,39 +340,6 @@ impl Supervisor {
         }
     }
 
-    /// The change does not come about.
-    pub(super) fn abort(&mut self, now: u64, why: String) {
-        let Some(change) = self.change.as_mut().filter(|change| change.is_open()) else { return };
-        if matches!(change.purpose, Purpose::Stop(_)) {
-            // A process that does not stop in order is ended all the same.
-            change.notes.push(why);
-            change.awaited.clear();
-            change.deadline = now.saturating_add(self.patience);
-            self.decide(now);
-            return self.progress(now);
-        }
-        change.stage = Stage::Aborting;
-        change.failure = Some(why);
-        change.deadline = now.saturating_add(self.patience);
-        change.waiting.clear();
-        let fresh: BTreeSet<Incarnation> = change.fresh.values().copied().collect();
-        change.takes_back = change.prepared.difference(&fresh).copied().collect();
-        change.awaited.clone_from(&fresh);
-        let target = Arc::clone(&change.target);
-        self.end_in_order(&target.plan, &fresh);
-        self.progress(now);
-    }
-
-    /// What was started for the change has ended: the others take back what they did.
-    fn take_back(&mut self) {
-        let Some(change) = &mut self.change else { return };
-        let epoch = change.epoch;
-        change.awaited = core::mem::take(&mut change.takes_back);
-        for of in change.awaited.clone() {
-            self.send(of, Instruction::Abort { epoch });
-        }
-    }
-
     /// All have done what was decided.
     fn close(&mut self, now: u64) {
         let Some(change) = self.change.take() else { return };
@@ -388,14 +355,6 @@ impl Supervisor {
                     self.fell(now, &name, true, why);
                 }
             }
-        }
-    }
-
-    /// A request to stop takes back what can be taken back.
-    pub(super) fn give_up(&mut self, now: u64) {
-        self.leave_gate(now);
-        if self.change.as_ref().is_some_and(|change| !matches!(change.purpose, Purpose::Stop(_))) {
-            self.abort(now, "the plan is stopped".to_string());
         }
     }
 

@@ -1,4 +1,5 @@
 //! The supervisor of a host: leads its processes from one plan to another, all or none of it, and starts again what ended.
+mod abort;
 mod change;
 mod checkpoint;
 mod gate;
