@@ -81,7 +81,8 @@ impl<F> Line<F> {
     /// Events up to these positions are handled; the others that have come are handed on by [`Line::next`]. `is_whole` says that each source is
     /// reliable: then its events follow each other.
     fn begin(&mut self, positions: &[(Source, i64)], is_whole: bool) -> Result<(), Missed> {
-        for (source, next) in &self.lost {
+        // Without a position nobody has handled anything in between: what gave way is lost to whoever holds it.
+        for (source, next) in self.lost.iter().filter(|_| !positions.is_empty()) {
             let after = last_of(positions, source).unwrap_or_default();
             if *next > after {
                 return Err(Missed { source: *source, after, next: *next });
@@ -298,9 +299,18 @@ mod tests {
         }
         // 1 to 3 gave way.
         assert_eq!(next.begin(&[(A, 2)], true), Err(Missed { source: A, after: 2, next: 3 }));
-        assert_eq!(next.begin(&[], true), Err(Missed { source: A, after: 0, next: 3 }));
+        assert_eq!(next.begin(&[(B, 9)], true), Err(Missed { source: A, after: 0, next: 3 }));
         next.begin(&[(A, 3)], true).unwrap();
         assert_eq!(rest(&mut next), [4, 5, 6]);
+        // A process that takes its place back has what is left.
+        let mut former = Line::new(false, 3);
+        assert_eq!(former.came(A, 1, 1), Some(1));
+        former.is_held = true;
+        for number in 2..=6 {
+            let _ = former.came(A, number, number);
+        }
+        former.begin(&[], true).unwrap();
+        assert_eq!(rest(&mut former), [4, 5, 6]);
         // A reliable source leaves nothing out; any other may.
         let mut next = Line::new(true, 3);
         let _ = next.came(A, 5, 5);
