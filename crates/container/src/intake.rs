@@ -81,7 +81,7 @@ impl<F> Line<F> {
     /// Events up to these positions are handled; the others that have come are handed on by [`Line::next`]. `is_whole` says that each source is
     /// reliable: then its events follow each other.
     fn begin(&mut self, positions: &[(Source, i64)], is_whole: bool) -> Result<(), Missed> {
-        // Without a position nobody has handled anything in between: what gave way is lost to whoever holds it.
+        // Without a position no process has handled anything in between: what gave way is lost to whoever holds it.
         for (source, next) in self.lost.iter().filter(|_| !positions.is_empty()) {
             let after = last_of(positions, source).unwrap_or_default();
             if *next > after {
