@@ -134,10 +134,9 @@ impl Core {
                 while let Some(one) = shared.get_mut(next) {
                     if let Some(served) = &one.served {
                         one.is_returned = served.is_held.load(Acquire);
-                        if one.is_returned {
-                        } else if is_within {
+                        if !one.is_returned && is_within {
                             self.deliver_shared(served, part, &at);
-                        } else {
+                        } else if !one.is_returned {
                             turn::run(|| self.deliver_shared(served, part, &at));
                         }
                     }
