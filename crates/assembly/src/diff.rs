@@ -135,6 +135,20 @@ pub struct Version<'v> {
     pub plan: &'v Plan,
     /// Its types.
     pub types: &'v Catalogue,
+    /// Digests of the programs of artefacts, by their names, as far as they are known.
+    pub programs: Option<&'v Named<String>>,
+}
+
+impl<'v> Version<'v> {
+    /// A plan of whose programs nothing is known.
+    pub const fn new(plan: &'v Plan, types: &'v Catalogue) -> Self {
+        Self { plan, types, programs: None }
+    }
+
+    /// The digest of the program that a process executes.
+    fn program(&self, process: &str) -> Option<&'v String> {
+        self.programs?.get(self.plan.processes.get(process)?.artefact.as_ref()?)
+    }
 }
 
 /// The differences, by kind and name.
@@ -453,8 +467,13 @@ fn executed<'p>(plan: &'p Plan, process: &str) -> Option<&'p Artefact> {
     plan.artefacts.get(plan.processes.get(process)?.artefact.as_ref()?)
 }
 
-/// Whether a component that stays in a process is of another build: then its program is another one, wherever it is.
+/// Whether the program of a process is another one, wherever it is: its content is, or a component that stays in it is of another build.
 fn is_of_another_build(old: Version<'_>, new: Version<'_>, process: &str) -> bool {
+    if let (Some(was), Some(is)) = (old.program(process), new.program(process))
+        && was != is
+    {
+        return true;
+    }
     let build = |version: Version<'_>, component: &Component| {
         version.types.components.get(&component.component_type).and_then(|it| it.build.clone())
     };

@@ -430,6 +430,11 @@ fn instruct(mut socket: UnixStream, instructions: &Receiver<Instruction>) {
     }
 }
 
+/// The SHA-256 of some bytes, in hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The file that a process executes: the first place of the artefact that is a file, relative to the plan's folder. It has the digest that the plan
 /// says, and a signature if `signers` are named.
 pub(crate) fn executable(
@@ -451,8 +456,7 @@ pub(crate) fn executable(
     }
     if let Some(said) = &artefact.digest {
         let content = read()?;
-        let found: String =
-            digest(&SHA256, &content).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = sha256(&content);
         if !said.strip_prefix("sha256:").is_some_and(|said| said.eq_ignore_ascii_case(&found)) {
             return Err(format!(
                 "artefact {name}: {} is not what the plan says: its digest is sha256:{found}",

@@ -342,7 +342,7 @@ fn split(path: &std::path::Path, host: Option<&str>, out: &mut dyn Write) -> Res
 
 fn diff(old: &std::path::Path, new: &std::path::Path, out: &mut dyn Write) -> Result<u8, Failure> {
     let (old, new) = (Loaded::sound(old)?, Loaded::sound(new)?);
-    let [old, new] = [&old, &new].map(|loaded| Version { plan: &loaded.plan, types: &loaded.types });
+    let [old, new] = [&old, &new].map(|loaded| Version::new(&loaded.plan, &loaded.types));
     told_difference(&difference(old, new), &steps(old, new), out)
 }
 

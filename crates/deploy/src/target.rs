@@ -2,10 +2,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use assembly::Named;
 use deployment::{Target, launchable};
 
 use crate::admit;
-use crate::children::executable;
+use crate::children::{executable, sha256};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
 use crate::shown;
@@ -98,6 +99,13 @@ pub(crate) fn program(
     executable(file, name, artefact, signers).map_err(|what| (BAD_NEWS, what))
 }
 
+/// The SHA-256 of a file, as it is read now: a program that is built anew has another one.
+fn content_digest(program: &Path) -> Result<String, Failure> {
+    let content = std::fs::read(program);
+    let content = content.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
+    Ok(sha256(&content))
+}
+
 /// A plan that can be launched on this host. What it says in vain is told.
 ///
 /// # Errors
@@ -110,13 +118,17 @@ pub(crate) fn target(
 ) -> Result<Target, Failure> {
     let processes = processes(loaded, host, told)?;
     let file = absolute(path)?;
+    let mut programs = Named::new();
     for process in &processes {
-        program(loaded, &file, process, None)?;
+        let program = program(loaded, &file, process, None)?;
+        let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.clone());
+        programs.insert(artefact.unwrap_or_default(), content_digest(&program)?);
     }
     Ok(Target {
         plan: loaded.plan.clone(),
         types: loaded.types.clone(),
         file: file.to_string_lossy().into_owned(),
         proofs: admit::proofs(loaded),
+        programs,
     })
 }

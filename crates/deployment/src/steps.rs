@@ -2,7 +2,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{Connection, Plan, Step, Version, steps};
+use assembly::{Connection, Plan, Step, steps};
 
 use crate::foreign::is_foreign;
 use crate::protocol::{Order, Phase};
@@ -34,8 +34,8 @@ pub(crate) struct Steps {
 impl Steps {
     /// The steps from one plan to another.
     pub(crate) fn between(old: &Target, new: &Target) -> Self {
-        let was = Version { plan: &old.plan, types: &old.types };
-        let is = Version { plan: &new.plan, types: &new.types };
+        let was = old.version();
+        let is = new.version();
         let mut all = Self::default();
         for step in steps(was, is) {
             match &step {

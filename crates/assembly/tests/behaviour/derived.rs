@@ -1,7 +1,7 @@
 //! What follows from a plan: effective QoS, the part of each host, the differences from another plan, and the picture.
 use assembly::{
-    Catalogue, Change, End, Kind, NodeKind, PortKind, Quality, Said, Scope, ServiceKind, Step, Version,
-    difference, steps,
+    Catalogue, Change, End, Kind, Named, NodeKind, PortKind, Quality, Said, Scope, ServiceKind, Step,
+    Version, difference, steps,
 };
 
 use crate::{TRACKER, TYPES, catalogue, plan};
@@ -132,8 +132,8 @@ fn services_are_installed_where_they_are() {
 fn between(old: (&str, &str), new: (&str, &str)) -> (Vec<(Kind, String, Change)>, Vec<String>) {
     let ((was, _), (is, _)) = (plan(old.0), plan(new.0));
     let (was_types, is_types) = (catalogue(old.1), catalogue(new.1));
-    let old = Version { plan: &was, types: &was_types };
-    let new = Version { plan: &is, types: &is_types };
+    let old = Version::new(&was, &was_types);
+    let new = Version::new(&is, &is_types);
     let differences = difference(old, new).into_iter().map(|it| (it.kind, it.name, it.change)).collect();
     (differences, steps(old, new).iter().map(Step::to_string).collect())
 }
@@ -187,11 +187,21 @@ fn a_process_is_handed_over_to_a_new_build_if_it_can_be() {
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{steps:?}");
     // If all can, nothing else is disturbed, settings among them.
     let can = |types: &str| types.replace("\"port\": {", "\"swappable\": true, \"port\": {");
-    let types = can(&TYPES.replace("\"swappable\": true,", ""));
-    let newer = types.replace("7f3a", "8000");
+    let can_types = can(&TYPES.replace("\"swappable\": true,", ""));
+    let newer = can_types.replace("7f3a", "8000");
     let hands = ["sense", "show"].map(|it| format!("hand process {it} over to its new build"));
     let text = TRACKER.replace("gain = 2.0", "gain = 3.0");
-    assert_eq!(between((TRACKER, &types), (&text, &newer)).1, hands);
+    assert_eq!(between((TRACKER, &can_types), (&text, &newer)).1, hands);
+    // The same build with another content is another program.
+    let ((was, _), types) = (plan(TRACKER), catalogue(&can_types));
+    let programs = ["one", "two"].map(|content| Named::from([("sense".to_owned(), content.to_owned())]));
+    let version = |programs| Version { programs, ..Version::new(&was, &types) };
+    let all = |old, new| {
+        assembly::steps(version(old), version(new)).iter().map(Step::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(all(Some(&programs[0]), Some(&programs[1])), hands[..1]);
+    assert_eq!(all(Some(&programs[0]), Some(&programs[0])), [""; 0]);
+    assert_eq!(all(None, Some(&programs[0])), [""; 0]);
     // Another connection or other arguments are more than another build.
     for (what, instead) in [
         ("parameters = [\"3\"]", "parameters = [\"4\"]"),
@@ -199,14 +209,14 @@ fn a_process_is_handed_over_to_a_new_build_if_it_can_be() {
     ] {
         let text = TRACKER.replace(what, instead);
         assert_ne!(text, TRACKER);
-        let (_, steps) = between((TRACKER, &types), (&text, &newer));
+        let (_, steps) = between((TRACKER, &can_types), (&text, &newer));
         // Since their connections are made anew, neither goes on, not even the one that is as it was.
         assert!(!steps.iter().any(|step| hands.contains(step)), "{what}: {steps:?}");
     }
     // What goes by gateways cannot be held back.
     let federated =
         TRACKER.replace("[connection.position]", "[connection.position]\nservice = \"federated\"");
-    let (_, steps) = between((&federated, &types), (&federated, &newer));
+    let (_, steps) = between((&federated, &can_types), (&federated, &newer));
     assert!(!steps.iter().any(|step| hands.contains(step)), "{steps:?}");
 }
 

@@ -393,7 +393,7 @@ fn steps_lead_from_any_plan_to_any_other_and_nothing_is_used_that_is_not_there()
         ];
         for pair in versions.windows(2) {
             let (old, new) = (pair[0], pair[1]);
-            let all = steps(Version { plan: old.0, types: old.1 }, Version { plan: new.0, types: new.1 });
+            let all = steps(Version::new(old.0, old.1), Version::new(new.0, new.1));
             for step in &all {
                 handed_over += usize::from(matches!(step, Step::HandOver(_)));
                 if let Err(why) = running.step(step, old.0, new.0) {
@@ -406,10 +406,7 @@ fn steps_lead_from_any_plan_to_any_other_and_nothing_is_used_that_is_not_there()
                 }
             }
             assert!(running.is(new.0), "seed {seed}: {running:#?}\n{all:#?}\n{}", new.0.to_toml());
-            assert!(
-                steps(Version { plan: new.0, types: new.1 }, Version { plan: new.0, types: new.1 })
-                    .is_empty()
-            );
+            assert!(steps(Version::new(new.0, new.1), Version::new(new.0, new.1)).is_empty());
         }
     }
     assert!(handed_over > 0 || std::env::var_os("PUNCTUAL_SEED").is_some());

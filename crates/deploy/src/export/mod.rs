@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use assembly::{Plan, RestartPolicy};
 use clap::{Args, ValueEnum};
 use deployment::{RESTART, deployment_name, is_foreign, start_order};
-use ring::digest::{SHA256, digest};
 
+use crate::children::sha256;
 use crate::command::{BAD_NEWS, DONE, Failure, WRONG, print};
 use crate::files::Loaded;
 use crate::target::{absolute, chosen, opened, processes};
@@ -189,9 +189,7 @@ fn refuse_foreign_options(arguments: &ExportArguments) -> Result<(), Failure> {
 
 /// The first hexadecimal digits of the SHA-256 of a text.
 fn hexadecimal(text: &str, digits: usize) -> String {
-    let all = digest(&SHA256, text.as_bytes());
-    let all: String = all.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    all.chars().take(digits).collect()
+    sha256(text.as_bytes()).chars().take(digits).collect()
 }
 
 /// What of a plan the files of another manager cannot say.

@@ -85,7 +85,7 @@ pub(crate) fn diff(at: &At, next: &Path, out: &mut dyn Write) -> Result<u8, Fail
         Answer::Refused { what } => return Err((BAD_NEWS, what)),
         Answer::Done { .. } | Answer::Status { .. } => return Err(strange()),
     };
-    let [old, next] = [&old, &next].map(|loaded| Version { plan: &loaded.plan, types: &loaded.types });
+    let [old, next] = [&old, &next].map(|loaded| Version::new(&loaded.plan, &loaded.types));
     told_difference(&difference(old, next), &steps(old, next), out)
 }
 

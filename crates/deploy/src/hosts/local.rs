@@ -115,7 +115,7 @@ impl<'o> Locals<'o> {
         let name = Path::new(&bundle.file).file_name().unwrap_or_default();
         let file = self.programs.join(name).to_string_lossy().into_owned();
         let (plan, types) = (loaded.plan.clone(), loaded.types.clone());
-        Target { plan, types, file, proofs: bundle.proofs.clone() }
+        Target { plan, types, file, proofs: bundle.proofs.clone(), ..Target::default() }
     }
 
     /// Adopts what the node manager before has left, and tells the machine of it.

@@ -153,6 +153,7 @@ fn every_example_is_exported() {
         export(&place, "");
         verify(&place.path("units"));
         place.ok("export {plan.toml} --to kubernetes --image registry/image:1 -o {manifests}");
-        assert!(place.path(&format!("manifests/punctual-{name}.yaml")).is_file());
+        let id = text.lines().find_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"')).unwrap();
+        assert!(place.path(&format!("manifests/punctual-{id}.yaml")).is_file());
     }
 }

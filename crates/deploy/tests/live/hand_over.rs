@@ -96,6 +96,16 @@ fn a_build_that_cannot_go_on_leaves_the_former_process_at_work() {
         assert_eq!(place.ok("apply {relay.toml}"), "applied relay\n");
         let (_, line) = generation(&mut supervisor, 1);
         assert!(line.ends_with("; lost 0, doubled 0, reordered 0, miscounted 0"), "{line}");
+        // The same plan with a program that was built anew at the same place.
+        let mut content = std::fs::read(&programs[1]).unwrap();
+        content.push(0);
+        let built = place.path("built");
+        std::fs::write(&built, content).unwrap();
+        std::fs::set_permissions(&built, std::fs::metadata(&programs[1]).unwrap().permissions()).unwrap();
+        std::fs::rename(&built, &programs[1]).unwrap();
+        assert_eq!(place.ok("apply {relay.toml}"), "applied relay\n");
+        let (_, line) = generation(&mut supervisor, 2);
+        assert!(line.ends_with("; lost 0, doubled 0, reordered 0, miscounted 0"), "{line}");
         // What is killed afterwards begins anew: its state is gone with it.
         kill(pid(&place, "relay"));
         supervisor.prints("punctual: process relay runs again");

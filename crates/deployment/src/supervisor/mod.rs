@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use assembly::{Catalogue, Plan};
+use assembly::{Catalogue, Named, Plan, Version};
 
 use crate::foreign::is_foreign;
 use crate::launchable::deployment_name;
@@ -39,6 +39,14 @@ pub struct Target {
     pub file: String,
     /// What is proved of its chains, with limits and bounds; nothing of those that are missing.
     pub proofs: Vec<ChainReport>,
+    /// SHA-256 of the programs of artefacts when the plan was read, by their names, as far as they are known.
+    pub programs: Named<String>,
+}
+
+impl Target {
+    pub(crate) const fn version(&self) -> Version<'_> {
+        Version { plan: &self.plan, types: &self.types, programs: Some(&self.programs) }
+    }
 }
 
 /// A request to the supervisor.

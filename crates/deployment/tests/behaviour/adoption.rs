@@ -10,11 +10,12 @@ use crate::world::{Faults, MILLISECOND, World};
 
 const FIRST: &str = include_str!("plans/first.toml");
 const SECOND: &str = include_str!("plans/second.toml");
-const PHASES: [Phase; 4] = [Phase::PreparePlan, Phase::Passivate, Phase::StartLaunch, Phase::FinishLaunch];
+pub(crate) const PHASES: [Phase; 4] =
+    [Phase::PreparePlan, Phase::Passivate, Phase::StartLaunch, Phase::FinishLaunch];
 /// Longer than any time limit of the supervisor.
-const LONG: u64 = 100_000 * MILLISECOND;
+pub(crate) const LONG: u64 = 100_000 * MILLISECOND;
 
-fn launched(seed: u64) -> World {
+pub(crate) fn launched(seed: u64) -> World {
     let mut world = World::outliving(seed, "both");
     assert_eq!(world.apply(1, &target(FIRST)), Outcome::Done(Vec::new()));
     world
@@ -26,7 +27,7 @@ fn same(world: &World, before: &BTreeMap<(Incarnation, String), u64>, context: &
 }
 
 /// Says what becomes of a change, again to each supervisor, as orders do.
-fn decide(world: &mut World, request: u64, holds: bool) {
+pub(crate) fn decide(world: &mut World, request: u64, holds: bool) {
     let mut crashes = u64::MAX;
     while crashes != world.supervisor_crashes {
         crashes = world.supervisor_crashes;

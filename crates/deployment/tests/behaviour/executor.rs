@@ -1,5 +1,5 @@
 //! An executor that keeps what is there, and knows what may not be.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use assembly::{Catalogue, Named, Value};
 use deployment::{
@@ -37,6 +37,10 @@ pub(crate) struct Model {
     made: u64,
     /// What comes from elsewhere waits.
     pub(crate) holds: bool,
+    /// Components for which nothing waits while it holds.
+    drained: BTreeSet<String>,
+    /// How many ends of connections were made.
+    pub(crate) connects: u64,
     /// Components of the process in whose place this one goes on.
     pub(crate) took_over: bool,
     /// After so many works one fails.
@@ -250,6 +254,7 @@ impl Executor for Model {
                         return Ok(Performed::Done);
                     }
                 }
+                self.connects += 1;
                 self.traced.insert(half.name.clone(), through(&self.follows, &half.name));
                 if self.halves.insert(half.name.clone(), half.clone()).is_some() {
                     return self.no(format!("{} twice", half.name));
@@ -293,6 +298,7 @@ impl Executor for Model {
                     return self.no("nothing waits".to_owned());
                 }
                 self.holds = false;
+                self.drained.clear();
             }
             Work::Matches => return Ok(Performed::Matched(Vec::new())),
             Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle => {}
@@ -301,6 +307,7 @@ impl Executor for Model {
                 if !self.components.get(name).is_some_and(|made| made.is_active && self.holds) {
                     return self.no(format!("{name} rests, or more may come"));
                 }
+                self.drained.insert(name.clone());
             }
             Work::Freeze(name) => {
                 let Some(made) = self.components.get(name).filter(|made| !made.is_active) else {
@@ -318,6 +325,10 @@ impl Executor for Model {
             }
             Work::Passivate(name) | Work::Activate(name) => {
                 let is_active = matches!(work, Work::Activate(_));
+                let waits = self.holds && !self.took_over && !self.drained.contains(name);
+                if waits && !is_active && self.components.get(name).is_some_and(|made| made.is_active) {
+                    return self.no(format!("something may wait for {name}"));
+                }
                 let Some(made) = self.components.get_mut(name) else { return self.no(format!("no {name}")) };
                 if made.is_active == is_active {
                     return Ok(Performed::Unchanged);

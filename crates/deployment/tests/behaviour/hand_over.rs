@@ -1,6 +1,9 @@
 //! Processes that are handed over to another build: whatever happens, each component works once, with the state that it had.
-use deployment::{Incarnation, Order, Outcome, Target};
+use std::sync::Arc;
 
+use deployment::{Incarnation, Input, Order, Outcome, Request, Target};
+
+use crate::adoption;
 use crate::plans::{renewed, target};
 use crate::simulation::calm;
 use crate::world::World;
@@ -98,6 +101,55 @@ fn what_fails_in_it_leaves_the_former_process_at_work() {
             }
         }
     }
+}
+
+/// The supervisor of one of several hosts crashes before each of its actions in turn: what was handed over is not lost with it.
+#[test]
+fn a_crash_of_the_supervisor_at_every_action_keeps_the_states() {
+    let first = target(FIRST);
+    let second = renewed(&first);
+    for crash in 1.. {
+        let mut world = adoption::launched(crash);
+        let states = world.states();
+        assert_eq!(states.len(), 4);
+        let at = world.actions + crash;
+        world.supervisor_crash_at = Some(at);
+        world.request(2, Request::Propose(Arc::new(second.clone())));
+        for phase in adoption::PHASES {
+            world.input(Input::Proceed(2, phase));
+            world.run(adoption::LONG);
+        }
+        adoption::decide(&mut world, 2, true);
+        world.judge(&format!("action {crash}"));
+        assert_eq!(world.states(), states, "action {crash}");
+        if world.actions < at {
+            assert_eq!(*world.supervisor.current(), second);
+            assert!(crash > 30, "{crash}");
+            break;
+        }
+    }
+}
+
+/// The ends of connections of a process that is to be handed over stay as they are, also those that chains of the plan pass: what comes by them
+/// meanwhile would be lost.
+#[test]
+fn the_ends_of_the_former_process_stay() {
+    let chain = "[chain.k]\npath = [\"a.tick\", \"b.in\"]\nreaction = \"1 s\"\n";
+    let first = target(&[FIRST, chain].concat());
+    let mut world = World::new(5, "both");
+    assert_eq!(world.apply(1, &first), Outcome::Done(Vec::new()));
+    let connects = world.model("p").connects;
+    // The process in its place cannot be made ready.
+    world.fail_in("p", false, 3);
+    assert!(matches!(world.apply(2, &renewed(&first)), Outcome::Refused(_)));
+    calm(&mut world);
+    world.judge("refused");
+    assert_eq!(world.model("p").connects, connects);
+    // Nor when it has been told to come to rest.
+    world.fail_in("p", true, 4);
+    assert!(matches!(world.apply(3, &renewed(&first)), Outcome::Refused(_)));
+    calm(&mut world);
+    assert_eq!(world.model("p").connects, connects);
 }
 
 #[test]

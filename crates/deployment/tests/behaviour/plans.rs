@@ -26,7 +26,7 @@ pub(crate) fn target(text: &str) -> Target {
     let processes: Vec<&str> = layout.processes().keys().copied().collect();
     let (wrong, _) = deployment::launchable(&plan, source, &places, &types(), &processes);
     assert_eq!(wrong, [], "{text}");
-    Target { plan, types: types(), file: "plan".to_owned(), proofs: Vec::new() }
+    Target { plan, types: types(), file: "plan".to_owned(), ..Target::default() }
 }
 
 /// Whether a process executes a program that is no component server.
@@ -38,6 +38,13 @@ pub(crate) fn is_foreign(plan: &Plan, process: &str) -> bool {
 /// The same plan with programs of another build.
 pub(crate) fn renewed(of: &Target) -> Target {
     let mut target = of.clone();
+    if target.programs.is_empty() {
+        target.programs.insert("x".to_owned(), "first".to_owned());
+    } else {
+        // At the same place, and built anew.
+        target.programs.insert("x".to_owned(), "second".to_owned());
+        return target;
+    }
     for artefact in target.plan.artefacts.values_mut() {
         artefact.location = vec![if artefact.location == ["x"] { "z" } else { "x" }.to_owned()];
     }

@@ -76,7 +76,7 @@ pub fn deployment_plan(bytes: &[u8]) {
     assert_eq!(plan.order(&types).len(), plan.components.len());
     plan.split(&types);
     let nothing = Plan::default();
-    steps(Version { plan: &nothing, types: &types }, Version { plan: &plan, types: &types });
+    steps(Version::new(&nothing, &types), Version::new(&plan, &types));
     let written = plan.to_toml();
     let again = Plan::read(Source { file: "again", text: &written }).map(|(plan, _)| plan);
     // The written text may be longer than the limit of texts that are read.
