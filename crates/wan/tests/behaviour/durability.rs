@@ -165,3 +165,16 @@ fn a_late_question_does_not_begin_a_session_again_that_has_ended() {
     assert_eq!((refusal.asn, &refusal.reason), (Asn(3), &Reason::LinkDown), "the reason that was lost");
     assert!(!is_known(&world));
 }
+
+/// The manager of the caller's domain is gone for good.
+#[test]
+fn a_session_that_is_not_kept_alive_ends_in_the_callees_domain() {
+    let mut world = line(3, 1 << 40);
+    world.admitted(0, reliable(1, &[3], 100_000));
+    world.domains[0].manager = None;
+    world.run(10 * SECOND);
+    let there = &world.domains[2];
+    assert_eq!(there.manager.as_ref().unwrap().hosted_or_asked().count(), 0);
+    assert!(there.backend.open.is_empty() && there.store.is_empty(), "{:?}", there.store);
+    assert_eq!(world.held(1), 0, "nothing passes any more");
+}
