@@ -128,19 +128,22 @@ fn a_refused_decrease_stays_a_decrease() {
     assert_eq!(world.rates(1, 1, 2), (1_000_000, 1_000_000, 1_000_000));
 }
 
-/// While a record becomes durable no newer one takes its place: the origin repeats the newer.
+/// While a record becomes durable the ledger counts it: the store will have it, whatever the origin says meanwhile.
 #[test]
-fn what_is_being_stored_is_answered_before_what_is_newer() {
+fn what_is_being_stored_counts_until_it_is_answered() {
     let mut world = line(3, 1 << 40);
-    let limit = 3 * SECOND;
-    world.domains[1].stored_until = world.now + limit / 2;
-    let tickets = [0; 2].map(|_| world.request(0, request(1, &[3], 1_000_000)));
-    world.run(limit);
-    for ticket in tickets {
-        assert!(matches!(world.outcomes.get(&ticket), Some(Outcome::Admitted(_))), "{:?}", world.outcomes);
-    }
-    assert_eq!(world.rates(1, 1, 2), (2_000_000, 2_000_000, 2_000_000));
-    assert_eq!(world.at_rest(), 2);
+    world.admitted(0, request(1, &[3], 1_000_000));
+    world.domains[1].stored_until = world.now + 4 * SECOND;
+    let ticket = world.request(0, request(1, &[3], 1_000_000));
+    // The origin waits no longer, and asks for less.
+    world.run(7 * SECOND / 2);
+    let outcome = world.outcomes.get(&ticket);
+    assert!(matches!(outcome, Some(Outcome::Refused(refusal)) if refusal.reason == Reason::NoAnswer));
+    let (_, ledger, stored) = world.rates(1, 1, 2);
+    assert_eq!((ledger, stored), (2_000_000, 1_000_000), "what is not durable yet counts");
+    world.run(3 * SECOND);
+    assert_eq!(world.rates(1, 1, 2), (1_000_000, 1_000_000, 1_000_000));
+    assert_eq!(world.at_rest(), 1);
 }
 
 /// The callees' domain ends a session, its word of that is lost, and a copy of the first question comes late.
