@@ -169,15 +169,36 @@ fn a_late_question_does_not_begin_a_session_again_that_has_ended() {
     assert!(!is_known(&world));
 }
 
-/// The manager of the caller's domain is gone for good.
+/// The manager of the caller's domain is gone for good. With flows in both directions, and with none from the callees.
 #[test]
 fn a_session_that_is_not_kept_alive_ends_in_the_callees_domain() {
+    for asked in [request(1, &[3], 100_000), reliable(1, &[3], 100_000)] {
+        let mut world = line(3, 1 << 40);
+        world.admitted(0, asked);
+        world.domains[0].manager = None;
+        world.run(10 * SECOND);
+        let there = &world.domains[2];
+        assert_eq!(there.manager.as_ref().unwrap().hosted_or_asked().count(), 0);
+        assert!(there.backend.open.is_empty() && there.store.is_empty(), "{:?}", there.store);
+        assert_eq!(world.held(1), 0, "nothing passes any more");
+    }
+}
+
+/// It fails while its record is under way: the store forgets it after that, and then the caller is told.
+#[test]
+fn a_session_that_fails_while_it_is_stored_is_forgotten() {
     let mut world = line(3, 1 << 40);
-    world.admitted(0, reliable(1, &[3], 100_000));
-    world.domains[0].manager = None;
-    world.run(10 * SECOND);
-    let there = &world.domains[2];
-    assert_eq!(there.manager.as_ref().unwrap().hosted_or_asked().count(), 0);
-    assert!(there.backend.open.is_empty() && there.store.is_empty(), "{:?}", there.store);
-    assert_eq!(world.held(1), 0, "nothing passes any more");
+    world.domains[0].hangs_at_sessions = true;
+    let ticket = world.request(0, reliable(1, &[3], 100_000));
+    world.run(2 * SECOND);
+    world.domains[2].down.insert(2);
+    world.domains[2].excused = world.now + 20 * SECOND;
+    world.input(2, Input::Link { link: LinkId(2), is_up: false });
+    world.run(SECOND);
+    assert!(!world.outcomes.contains_key(&ticket), "said, and a crash may bring it back");
+    world.store_goes_on(0);
+    world.run(20 * SECOND);
+    let outcome = world.outcomes.get(&ticket);
+    assert!(matches!(outcome, Some(Outcome::Refused(refusal)) if refusal.reason == Reason::LinkDown));
+    assert_eq!(world.at_rest(), 0);
 }
