@@ -38,6 +38,8 @@ struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Callees {
     sessions: BTreeMap<SessionId, Session>,
+    /// Why sessions have ended, and until when that is known: a late message does not begin one again, and what was lost is said again.
+    ended: BTreeMap<SessionId, (Refusal, u64)>,
 }
 
 fn tell(out: &mut Out, id: SessionId, body: SessionBody) {
@@ -55,6 +57,9 @@ impl Callees {
                 tell(context.out, id, SessionBody::Established(Ok(session.rates.clone())));
             }
             return;
+        }
+        if let Some((refusal, _)) = self.ended.get(&id) {
+            return tell(context.out, id, SessionBody::Established(Err(refusal.clone())));
         }
         let is_callers = config.owner(asked.caller) == Some(id.origin) && id.origin != config.asn;
         let is_callees = asked.callees.iter().all(|callee| config.owner(*callee) == Some(config.asn));
@@ -101,6 +106,7 @@ impl Callees {
             None => {
                 self.sessions.remove(&id);
                 let refusal = context.refusal(Reason::CalleeRefused);
+                self.remember(context, id, refusal.clone());
                 tell(context.out, id, SessionBody::Established(Err(refusal)));
             }
         }
@@ -115,7 +121,8 @@ impl Callees {
         (echo, rates): (u64, Vec<u64>),
     ) {
         let Some(session) = self.sessions.get_mut(&id) else {
-            let refusal = context.refusal(Reason::UnknownSession);
+            let known = self.ended.get(&id).map(|(refusal, _)| refusal.clone());
+            let refusal = known.unwrap_or_else(|| context.refusal(Reason::UnknownSession));
             return tell(context.out, id, SessionBody::Ended(refusal));
         };
         session.expires = context.now.saturating_add(context.config.limits.lifetime);
@@ -130,9 +137,13 @@ impl Callees {
             Stage::Up => return tell(context.out, id, SessionBody::Committed { echo }),
             _ => return,
         }
-        let is_agreed = rates.iter().zip(&session.rates).all(|(rate, agreed)| rate <= agreed);
-        if !is_agreed || !agrees(&session.asked.flows, &rates) {
+        if !agrees(&session.asked.flows, &rates) {
             let refusal = context.refusal(Reason::Invalid);
+            return self.fail(context, legs, id, refusal);
+        }
+        if rates.iter().zip(&session.rates).any(|(rate, agreed)| rate > agreed) {
+            // After a start, a late message asked callees once more. What they agreed to before is not known.
+            let refusal = context.refusal(Reason::UnknownSession);
             return self.fail(context, legs, id, refusal);
         }
         session.rates = rates;
@@ -199,21 +210,36 @@ impl Callees {
         refusal: Refusal,
     ) {
         if self.sessions.contains_key(&id) {
-            self.end(context, legs, id);
+            self.end(context, legs, id, refusal.clone());
             tell(context.out, id, SessionBody::Ended(refusal));
         }
     }
 
     /// Ends a session here.
-    pub(crate) fn end(&mut self, context: &mut Context<'_>, legs: &mut Legs, id: SessionId) {
+    pub(crate) fn end(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &mut Legs,
+        id: SessionId,
+        refusal: Refusal,
+    ) {
         let Some(session) = self.sessions.remove(&id) else { return };
+        self.remember(context, id, refusal);
         legs.close(context, id);
         if matches!(session.stage, Stage::Storing(_) | Stage::Opening | Stage::Up) {
             context.out.store(Key::Hosted(id), None);
         }
     }
 
+    fn remember(&mut self, context: &Context<'_>, id: SessionId, refusal: Refusal) {
+        if self.ended.len() < context.config.limits.most_hosted {
+            let until = context.now.saturating_add(context.config.limits.lifetime);
+            self.ended.insert(id, (refusal, until));
+        }
+    }
+
     pub(crate) fn tick(&mut self, context: &mut Context<'_>, legs: &mut Legs) {
+        self.ended.retain(|_, (_, until)| *until > context.now);
         let old = self.sessions.iter().filter(|(_, session)| session.expires <= context.now);
         let old: Vec<SessionId> = old.map(|(id, _)| *id).collect();
         for id in old {
@@ -223,7 +249,8 @@ impl Callees {
     }
 
     pub(crate) fn due(&self) -> u64 {
-        self.sessions.values().map(|session| session.expires).min().unwrap_or(u64::MAX)
+        let ended = self.ended.values().map(|(_, until)| *until);
+        self.sessions.values().map(|session| session.expires).chain(ended).min().unwrap_or(u64::MAX)
     }
 
     /// As the store has it.

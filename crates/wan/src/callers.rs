@@ -139,7 +139,10 @@ impl Callers {
             Err(refusal) => return self.fail(context, legs, id, refusal),
         };
         if !agrees(&session.request.flows, &rates) {
-            let refusal = Refusal { asn: from, link: None, reason: Reason::Invalid };
+            // A callee here may name any rates; another domain looks at what its callees say.
+            let is_here = from == context.config.asn;
+            let reason = if is_here { Reason::CalleeRefused } else { Reason::Invalid };
+            let refusal = Refusal { asn: from, link: None, reason };
             return self.fail(context, legs, id, refusal);
         }
         peer.rates = Some(rates);

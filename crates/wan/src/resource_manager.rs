@@ -213,7 +213,10 @@ impl ResourceManager {
                     SessionBody::Commit { echo, rates } if id.origin == from => {
                         callees.commit(&mut context, legs, id, (echo, rates));
                     }
-                    SessionBody::Stop if id.origin == from => callees.end(&mut context, legs, id),
+                    SessionBody::Stop if id.origin == from => {
+                        let refusal = context.refusal(Reason::Stopped);
+                        callees.end(&mut context, legs, id, refusal);
+                    }
                     _ => {}
                 }
             }

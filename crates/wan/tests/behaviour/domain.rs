@@ -83,6 +83,8 @@ pub(crate) struct Domain {
     /// Not durable yet, in order.
     pub(crate) unstored: VecDeque<(u64, Key, Option<Record>)>,
     pub(crate) stored_until: u64,
+    /// The store hangs when the record of a session comes.
+    pub(crate) hangs_at_sessions: bool,
     pub(crate) backend: Backend,
     pub(crate) commands: VecDeque<BackendCommand>,
     pub(crate) executed_until: u64,
@@ -104,6 +106,7 @@ impl Domain {
             store: BTreeMap::new(),
             unstored: VecDeque::new(),
             stored_until: 0,
+            hangs_at_sessions: false,
             backend,
             commands: VecDeque::new(),
             executed_until: 0,
@@ -116,6 +119,10 @@ impl Domain {
 
     /// Makes so many records durable.
     pub(crate) fn make_durable(&mut self) -> Option<u64> {
+        let is_session = |key: &Key| matches!(key, Key::Own(_) | Key::Hosted(_));
+        if self.hangs_at_sessions && self.unstored.front().is_some_and(|(_, key, _)| is_session(key)) {
+            return None;
+        }
         let (ticket, key, record) = self.unstored.pop_front()?;
         match record {
             Some(record) => drop(self.store.insert(key, record)),

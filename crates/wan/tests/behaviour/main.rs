@@ -3,6 +3,7 @@
 
 mod at_rest;
 mod domain;
+mod durability;
 mod hostile;
 mod least_server;
 mod model;

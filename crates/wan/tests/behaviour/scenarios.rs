@@ -12,13 +12,13 @@ use crate::world::{Outcome, World};
 
 /// All domains and all links alike.
 #[derive(Clone, Copy)]
-struct Alike {
-    rate: u64,
-    burst: u64,
-    capacity: u64,
+pub(crate) struct Alike {
+    pub(crate) rate: u64,
+    pub(crate) burst: u64,
+    pub(crate) capacity: u64,
     /// By so much each link is slower than the one before.
-    slower: u64,
-    links: u64,
+    pub(crate) slower: u64,
+    pub(crate) links: u64,
 }
 
 impl Numbers for Alike {
@@ -42,11 +42,11 @@ impl Numbers for Alike {
     }
 }
 
-fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
+pub(crate) fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
     of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0 })
 }
 
-fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
+pub(crate) fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
     let (topology, domains) = build(count, edges, &mut numbers);
     let mut world = World::of(Random::of_case(1, 2), topology, domains);
     world.callees_agree = true;
@@ -54,12 +54,12 @@ fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
     world
 }
 
-fn line(count: u32, rate: u64) -> World {
+pub(crate) fn line(count: u32, rate: u64) -> World {
     let edges: Vec<(u32, u32)> = (1..count).map(|at| (at, at + 1)).collect();
     world(count, &edges, rate)
 }
 
-fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowRequest {
+pub(crate) fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowRequest {
     let desired = TSpec { rate, bucket: 1_000, peak: rate, least_unit: 60, largest_packet: 1_000 };
     FlowRequest {
         kind,
@@ -74,7 +74,7 @@ fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowRequest {
     }
 }
 
-fn request(from: u32, to: &[u32], rate: u64) -> SessionRequest {
+pub(crate) fn request(from: u32, to: &[u32], rate: u64) -> SessionRequest {
     let hosts = to.iter().zip(1_u8..);
     SessionRequest {
         user: 1,
@@ -86,7 +86,7 @@ fn request(from: u32, to: &[u32], rate: u64) -> SessionRequest {
     }
 }
 
-fn reliable(from: u32, to: &[u32], rate: u64) -> SessionRequest {
+pub(crate) fn reliable(from: u32, to: &[u32], rate: u64) -> SessionRequest {
     let mut request = request(from, to, rate);
     request.flows.push(flow(FlowKind::AckNack, Direction::Reverse, rate / 10));
     request.flows.push(flow(FlowKind::Discovery, Direction::Forward, rate / 10));
@@ -95,7 +95,7 @@ fn reliable(from: u32, to: &[u32], rate: u64) -> SessionRequest {
 }
 
 impl World {
-    fn refused(&mut self, request: SessionRequest) -> Refusal {
+    pub(crate) fn refused(&mut self, request: SessionRequest) -> Refusal {
         let from = self.domains.len().min(match request.caller {
             std::net::IpAddr::V4(address) => usize::from(address.octets()[1]),
             std::net::IpAddr::V6(_) => 1,
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    fn admitted(&mut self, at: usize, request: SessionRequest) -> wan::SessionId {
+    pub(crate) fn admitted(&mut self, at: usize, request: SessionRequest) -> wan::SessionId {
         let ticket = self.request(at, request);
         self.run(5 * SECOND);
         match self.outcomes.get(&ticket) {
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    fn held(&self, at: usize) -> usize {
+    pub(crate) fn held(&self, at: usize) -> usize {
         self.domains[at].backend.held.len()
     }
 }
@@ -254,6 +254,12 @@ fn a_limit_that_a_path_does_not_meet_is_refused_with_the_missing_time() {
     world.input(0, Input::Paths(paths));
     let refusal = world.refused(late.clone());
     assert_eq!((refusal.asn, refusal.reason), (Asn(3), Reason::Delay { missing: 1, offer: 8 * MILLISECOND }));
+    // Whoever sees it first says so: the first domain with its link needs 3 ms.
+    let mut later = late.clone();
+    later.flows[0].limit = 2_500_000;
+    let refusal = world.refused(later);
+    let reason = Reason::Delay { missing: 500_000, offer: 3 * MILLISECOND };
+    assert_eq!(refusal, Refusal { asn: Asn(1), link: Some(LinkId(1)), reason });
     late.flows[0].limit = 8 * MILLISECOND;
     world.admitted(0, late);
     assert_eq!(world.at_rest(), 1);

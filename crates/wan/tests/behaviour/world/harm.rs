@@ -48,6 +48,9 @@ impl World {
             self.domains[at].make_durable();
         }
         self.domains[at].unstored.clear();
+        // The back-end hears no more of what it was not told yet.
+        let told = self.random.below(self.domains[at].commands.len() + 1);
+        self.domains[at].commands.truncate(told);
         self.look_at_store(at);
         let epoch = self.domains[at].epoch;
         for (ticket, (of, in_epoch, _)) in &self.requests {

@@ -359,6 +359,15 @@ impl World {
         }
     }
 
+    /// A store that hung goes on.
+    pub(crate) fn store_goes_on(&mut self, at: usize) {
+        self.domains[at].hangs_at_sessions = false;
+        for _ in 0..self.domains[at].unstored.len() {
+            let (time, epoch) = (self.now + MICROSECOND, self.domains[at].epoch);
+            self.at(time, Event::Stored(at, epoch));
+        }
+    }
+
     fn command(&mut self, at: usize) {
         let domain = &mut self.domains[at];
         let Some(command) = domain.commands.pop_front() else { return };
