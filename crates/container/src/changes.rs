@@ -26,7 +26,7 @@ impl Server {
     pub fn configured(&mut self, name: &str) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Passive])?;
         self.complete(&instance)?;
-        let ended = Runner::new(&self.clock).run(&instance, Hook::Configured, Vec::new());
+        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Configured, Vec::new()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 

@@ -208,7 +208,8 @@ pub(crate) struct Runner<'a> {
     aside: Option<Aside>,
 }
 
-struct Aside {
+/// The thread aside.
+pub(crate) struct Aside {
     jobs: Sender<Job>,
     progress: Receiver<Progress>,
 }
@@ -226,6 +227,16 @@ type Ended = (Result<(), Fault>, Vec<u8>);
 impl<'a> Runner<'a> {
     pub(crate) fn new(clock: &'a Clock) -> Self {
         Self { clock, aside: None }
+    }
+
+    /// One that goes on with the thread of another one.
+    pub(crate) const fn again(clock: &'a Clock, aside: Option<Aside>) -> Self {
+        Self { clock, aside }
+    }
+
+    /// Its thread, if it has one.
+    pub(crate) const fn aside(&mut self) -> Option<Aside> {
+        self.aside.take()
     }
 
     /// Runs a hook. If it fails, the component is in the error state.

@@ -1,8 +1,8 @@
 //! A server: containers, their components, and how they are connected.
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cell::{Cell, State};
@@ -12,7 +12,7 @@ use crate::connection::Connected;
 use crate::context::{Clock, nanos};
 use crate::entry::Entry;
 use crate::error::ServerError;
-use crate::instance::{ComponentType, Instance, Runner};
+use crate::instance::{Aside, ComponentType, Instance, Runner};
 use crate::joins::PortOfParts;
 use crate::logical::{Logical, Read};
 use crate::policy::{Container, Policy};
@@ -50,6 +50,8 @@ pub struct Server {
     pub(crate) chains: Vec<Arc<Track>>,
     /// What comes from elsewhere waits.
     pub(crate) is_holding: bool,
+    /// The thread of hooks: kept while what comes from elsewhere waits, since time counts then.
+    pub(crate) hooks: Mutex<Option<Aside>>,
 }
 
 /// A component and its container.
@@ -98,6 +100,7 @@ impl Server {
             reads: Vec::new(),
             chains: Vec::new(),
             is_holding: false,
+            hooks: Mutex::new(None),
         }
     }
 
@@ -259,7 +262,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn freeze(&mut self, name: &str) -> Result<Vec<u8>, ServerError> {
         let instance = self.still(name, &[State::Suspended, State::Passive, State::Inactive])?;
-        let ended = Runner::new(&self.clock).run(&instance, Hook::Freeze, Vec::new());
+        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Freeze, Vec::new()));
         ended.map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -269,7 +272,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn thaw(&mut self, name: &str, state: &[u8]) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Suspended])?;
-        let ended = Runner::new(&self.clock).run(&instance, Hook::Thaw, state.to_vec());
+        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Thaw, state.to_vec()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -402,7 +405,19 @@ impl Server {
 
     pub(crate) fn change_from(&mut self, name: &str, from: &[State], hook: Hook) -> Result<(), ServerError> {
         let instance = self.still(name, from)?;
-        self.change(&mut Runner::new(&self.clock), &instance, hook)
+        self.with_runner(|server, runner| server.change(runner, &instance, hook))
+    }
+
+    /// Runs hooks, on the thread of those before if it was kept.
+    pub(crate) fn with_runner<R>(&mut self, act: impl FnOnce(&Self, &mut Runner<'_>) -> R) -> R {
+        let clock = self.clock.clone();
+        let kept = self.hooks.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let mut runner = Runner::again(&clock, kept);
+        let result = act(self, &mut runner);
+        if self.is_holding {
+            self.hooks = Mutex::new(runner.aside());
+        }
+        result
     }
 
     /// Closes a component for events, runs a hook, and goes to the state that follows.
