@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod adapt;
+mod advise;
 mod assure;
 mod colour;
 mod config;
@@ -72,6 +73,8 @@ enum Command {
     Config(config::Arguments),
     /// Checks and shows QoS files in the XML of the OMG.
     Qos(profile::Arguments),
+    /// Says what kind of data a topic is, which policies suit it, and what cannot be had together.
+    Advise(advise::Arguments),
     /// Writes the types of an IDL file in Rust.
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
@@ -137,6 +140,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let command = match &arguments.command {
         Command::Config(arguments) => return exit::code(config::run(arguments)),
         Command::Qos(arguments) => return exit::code(profile::run(arguments)),
+        Command::Advise(arguments) => return exit::code(advise::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
