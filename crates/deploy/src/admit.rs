@@ -107,19 +107,30 @@ fn order(known: &Order) -> String {
     }
 }
 
-/// Nothing if all chains of a plan keep their limits, and those of others that run at the same time do with it. `verb` is the command that
-/// demands it.
+/// A plan that runs at the same time.
+pub(crate) struct Other<'a> {
+    /// What people know it by.
+    pub(crate) name: &'a str,
+    /// Its chains were proved, and have to stay so. What takes time counts in any case.
+    pub(crate) is_proved: bool,
+    pub(crate) deployed: Deployed<'a>,
+}
+
+/// Nothing if all chains of a plan keep their limits, and those of others that run at the same time do with it. `plan` is what was loaded, with the
+/// names of hosts that the others have. `verb` is the command that demands it.
 ///
 /// # Errors
 /// The verdicts of those that do not, or of which it is not proved.
-pub(crate) fn demand(loaded: &Loaded, others: &[(&str, Deployed<'_>)], verb: &str) -> Result<(), Failure> {
-    let mut all = vec![loaded.deployed()];
-    all.extend(others.iter().map(|(_, deployed)| *deployed));
+pub(crate) fn demand(loaded: &Loaded, plan: &Plan, others: &[Other<'_>], verb: &str) -> Result<(), Failure> {
+    let mut all = vec![Deployed { plan, types: &loaded.types }];
+    all.extend(others.iter().map(|other| other.deployed));
     let admission = admit(&all, Limits::default());
     let mut text = Vec::new();
     for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
         let other = chain.plan.checked_sub(1).and_then(|index| others.get(index));
-        verdict(other.map(|(name, _)| *name), chain, false, &mut text)?;
+        if other.is_none_or(|other| other.is_proved) {
+            verdict(other.map(|other| other.name), chain, false, &mut text)?;
+        }
     }
     if text.is_empty() {
         return Ok(());
@@ -130,7 +141,8 @@ pub(crate) fn demand(loaded: &Loaded, others: &[(&str, Deployed<'_>)], verb: &st
     Err((
         BAD_NEWS,
         format!(
-            "not every chain of the plan is proved to keep its limits, and nothing was changed\n{text}  {more}"
+            "not every chain of the plan{} is proved to keep its limits, and nothing was changed\n{text}  {more}",
+            if others.is_empty() { "" } else { ", and of others that run with it," }
         ),
     ))
 }
@@ -167,10 +179,15 @@ pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
 
 /// What is proved of the chains of a plan, for the status of its deployment.
 pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
-    let admission = admit(&[loaded.deployed()], Limits { steps: STEPS, ..Limits::default() });
-    let report = |chain: ChainVerdict| ChainReport {
-        name: chain.name,
-        proof: match (chain.state, chain.is_conditional) {
+    proofs_of(&[loaded.deployed()]).swap_remove(0)
+}
+
+/// The same for plans that run at the same time, in their order.
+pub(crate) fn proofs_of(plans: &[Deployed<'_>]) -> Vec<Vec<ChainReport>> {
+    let admission = admit(plans, Limits { steps: STEPS, ..Limits::default() });
+    let report = |chain: &ChainVerdict| ChainReport {
+        name: chain.name.clone(),
+        proof: match (&chain.state, chain.is_conditional) {
             (State::Admitted, false) => Proof::Proved,
             (State::Admitted, true) => Proof::Conditional,
             _ => Proof::None,
@@ -179,7 +196,8 @@ pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
         age_bound: chain.age.1,
         ..ChainReport::default()
     };
-    admission.chains.into_iter().map(report).collect()
+    let of = |plan: usize| admission.chains.iter().filter(move |chain| chain.plan == plan).map(report);
+    (0..plans.len()).map(|plan| of(plan).collect()).collect()
 }
 
 /// A limit and a bound, as far as there are such, in nanoseconds.

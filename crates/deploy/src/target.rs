@@ -19,7 +19,7 @@ use crate::signatures::Signers;
 pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
     let loaded = Loaded::sound(plan)?;
     if !unproved {
-        admit::demand(&loaded, &[], verb)?;
+        admit::demand(&loaded, &loaded.plan, &[], verb)?;
     }
     Ok(loaded)
 }
