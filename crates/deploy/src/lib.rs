@@ -21,5 +21,6 @@ mod signatures;
 mod status;
 mod supervision;
 mod target;
+mod transfers;
 
 pub use command::{Arguments, run};

@@ -11,14 +11,18 @@ use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
 use crate::shown;
 use crate::signatures::Signers;
+use crate::transfers;
 
-/// A plan that makes sense, and whose chains are proved to keep their limits unless that is not asked for. `verb` is the command that opens it.
+/// A plan that makes sense, and whose chains and connections are proved to keep their limits unless that is not asked for. `verb` is the command that opens it.
 ///
 /// # Errors
-/// A file cannot be read, what is wrong with the plan, or the verdicts on chains that are not proved.
+/// A file cannot be read, what is wrong with the plan, or the verdicts on what is not proved.
 pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
     let loaded = Loaded::sound(plan)?;
-    if !unproved {
+    if unproved {
+        // What can be computed is shown beside what is measured.
+        let _ = transfers::compute(std::slice::from_ref(&loaded));
+    } else {
         admit::demand(&loaded, &[], verb)?;
     }
     Ok(loaded)

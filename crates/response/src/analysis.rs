@@ -42,6 +42,17 @@ pub struct ConnectionBounds {
     pub shares: Vec<Share>,
     /// Whether the bound rests on figures that were measured and not declared.
     pub conditional: bool,
+    /// When events come to it, if one source makes them all.
+    pub stream: Option<Stream>,
+}
+
+/// Events that come from one source, one for each of its instants at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream {
+    /// The least time between two instants, by the clock of a timer's host.
+    pub period: Time,
+    /// How much later than others an event may be, counted from its instant, in true time.
+    pub jitter: Bound,
 }
 
 /// Bounds of a chain.
@@ -120,7 +131,8 @@ fn nothing(system: &System, reason: Reason, steps: u64) -> Analysis {
         conditional: false,
         verdict: verdict(chain, &Err(reason), &Err(reason)),
     });
-    let connection = ConnectionBounds { latency: Err(reason), shares: Vec::new(), conditional: false };
+    let connection =
+        ConnectionBounds { latency: Err(reason), shares: Vec::new(), conditional: false, stream: None };
     Analysis {
         ports: vec![port; system.ports.len()],
         chains: chains.collect(),
@@ -163,7 +175,12 @@ fn report(model: &Model<'_>) -> Analysis {
             Err(reason) => (Err(reason), Vec::new()),
         };
         let to = connection.port(&system.registers);
-        ConnectionBounds { latency, shares, conditional: to.is_some_and(conditional) }
+        ConnectionBounds {
+            latency,
+            shares,
+            conditional: to.is_some_and(conditional),
+            stream: model.stream(index),
+        }
     });
     let connections = connections.collect();
     Analysis { ports, chains, connections, steps: model.limits.steps.saturating_sub(model.work.left()) }

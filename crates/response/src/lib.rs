@@ -24,7 +24,7 @@ mod system;
 mod windows;
 mod work;
 
-pub use analysis::{Analysis, ChainBounds, ConnectionBounds, PortBounds, Verdict, analyse};
+pub use analysis::{Analysis, ChainBounds, ConnectionBounds, PortBounds, Stream, Verdict, analyse};
 pub use chains::Share;
 pub use cores::Cause;
 pub use problems::{Demand, MOST, MOST_STEPS, Problem, problems};

@@ -267,7 +267,7 @@ pub fn improve(plans: &[Deployed<'_>], effort: Effort) -> Improved {
 
 /// Other plans of the same types.
 pub(crate) fn with<'p>(plans: &'p [Plan], of: &[Deployed<'p>]) -> Vec<Deployed<'p>> {
-    plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, types: deployed.types }).collect()
+    plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, ..*deployed }).collect()
 }
 
 /// The verdicts of the plans after each change that could help, as far as the effort goes.

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{End, Link};
-use response::Analysis;
+use response::{Analysis, Stream};
 
 use crate::admission::{ShareOfTime, State, shares_of, unhindered};
 use crate::handlers::{Unknown, down};
@@ -33,6 +33,8 @@ pub struct ConnectionVerdict {
     pub is_conditional: bool,
     /// Further conditions, in words.
     pub only: Vec<String>,
+    /// When events are pushed, if that is known: those of one source. Nanoseconds.
+    pub stream: Option<Stream>,
 }
 
 impl ConnectionVerdict {
@@ -81,6 +83,7 @@ fn verdict(
         shares: Vec::new(),
         is_conditional: false,
         only: Vec::new(),
+        stream: None,
     };
     let found = place(parts, links, built, plan, link).and_then(|index| match analysis {
         Ok(analysis) => analysis
@@ -97,6 +100,7 @@ fn verdict(
         }
     };
     verdict.is_conditional = bounds.conditional;
+    verdict.stream = bounds.stream;
     verdict.only.extend(links.thinned.get(&(plan, link.name)).cloned());
     verdict.shares = shares_of(parts, built, bounds.shares.clone());
     match bounds.latency {

@@ -11,6 +11,9 @@
 
 extern crate alloc;
 
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
 mod admission;
 mod assign;
 mod change;
@@ -29,6 +32,7 @@ pub use assign::{Assigned, Order, assign};
 pub use change::{Change, Effect, Effort, Improved, changes, improve};
 pub use connections::ConnectionVerdict;
 pub use obstacle::Obstacle;
+pub use response::Stream;
 
 /// A plan with the types of its components.
 #[derive(Clone, Copy, Debug)]
@@ -37,4 +41,10 @@ pub struct Deployed<'p> {
     pub plan: &'p assembly::Plan,
     /// Its component types.
     pub types: &'p assembly::Catalogue,
+    /// The transfers that were computed for it, if that was done.
+    pub transfers: Option<&'p Transfers>,
 }
+
+/// Computed transfers of connections that say none themselves, by the name of the connection and the number of its end; or why there is none,
+/// and what to do.
+pub type Transfers = BTreeMap<(String, usize), Result<assembly::Transfer, (String, String)>>;

@@ -338,7 +338,9 @@ impl Running<'_> {
                 .machine
                 .deployments()
                 .filter(proved)
-                .map(|(_, it)| (it.bundle.file.as_str(), Deployed { plan: &it.plan, types: &it.types }))
+                .map(|(_, it)| {
+                    (it.bundle.file.as_str(), Deployed { plan: &it.plan, types: &it.types, transfers: None })
+                })
                 .collect();
             admit::demand(&loaded, &others, "launch").map_err(|(_, what)| what)?;
         }

@@ -40,7 +40,7 @@ fn no_chain_or_connection_of_a_plan_is_above_its_bound() {
         let (plan, types) = written::plan(system.description());
         let (plan, types) = read(&plan, &types);
         let limits = Limits { steps: 100_000, ..Limits::default() };
-        let admission = admit(&[Deployed { plan: &plan, types: &types }], limits);
+        let admission = admit(&[Deployed { plan: &plan, types: &types, transfers: None }], limits);
         assert_eq!(admission.obstacles, [], "seed {seed}");
         assert_eq!(admission.chains.len(), system.description().chains.len());
         plans += 1;
