@@ -24,6 +24,10 @@ const ROUNDS: usize = 16;
 const NO_LIMIT: u64 = 1_000_000_000_000;
 /// By how many parts of a thousand million a clock drifts if a plan does not say.
 const DRIFT: u32 = 200_000;
+/// Most bytes that a sample has behind its event if chains pass its connection: the stamps by which they are measured, one for each place of a
+/// chain in the component that pushes.
+const STAMPS: u32 = 64;
+const STAMP: u32 = 512;
 const NANOSECOND: u64 = 1_000;
 const MICROSECOND: u64 = 1_000_000;
 /// The most that clocks of the analysis are off from true time for jitters, as parts of 1000: more than any drift that a plan should have.
@@ -38,13 +42,13 @@ pub(crate) struct Flow {
     pub(crate) connection: String,
     /// What it is called among the flows of the network.
     name: String,
-    /// The topic that the connection goes by.
-    topic: String,
+    /// The topics that the connection may go by, of which it has one.
+    topics: Vec<String>,
     /// The ends of the connection in the process.
     ends: Vec<(usize, String)>,
     pub(crate) from: String,
     pub(crate) to: String,
-    /// Bytes of the largest event.
+    /// Bytes of the largest sample.
     size: u32,
     /// What the plan says of the time between events and of their lateness, in picoseconds.
     separation: (Option<u64>, u64),
@@ -208,15 +212,24 @@ fn flow_of(
         ),
         _ => Ok(0),
     };
+    let mut topics = vec![format!("{deployment}/{}", link.name)];
+    let is_traced = loaded.plan.chains.values().any(|chain| passes(chain, link));
+    if is_traced {
+        topics.push(format!("{deployment}/{}/traced", link.name));
+    }
+    let places = loaded.plan.chains.values().flat_map(|chain| &chain.path);
+    let places = places.filter(|end| end.component() == link.from.component()).count();
+    let stamps = STAMPS.saturating_add(STAMP.saturating_mul(u32::try_from(places).unwrap_or(u32::MAX)));
+    let stamps = if is_traced { stamps } else { 0 };
     Flow {
         plan,
         connection: link.name.to_owned(),
         name: format!("{deployment}/{} to {process}", link.name),
-        topic: format!("{deployment}/{}", link.name),
+        topics,
         ends: vec![end],
         from: from.to_owned(),
         to: to.to_owned(),
-        size: link.connection.size.unwrap_or(0),
+        size: link.connection.size.unwrap_or(0).saturating_add(stamps),
         separation: (link.connection.separation, 0),
         jitter: (link.connection.jitter, 0),
         is_declared: false,
@@ -234,18 +247,22 @@ fn limit(loaded: &Loaded, link: &Link<'_>) -> u64 {
     let layout = loaded.plan.layout();
     let host = |end: &End| layout.place_of(end.component()?)?.host;
     let own = link.connection.latency.map(|limit| limit / 2);
-    let passes = |chain: &&Chain| {
-        let component = |end: &End, of: &End| end.component().is_some() && end.component() == of.component();
-        let at = chain.path.iter().position(|end| component(end, link.from));
-        at.is_some_and(|at| chain.path.iter().skip(at).any(|end| end == link.to))
-    };
-    let of_chains = loaded.plan.chains.values().filter(passes).filter_map(|chain| {
+    let of_chains = loaded.plan.chains.values().filter(|chain| passes(chain, link)).filter_map(|chain| {
         let hosts: Vec<&str> = chain.path.iter().filter_map(host).collect();
         let hops = hosts.windows(2).filter(|pair| pair.first() != pair.last()).count();
         let least = chain.reaction.into_iter().chain(chain.age).min()?;
         Some(least / (u64::try_from(hops).unwrap_or(u64::MAX).saturating_add(1)))
     });
     own.into_iter().chain(of_chains).min().unwrap_or(NO_LIMIT).max(NANOSECOND)
+}
+
+/// Whether a chain may pass a connection: it has a port of the component that pushes, and then the end.
+fn passes(chain: &Chain, link: &Link<'_>) -> bool {
+    let at = chain
+        .path
+        .iter()
+        .position(|end| end.component().is_some() && end.component() == link.from.component());
+    at.is_some_and(|at| chain.path.iter().skip(at).any(|end| end == link.to))
 }
 
 impl Flow {
@@ -336,11 +353,11 @@ impl Flow {
 
     /// The flow as a network file has it.
     fn write(&self, text: &mut String) {
-        let Self { name, topic, from, to, size, send, limit, .. } = self;
+        let Self { name, connection, from, to, size, send, limit, .. } = self;
         let (separation, jitter) = (self.separation.1, self.jitter.1.saturating_add(*send));
         let _ = write!(
             text,
-            "\n[[flow]]\nname = \"{name}\"\ntopic = \"{topic}\"\npublisher = \"{from}\"\nsubscribers = [{{ host = \"{to}\", limit = \"{limit} ps\" }}]\n\
+            "\n[[flow]]\nname = \"{name}\"\ntopic = \"{connection}\"\npublisher = \"{from}\"\nsubscribers = [{{ host = \"{to}\", limit = \"{limit} ps\" }}]\n\
              size = {size}\nseparation = \"{separation} ps\"\njitter = \"{jitter} ps\"\nemission = \"{send} ps\"\n"
         );
     }
@@ -457,23 +474,25 @@ pub(crate) fn export(shares: &[Shares], file: &Path) -> Result<usize, Failure> {
     let (mut known, mut count) = (BTreeSet::new(), 0);
     for flow in shares.iter().flat_map(|shares| &shares.flows) {
         let Ok(bound) = flow.bound else { continue };
-        if !known.insert((&flow.topic, &flow.from, &flow.to)) {
+        if !known.insert((&flow.topics, &flow.from, &flow.to)) {
             continue;
         }
-        let nanoseconds = |time: u64| time.div_ceil(NANOSECOND);
-        let _ = write!(
-            text,
-            "\n[[topic]]\nname = \"{}\"\nfrom = [\"{}\"]\nto = [\"{}\"]\nsize = {}\nseparation = \"{} ns\"\njitter = \"{} ns\"\nemission = \"{} ns\"\nlatency = \"{} ns\"\n",
-            flow.topic,
-            flow.from,
-            flow.to,
-            flow.size,
-            flow.separation.1 / NANOSECOND,
-            nanoseconds(flow.jitter.1.saturating_add(flow.send)),
-            nanoseconds(flow.send),
-            nanoseconds(bound),
-        );
         count += 1;
+        let nanoseconds = |time: u64| time.div_ceil(NANOSECOND);
+        for topic in &flow.topics {
+            let _ = write!(
+                text,
+                "\n[[topic]]\nname = \"{topic}\"\nfrom = [\"{}\"]\nto = [\"{}\"]\nsize = {}\nseparation = \"{} ns\"\njitter = \"{} ns\"\n\
+                 emission = \"{} ns\"\nlatency = \"{} ns\"\n",
+                flow.from,
+                flow.to,
+                flow.size,
+                flow.separation.1 / NANOSECOND,
+                nanoseconds(flow.jitter.1.saturating_add(flow.send)),
+                nanoseconds(flow.send),
+                nanoseconds(bound),
+            );
+        }
     }
     std::fs::write(file, text).map_err(|error| (FAILED, format!("{}: {error}", file.display())))?;
     Ok(count)

@@ -108,3 +108,25 @@ fn other_threads_have_no_bound() {
     build.system.lanes[0].scheduling = Scheduling::Other;
     assert_eq!(latency(&build, call), Err(Reason::Host { port: a }));
 }
+
+/// One timer makes all events: they are apart by its period, and late by what varies on their way.
+#[test]
+fn streams_of_one_source() {
+    let (mut build, a, b) = two();
+    build.system.ports[a].steps[0] = Step::Run { least: 4, most: 10 };
+    let queue = build.connect(a, Target::Queue(b));
+    let next = build.port(1, 3, 3);
+    let far = build.connect(b, Target::Queue(next));
+    build.transfer(queue, 20, 80);
+    let stream = |build: &Build, connection: usize| {
+        build.analysis().connections[connection].stream.map(|stream| (stream.period, stream.jitter))
+    };
+    assert_eq!(stream(&build, queue), Some((100, Ok(10 - 4))));
+    // The transfer varies by 60; the handler takes 5, and may find that of the event before, which takes 3, at work.
+    assert_eq!(stream(&build, far), Some((100, Ok(6 + 60 + build.response(b).unwrap() - 5))));
+    // A second source, a second push of a run.
+    build.timer(b, 1_000);
+    assert_eq!(stream(&build, far), None);
+    build.system.ports[a].steps.push(Step::Push { output: queue, optional: true });
+    assert_eq!(stream(&build, queue), None);
+}
