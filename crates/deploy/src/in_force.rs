@@ -101,7 +101,8 @@ pub(crate) fn keep(
         file: source.file.to_owned(),
         host: host.map(str::to_owned),
         unproved,
-        text: source.text.to_owned(),
+        // With the transfers that were computed from a network file, which may be another one later.
+        text: loaded.with_transfers().to_toml(),
         manifests: loaded.manifests().to_vec(),
     };
     let text = serde_json::to_string(&kept).map_err(|error| failed(&error))?;
@@ -199,7 +200,7 @@ pub(crate) fn demand(loaded: &Loaded, host: Option<&str>, own: &str, verb: &str)
         .map(|(other, plan)| Other {
             name: &other.deployment,
             is_proved: !other.unproved,
-            deployed: Deployed { plan, types: &other.loaded.types },
+            deployed: Deployed { plan, ..other.loaded.deployed() },
         })
         .collect();
     if others.is_empty() {
@@ -226,7 +227,7 @@ impl Proofs {
         let plans: Vec<Plan> =
             all.iter().map(|it| renamed(&it.loaded.plan, it.host.as_deref(), HERE, &it.deployment)).collect();
         let deployed: Vec<Deployed<'_>> =
-            all.iter().zip(&plans).map(|(it, plan)| Deployed { plan, types: &it.loaded.types }).collect();
+            all.iter().zip(&plans).map(|(it, plan)| Deployed { plan, ..it.loaded.deployed() }).collect();
         self.proofs = Together::of(all.iter().map(|it| it.deployment.clone()), &deployed);
         self.of = files;
     }

@@ -14,7 +14,7 @@ use crate::files::Loaded;
 use crate::in_force::{self, Change};
 use crate::others;
 use crate::supervision::{Supervision, Told};
-use crate::target::{chosen, target};
+use crate::target::{chosen, sound, target};
 
 /// The request that launches.
 const LAUNCH: u64 = 0;
@@ -53,7 +53,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let loaded = Loaded::sound(plan)?;
+    let loaded = sound(plan, unproved)?;
     let host = chosen(&loaded, host)?;
     let target = target(&loaded, plan, host.as_deref(), told)?;
     others::demand(&target.plan)?;
@@ -194,7 +194,7 @@ impl Launched<'_> {
 
     /// A plan that may be applied. Nothing else changes on this host until it is, or is not.
     fn prepared(&mut self, path: &Path) -> Result<(Target, Change, Loaded), Failure> {
-        let loaded = Loaded::sound(path)?;
+        let loaded = sound(path, self.unproved)?;
         let target = target(&loaded, path, self.host.as_deref(), self.told)?;
         others::demand(&target.plan)?;
         let change = Change::try_begin()?;

@@ -24,5 +24,6 @@ mod status;
 mod supervision;
 mod target;
 mod together;
+mod transfers;
 
 pub use command::{Arguments, run};

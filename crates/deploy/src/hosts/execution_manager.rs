@@ -26,6 +26,7 @@ use crate::command::{DONE, FAILED, Failure, print};
 use crate::launch::interruptions;
 use crate::target::processes;
 use crate::together::Together;
+use crate::transfers;
 
 const SECOND: u64 = 1_000_000_000_000;
 /// A stage takes a supervisor 30 seconds at most, and somewhat longer to say so.
@@ -337,6 +338,7 @@ impl Running<'_> {
         processes(&loaded, None, &mut std::io::sink()).map_err(|(_, what)| what)?;
         let name = deployment::deployment_name(&loaded.plan);
         if !bundle.is_unproved {
+            transfers::compute(std::slice::from_ref(&loaded)).map_err(|(_, what)| what)?;
             let others: Vec<Other<'_>> = self
                 .machine
                 .deployments()
@@ -344,7 +346,7 @@ impl Running<'_> {
                 .map(|(_, it)| Other {
                     name: &it.bundle.file,
                     is_proved: !it.bundle.is_unproved,
-                    deployed: Deployed { plan: &it.plan, types: &it.types },
+                    deployed: Deployed { plan: &it.plan, types: &it.types, transfers: None },
                 })
                 .collect();
             admit::demand(&loaded, &loaded.plan, &others, "launch").map_err(|(_, what)| what)?;
@@ -406,8 +408,10 @@ impl Running<'_> {
         let all: Vec<(&str, &Content)> = self.machine.deployments().collect();
         let bundles: Vec<&Bundle> = all.iter().map(|(_, it)| &it.bundle).collect();
         if !self.together.0.iter().eq(bundles.iter().copied()) {
-            let plans: Vec<Deployed<'_>> =
-                all.iter().map(|(_, it)| Deployed { plan: &it.plan, types: &it.types }).collect();
+            let plans: Vec<Deployed<'_>> = all
+                .iter()
+                .map(|(_, it)| Deployed { plan: &it.plan, types: &it.types, transfers: None })
+                .collect();
             let names = all.iter().map(|(name, _)| (*name).to_owned());
             self.together = (bundles.into_iter().cloned().collect(), Together::of(names, &plans));
         }
