@@ -153,21 +153,26 @@ impl Client {
         let mut found = None;
         for name in &names {
             let path = folder.join(format!("{name}.sock"));
-            let Some(stream) = local::connect(&path).map_err(NoManager::Failed)? else { continue };
-            if found.replace(stream).is_some() {
+            let Some(client) = Self::open(&path).map_err(NoManager::Failed)? else { continue };
+            if found.replace(client).is_some() {
                 let what = format!("several managers run here: say which with --asn: {}", names.join(", "));
                 return Err(NoManager::Unknown(what));
             }
         }
-        let failed = |error: io::Error| NoManager::Failed(error.to_string());
-        match found {
-            Some(to) => Ok(Self { from: BufReader::new(to.try_clone().map_err(failed)?), to }),
-            None => {
-                let of = asn.map_or_else(String::new, |asn| format!(" of AS {asn}"));
-                let what = format!("no manager{of} runs here: punctual rm serve FILE starts it");
-                Err(NoManager::Failed(what))
-            }
-        }
+        found.ok_or_else(|| {
+            let of = asn.map_or_else(String::new, |asn| format!(" of AS {asn}"));
+            NoManager::Failed(format!("no manager{of} runs here: punctual rm serve FILE starts it"))
+        })
+    }
+
+    /// Connects to the manager that listens at a path; `None` if none does.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn open(path: &Path) -> Result<Option<Self>, String> {
+        let Some(to) = local::connect(path)? else { return Ok(None) };
+        let from = BufReader::new(to.try_clone().map_err(|error| error.to_string())?);
+        Ok(Some(Self { to, from }))
     }
 
     /// Asks; [`Self::next`] has the answer.

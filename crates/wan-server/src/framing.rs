@@ -39,7 +39,14 @@ pub(crate) async fn next(from: &mut From) -> io::Result<Vec<u8>> {
         from.read_exact(&mut message).await?;
         Ok(message)
     };
-    timeout(SILENCE, read).await.unwrap_or_else(|_| {
-        Err(io::Error::new(io::ErrorKind::TimedOut, format!("it is silent for {} s", SILENCE.as_secs())))
-    })
+    match timeout(SILENCE, read).await {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(io::Error::new(error.kind(), "the other end has closed it"))
+        }
+        Ok(read) => read,
+        Err(_) => {
+            let what = format!("the other end is silent for {} s", SILENCE.as_secs());
+            Err(io::Error::new(io::ErrorKind::TimedOut, what))
+        }
+    }
 }
