@@ -110,7 +110,7 @@ fn what_does_not_conform_is_seen() {
         (
             "three quarters instead",
             |command, all| match command {
-                BackendCommand::Reserve { ticket, aggregate, demand } if demand.rate > 600_000 => {
+                BackendCommand::Reserve { ticket, aggregate, demand } if demand.rate > 500_000 => {
                     let command = BackendCommand::Reserve {
                         ticket: *ticket,
                         aggregate: beside(*aggregate),
