@@ -108,7 +108,7 @@ fn what_does_not_conform_is_seen() {
         ),
         // What is reserved is beside what was, not in its place.
         (
-            "three quarters instead",
+            "with the budget that was offered: Err",
             |command, all| match command {
                 BackendCommand::Reserve { ticket, aggregate, demand } if demand.rate > 500_000 => {
                     let command = BackendCommand::Reserve {
