@@ -47,7 +47,10 @@ pub struct Declared {
     inside: Inside,
     /// For each demand's ends all the ways that its packets may go.
     ways: BTreeMap<(Place, Place), Vec<Vec<Directed>>>,
-    held: BTreeMap<AggregateId, Demand>,
+    /// With what each takes of each link.
+    held: BTreeMap<AggregateId, (Demand, BTreeMap<Directed, Load>)>,
+    /// All that is held together, by link and class.
+    taken: BTreeMap<(Directed, Class), Load>,
     labels: BTreeMap<AggregateId, (Option<u32>, Option<u32>)>,
     open: BTreeMap<LegId, (AggregateId, FlowRequest)>,
 }
@@ -64,52 +67,58 @@ impl Inside {
         }
     }
 
-    /// The way with the fewest links, of several the one whose links are declared first; it passes no other border. `None` if there is none.
-    fn way(&self, from: &Node, to: &Node) -> Option<Vec<Directed>> {
-        let mut before: BTreeMap<Node, (Node, Directed)> = BTreeMap::new();
-        let mut seen = BTreeSet::from([from.clone()]);
-        let mut next = VecDeque::from([from.clone()]);
+    /// For each node its links, with the nodes at their other ends, in the order of the declaration.
+    fn neighbours(&self) -> BTreeMap<&Node, Vec<(&Node, Directed)>> {
+        let mut neighbours: BTreeMap<&Node, Vec<(&Node, Directed)>> = BTreeMap::new();
+        for (number, link) in self.links.iter().enumerate() {
+            let [first, second] = &link.between;
+            neighbours.entry(first).or_default().push((second, (number, true)));
+            neighbours.entry(second).or_default().push((first, (number, false)));
+        }
+        neighbours
+    }
+
+    /// From a node on, for each node that is reached without passing a border: the node before it, and the link. On the way with the fewest links,
+    /// of several the one whose links are declared first.
+    fn tree<'n>(&'n self, from: &'n Node) -> BTreeMap<&'n Node, Option<(&'n Node, Directed)>> {
+        let neighbours = self.neighbours();
+        let mut before: BTreeMap<&Node, Option<(&Node, Directed)>> = BTreeMap::from([(from, None)]);
+        let mut next = VecDeque::from([from]);
         while let Some(at) = next.pop_front() {
-            if at == *to {
-                let (mut way, mut at) = (Vec::new(), at);
-                while let Some((earlier, link)) = before.remove(&at) {
-                    way.push(link);
+            if at != from && matches!(at, Node::Border(_)) {
+                continue;
+            }
+            for (there, link) in neighbours.get(at).map(Vec::as_slice).unwrap_or_default() {
+                if !before.contains_key(there) {
+                    before.insert(there, Some((at, *link)));
+                    next.push_back(there);
+                }
+            }
+        }
+        before
+    }
+
+    /// All nodes that a node reaches without passing a border.
+    pub(crate) fn reached(&self, from: &Node) -> BTreeSet<Node> {
+        self.tree(from).into_keys().cloned().collect()
+    }
+
+    /// Ways from each node of a place to each of another; between edges those from one to another one. `None` if one is missing.
+    fn ways(&self, from: Place, to: Place) -> Option<Vec<Vec<Directed>>> {
+        let (mut ways, ends) = (Vec::new(), self.nodes(to));
+        for first in self.nodes(from) {
+            let before = self.tree(&first);
+            for last in ends.iter().filter(|last| **last != first) {
+                let (mut way, mut at) = (Vec::new(), last);
+                while let Some((earlier, link)) = before.get(at)? {
+                    way.push(*link);
                     at = earlier;
                 }
                 way.reverse();
-                return Some(way);
-            }
-            if at != *from && matches!(at, Node::Border(_)) {
-                continue;
-            }
-            for (number, link) in self.links.iter().enumerate() {
-                let [first, second] = &link.between;
-                for (here, there, is_forward) in [(first, second, true), (second, first, false)] {
-                    if *here == at && seen.insert(there.clone()) {
-                        before.insert(there.clone(), (at.clone(), (number, is_forward)));
-                        next.push_back(there.clone());
-                    }
-                }
+                ways.push(way);
             }
         }
-        None
-    }
-
-    /// Ways from each node of a place to each of another; between edges those from one to another one. An error names two nodes without a way.
-    ///
-    /// # Errors
-    /// See above.
-    pub fn ways(&self, from: Place, to: Place) -> Result<Vec<Vec<(usize, bool)>>, (Node, Node)> {
-        let mut ways = Vec::new();
-        for first in self.nodes(from) {
-            for last in self.nodes(to).into_iter().filter(|last| *last != first) {
-                match self.way(&first, &last) {
-                    Some(way) => ways.push(way),
-                    None => return Err((first, last)),
-                }
-            }
-        }
-        Ok(ways)
+        Some(ways)
     }
 }
 
@@ -120,6 +129,7 @@ impl Declared {
             inside,
             ways: BTreeMap::new(),
             held: BTreeMap::new(),
+            taken: BTreeMap::new(),
             labels: BTreeMap::new(),
             open: BTreeMap::new(),
         }
@@ -168,23 +178,34 @@ impl Declared {
     }
 
     /// Bits per second and bytes at once that are free on a link, beside all but one aggregate.
-    fn free(&mut self, link: Directed, class: Class, except: Option<AggregateId>) -> Load {
+    fn free(&self, link: Directed, class: Class, except: Option<AggregateId>) -> Load {
         let terms = self.terms(link, class);
-        let others: Vec<Demand> = self
-            .held
-            .iter()
-            .filter(|(id, _)| id.class == class && Some(**id) != except)
-            .map(|(_, demand)| *demand)
-            .collect();
-        let (mut rate, mut burst) = (terms.rate, terms.burst);
-        for other in others {
-            let ways = self.ways(other.from, other.to);
-            if let Some(load) = self.loads(&ways, &other).get(&link) {
-                rate = rate.saturating_sub(load.0);
-                burst = burst.saturating_sub(load.1);
+        let taken = self.taken.get(&(link, class)).copied().unwrap_or_default();
+        let own = except.and_then(|id| self.held.get(&id)?.1.get(&link).copied()).unwrap_or_default();
+        (
+            terms.rate.saturating_sub(taken.0.saturating_sub(own.0)),
+            terms.burst.saturating_sub(taken.1.saturating_sub(own.1)),
+        )
+    }
+
+    /// Holds a demand in place of what the aggregate held, or nothing.
+    fn hold(&mut self, aggregate: AggregateId, demand: Option<Demand>) {
+        let class = aggregate.class;
+        if let Some((_, loads)) = self.held.remove(&aggregate) {
+            for (link, load) in loads {
+                let taken = self.taken.entry((link, class)).or_default();
+                *taken = (taken.0.saturating_sub(load.0), taken.1.saturating_sub(load.1));
             }
         }
-        (rate, burst)
+        let Some(demand) = demand else { return };
+        let ways = self.ways(demand.from, demand.to);
+        let loads = self.loads(&ways, &demand);
+        for (link, load) in &loads {
+            // All of them fit into what the link carries, so the sums are no larger than that.
+            let taken = self.taken.entry((*link, class)).or_default();
+            *taken = (taken.0.saturating_add(load.0), taken.1.saturating_add(load.1));
+        }
+        self.held.insert(aggregate, (demand, loads));
     }
 
     /// Bits per second that are free for a demand, and whether its burst fits as well.
@@ -211,7 +232,7 @@ impl Declared {
                 Some(BackendAnswer::Offered { ticket, rate: if fits { room } else { 0 }, delay, jitter })
             }
             BackendCommand::Reserve { ticket, aggregate, demand } => {
-                let before = self.held.get(&aggregate).copied();
+                let before = self.held.get(&aggregate).map(|(demand, _)| *demand);
                 let is_less = before.is_some_and(|before| {
                     (before.from, before.to) == (demand.from, demand.to)
                         && demand.rate <= before.rate
@@ -230,7 +251,7 @@ impl Declared {
                         return Some(BackendAnswer::Refused { ticket, missing, offer });
                     }
                 }
-                self.held.insert(aggregate, demand);
+                self.hold(aggregate, Some(demand));
                 let ways = self.ways(demand.from, demand.to);
                 let (delay, jitter) = self.budget(&ways, demand.class);
                 Some(BackendAnswer::Reserved { ticket, delay, jitter })
@@ -248,7 +269,7 @@ impl Declared {
             BackendCommand::Release { ticket, holding } => {
                 match holding {
                     Holding::Aggregate(aggregate) => {
-                        self.held.remove(&aggregate);
+                        self.hold(aggregate, None);
                         self.labels.remove(&aggregate);
                     }
                     Holding::Flow(leg) => drop(self.open.remove(&leg)),

@@ -111,3 +111,127 @@ pub(crate) fn run(
     };
     thread::Builder::new().name("store".to_owned()).spawn(run).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use store::{FileStore, MemoryStore, StoreError};
+    use wan::{Asn, HostedSession};
+
+    use super::*;
+
+    /// A store that waits before each change until it is told what becomes of it, and says which changes it was given.
+    struct Led {
+        within: MemoryStore,
+        allowed: Receiver<bool>,
+        given: Sender<Vec<Change>>,
+    }
+
+    impl Store for Led {
+        fn next_epoch(&mut self) -> Result<u64, StoreError> {
+            self.within.next_epoch()
+        }
+
+        fn kept(&self) -> Result<Vec<(store::Key, Vec<u8>)>, StoreError> {
+            self.within.kept()
+        }
+
+        fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+            self.given.send(changes.to_vec()).unwrap();
+            if self.allowed.recv().unwrap() {
+                return self.within.change(changes);
+            }
+            // The error of another store: no path goes through a file.
+            FileStore::open(Path::new("/dev/null/none")).map(drop)
+        }
+
+        fn place(&self) -> String {
+            self.within.place()
+        }
+    }
+
+    fn write(ticket: u64, number: u64, is_there: bool) -> Write {
+        let record = HostedSession {
+            caller: "10.0.0.1".parse().unwrap(),
+            callees: Vec::new(),
+            flows: Vec::new(),
+            rates: vec![ticket],
+            legs: Vec::new(),
+        };
+        let key = Key::Hosted(SessionId { origin: Asn(1), number });
+        Write { ticket, key, record: is_there.then_some(Record::Hosted(record)) }
+    }
+
+    #[test]
+    fn what_comes_while_it_writes_is_one_change_in_order_and_told_when_it_is_durable() {
+        let (allow, allowed) = channel();
+        let (given, changes) = channel();
+        let (say, told) = channel();
+        let (put, writes) = channel();
+        let store = Led { within: MemoryStore::default(), allowed, given };
+        run(Box::new(store), writes, move |news| say.send(news).is_ok()).unwrap();
+        let names = |changes: Vec<Change>| -> Vec<(String, bool)> {
+            let name = |(key, value): Change| match key {
+                store::Key::Interdomain(name) => (name, value.is_some()),
+                other => panic!("{other:?}"),
+            };
+            changes.into_iter().map(name).collect()
+        };
+        put.send(write(1, 1, true)).unwrap();
+        let first = names(changes.recv().unwrap());
+        assert_eq!(first, [("hosted-1-1".to_owned(), true)]);
+        for (ticket, number, is_there) in [(2, 2, true), (3, 1, false), (4, 1, true)] {
+            put.send(write(ticket, number, is_there)).unwrap();
+        }
+        assert!(told.try_recv().is_err(), "nothing is durable yet");
+        allow.send(true).unwrap();
+        assert!(matches!(told.recv().unwrap(), Written::Stored(tickets) if tickets == [1]));
+        // The three are one change, in their order; it fails, and is tried again before anything else.
+        let second = changes.recv().unwrap();
+        put.send(write(5, 3, true)).unwrap();
+        allow.send(false).unwrap();
+        assert!(matches!(told.recv().unwrap(), Written::Trouble(_)));
+        let again = changes.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(second, again);
+        let order = [("hosted-1-2", true), ("hosted-1-1", false), ("hosted-1-1", true)];
+        assert_eq!(names(again), order.map(|(name, is_there)| (name.to_owned(), is_there)));
+        assert!(told.try_recv().is_err(), "it has failed, and is said to be durable");
+        allow.send(true).unwrap();
+        assert!(matches!(told.recv().unwrap(), Written::Stored(tickets) if tickets == [2, 3, 4]));
+        assert_eq!(names(changes.recv().unwrap()).len(), 1);
+        allow.send(true).unwrap();
+        assert!(matches!(told.recv().unwrap(), Written::Stored(tickets) if tickets == [5]));
+    }
+
+    #[test]
+    fn a_start_has_a_greater_number_and_what_earlier_ones_have_left() {
+        let mut store = MemoryStore::default();
+        let (first, records) = begin(&mut store).unwrap();
+        assert!(records.is_empty() && first > 1_700_000_000, "{first}");
+        let Write { key, record, .. } = write(7, 9, true);
+        let record = record.unwrap();
+        let bytes = record.encode(key).unwrap();
+        let named = |called: &str| store::Key::Interdomain(called.to_owned());
+        store.change(&[(named("hosted-1-9"), Some(bytes.clone()))]).unwrap();
+        let (second, records) = begin(&mut store).unwrap();
+        assert!(second > first);
+        assert_eq!(records, [(key, record)]);
+        // What is not as it was written is not passed over: what it held would be let go.
+        for (called, bytes, what) in [
+            ("hosted-1-8", bytes.clone(), "is that of hosted-1-9"),
+            ("hosted-1-9", bytes[1..].to_vec(), "cannot be read"),
+            ("epoch", vec![1], "has not 4 bytes"),
+        ] {
+            let mut store = MemoryStore::default();
+            store.change(&[(named(called), Some(bytes))]).unwrap();
+            let said = begin(&mut store).unwrap_err();
+            assert!(said.contains(what), "{said}");
+        }
+        let mut other = MemoryStore::default();
+        other.change(&[(store::Key::Grant(1), Some(Vec::new()))]).unwrap();
+        assert!(begin(&mut other).unwrap_err().contains("another kind of manager"));
+    }
+}

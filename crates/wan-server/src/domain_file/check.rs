@@ -7,22 +7,20 @@ use time::{Date, Month, PrimitiveDateTime, UtcOffset};
 use toml::Spanned;
 use toml::value::{Datetime, Offset};
 use wan::{
-    Agreement, Asn, BgpPath, Class, Config, Contract, Excess, Limits, LinkId, NetworkService, Place,
-    SessionService, Terms,
+    Agreement, Asn, BgpPath, Class, Config, Contract, Excess, Limits, LinkId, NetworkService, SessionService,
+    Terms,
 };
 
 use super::document::{
-    AgreementTable, CalleeTable, DeclaredTable, Document, ExcessWord, LimitsTable, LinkTable, PathTable,
-    TermsTable,
+    AgreementTable, CalleeTable, Document, ExcessWord, LimitsTable, PathTable, TermsTable,
 };
 use super::quantities::{Rate, SessionClass, Time};
 use super::{CalleeAnswer, CalleeRule, DomainFile, MOST};
-use crate::declared::{InnerLink, Inside, Node};
 
 /// The program of callees may take so long, unless the file says otherwise: less than a caller's domain waits.
 const CALLEE_PATIENCE: u64 = 2_000_000_000;
 
-struct Checker<'s> {
+pub(super) struct Checker<'s> {
     source: Source<'s>,
     own: Asn,
     known: BTreeSet<Asn>,
@@ -70,18 +68,19 @@ fn asns(all: &[u32]) -> Vec<Asn> {
 }
 
 /// What is said for each class.
-fn by_class<T>(ef: Option<T>, af4: Option<T>, af1: Option<T>) -> impl Iterator<Item = (Class, T)> {
+pub(super) fn by_class<T>(ef: Option<T>, af4: Option<T>, af1: Option<T>) -> impl Iterator<Item = (Class, T)> {
     let all = [(Class::Ef, ef), (Class::Af4, af4), (Class::Af1, af1)];
     all.into_iter().filter_map(|(class, said)| Some((class, said?)))
 }
 
-fn terms(table: TermsTable) -> Terms {
+pub(super) fn terms(table: TermsTable) -> Terms {
     let TermsTable { rate, burst, delay, jitter, loss } = table;
     Terms { rate: rate.0, burst: burst.0, delay: delay.0, jitter: jitter.0, loss: loss.0 }
 }
 
 impl Checker<'_> {
-    fn wrong<T>(&self, at: usize, what: impl Into<String>, remedy: &str) -> Result<T, Problem> {
+    /// A problem at an offset.
+    pub(super) fn wrong<T>(&self, at: usize, what: impl Into<String>, remedy: &str) -> Result<T, Problem> {
         Err(self.source.problem(at, what, remedy))
     }
 
@@ -94,10 +93,9 @@ impl Checker<'_> {
             document.network_services.len(),
             document.session_services.len(),
             document.callees.len(),
-            document.declared.get_ref().links.len(),
         ];
-        if counts.iter().any(|count| *count > MOST) || document.declared.get_ref().edges.len() > 256 {
-            return self.wrong(0, format!("more than {MOST} entries of a kind, or 256 edges"), "");
+        if counts.iter().any(|count| *count > MOST) {
+            return self.wrong(0, format!("more than {MOST} entries of a kind"), "");
         }
         Ok(())
     }
@@ -112,6 +110,7 @@ impl Checker<'_> {
 
     fn domains(&self, document: &Document) -> Result<Domains, Problem> {
         let (mut addresses, mut managers, mut seen) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        let mut ranges = BTreeSet::new();
         for domain in &document.domains {
             let (at, domain) = (domain.span().start, domain.get_ref());
             let asn = Asn(domain.asn);
@@ -135,7 +134,7 @@ impl Checker<'_> {
             }
             for prefix in &domain.prefixes {
                 let (at, prefix) = (prefix.span().start, prefix.get_ref().0);
-                if addresses.iter().any(|(other, _)| *other == prefix) {
+                if !ranges.insert(prefix) {
                     return self.wrong(
                         at,
                         "another domain has the same addresses",
@@ -275,9 +274,9 @@ impl Checker<'_> {
 
     /// Names and numbers of one kind are there once.
     fn once<'n>(&self, all: impl Iterator<Item = (usize, &'n str, u32)>) -> Result<Names, Problem> {
-        let mut names = BTreeMap::new();
+        let (mut names, mut ids) = (BTreeMap::new(), BTreeSet::new());
         for (at, name, id) in all {
-            if names.values().any(|other| *other == id) {
+            if !ids.insert(id) {
                 return self.wrong(at, format!("the id {id} is there twice"), "give another one");
             }
             if names.insert(name.to_owned(), id).is_some() {
@@ -389,68 +388,6 @@ impl Checker<'_> {
         let callers = table.callers.as_ref().map(|all| all.iter().map(|it| it.0).collect());
         Ok(CalleeRule { callees: table.prefix.0, callers, answer })
     }
-
-    fn inside(&self, table: &Spanned<DeclaredTable>, config: &Config) -> Result<Inside, Problem> {
-        let (at, table) = (table.span().start, table.get_ref());
-        let mut edges = Vec::new();
-        for edge in &table.edges {
-            let name = edge.get_ref();
-            if edges.contains(name) || name.is_empty() || name.starts_with("border-") {
-                let what = format!("\"{name}\" is no name of an edge, or there twice");
-                return self.wrong(edge.span().start, what, "border-N is the end of border link N");
-            }
-            edges.push(name.clone());
-        }
-        if edges.is_empty() {
-            return self.wrong(
-                at,
-                "there is no edge",
-                "name the nodes where hosts are: `edges = [\"east\"]`",
-            );
-        }
-        let borders: BTreeSet<LinkId> = config.agreements.iter().map(|agreement| agreement.link).collect();
-        let links = table.links.iter().map(|it| self.link(it, &borders)).collect::<Result<Vec<_>, _>>()?;
-        let inside = Inside { edges, links };
-        let places: Vec<Place> =
-            std::iter::once(Place::Edges).chain(borders.into_iter().map(Place::Border)).collect();
-        for (number, from) in places.iter().enumerate() {
-            // Links have both directions.
-            for to in places.iter().skip(number) {
-                if let Err((from, to)) = inside.ways(*from, *to) {
-                    let what = format!("there is no way from {} to {}", shown(&from), shown(&to));
-                    return self.wrong(
-                        at,
-                        what,
-                        "add links with [[declared.link]] and `between = [\"A\", \"B\"]`",
-                    );
-                }
-            }
-        }
-        Ok(inside)
-    }
-
-    fn link(&self, table: &Spanned<LinkTable>, borders: &BTreeSet<LinkId>) -> Result<InnerLink, Problem> {
-        let (at, table) = (table.span().start, table.get_ref());
-        let node = |name: &Spanned<String>| {
-            let (at, name) = (name.span().start, name.get_ref());
-            let Some(number) = name.strip_prefix("border-") else { return Ok(Node::Inner(name.clone())) };
-            match number.parse().ok().map(LinkId).filter(|link| borders.contains(link)) {
-                Some(link) => Ok(Node::Border(link)),
-                None => {
-                    let what = format!("\"{name}\" is the end of no border link");
-                    self.wrong(at, what, "an [[agreement]] names the link, and border-N is its end here")
-                }
-            }
-        };
-        let [first, second] = &table.between;
-        let between = [node(first)?, node(second)?];
-        let terms: BTreeMap<Class, Terms> =
-            by_class(table.ef, table.af4, table.af1).map(|(class, it)| (class, terms(it))).collect();
-        if between[0] == between[1] || terms.is_empty() {
-            return self.wrong(at, "a link has one end twice, or carries no class", "add `ef = { … }`");
-        }
-        Ok(InnerLink { between, terms })
-    }
 }
 
 /// Addresses with their domains, and where managers are.
@@ -458,13 +395,6 @@ type Domains = (Vec<(wan::Prefix, Asn)>, BTreeMap<Asn, String>);
 
 /// Numbers by names.
 type Names = BTreeMap<String, u32>;
-
-fn shown(node: &Node) -> String {
-    match node {
-        Node::Border(link) => format!("border-{}", link.0),
-        Node::Inner(name) => name.clone(),
-    }
-}
 
 /// Nanoseconds since 1970 of a date, at midnight UTC unless it says a time.
 fn nanoseconds(said: &Datetime) -> Option<u64> {

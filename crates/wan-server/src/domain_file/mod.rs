@@ -1,6 +1,7 @@
 //! The file of one domain: all that an operator says to its manager, as TOML. `docs/wan.md` says what it looks like.
 mod check;
 mod document;
+mod inside;
 mod quantities;
 
 use std::collections::BTreeMap;

@@ -3,12 +3,12 @@ use testkit::namespace::alone;
 use testkit::patience::patiently;
 use wan_server::protocol::{Answer, Ask, Event, Refused};
 
-use crate::domains::{Domains, EAST, MILLISECOND, TRANSIT, WEST, flow, session};
+use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 
 #[test]
 fn a_session_is_admitted_through_a_domain_that_hears_of_none() {
     alone(|| {
-        let mut domains = Domains::new("admitted", "");
+        let mut domains = Domains::new("admitted", PATIENT);
         let mut monitor = domains.client(WEST).unwrap();
         monitor.ask(&Ask::Monitor).unwrap();
         let back = wan_server::protocol::Flow {
@@ -67,7 +67,7 @@ fn a_session_is_admitted_through_a_domain_that_hears_of_none() {
 #[test]
 fn a_refusal_says_who_refuses_on_which_link_what_is_missing_and_what_can_be_had() {
     alone(|| {
-        let domains = Domains::new("refused", "");
+        let domains = Domains::new("refused", PATIENT);
         let held = session("10.3.1.7", vec![flow(4_000_000, 25 * MILLISECOND)]);
         domains.admitted(&held);
         let refused = |asked| -> Refused { domains.establish(&asked).expect_err("it is refused") };
@@ -117,7 +117,7 @@ fn a_refusal_says_who_refuses_on_which_link_what_is_missing_and_what_can_be_had(
 #[test]
 fn commands_print_what_is_so_and_end_with_its_exit_code() {
     alone(|| {
-        let domains = Domains::new("commands", "");
+        let domains = Domains::new("commands", PATIENT);
         let run = |line: &[&str]| {
             let output = domains.command().args(line).output().unwrap();
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

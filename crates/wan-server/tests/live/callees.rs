@@ -11,7 +11,9 @@ use crate::domains::{Domains, EAST, MILLISECOND, flow, session};
 #[test]
 fn a_program_of_callees_takes_part_lowers_refuses_or_is_silent() {
     alone(|| {
-        let domains = Domains::new("callees", "");
+        // A busy machine answers before this is over, and the one that is silent is waited for.
+        let limits = "[limits]\npatience = \"16 s\"\ncallee-patience = \"8 s\"\nlifetime = \"50 s\"\n";
+        let domains = Domains::new("callees", limits);
         let mut wanted = flow(2_000_000, 25 * MILLISECOND);
         wanted.least_rate = 1_000_000;
         let asked = session("10.3.2.7", vec![wanted]);

@@ -17,6 +17,9 @@ const FILES: [(u32, &str, &str); 3] = [
     (TRANSIT, "transit", include_str!("../../examples/wan/transit.toml")),
     (EAST, "east", include_str!("../../examples/wan/east.toml")),
 ];
+/// Long enough for a busy machine: nothing ends by itself, and what is killed is back before this is over.
+pub(crate) const PATIENT: &str =
+    "[limits]\nrefresh = \"500 ms\"\nlifetime = \"50 s\"\nguard = \"5 s\"\npatience = \"30 s\"\n";
 pub(crate) const WEST: u32 = 65_001;
 pub(crate) const TRANSIT: u32 = 65_002;
 pub(crate) const EAST: u32 = 65_003;

@@ -3,7 +3,7 @@ use testkit::namespace::alone;
 use testkit::patience::patiently;
 use wan_server::protocol::{Answer, Ask, Event, Status};
 
-use crate::domains::{Domains, EAST, MILLISECOND, TRANSIT, WEST, flow, session};
+use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 
 /// What a status says apart from what changes with each start.
 fn reserved(status: &Status) -> (Vec<String>, Vec<String>, Vec<u64>, Vec<String>) {
@@ -11,10 +11,6 @@ fn reserved(status: &Status) -> (Vec<String>, Vec<String>, Vec<u64>, Vec<String>
     let aggregates = status.aggregates.iter().map(|aggregate| format!("{aggregate:?}")).collect();
     (sessions, status.hosted.clone(), status.links.iter().map(|link| link.reserved).collect(), aggregates)
 }
-
-/// Long enough for a busy machine: what is killed is back before this is over.
-const PATIENT: &str =
-    "[limits]\nrefresh = \"500 ms\"\nlifetime = \"50 s\"\nguard = \"5 s\"\npatience = \"30 s\"\n";
 
 #[test]
 fn a_manager_that_is_killed_and_back_in_time_has_changed_nothing() {

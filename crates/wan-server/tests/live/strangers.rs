@@ -81,8 +81,10 @@ fn who_is_not_what_it_says_reserves_nothing() {
         say(&Identity::load(&domains.path("foreign"), Role::Domain(WEST)).unwrap(), &honest);
         assert_eq!(nothing("strangers"), 3);
         // The honest one, for comparison: what would have been reserved.
-        say(&identity(Role::Domain(WEST)), &honest);
-        patiently("a reservation", || (domains.status(TRANSIT).aggregates.len() == 1).then_some(()));
+        patiently("a reservation", || {
+            say(&identity(Role::Domain(WEST)), &honest);
+            (domains.status(TRANSIT).aggregates.len() == 1).then_some(())
+        });
 
         // A manager with a certificate of another authority sets nothing up, and both sides say why.
         domains.kill(WEST);
