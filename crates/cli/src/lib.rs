@@ -91,6 +91,8 @@ enum Command {
     Host(lab::host::HostArguments),
     /// Makes a Linux bridge a switch that a resource manager manages.
     Switch(bridge::SwitchArguments),
+    /// Manages sessions of one domain over several domains, and asks its manager for them.
+    Rm(Box<wan_server::Arguments>),
     /// Writes the manual pages of all commands into a folder.
     Man(manual::ManArguments),
     /// Prints a script for a shell, which completes commands and options.
@@ -149,6 +151,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
         Command::Switch(arguments) => return bridge::run_switch(arguments, &mut out, &mut told).into(),
+        Command::Rm(arguments) => return wan_server::run(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),
         Command::InDomain(command) => command,

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
+use connections::local::Listening;
 use deployment::{Control, ControlAnswer, Input, Outcome, Request, Target, deployment_name};
 
 use crate::children::Happening;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure};
-use crate::control::{self, Asked, Listening};
+use crate::control::{self, Asked};
 use crate::files::Loaded;
 use crate::in_force::{self, Change};
 use crate::others;

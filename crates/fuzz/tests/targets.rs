@@ -97,6 +97,11 @@ fn deployment_descriptors() {
 }
 
 #[test]
+fn files_of_domains() {
+    withstands(&targets::DOMAIN_FILE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
 fn qos_files() {
     withstands(&targets::QOS_FILE, "fuzz.stateless_executions", 20);
 }

@@ -1,7 +1,7 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
 use super::plan_list::{
-    DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, EXECUTION_LINE, LAUNCH_FILE,
-    PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
+    DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, DOMAIN_FILE, EXECUTION_LINE,
+    LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
 };
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, discovery_data, dynamic,
@@ -468,6 +468,7 @@ pub const ALL: [Target; 42] = [
     LAUNCH_FILE,
     PICTURE_LAYOUT,
     QOS_FILE,
+    DOMAIN_FILE,
     DEPLOYMENT_LINE,
     EXECUTION_LINE,
     MANAGER_TEXT,
