@@ -184,12 +184,12 @@ fn emptied(chain: &str) -> Value {
 fn tunnel_routes(router: usize, slot: u16, interface: &str, segments: &Segments) -> Vec<Program> {
     let table = TABLES + u32::from(slot);
     let line = |(family, segment): &(Family, Ipv6Addr)| {
-        format!(
-            "{} route replace default table {table} encap seg6 mode encap.red segs {segment} dev {interface}",
-            version(*family)
-        )
+        let line = format!(
+            "route replace default table {table} encap seg6 mode encap.red segs {segment} dev {interface}"
+        );
+        Program::ip_of(*family, router, line)
     };
-    segments.iter().map(line).map(|line| Program::ip(router, line)).collect()
+    segments.iter().map(line).collect()
 }
 
 impl Entry {
@@ -222,9 +222,10 @@ impl Entry {
             Self::Tunnel { router, slot, mark, interface, segments } => {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
-                    format!("{} rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE}", version(*family))
+                    let line = format!("rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE}");
+                    Program::ip_of(*family, *router, line)
                 };
-                let rules = segments.iter().map(line).map(|line| Program::ip(*router, line));
+                let rules = segments.iter().map(line);
                 tunnel_routes(*router, *slot, interface, segments).into_iter().chain(rules).collect()
             }
             Self::Label { router, interface, slot, mark, contract, segments, next } => {
@@ -245,9 +246,9 @@ impl Entry {
                             Family::V6 => "End.DT6 table 254",
                         };
                         let line = format!(
-                            "-6 route replace {segment}/128 encap seg6local action {action} dev {interface}"
+                            "route replace {segment}/128 encap seg6local action {action} dev {interface}"
                         );
-                        programs.push(Program::ip(*router, line));
+                        programs.push(Program::ip_of(Family::V6, *router, line));
                     }
                     let chain = label_chain(*slot, *family);
                     commands.push(object("add", "chain", json!({ "name": chain })));
@@ -319,13 +320,13 @@ impl Entry {
             Self::Tunnel { router, slot, mark, segments, .. } => {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
-                    let version = version(*family);
                     [
-                        format!("{version} rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE}"),
-                        format!("{version} route flush table {table}"),
+                        format!("rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE}"),
+                        format!("route flush table {table}"),
                     ]
+                    .map(|line| Program::ip_of(*family, *router, line))
                 };
-                segments.iter().flat_map(line).map(|line| Program::ip(*router, line)).collect()
+                segments.iter().flat_map(line).collect()
             }
             Self::Label { router, interface, slot, segments, next, .. } => {
                 let (mut commands, mut programs) = (Vec::new(), Vec::new());
@@ -334,7 +335,11 @@ impl Entry {
                     commands.push(label_element("delete", segment, &chain));
                     commands.extend(chain_removal(&chain));
                     if next.is_none() {
-                        programs.push(Program::ip(*router, format!("-6 route del {segment}/128")));
+                        programs.push(Program::ip_of(
+                            Family::V6,
+                            *router,
+                            format!("route del {segment}/128"),
+                        ));
                     }
                 }
                 programs.insert(0, Program::nft(*router, commands));
@@ -355,10 +360,6 @@ fn unpolicing(router: usize, device: &str, slot: u16) -> [Program; 2] {
 
 fn chain_removal(chain: &str) -> [Value; 2] {
     [emptied(chain), object("delete", "chain", json!({ "name": chain }))]
-}
-
-fn version(family: Family) -> &'static str {
-    if family == Family::V4 { "-4" } else { "-6" }
 }
 
 fn too_large(largest: u64) -> Value {

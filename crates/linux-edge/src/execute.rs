@@ -37,7 +37,7 @@ pub struct Running {
 
 /// Steps that one program carries out together.
 enum Group<'a> {
-    Lines(&'static str, String),
+    Lines(&'static [&'static str], String),
     Transaction(Vec<&'a Value>),
     Settings(Vec<String>),
 }
@@ -69,7 +69,10 @@ impl Executor {
         while let Some(first) = rest.first() {
             let same = |program: &&Program| {
                 program.router == first.router
-                    && std::mem::discriminant(&program.step) == std::mem::discriminant(&first.step)
+                    && match (&program.step, &first.step) {
+                        (Step::Ip(one, _), Step::Ip(other, _)) => one == other,
+                        (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+                    }
             };
             let count = rest.iter().take_while(same).count();
             let (together, others) = rest.split_at(count);
@@ -86,9 +89,9 @@ impl Executor {
 
     fn run(&self, router: usize, group: &Group<'_>) -> Result<(), Error> {
         match group {
-            Group::Lines(name, lines) => {
-                let mut command = self.command(router, name)?;
-                finish(command.args(["-batch", "-"]), Some(lines)).map(drop)
+            Group::Lines(words, lines) => {
+                let mut command = self.command(router, words.first().copied().unwrap_or_default())?;
+                finish(command.args(words.iter().skip(1)).args(["-batch", "-"]), Some(lines)).map(drop)
             }
             Group::Transaction(commands) => {
                 let mut command = self.command(router, "nft")?;
@@ -184,13 +187,10 @@ impl Running {
 /// Neighbouring steps of one kind at one router.
 fn group(steps: &[Program]) -> Group<'_> {
     let mut lines = String::new();
-    let (mut commands, mut settings, mut name) = (Vec::new(), Vec::new(), "ip");
+    let (mut commands, mut settings) = (Vec::new(), Vec::new());
     for Program { step, .. } in steps {
         match step {
-            Step::Ip(line) | Step::Tc(line) => {
-                if matches!(step, Step::Tc(_)) {
-                    name = "tc";
-                }
+            Step::Ip(_, line) | Step::Tc(line) => {
                 lines.push_str(line);
                 lines.push('\n');
             }
@@ -201,6 +201,8 @@ fn group(steps: &[Program]) -> Group<'_> {
     match steps.first().map(|program| &program.step) {
         Some(Step::Nft(_)) => Group::Transaction(commands),
         Some(Step::Setting(..)) => Group::Settings(settings),
-        _ => Group::Lines(name, lines),
+        Some(Step::Tc(_)) => Group::Lines(&["tc"], lines),
+        Some(Step::Ip(true, _)) => Group::Lines(&["ip", "-6"], lines),
+        _ => Group::Lines(&["ip"], lines),
     }
 }

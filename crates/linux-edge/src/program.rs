@@ -1,6 +1,8 @@
 //! What is to be done at routers, as data: commands for `ip` and `tc`, transactions of nftables, settings of the kernel.
 use serde_json::{Value, json};
 
+use crate::domain::Family;
+
 /// The table of nftables that holds all rules of a domain at a router.
 pub const TABLE: &str = "punctual-domain";
 
@@ -16,8 +18,8 @@ pub struct Program {
 /// A step.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
-    /// A line for `ip -batch`.
-    Ip(String),
+    /// A line for `ip -batch`, about IPv6 if the first is true: lines cannot say that themselves.
+    Ip(bool, String),
     /// A line for `tc -batch`.
     Tc(String),
     /// Commands of nftables that take effect together, as JSON (libnftables-json).
@@ -29,7 +31,12 @@ pub enum Step {
 impl Program {
     /// A line for `ip`.
     pub fn ip(router: usize, line: impl Into<String>) -> Self {
-        Self { router, step: Step::Ip(line.into()) }
+        Self { router, step: Step::Ip(false, line.into()) }
+    }
+
+    /// A line for `ip` about this version of IP.
+    pub fn ip_of(family: Family, router: usize, line: impl Into<String>) -> Self {
+        Self { router, step: Step::Ip(family == Family::V6, line.into()) }
     }
 
     /// A line for `tc`.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
 use crate::budget::{allowed, port_delay, saved};
-use crate::domain::{CLASSES, Domain, Wire};
+use crate::domain::{CLASSES, Domain, Family, Wire};
 use crate::entry::policer;
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
@@ -82,20 +82,20 @@ fn settings(domain: &Domain, router: usize, programs: &mut Vec<Program>) {
 fn addresses(domain: &Domain, router: usize, programs: &mut Vec<Program>) {
     let mut ip = |line: String| programs.push(Program::ip(router, line));
     if let Some(own) = domain.routers.get(router) {
-        ip(format!("-6 addr replace {}/128 dev lo nodad", own.address));
+        ip(format!("addr replace {}/128 dev lo nodad", own.address));
         ip(format!("sr tunsrc set {}", own.address));
     }
     let core = domain.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, &link.wire)));
     let borders = domain.borders.iter().map(|border| (&border.end, &border.wire));
     for (end, wire) in core.chain(borders).filter(|(end, _)| end.router == router) {
         ip(format!("link set dev {} mtu {} up", end.interface, wire.mtu));
-        ip(format!("-6 addr replace {}/64 dev {} nodad", end.address, end.interface));
+        ip(format!("addr replace {}/64 dev {} nodad", end.address, end.interface));
     }
     for edge in domain.edges.iter().filter(|edge| edge.router == router) {
         ip(format!("link set dev {} mtu {} up", edge.interface, edge.wire.mtu));
         for Prefix { address, length } in &edge.addresses {
-            let (version, nodad) = if address.is_ipv4() { ("-4", "") } else { ("-6", " nodad") };
-            ip(format!("{version} addr replace {address}/{length} dev {}{nodad}", edge.interface));
+            let nodad = if address.is_ipv4() { "" } else { " nodad" };
+            ip(format!("addr replace {address}/{length} dev {}{nodad}", edge.interface));
         }
     }
 }
@@ -118,9 +118,9 @@ fn network(prefix: &Prefix) -> String {
 /// Routes to what is at other routers, and over borders.
 fn inside(domain: &Domain, routes: &Routes, router: usize, programs: &mut Vec<Program>) {
     let mut route = |to: &str, is_v4: bool, via: &str, interface: &str| {
-        let (version, word) = if is_v4 { ("-4", "via inet6") } else { ("-6", "via") };
-        programs
-            .push(Program::ip(router, format!("{version} route replace {to} {word} {via} dev {interface}")));
+        let (family, word) = if is_v4 { (Family::V4, "via inet6") } else { (Family::V6, "via") };
+        let line = format!("route replace {to} {word} {via} dev {interface}");
+        programs.push(Program::ip_of(family, router, line));
     };
     // By which address and interface another router is reached.
     let toward = |to: usize| {

@@ -151,9 +151,9 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
         let gateways = gateways.map(|edge| edge.addresses.as_slice()).unwrap_or_default();
         let mut lines = "link set dev lo up\nlink set dev eth0 up\n".to_owned();
         for (address, gateway) in host.addresses.iter().zip(gateways) {
-            let (version, nodad) = if address.is_ipv4() { ("-4", "") } else { ("-6", " nodad") };
-            let _ = writeln!(lines, "{version} addr add {address}/{} dev eth0{nodad}", gateway.length);
-            let _ = writeln!(lines, "{version} route add default via {}", gateway.address);
+            let (all, nodad) = if address.is_ipv4() { ("0.0.0.0/0", "") } else { ("::/0", " nodad") };
+            let _ = writeln!(lines, "addr add {address}/{} dev eth0{nodad}", gateway.length);
+            let _ = writeln!(lines, "route add {all} via {}", gateway.address);
         }
         tools.batch("ip", Some(&host.namespace), &lines)?;
     }
