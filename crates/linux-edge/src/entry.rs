@@ -145,7 +145,7 @@ fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Pr
             "class replace dev {device} parent 1: classid 1:{class:x} htb rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} \
              quantum 1600 mpu {least}"
         ),
-        format!("qdisc replace dev {device} parent 1:{class:x} handle {class:x}: pfifo limit {waiting}"),
+        format!("qdisc replace dev {device} parent 1:{class:x} pfifo limit {waiting}"),
     ];
     lines.map(|line| Program::tc(router, line))
 }

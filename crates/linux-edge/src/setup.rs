@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
 use crate::budget::{allowed, port_delay, saved};
-use crate::domain::{CLASSES, Domain, Family, Wire};
+use crate::domain::{Border, CLASSES, Domain, Family, Wire};
 use crate::entry::policer;
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
@@ -15,6 +15,8 @@ use crate::routes::{PortId, Routes};
 
 /// Packets of best effort that wait at a port.
 const BEST_EFFORT_QUEUE: u32 = 50;
+/// The preference of the rules that come before those of tunnels.
+const BEFORE_TUNNELS: u32 = 900;
 /// Bytes of the header of Ethernet, which policers do not count, and with the tunnel's.
 const ETHERNET: u64 = 14;
 
@@ -35,7 +37,26 @@ pub fn setup(domain: &Domain) -> Vec<Program> {
             };
             policers(router, interface, around, &mut programs);
         }
+        programs.extend(
+            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("add", border))),
+        );
         programs.push(Program::nft(router, rules(domain, router)));
+    }
+    programs
+}
+
+/// What is in a tunnel already has its mark still, and is not put into it once more.
+fn tunnelled(verb: &str, border: &Border) -> String {
+    format!("rule {verb} to {}/64 lookup main pref {BEFORE_TUNNELS}", border.neighbour_locator)
+}
+
+/// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
+pub fn routes_again(domain: &Domain) -> Vec<Program> {
+    let routes = Routes::new(domain);
+    let mut programs = Vec::new();
+    for router in 0..domain.routers.len() {
+        addresses(domain, router, &mut programs);
+        inside(domain, &routes, router, &mut programs);
     }
     programs
 }
@@ -336,6 +357,9 @@ pub fn removal(domain: &Domain) -> Vec<Program> {
                 programs.push(Program::ip(router, format!("link del dev {}", policer(interface))));
             }
         }
+        programs.extend(
+            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("del", border))),
+        );
         programs.push(Program::nft(router, vec![object("delete", "table", json!({}))]));
     }
     programs

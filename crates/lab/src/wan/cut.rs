@@ -1,11 +1,16 @@
 //! Cuts links of a lab of domains, and joins them again.
+use std::path::Path;
+
 use clap::ValueEnum;
+use linux_edge::Executor;
+use linux_edge::setup::routes_again;
 use serde_json::json;
 use system::{Error, finish};
 
-use crate::place::record;
+use crate::place::{PLACE, record};
 use crate::tools::Tools;
 use crate::wan::layout::border_interface;
+use crate::wan::{FILE, WanFile, WanLayout};
 
 /// The table of nftables that drops what a cut link has.
 const TABLE: &str = "punctual-cut";
@@ -49,21 +54,40 @@ pub fn cut(name: &str, link: u32, how: How) -> Result<(), Error> {
         let mut commands = vec![verb("add", "table", json!({})), verb("delete", "table", json!({}))];
         if drops {
             commands.push(verb("add", "table", json!({})));
-            let chain = json!({ "name": "in", "type": "filter", "hook": "ingress", "dev": interface, "prio": -500, "policy": "drop" });
+            let chain = json!({ "name": "in", "type": "filter", "hook": "prerouting", "prio": -500, "policy": "accept" });
             commands.push(verb("add", "chain", chain));
+            let from = json!({ "match": { "op": "==", "left": { "meta": { "key": "iifname" } }, "right": interface } });
+            commands.push(verb("add", "rule", json!({ "chain": "in", "expr": [from, { "drop": null }] })));
         }
         let document = json!({ "nftables": commands }).to_string();
         finish(tools.command_in(namespace, "nft").args(["-j", "-f", "-"]), Some(&document))?;
     }
     let [first, _] = ends;
     let state = if how == How::Down { "down" } else { "up" };
-    tools.run(&format!("ip -n {first} link set dev {interface} {state}")).map(drop)
+    tools.run(&format!("ip -n {first} link set dev {interface} {state}"))?;
+    if how != How::Joined {
+        return Ok(());
+    }
+    // The kernel has forgotten addresses and routes of an interface that was down; operators have routing daemons for that.
+    let layout = WanLayout::new(&WanFile::read("the file of the lab", &text(name)?)?, name)?;
+    for (domain, namespace) in
+        layout.domains.iter().zip(&layout.routers).filter(|(_, router)| ends.contains(router))
+    {
+        Executor::new(vec![Some(namespace.clone())]).apply(&routes_again(domain))?;
+    }
+    Ok(())
 }
 
-/// A command of nftables about the table of one interface.
+/// The file that a lab was built from.
+fn text(name: &str) -> Result<String, Error> {
+    let path = Path::new(PLACE).join(name).join(FILE);
+    std::fs::read_to_string(&path).map_err(Error::system(path.display()))
+}
+
+/// A command of nftables about the table of cut links. Policers redirect what comes before nftables would see it at the interface itself.
 fn verb(verb: &str, kind: &str, mut fields: serde_json::Value) -> serde_json::Value {
     if let Some(fields) = fields.as_object_mut() {
-        fields.insert("family".to_owned(), json!("netdev"));
+        fields.insert("family".to_owned(), json!("inet"));
         fields.insert(if kind == "table" { "name" } else { "table" }.to_owned(), json!(TABLE));
     }
     json!({ verb: { kind: fields } })

@@ -18,6 +18,8 @@ const PROCESSING: u64 = 1_000_000;
 /// What a file says.
 #[derive(Clone, Debug)]
 pub struct WanFile {
+    /// The text that it was read from.
+    pub(crate) text: String,
     /// Domains, in the order of the file.
     pub domains: Vec<DomainOfFile>,
     /// Links between them.
@@ -54,6 +56,7 @@ pub struct LinkOfFile {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Text {
     domain: Vec<DomainText>,
+    #[serde(default)]
     link: Vec<LinkText>,
     ceilings: Option<CeilingsText>,
     processing: Option<String>,
@@ -107,10 +110,10 @@ impl WanFile {
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub fn read(name: &str, text: &str) -> Result<Self, Error> {
+    pub fn read(name: &str, whole: &str) -> Result<Self, Error> {
         let wrong =
             |what: String| Error::new(format!("{name}: {what}"), "docs/lab.md says what the file may say");
-        let text: Text = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let text: Text = toml::from_str(whole).map_err(|error| wrong(error.to_string()))?;
         let rate = |text: &str| network::rate(text).map_err(wrong);
         let domain = |domain: DomainText| {
             let DomainText { asn, hosts, rate: text } = domain;
@@ -142,6 +145,7 @@ impl WanFile {
             }
         };
         let file = Self {
+            text: whole.to_owned(),
             domains: text.domain.into_iter().map(domain).collect::<Result<_, Error>>()?,
             links: text.link.into_iter().map(link).collect::<Result<_, Error>>()?,
             ceilings,

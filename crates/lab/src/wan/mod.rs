@@ -16,6 +16,7 @@ pub use cut::{How, cut};
 pub use file::WanFile;
 pub use layout::WanLayout;
 
+use crate::inside::inside;
 use crate::place::{Place, Record};
 use crate::remove::down_held;
 use crate::tools::{Tools, check_rights};
@@ -23,6 +24,8 @@ use layout::border_interface;
 
 /// Programs of these labs beside those of routers.
 const PROGRAMS: [(&str, &str); 1] = [("ethtool", "ethtool")];
+/// The file that the lab was built from, in its folder.
+const FILE: &str = "wan.toml";
 /// Frames are what they are on a wire.
 const OFFLOADS: &str = "tx off rx off tso off gso off gro off";
 
@@ -46,7 +49,9 @@ impl WanLab {
         check_packages("a lab of domains", &programs, &[])?;
         let mut record = Record::of_domains(name, &layout);
         let place = Place::reserve(&record)?;
-        let built = build(&layout, name, interrupted).and_then(|()| {
+        let path = place.path().join(FILE);
+        let written = std::fs::write(&path, &file.text).map_err(Error::system(path.display()));
+        let built = written.and_then(|()| build(&layout, name, interrupted)).and_then(|()| {
             record.complete = true;
             place.write(&record)
         });
@@ -81,6 +86,16 @@ impl WanLab {
         let (of, namespace) =
             self.layout.domains.get(domain).zip(self.layout.routers.get(domain)).ok_or_else(missing)?;
         Running::start(of.clone(), Executor::new(vec![Some(namespace.clone())])).map(|(running, _)| running)
+    }
+
+    /// Does something on a thread that is on a host: what it opens stays there.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let found = self.record.hosts.iter().find(|other| other.name == host);
+        let none = || Error::new(format!("the lab has no host \"{}\"", host.escape_default()), "");
+        inside(&found.ok_or_else(none)?.namespace, || Ok(act()))
     }
 
     /// Lets the lab stay when this is dropped, and when the process ends.
