@@ -160,6 +160,10 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
     go_on()?;
     for (namespace, interface) in &ends {
         tools.run_in(namespace, &format!("ethtool -K {interface} {OFFLOADS}"))?;
+        // Addresses that are looked for at the link first are of no use for a second or two.
+        let settings =
+            ["accept_dad", "router_solicitations"].map(|name| format!("net.ipv6.conf.{interface}.{name}=0"));
+        tools.run_in(namespace, &format!("sysctl -qw {}", settings.join(" ")))?;
     }
     for (host, domain, edge) in &layout.hosts {
         let gateways = layout.domains.get(*domain).and_then(|domain| domain.edges.get(*edge));
