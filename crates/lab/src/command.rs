@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
 use network::Network;
@@ -14,6 +14,7 @@ use system::Error;
 use crate::lab::{Lab, Options};
 use crate::layout::{Carrying, Layout};
 use crate::list::{Condition, list};
+use crate::wan::{How, WanFile, WanLab, WanLayout, cut};
 
 /// It was done.
 pub const DONE: u8 = 0;
@@ -93,6 +94,9 @@ enum LabVerb {
         #[arg(long)]
         json: bool,
     },
+    /// Builds and cuts a network of several domains.
+    #[command(subcommand)]
+    Wan(WanVerb),
     /// Is the links of a lab; labs start it.
     #[command(hide = true)]
     Links {
@@ -101,6 +105,35 @@ enum LabVerb {
         /// Where it tells what the queues have counted
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
+    },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum WanVerb {
+    /// Builds the domains of a file, with a router each.
+    #[command(after_help = "Examples:\n  \
+        punctual lab wan up line.toml               the lab is called line\n  \
+        punctual lab run line a -- ping 10.3.0.2    from a host of it\n  \
+        punctual lab down line                      removes it")]
+    Up {
+        /// The file (TOML)
+        file: PathBuf,
+        /// What the lab is called; else as the file
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Cuts a link between domains, or joins it again.
+    #[command(after_help = "Examples:\n  \
+        punctual lab wan cut line 1 --how silent    nothing passes, and both ends believe that the link is up\n  \
+        punctual lab wan cut line 1 --how joined    it works again")]
+    Cut {
+        /// The lab
+        name: String,
+        /// The number of the link in the file
+        link: u32,
+        /// How
+        #[arg(long, value_enum)]
+        how: How,
     },
 }
 
@@ -115,6 +148,10 @@ pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Wri
         LabVerb::Run { name, host, command } => run(name, host, command).map(|()| DONE),
         LabVerb::Down { name, all } => down(name.as_deref(), *all, out),
         LabVerb::List { json } => show(*json, out),
+        LabVerb::Wan(WanVerb::Up { file, name }) => wan_up(file, name.as_deref(), out),
+        LabVerb::Wan(WanVerb::Cut { name, link, how }) => {
+            cut(name, *link, *how).map(|()| DONE).map_err(failed)
+        }
         LabVerb::Links { description, socket } => {
             links(description, socket, out).map(|()| DONE).map_err(failed)
         }
@@ -139,13 +176,10 @@ fn code(done: Done, told: &mut dyn Write) -> u8 {
 fn up(path: &Path, name: Option<&str>, options: &Options, out: &mut dyn Write, told: &mut dyn Write) -> Done {
     let wrong = |error: Error| (WRONG, error);
     let network = Network::open(path).map_err(|problem| wrong(Error::new(problem.to_string(), "")))?;
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
-    let name = name.map_or_else(|| stem.unwrap_or_default(), str::to_owned);
+    let name = name.map_or_else(|| name_of(path), str::to_owned);
     // What cannot be built at all is the file's fault, not the machine's.
     Layout::new(&network, &name, options.carrying).map_err(wrong)?;
-    let interrupted = Arc::clone(&options.interrupted);
-    // Handled once for each process; without it the lab is left over, and `down` removes it.
-    let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
+    on_interrupt(options);
     let lab = Lab::up_with(&network, &name, options).map_err(failed)?;
     for warning in lab.warnings() {
         let _ = writeln!(told, "punctual: {warning}");
@@ -169,6 +203,36 @@ fn up(path: &Path, name: Option<&str>, options: &Options, out: &mut dyn Write, t
         let _ = writeln!(out, "  {}  {}{manager}", host.name, addresses.join(" "));
     }
     Ok(DONE)
+}
+
+fn wan_up(path: &Path, name: Option<&str>, out: &mut dyn Write) -> Done {
+    let wrong = |error: Error| (WRONG, error);
+    let text = std::fs::read_to_string(path).map_err(Error::system(path.display())).map_err(wrong)?;
+    let file = WanFile::read(&path.display().to_string(), &text).map_err(wrong)?;
+    let name = name.map_or_else(|| name_of(path), str::to_owned);
+    WanLayout::new(&file, &name).map_err(wrong)?;
+    let interrupted = on_interrupt(&Options::default());
+    let record = WanLab::up(&file, &name, &interrupted).map_err(failed)?.keep();
+    let (domains, links) = (file.domains.len(), record.borders.len());
+    let _ =
+        writeln!(out, "lab {}: {domains} domains, {links} links, {} hosts", record.name, record.hosts.len());
+    for host in &record.hosts {
+        let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "  {}  {}", host.name, addresses.join(" "));
+    }
+    Ok(DONE)
+}
+
+/// What a lab is called if nothing else is said: as its file.
+fn name_of(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+/// What becomes true with Ctrl-C. Handled once for each process; without it the lab is left over, and `down` removes it.
+fn on_interrupt(options: &Options) -> Arc<AtomicBool> {
+    let interrupted = Arc::clone(&options.interrupted);
+    let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
+    Arc::clone(&options.interrupted)
 }
 
 fn run(name: &str, host: &str, command: &[OsString]) -> Result<(), (u8, Error)> {

@@ -347,7 +347,7 @@ pub fn check_name(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_node(name: &str) -> Result<(), Error> {
+pub(crate) fn check_node(name: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let good = name.len() <= LONGEST_NODE && name.chars().all(plain) && !name.starts_with(['-', '.']);
     if !good || name == WIRES {

@@ -26,6 +26,7 @@ mod switch;
 pub mod tap;
 mod tools;
 pub mod train;
+pub mod wan;
 
 pub use lab::{Lab, Options};
 pub use list::{Condition, Listed, list};

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::{Host, Layout, Switch};
 use crate::tools::namespace_path;
+use crate::wan::WanLayout;
 use system::{Error, make_folder};
 
 /// The folder of all labs; it is gone when the machine starts again, as the labs are.
@@ -49,6 +50,18 @@ pub struct Record {
     /// The folder of the keys with which its switches and gates speak with the manager, if they do by TLS.
     #[serde(default)]
     pub keys: Option<PathBuf>,
+    /// Its links between domains.
+    #[serde(default)]
+    pub borders: Vec<BorderLink>,
+}
+
+/// A link between domains.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BorderLink {
+    /// Its number.
+    pub number: u32,
+    /// The namespaces of the routers at its ends.
+    pub namespaces: [String; 2],
 }
 
 impl Record {
@@ -58,7 +71,7 @@ impl Record {
             version: VERSION,
             name: layout.name.clone(),
             title: title.to_owned(),
-            begun: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            begun: now(),
             complete: false,
             real_time: false,
             hosts: layout.hosts.clone(),
@@ -66,8 +79,36 @@ impl Record {
             namespaces: layout.namespaces(),
             processes: Vec::new(),
             keys: None,
+            borders: Vec::new(),
         }
     }
+
+    /// The same of a lab of domains.
+    pub(crate) fn of_domains(name: &str, layout: &WanLayout) -> Self {
+        let border = |(number, namespaces): &(u32, [String; 2])| BorderLink {
+            number: *number,
+            namespaces: namespaces.clone(),
+        };
+        Self {
+            version: VERSION,
+            name: name.to_owned(),
+            title: name.to_owned(),
+            begun: now(),
+            complete: false,
+            real_time: true,
+            hosts: layout.hosts.iter().map(|(host, ..)| host.clone()).collect(),
+            switches: Vec::new(),
+            namespaces: layout.namespaces(),
+            processes: Vec::new(),
+            keys: None,
+            borders: layout.links.iter().map(border).collect(),
+        }
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// The folder of a lab, held: nobody else builds or removes it meanwhile.

@@ -1,9 +1,10 @@
 //! The words between a manager and the back-end of its domain, which knows devices and their ledgers, and neither users, agreements nor
 //! neighbours.
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::request::FlowRequest;
-use crate::words::{AggregateId, Class, LegId, LinkId};
+use crate::words::{AggregateId, Class, Direction, LegId, LinkId};
 
 /// What a back-end holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,8 +37,30 @@ pub struct Demand {
     pub rate: u64,
     /// Bytes that may come in at once.
     pub burst: u64,
+    /// Bytes: a smaller packet counts as this.
+    pub least_packet: u32,
     /// Bytes of the largest packet.
     pub largest_packet: u32,
+}
+
+/// Between what a flow goes: from any of the sources to any of the destinations.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// Where it comes from, in the domain of the flow's origin.
+    pub sources: Vec<IpAddr>,
+    /// Where it goes to, in one domain.
+    pub destinations: Vec<IpAddr>,
+}
+
+impl Addresses {
+    /// Those of a flow between a caller and callees of one domain.
+    pub fn of(direction: Direction, caller: IpAddr, callees: &[IpAddr]) -> Self {
+        let (caller, callees) = (Vec::from([caller]), callees.to_vec());
+        match direction {
+            Direction::Forward => Self { sources: caller, destinations: callees },
+            Direction::Reverse => Self { sources: callees, destinations: caller },
+        }
+    }
 }
 
 /// What the manager wants. A back-end does these in the order in which they come.
@@ -76,8 +99,10 @@ pub enum BackendCommand {
         leg: LegId,
         /// The aggregate that carries it.
         aggregate: AggregateId,
-        /// Its tuple and its traffic.
+        /// Its ports and its traffic.
         flow: FlowRequest,
+        /// Its addresses.
+        addresses: Addresses,
     },
     /// Hold it no more. It is done when it is answered.
     Release {

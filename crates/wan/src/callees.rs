@@ -3,6 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::{Action, Out};
+use crate::backend::Addresses;
 use crate::callers::agrees;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
@@ -152,15 +153,13 @@ impl Callees {
         for (at, (flow, rate)) in session.asked.flows.iter().zip(&session.rates).enumerate() {
             if flow.direction == Direction::Reverse {
                 let flow_number = u8::try_from(at).unwrap_or(u8::MAX);
-                wanted.push((
-                    LegId { session: id, flow: flow_number, peer: context.config.asn },
-                    *flow,
-                    *rate,
-                ));
+                let leg = LegId { session: id, flow: flow_number, peer: context.config.asn };
+                let addresses = Addresses::of(flow.direction, session.asked.caller, &session.asked.callees);
+                wanted.push((leg, *flow, addresses, *rate));
             }
         }
-        for (leg, flow, rate) in wanted {
-            if let Err(refusal) = legs.start(context, leg, &flow, rate, id.origin) {
+        for (leg, flow, addresses, rate) in wanted {
+            if let Err(refusal) = legs.start(context, leg, (&flow, addresses), rate, id.origin) {
                 return self.fail(context, legs, id, refusal);
             }
         }

@@ -5,6 +5,7 @@ use core::net::IpAddr;
 
 use crate::action::Action;
 use crate::admission::admit;
+use crate::backend::Addresses;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
 use crate::record::{Key, OwnSession, Record};
@@ -163,16 +164,17 @@ impl Callers {
         }
         // One copy goes to each domain of callees; what comes back is reserved where it comes from.
         let mut wanted = Vec::new();
-        for peer in session.peers.keys() {
+        for (peer, to) in &session.peers {
             for (at, (flow, rate)) in session.request.flows.iter().zip(&session.rates).enumerate() {
                 if flow.direction == Direction::Forward || *peer == context.config.asn {
                     let leg = LegId { session: id, flow: u8::try_from(at).unwrap_or(u8::MAX), peer: *peer };
-                    wanted.push((leg, *flow, *rate, *peer));
+                    let addresses = Addresses::of(flow.direction, session.request.caller, &to.callees);
+                    wanted.push((leg, (*flow, addresses), *rate, *peer));
                 }
             }
         }
-        for (leg, flow, rate, destination) in wanted {
-            if let Err(refusal) = legs.start(context, leg, &flow, rate, destination) {
+        for (leg, (flow, addresses), rate, destination) in wanted {
+            if let Err(refusal) = legs.start(context, leg, (&flow, addresses), rate, destination) {
                 return self.fail(context, legs, id, refusal);
             }
         }

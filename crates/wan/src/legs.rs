@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::{LegEvent, Out};
-use crate::backend::{BackendCommand, Holding};
+use crate::backend::{Addresses, BackendCommand, Holding};
 use crate::config::Config;
 use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
@@ -28,6 +28,7 @@ enum State {
 struct Leg {
     /// As asked, with the rate that is wanted now.
     flow: FlowRequest,
+    addresses: Addresses,
     aggregate: AggregateId,
     path: Vec<Asn>,
     /// Paths that are tried if this one has too little.
@@ -36,6 +37,13 @@ struct Leg {
     lower: Option<(Vec<Asn>, u64)>,
     delay: u64,
     state: State,
+}
+
+impl Leg {
+    fn opening(&self, ticket: u64, leg: LegId) -> BackendCommand {
+        let (aggregate, flow, addresses) = (self.aggregate, self.flow, self.addresses.clone());
+        BackendCommand::Open { ticket, leg, aggregate, flow, addresses }
+    }
 }
 
 /// All flows that leave this domain.
@@ -79,7 +87,7 @@ impl Legs {
         &mut self,
         context: &mut Context<'_>,
         leg: LegId,
-        flow: &FlowRequest,
+        (flow, addresses): (&FlowRequest, Addresses),
         rate: u64,
         destination: Asn,
     ) -> Result<(), Refusal> {
@@ -88,8 +96,8 @@ impl Legs {
         let flow = FlowRequest { desired: flow.desired.lowered_to(rate), ..*flow };
         let path = others.remove(0);
         let aggregate = context.join(leg, &path, &flow);
-        self.legs
-            .insert(leg, Leg { flow, aggregate, path, others, lower: None, delay: 0, state: State::Joining });
+        let state = State::Joining;
+        self.legs.insert(leg, Leg { flow, addresses, aggregate, path, others, lower: None, delay: 0, state });
         Ok(())
     }
 
@@ -177,7 +185,7 @@ impl Legs {
             leg.state = State::Opening;
             let ticket = out.ticket();
             self.tickets.insert(ticket, id);
-            out.command(BackendCommand::Open { ticket, leg: id, aggregate: leg.aggregate, flow: leg.flow });
+            out.command(leg.opening(ticket, id));
         }
     }
 
@@ -218,11 +226,18 @@ impl Legs {
     }
 
     /// A flow of the store, which may be open.
-    pub(crate) fn restore(&mut self, now: u64, out: &Out, origins: &mut Origins, record: &OpenLeg) {
+    pub(crate) fn restore(
+        &mut self,
+        now: u64,
+        out: &Out,
+        origins: &mut Origins,
+        (record, addresses): (&OpenLeg, Addresses),
+    ) {
         let member = Member { traffic: record.flow.desired, limit: record.delay };
         origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
         let leg = Leg {
             flow: record.flow,
+            addresses,
             aggregate: record.aggregate,
             path: record.path.clone(),
             others: Vec::new(),
@@ -248,12 +263,7 @@ impl Legs {
         for (id, leg) in &self.legs {
             if !holdings.contains(&Holding::Flow(*id)) {
                 let ticket = out.ticket();
-                out.command(BackendCommand::Open {
-                    ticket,
-                    leg: *id,
-                    aggregate: leg.aggregate,
-                    flow: leg.flow,
-                });
+                out.command(leg.opening(ticket, *id));
             }
         }
         shut

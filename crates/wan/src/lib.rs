@@ -32,7 +32,7 @@ mod words;
 
 pub use action::{Action, Input};
 pub use agreement::{Agreement, Excess, Terms};
-pub use backend::{BackendAnswer, BackendCommand, Demand, Holding, Place};
+pub use backend::{Addresses, BackendAnswer, BackendCommand, Demand, Holding, Place};
 pub use codec::{DecodeError, MOST_BYTES};
 pub use config::{Config, Contract, Limits, NetworkService, SessionService};
 pub use message::{

@@ -89,6 +89,7 @@ impl Queries {
             class,
             rate: 1,
             burst: 1,
+            least_packet: 1,
             largest_packet: 1,
         };
         self.waiting.insert(ticket, (query, onward));

@@ -1,9 +1,11 @@
 //! The resource manager of one domain: what comes in goes to its parts, and what they want done comes out.
 use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::action::{Action, Input, LegEvent, Out};
-use crate::backend::{BackendAnswer, BackendCommand};
+use crate::backend::{Addresses, BackendAnswer, BackendCommand};
 use crate::callees::Callees;
 use crate::callers::Callers;
 use crate::config::Config;
@@ -70,11 +72,18 @@ impl ResourceManager {
                     manager.hops.restore(now, aggregate, held)
                 }
                 (Key::Own(id), Record::Own(session)) => {
-                    manager.restore_legs(now, &session.legs);
+                    let callees = |peer: Asn| {
+                        let of = session.request.callees.iter().copied();
+                        of.filter(|callee| manager.config.owner(*callee) == Some(peer)).collect()
+                    };
+                    let callees: Vec<Vec<IpAddr>> =
+                        session.legs.iter().map(|leg| callees(leg.leg.peer)).collect();
+                    manager.restore_legs(now, &session.legs, session.request.caller, &callees);
                     manager.callers.restore(now, id, session);
                 }
                 (Key::Hosted(id), Record::Hosted(session)) => {
-                    manager.restore_legs(now, &session.legs);
+                    let callees = vec![session.callees.clone(); session.legs.len()];
+                    manager.restore_legs(now, &session.legs, session.caller, &callees);
                     let expires = now.saturating_add(manager.config.limits.lifetime);
                     manager.callees.restore(expires, id, session);
                 }
@@ -88,9 +97,10 @@ impl ResourceManager {
         (manager, actions)
     }
 
-    fn restore_legs(&mut self, now: u64, legs: &[OpenLeg]) {
-        for leg in legs {
-            self.legs.restore(now, &self.out, &mut self.origins, leg);
+    fn restore_legs(&mut self, now: u64, legs: &[OpenLeg], caller: IpAddr, callees: &[Vec<IpAddr>]) {
+        for (leg, callees) in legs.iter().zip(callees) {
+            let addresses = Addresses::of(leg.flow.direction, caller, callees);
+            self.legs.restore(now, &self.out, &mut self.origins, (leg, addresses));
         }
     }
 

@@ -103,6 +103,7 @@ pub(super) fn demand(asked: &Asked, class: Class, link_out: Option<LinkId>) -> D
         class,
         rate: asked.traffic.rate,
         burst: asked.traffic.burst_after(asked.jitter),
+        least_packet: asked.traffic.least_unit,
         largest_packet: asked.traffic.largest_packet,
     }
 }

@@ -49,7 +49,7 @@ impl Backend {
                 }
                 None
             }
-            BackendCommand::Open { ticket, leg, aggregate, flow } => {
+            BackendCommand::Open { ticket, leg, aggregate, flow, .. } => {
                 self.open.insert(leg, (aggregate, flow, path));
                 Some(BackendAnswer::Done { ticket })
             }

@@ -1,0 +1,196 @@
+//! The file of a lab of domains.
+use std::collections::{BTreeMap, BTreeSet};
+
+use linux_edge::domain::Ceiling;
+use serde::Deserialize;
+use system::Error;
+use wan::Class;
+
+/// The most domains, the most hosts of one, and the most links.
+const MOST_DOMAINS: usize = 50;
+const MOST_HOSTS: usize = 50;
+const MOST_LINKS: usize = 200;
+/// Links where hosts are, if the file does not say more.
+const EDGE_RATE: u64 = 100_000_000;
+/// Nanoseconds that a router of a lab may take, if the file does not say more.
+const PROCESSING: u64 = 1_000_000;
+
+/// What a file says.
+#[derive(Clone, Debug)]
+pub struct WanFile {
+    /// The text that it was read from.
+    pub(crate) text: String,
+    /// Domains, in the order of the file.
+    pub domains: Vec<DomainOfFile>,
+    /// Links between them.
+    pub links: Vec<LinkOfFile>,
+    /// What classes may take of each port.
+    pub ceilings: BTreeMap<Class, Ceiling>,
+    /// Nanoseconds that a router takes at most.
+    pub processing: u64,
+}
+
+/// A domain.
+#[derive(Clone, Debug)]
+pub struct DomainOfFile {
+    /// Its number.
+    pub asn: u32,
+    /// Its hosts.
+    pub hosts: Vec<String>,
+    /// Bits per second of the links to its hosts.
+    pub rate: u64,
+}
+
+/// A link between two domains.
+#[derive(Clone, Debug)]
+pub struct LinkOfFile {
+    /// Its number.
+    pub number: u32,
+    /// The domains.
+    pub between: [u32; 2],
+    /// Bits per second.
+    pub rate: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Text {
+    domain: Vec<DomainText>,
+    #[serde(default)]
+    link: Vec<LinkText>,
+    ceilings: Option<CeilingsText>,
+    processing: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct DomainText {
+    asn: u32,
+    hosts: Vec<String>,
+    rate: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct LinkText {
+    number: u32,
+    between: [u32; 2],
+    rate: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CeilingsText {
+    control: Option<CeilingText>,
+    ef: Option<CeilingText>,
+    af4: Option<CeilingText>,
+    af1: Option<CeilingText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CeilingText {
+    share: String,
+    burst: u64,
+}
+
+/// The shares that the Velox paper gives its queues, and bursts of a few packets.
+fn usual() -> BTreeMap<Class, Ceiling> {
+    let of = |class, share, burst| (class, Ceiling { share, burst });
+    BTreeMap::from([
+        of(Class::Control, 50, 1_000),
+        of(Class::Ef, 400, 5_000),
+        of(Class::Af4, 300, 10_000),
+        of(Class::Af1, 200, 10_000),
+    ])
+}
+
+impl WanFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn read(name: &str, whole: &str) -> Result<Self, Error> {
+        let wrong =
+            |what: String| Error::new(format!("{name}: {what}"), "docs/lab.md says what the file may say");
+        let text: Text = toml::from_str(whole).map_err(|error| wrong(error.to_string()))?;
+        let rate = |text: &str| network::rate(text).map_err(wrong);
+        let domain = |domain: DomainText| {
+            let DomainText { asn, hosts, rate: text } = domain;
+            Ok(DomainOfFile { asn, hosts, rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)? })
+        };
+        let link = |LinkText { number, between, rate: text }: LinkText| {
+            Ok(LinkOfFile { number, between, rate: rate(&text)? })
+        };
+        let ceilings = match text.ceilings {
+            None => usual(),
+            Some(CeilingsText { control, ef, af4, af1 }) => {
+                let of = [(Class::Control, control), (Class::Ef, ef), (Class::Af4, af4), (Class::Af1, af1)];
+                let given = of.into_iter().filter_map(|(class, text)| Some((class, text?)));
+                let ceiling = |(class, CeilingText { share, burst }): (Class, CeilingText)| {
+                    let thousandths =
+                        diagnostics::number(&share, &[("%", 10)]).and_then(|of| u32::try_from(of).ok());
+                    let share = thousandths
+                        .ok_or_else(|| wrong(format!("\"{share}\" is no share such as \"40 %\"")))?;
+                    Ok((class, Ceiling { share, burst }))
+                };
+                given.map(ceiling).collect::<Result<_, Error>>()?
+            }
+        };
+        let processing = match text.processing {
+            None => PROCESSING,
+            Some(text) => {
+                let time = diagnostics::picoseconds(&text).map(|time| time.div_ceil(1_000));
+                time.ok_or_else(|| wrong(format!("\"{text}\" is no time such as \"1 ms\"")))?
+            }
+        };
+        let file = Self {
+            text: whole.to_owned(),
+            domains: text.domain.into_iter().map(domain).collect::<Result<_, Error>>()?,
+            links: text.link.into_iter().map(link).collect::<Result<_, Error>>()?,
+            ceilings,
+            processing,
+        };
+        file.check().map_err(wrong)?;
+        Ok(file)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (domains, links) = (self.domains.len(), self.links.len());
+        if !(1..=MOST_DOMAINS).contains(&domains) || links > MOST_LINKS {
+            return Err(format!(
+                "{domains} domains and {links} links; {MOST_DOMAINS} and {MOST_LINKS} are possible"
+            ));
+        }
+        let (mut numbers, mut hosts) = (BTreeSet::new(), BTreeSet::new());
+        for domain in &self.domains {
+            if !numbers.insert(domain.asn) {
+                return Err(format!("AS {} is there twice", domain.asn));
+            }
+            if domain.hosts.len() > MOST_HOSTS {
+                return Err(format!("AS {}: more than {MOST_HOSTS} hosts", domain.asn));
+            }
+            for host in &domain.hosts {
+                crate::layout::check_node(host).map_err(|error| error.to_string())?;
+                if !hosts.insert(host) || host.starts_with("router-") {
+                    let name = host.escape_default();
+                    return Err(format!("host \"{name}\" is there twice, or called as a router"));
+                }
+            }
+        }
+        let mut links = BTreeSet::new();
+        for link in &self.links {
+            let [one, other] = link.between;
+            if link.number == 0 || link.number > 9_999 || !links.insert(link.number) {
+                return Err(format!("link {}: there twice, or no number from 1 to 9,999", link.number));
+            }
+            if one == other || !numbers.contains(&one) || !numbers.contains(&other) {
+                return Err(format!(
+                    "link {}: between AS {one} and AS {other}, which are no two of the file",
+                    link.number
+                ));
+            }
+        }
+        Ok(())
+    }
+}

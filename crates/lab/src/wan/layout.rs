@@ -1,0 +1,157 @@
+//! What a lab of domains is made of: the description of each domain, and who is where; found without touching the machine.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use linux_edge::domain::{Border, Domain, Edge, End, Router, Wire};
+use system::Error;
+use wan::{Asn, LinkId, Prefix};
+
+use crate::layout::Host;
+use crate::wan::file::{LinkOfFile, WanFile};
+
+/// Bytes of the largest packet between domains, with the header of a tunnel.
+const BORDER_MTU: u32 = 1_540;
+/// The same where hosts are.
+const EDGE_MTU: u32 = 1_500;
+
+/// A lab as it will be built.
+#[derive(Clone, Debug)]
+pub struct WanLayout {
+    /// The domains, each of one router.
+    pub domains: Vec<Domain>,
+    /// The namespace of the router of each.
+    pub routers: Vec<String>,
+    /// The hosts, with the domain and the edge that they are at.
+    pub hosts: Vec<(Host, usize, usize)>,
+    /// The links, with the namespaces of both ends.
+    pub links: Vec<(u32, [String; 2])>,
+}
+
+/// The interface of a border link at both of its ends.
+pub fn border_interface(link: u32) -> String {
+    format!("border{link}")
+}
+
+fn v6(first: u16, second: u16, third: u16, last: u16) -> Ipv6Addr {
+    Ipv6Addr::new(first, second, third, 0, 0, 0, 0, last)
+}
+
+/// Addresses of the hosts of a domain, whose place in the file is counted from 0.
+fn prefixes(domain: u16) -> [Prefix; 2] {
+    let [_, low] = (domain + 1).to_be_bytes();
+    [
+        Prefix { address: IpAddr::V4(Ipv4Addr::new(10, low, 0, 0)), length: 16 },
+        Prefix { address: IpAddr::V6(v6(0xfd10, domain + 1, 0, 0)), length: 32 },
+    ]
+}
+
+/// The addresses of an edge: the last is 1 at the router, 2 at the host.
+fn at_edge(domain: u16, edge: u16, last: u8) -> [Prefix; 2] {
+    let [_, low] = (domain + 1).to_be_bytes();
+    let [_, subnet] = edge.to_be_bytes();
+    [
+        Prefix { address: IpAddr::V4(Ipv4Addr::new(10, low, subnet, last)), length: 24 },
+        Prefix { address: IpAddr::V6(v6(0xfd10, domain + 1, edge, u16::from(last))), length: 64 },
+    ]
+}
+
+/// The first domain of the best way from one domain to each other: as few domains as possible, then by the order of the file.
+fn ways(file: &WanFile, from: usize) -> BTreeMap<usize, u32> {
+    let place = |asn: u32| file.domains.iter().position(|domain| domain.asn == asn);
+    let (mut first, mut seen) = (BTreeMap::new(), BTreeSet::from([from]));
+    let mut open = VecDeque::from([(from, None)]);
+    while let Some((at, by)) = open.pop_front() {
+        for LinkOfFile { number, between, .. } in &file.links {
+            let [Some(one), Some(other)] = between.map(place) else { continue };
+            let next = if one == at {
+                other
+            } else if other == at {
+                one
+            } else {
+                continue;
+            };
+            if seen.insert(next) {
+                let by = by.unwrap_or(*number);
+                first.insert(next, by);
+                open.push_back((next, Some(by)));
+            }
+        }
+    }
+    first
+}
+
+impl WanLayout {
+    /// The lab of this name.
+    ///
+    /// # Errors
+    /// What cannot be built.
+    pub fn new(file: &WanFile, name: &str) -> Result<Self, Error> {
+        crate::layout::check_name(name)?;
+        let router = |asn: u32| format!("router-{asn}");
+        let mut layout =
+            Self { domains: Vec::new(), routers: Vec::new(), hosts: Vec::new(), links: Vec::new() };
+        for (at, of_file) in file.domains.iter().enumerate() {
+            let number = u16::try_from(at).unwrap_or(u16::MAX);
+            let ways = ways(file, at);
+            let mut edges = Vec::new();
+            for (edge, host) in (0_u16..).zip(&of_file.hosts) {
+                let addresses = at_edge(number, edge, 1).into();
+                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: EDGE_MTU };
+                edges.push(Edge { router: 0, interface: format!("edge{edge}"), addresses, wire });
+                let host = Host {
+                    name: host.clone(),
+                    namespace: format!("{name}-{host}"),
+                    addresses: at_edge(number, edge, 2).map(|prefix| prefix.address).into(),
+                    mac: String::new(),
+                    manager: false,
+                };
+                layout.hosts.push((host, at, usize::from(edge)));
+            }
+            let mut borders = Vec::new();
+            for link in file.links.iter().filter(|link| link.between.contains(&of_file.asn)) {
+                let end = if link.between[0] == of_file.asn { 1 } else { 2 };
+                let group = u16::try_from(link.number).unwrap_or(u16::MAX);
+                let beyond = ways
+                    .iter()
+                    .filter(|(_, by)| **by == link.number)
+                    .flat_map(|(to, _)| prefixes(u16::try_from(*to).unwrap_or(u16::MAX)));
+                borders.push(Border {
+                    link: LinkId(link.number),
+                    end: End {
+                        router: 0,
+                        interface: border_interface(link.number),
+                        address: v6(0xfd20, group, 0, end),
+                    },
+                    neighbour: v6(0xfd20, group, 0, 3 - end),
+                    locator: v6(0xfd40, group, end, 0),
+                    neighbour_locator: v6(0xfd40, group, 3 - end, 0),
+                    beyond: beyond.collect(),
+                    wire: Wire { rate: link.rate, propagation: 0, mtu: BORDER_MTU },
+                });
+            }
+            let domain = Domain {
+                asn: Asn(of_file.asn),
+                routers: vec![Router { name: router(of_file.asn), address: v6(0xfd30, number + 1, 0, 1) }],
+                links: Vec::new(),
+                edges,
+                borders,
+                ceilings: file.ceilings.clone(),
+                processing: file.processing,
+            };
+            domain.check().map_err(|what| Error::new(what, "correct the file"))?;
+            layout.domains.push(domain);
+            layout.routers.push(format!("{name}-{}", router(of_file.asn)));
+        }
+        for link in &file.links {
+            let ends = link.between.map(|asn| format!("{name}-{}", router(asn)));
+            layout.links.push((link.number, ends));
+        }
+        Ok(layout)
+    }
+
+    /// All namespaces.
+    pub fn namespaces(&self) -> Vec<String> {
+        let hosts = self.hosts.iter().map(|(host, ..)| host.namespace.clone());
+        hosts.chain(self.routers.iter().cloned()).collect()
+    }
+}

@@ -1,0 +1,186 @@
+//! Labs of several domains: each has a plain Linux router in a namespace, hosts, and links to other domains. Routers are set up as
+//! `linux_edge` says, so that a resource manager can let flows in.
+mod cut;
+pub mod file;
+pub mod layout;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use linux_edge::Executor;
+use linux_edge::execute::Running;
+use system::{Error, check_packages};
+
+pub use cut::{How, cut};
+pub use file::WanFile;
+pub use layout::WanLayout;
+
+use crate::inside::inside;
+use crate::place::{Place, Record};
+use crate::remove::down_held;
+use crate::tools::{Tools, check_rights};
+use layout::border_interface;
+
+/// Programs of these labs beside those of routers.
+const PROGRAMS: [(&str, &str); 1] = [("ethtool", "ethtool")];
+/// The file that the lab was built from, in its folder.
+const FILE: &str = "wan.toml";
+/// Frames are what they are on a wire.
+const OFFLOADS: &str = "tx off rx off tso off gso off gro off";
+
+/// A lab of domains that works. It is removed when this is dropped, unless it is [kept](WanLab::keep).
+#[derive(Debug)]
+pub struct WanLab {
+    record: Record,
+    layout: WanLayout,
+    kept: bool,
+}
+
+impl WanLab {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// What is missing or went wrong; nothing is left of the lab then.
+    pub fn up(file: &WanFile, name: &str, interrupted: &Arc<AtomicBool>) -> Result<Self, Error> {
+        let layout = WanLayout::new(file, name)?;
+        check_rights()?;
+        let programs: Vec<_> = PROGRAMS.into_iter().chain(linux_edge::execute::PROGRAMS).collect();
+        check_packages("a lab of domains", &programs, &[])?;
+        let mut record = Record::of_domains(name, &layout);
+        let place = Place::reserve(&record)?;
+        let path = place.path().join(FILE);
+        let written = std::fs::write(&path, &file.text).map_err(Error::system(path.display()));
+        let built = written.and_then(|()| build(&layout, name, interrupted)).and_then(|()| {
+            record.complete = true;
+            place.write(&record)
+        });
+        match built {
+            Ok(()) => Ok(Self { record, layout, kept: false }),
+            Err(error) => Err(match down_held(name, place) {
+                Ok(()) => error,
+                Err(left) => Error::new(
+                    format!("{error}\nand not everything could be removed: {left}"),
+                    format!("punctual lab down {name}"),
+                ),
+            }),
+        }
+    }
+
+    /// What it is made of.
+    pub fn layout(&self) -> &WanLayout {
+        &self.layout
+    }
+
+    /// What is written down about it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The back-end of a domain, by its place in the file.
+    ///
+    /// # Errors
+    /// There is no such domain, or its router does not answer.
+    pub fn backend(&self, domain: usize) -> Result<Running, Error> {
+        let missing = || Error::new(format!("the lab has no domain {domain}"), "");
+        let (of, namespace) =
+            self.layout.domains.get(domain).zip(self.layout.routers.get(domain)).ok_or_else(missing)?;
+        Running::start(of.clone(), Executor::new(vec![Some(namespace.clone())])).map(|(running, _)| running)
+    }
+
+    /// Does something on a thread that is on a host: what it opens stays there.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        let found = self.record.hosts.iter().find(|other| other.name == host);
+        let none = || Error::new(format!("the lab has no host \"{}\"", host.escape_default()), "");
+        inside(&found.ok_or_else(none)?.namespace, || Ok(act()))
+    }
+
+    /// Lets the lab stay when this is dropped, and when the process ends.
+    pub fn keep(mut self) -> Record {
+        self.kept = true;
+        self.record.clone()
+    }
+
+    /// Removes it now.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn down(mut self) -> Result<(), Error> {
+        self.kept = true;
+        crate::remove::down(&self.record.name).map(drop)
+    }
+}
+
+impl Drop for WanLab {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = crate::remove::down(&self.record.name)
+        {
+            eprintln!("lab {}: {error}", self.record.name);
+        }
+    }
+}
+
+fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Result<(), Error> {
+    let go_on = || match interrupted.load(Ordering::Relaxed) {
+        true => Err(Error::new("interrupted; nothing is left of the lab", "")),
+        false => Ok(()),
+    };
+    let tools = Tools::new(name);
+    let mut lines = String::new();
+    // Writing to a text cannot fail.
+    for namespace in layout.namespaces() {
+        let _ = writeln!(lines, "netns add {namespace}");
+    }
+    for (number, [one, other]) in &layout.links {
+        let interface = border_interface(*number);
+        let _ = writeln!(
+            lines,
+            "link add name {interface} netns {one} type veth peer name {interface} netns {other}"
+        );
+    }
+    let mut ends: Vec<(&str, String)> = Vec::new();
+    for (number, namespaces) in &layout.links {
+        ends.extend(namespaces.iter().map(|namespace| (namespace.as_str(), border_interface(*number))));
+    }
+    for (host, domain, edge) in &layout.hosts {
+        let Some(router) = layout.routers.get(*domain) else { continue };
+        let namespace = &host.namespace;
+        let _ = writeln!(
+            lines,
+            "link add name edge{edge} netns {router} type veth peer name eth0 netns {namespace}"
+        );
+        ends.push((router, format!("edge{edge}")));
+        ends.push((namespace, "eth0".to_owned()));
+    }
+    tools.batch("ip", None, &lines)?;
+    go_on()?;
+    for (namespace, interface) in &ends {
+        tools.run_in(namespace, &format!("ethtool -K {interface} {OFFLOADS}"))?;
+        // Addresses that are looked for at the link first are of no use for a second or two.
+        let settings =
+            ["accept_dad", "router_solicitations"].map(|name| format!("net.ipv6.conf.{interface}.{name}=0"));
+        tools.run_in(namespace, &format!("sysctl -qw {}", settings.join(" ")))?;
+    }
+    for (host, domain, edge) in &layout.hosts {
+        let gateways = layout.domains.get(*domain).and_then(|domain| domain.edges.get(*edge));
+        let gateways = gateways.map(|edge| edge.addresses.as_slice()).unwrap_or_default();
+        let mut lines = "link set dev lo up\nlink set dev eth0 up\n".to_owned();
+        for (address, gateway) in host.addresses.iter().zip(gateways) {
+            let (all, nodad) = if address.is_ipv4() { ("0.0.0.0/0", "") } else { ("::/0", " nodad") };
+            let _ = writeln!(lines, "addr add {address}/{} dev eth0{nodad}", gateway.length);
+            let _ = writeln!(lines, "route add {all} via {}", gateway.address);
+        }
+        tools.batch("ip", Some(&host.namespace), &lines)?;
+    }
+    go_on()?;
+    for (domain, namespace) in layout.domains.iter().zip(&layout.routers) {
+        tools.run(&format!("ip -n {namespace} link set dev lo up"))?;
+        Executor::new(vec![Some(namespace.clone())]).set_up(domain)?;
+        go_on()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! How long a class takes through the domain at most: a bound that holds whatever is admitted later up to the ceilings of the classes.
+//!
+//! At each port all classes are taken to arrive as much as their ceilings allow, and best effort to be there always. The ledger holds
+//! them to that, with the bursts that earlier ports of the domain may make of them; so the delays of ports depend on the description alone.
+use latency::bound::level_bound;
+use latency::port::{Arrival, Contender, Control, Server};
+use latency::units::NANOSECOND;
+use wan::{Class, LinkId};
+
+use crate::domain::{AROUND, Ceiling, Domain, LEAST_FRAME, WHOLE, Wire};
+use crate::routes::PortId;
+
+/// Nanoseconds by which the kernel's timers may be late before a port falls behind its rate. What ports save for that they may send at once,
+/// so frames wait as much longer.
+pub const LATE: u64 = 100_000;
+/// Bytes that a port saves at least.
+const LEAST_SAVED: u64 = 100;
+
+/// A delay, and by how much it varies, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Budget {
+    /// At most.
+    pub delay: u64,
+    /// The most less the least.
+    pub jitter: u64,
+}
+
+/// Bytes that a port may send at once beside a frame.
+pub fn saved(wire: &Wire) -> u64 {
+    (wire.served() / 8).saturating_mul(LATE).div_ceil(1_000_000_000).max(LEAST_SAVED)
+}
+
+/// The number of a class that is reserved, a bigger one served first.
+pub fn level(class: Class) -> Option<u8> {
+    match class {
+        Class::Ef => Some(2),
+        Class::Af4 => Some(1),
+        Class::Af1 => Some(0),
+        Class::BestEffort | Class::Control => None,
+    }
+}
+
+/// What a class may send on a wire: bits per second and bytes at once, on the wire.
+pub fn allowed(wire: &Wire, ceiling: &Ceiling) -> (u64, u64) {
+    let rate = u128::from(wire.served()) * u128::from(ceiling.share) / u128::from(WHOLE);
+    (u64::try_from(rate).unwrap_or(u64::MAX), ceiling.burst)
+}
+
+/// Nanoseconds from the queue of a port to the end of the transmission, at most; `None` without a bound.
+pub fn port_delay(domain: &Domain, wire: &Wire, class: Class) -> Option<u64> {
+    let largest = (u64::from(wire.mtu) + AROUND) * 8;
+    let bucket = |class: Class| {
+        let (rate, burst) = allowed(wire, domain.ceilings.get(&class)?);
+        Some((burst.checked_mul(8)?, rate))
+    };
+    let mut server = Server::new(wire.served(), largest);
+    server.ahead = saved(wire) * 8;
+    if let Some((burst, rate)) = bucket(Class::Control) {
+        server.control = Some(Control { burst, rate });
+        server.control_frame = largest;
+    }
+    let contender = |class: Class| {
+        let (burst, rate) = bucket(class)?;
+        let arrival = Arrival::Bucket { burst, rate };
+        let (smallest_frame, largest_frame) = (LEAST_FRAME * 8, largest);
+        Some(Contender { level: level(class)?, arrival, smallest_frame, largest_frame, ingress: None })
+    };
+    let contenders: Vec<Contender> =
+        [Class::Ef, Class::Af4, Class::Af1].into_iter().filter_map(contender).collect();
+    Some(level_bound(&server, &contenders, level(class)?)?.delay.div_ceil(NANOSECOND))
+}
+
+/// The wire of a port.
+pub fn wire(domain: &Domain, port: PortId) -> Option<&Wire> {
+    match port {
+        PortId::Core(link, _) => domain.links.get(link).map(|link| &link.wire),
+        PortId::Edge(edge) => domain.edges.get(edge).map(|edge| &edge.wire),
+        PortId::Border(border) => domain.borders.get(border).map(|border| &border.wire),
+    }
+}
+
+/// What the agreement about a border link may say of a class: the delay of its port and of the way over it, whatever else is admitted up to
+/// the ceilings. `None` if there is no such link, or the class has no bound there.
+pub fn border(domain: &Domain, link: LinkId, class: Class) -> Option<Budget> {
+    let wire = &domain.border(link)?.wire;
+    let delay = port_delay(domain, wire, class)?;
+    Some(Budget { delay: delay.checked_add(wire.propagation)?, jitter: delay })
+}

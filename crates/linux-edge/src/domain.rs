@@ -1,0 +1,254 @@
+//! What a domain of Linux routers consists of, as its operator says.
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+
+use wan::{Asn, Class, LinkId, Prefix};
+
+/// Bytes that a tunnel puts before each packet: a header of IPv6 (RFC 8200) without extension headers.
+pub const TUNNEL: u64 = 40;
+/// Bytes that a packet occupies a link beyond itself: the header of Ethernet, preamble, check sequence and gap.
+pub const AROUND: u64 = 14 + 24;
+/// Bytes that the smallest frame occupies a link.
+pub const LEAST_FRAME: u64 = 84;
+/// The classes in the order in which ports serve them, the highest first.
+pub const CLASSES: [Class; 5] = [Class::Control, Class::Ef, Class::Af4, Class::Af1, Class::BestEffort];
+/// Shares are thousandths of the rate of a port.
+pub const WHOLE: u32 = 1_000;
+
+/// A domain.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    /// Its number.
+    pub asn: Asn,
+    /// Its routers. Others refer to them by their place here.
+    pub routers: Vec<Router>,
+    /// Links between its routers.
+    pub links: Vec<CoreLink>,
+    /// Where hosts are.
+    pub edges: Vec<Edge>,
+    /// Links to neighbours.
+    pub borders: Vec<Border>,
+    /// For EF, AF4, AF1 and control: how much of each port they may take at most. What has none is not carried.
+    pub ceilings: BTreeMap<Class, Ceiling>,
+    /// Nanoseconds that a router takes at most from the reception of a packet until it is in a queue.
+    pub processing: u64,
+}
+
+/// A router.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Router {
+    /// Its name.
+    pub name: String,
+    /// The address that its tunnels come from.
+    pub address: Ipv6Addr,
+}
+
+/// One end of a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct End {
+    /// The router.
+    pub router: usize,
+    /// Its interface.
+    pub interface: String,
+    /// The address of the interface.
+    pub address: Ipv6Addr,
+}
+
+/// A wire: it is the same in both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wire {
+    /// Bits per second.
+    pub rate: u64,
+    /// Nanoseconds that a bit is under way.
+    pub propagation: u64,
+    /// Bytes of the largest packet, tunnels included.
+    pub mtu: u32,
+}
+
+/// A link between two routers of the domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CoreLink {
+    /// Its ends.
+    pub ends: [End; 2],
+    /// What it is.
+    pub wire: Wire,
+}
+
+/// An interface with hosts behind it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// The router.
+    pub router: usize,
+    /// Its interface.
+    pub interface: String,
+    /// The addresses of the interface, with the addresses of the hosts behind it.
+    pub addresses: Vec<Prefix>,
+    /// What the link is.
+    pub wire: Wire,
+}
+
+impl Edge {
+    /// Whether a host with this address is there.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|prefix| prefix.contains(address))
+    }
+}
+
+/// A link to a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Border {
+    /// The link, as both domains call it.
+    pub link: LinkId,
+    /// The end of this domain.
+    pub end: End,
+    /// The address of the other end.
+    pub neighbour: Ipv6Addr,
+    /// The first 64 bits of the segments by which the neighbour sends here.
+    pub locator: Ipv6Addr,
+    /// The first 64 bits of the segments by which the neighbour is sent to.
+    pub neighbour_locator: Ipv6Addr,
+    /// What is reached by it without a session.
+    pub beyond: Vec<Prefix>,
+    /// What the link is.
+    pub wire: Wire,
+}
+
+/// The most that a class may take of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ceiling {
+    /// Thousandths of its rate.
+    pub share: u32,
+    /// Bytes on the wire at once.
+    pub burst: u64,
+}
+
+/// The version of IP inside a tunnel: each has a segment of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// The segment of a label: what a packet with it is sent to.
+pub fn segment(locator: Ipv6Addr, label: u32, family: Family) -> Ipv6Addr {
+    let last: u128 = match family {
+        Family::V4 => 4,
+        Family::V6 => 6,
+    };
+    Ipv6Addr::from_bits((locator.to_bits() >> 64 << 64) | (u128::from(label) << 32) | last)
+}
+
+/// A letter and a digit of `text` are enough for names of interfaces; anything else could be read as something else by programs.
+fn is_plain(text: &str, longest: usize) -> bool {
+    let plain = |at: char| at.is_ascii_alphanumeric() || matches!(at, '-' | '_' | '.');
+    !text.is_empty()
+        && text.len() <= longest
+        && text.chars().all(plain)
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// The longest name of an interface, so that a device for its policers can be named after it.
+pub const LONGEST_INTERFACE: usize = 11;
+
+impl Wire {
+    /// Bits per second at which ports serve: `tc` counts whole bytes.
+    pub const fn served(&self) -> u64 {
+        self.rate / 8 * 8
+    }
+
+    fn check(&self, of: &str) -> Result<(), String> {
+        if !(8_000..=100_000_000_000).contains(&self.rate) {
+            return Err(format!(
+                "{of}: a rate of {} bit/s; from 8 kbit/s to 100 Gbit/s is possible",
+                self.rate
+            ));
+        }
+        if !(576..=9_216).contains(&self.mtu) {
+            return Err(format!("{of}: packets of {} bytes; from 576 to 9,216 is possible", self.mtu));
+        }
+        if self.propagation > 10_000_000_000 {
+            return Err(format!("{of}: {} ns on the way; 10 s is possible at most", self.propagation));
+        }
+        Ok(())
+    }
+}
+
+impl Domain {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn check(&self) -> Result<(), String> {
+        if self.routers.is_empty() || self.routers.len() > 1_000 {
+            return Err(format!(
+                "AS {}: {} routers; from 1 to 1,000 are possible",
+                self.asn.0,
+                self.routers.len()
+            ));
+        }
+        let mut names = BTreeSet::new();
+        for router in &self.routers {
+            if !is_plain(&router.name, 32) || !names.insert(&router.name) {
+                return Err(format!("router \"{}\": no name, or one of two", router.name.escape_default()));
+            }
+        }
+        let mut interfaces = BTreeSet::new();
+        let mut take = |router: usize, interface: &str| {
+            if router >= self.routers.len() {
+                return Err(format!("interface {}: there is no router {router}", interface.escape_default()));
+            }
+            if !is_plain(interface, LONGEST_INTERFACE) || !interfaces.insert((router, interface.to_owned())) {
+                let name = interface.escape_default();
+                return Err(format!(
+                    "interface \"{name}\": longer than {LONGEST_INTERFACE}, no name, or one of two"
+                ));
+            }
+            Ok(())
+        };
+        for link in &self.links {
+            for end in &link.ends {
+                take(end.router, &end.interface)?;
+            }
+            link.wire.check(&link.ends[0].interface)?;
+        }
+        for edge in &self.edges {
+            take(edge.router, &edge.interface)?;
+            edge.wire.check(&edge.interface)?;
+        }
+        let mut links = BTreeSet::new();
+        for border in &self.borders {
+            take(border.end.router, &border.end.interface)?;
+            border.wire.check(&border.end.interface)?;
+            if !links.insert(border.link) {
+                return Err(format!("link {} is there twice", border.link.0));
+            }
+        }
+        self.check_ceilings()
+    }
+
+    fn check_ceilings(&self) -> Result<(), String> {
+        let mut sum = 0_u32;
+        for (class, ceiling) in &self.ceilings {
+            if *class == Class::BestEffort {
+                return Err("best effort has no ceiling: it gets what is left".to_owned());
+            }
+            if ceiling.share == 0 || ceiling.burst > 1 << 40 {
+                return Err(format!("{class:?}: a share of {} and {} bytes", ceiling.share, ceiling.burst));
+            }
+            sum = sum.saturating_add(ceiling.share);
+        }
+        if sum >= WHOLE {
+            return Err(format!(
+                "classes may take {sum} thousandths of a port: less than {WHOLE} is possible"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The border link with this number.
+    pub fn border(&self, link: LinkId) -> Option<&Border> {
+        self.borders.iter().find(|border| border.link == link)
+    }
+}

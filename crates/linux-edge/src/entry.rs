@@ -1,0 +1,392 @@
+//! What a back-end puts into routers for what it holds, and takes away again: each entry is a few rules that belong together.
+use std::net::{IpAddr, Ipv6Addr};
+
+use serde_json::{Value, json};
+
+use crate::domain::{Family, TUNNEL};
+use crate::ledger::policed_rate;
+use crate::program::{Program, field, matches, meta, object, rule, set};
+
+/// Routing tables of tunnels are numbered from here.
+const TABLES: u32 = 0x0001_0000;
+/// The preference of the rules that choose them.
+const PREFERENCE: u32 = 1_000;
+/// The most packets that wait for a policer.
+const MOST_WAITING: u64 = 1_000;
+
+/// Packets of one flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Tuple {
+    /// Where they come from.
+    pub source: IpAddr,
+    /// Where they go to.
+    pub destination: IpAddr,
+    /// The protocol of IP.
+    pub protocol: u8,
+    /// The port they come from.
+    pub source_port: u16,
+    /// The port they go to.
+    pub destination_port: u16,
+}
+
+/// What a policer lets through, counted in bytes of IP packets. At a border these are those inside the tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Contract {
+    /// Bits per second.
+    pub rate: u64,
+    /// Bytes at once.
+    pub bucket: u64,
+    /// Bytes: a smaller packet counts as this.
+    pub least: u32,
+    /// Bytes of the largest packet.
+    pub largest: u32,
+}
+
+/// The segments of a label, for IPv4 and IPv6 inside.
+pub type Segments = [(Family, Ipv6Addr); 2];
+
+/// What belongs together at a router.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Entry {
+    /// That an aggregate is held, at the first router.
+    Held {
+        /// Its number.
+        slot: u16,
+        /// Its record.
+        text: String,
+    },
+    /// A flow is let in at an edge.
+    Flow {
+        /// Where.
+        router: usize,
+        /// The interface toward its hosts.
+        interface: String,
+        /// Its number.
+        slot: u16,
+        /// Its record.
+        text: String,
+        /// The mark of its aggregate.
+        mark: u32,
+        /// What it may send.
+        contract: Contract,
+        /// Its packets.
+        tuples: Vec<Tuple>,
+    },
+    /// What has a mark is put into a tunnel.
+    Tunnel {
+        /// Where.
+        router: usize,
+        /// The number of the aggregate.
+        slot: u16,
+        /// Its mark.
+        mark: u32,
+        /// An interface by which it leaves.
+        interface: String,
+        /// Where the tunnel goes.
+        segments: Segments,
+    },
+    /// Packets with a label are let in at a border.
+    Label {
+        /// Where.
+        router: usize,
+        /// The interface toward the neighbour.
+        interface: String,
+        /// The number of the aggregate.
+        slot: u16,
+        /// Its mark.
+        mark: u32,
+        /// What it may send.
+        contract: Contract,
+        /// What the packets are sent to.
+        segments: Segments,
+        /// What they are sent to from here on; none if the tunnel ends here.
+        next: Option<Segments>,
+    },
+}
+
+/// The device in which policers of an interface are.
+pub fn policer(interface: &str) -> String {
+    format!("ifb-{interface}")
+}
+
+/// The version of IP of a tuple, if both addresses have the same.
+pub fn family(tuple: &Tuple) -> Option<Family> {
+    match (tuple.source, tuple.destination) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => Some(Family::V4),
+        (IpAddr::V6(_), IpAddr::V6(_)) => Some(Family::V6),
+        _ => None,
+    }
+}
+
+/// The name of the chain of a flow.
+pub(crate) fn flow_chain(slot: u16) -> String {
+    format!("flow-{slot:x}")
+}
+
+fn label_chain(slot: u16, family: Family) -> String {
+    format!("label-{slot:x}-{}", if family == Family::V4 { 4 } else { 6 })
+}
+
+/// The map that a tuple is looked up in.
+fn flows(tuple: &Tuple) -> &'static str {
+    if family(tuple) == Some(Family::V4) { "flows4" } else { "flows6" }
+}
+
+/// What `tc` says of a class that holds to a contract, and of the queue in it.
+///
+/// HTB sends while its bucket is not in debt: so a bucket that is smaller by the smallest packet lets a flow pass that keeps to its contract.
+fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Program; 2] {
+    let least = contract.least.max(1);
+    let rate = policed_rate(contract.rate);
+    let burst = contract.bucket.saturating_sub(least.into()).max(1);
+    let waiting = (contract.bucket / u64::from(least) + 1).clamp(2, MOST_WAITING);
+    let lines = [
+        format!(
+            "class replace dev {device} parent 1: classid 1:{class:x} htb rate {rate}bit ceil {rate}bit burst {burst} cburst {burst} \
+             quantum 1600 mpu {least}"
+        ),
+        format!("qdisc replace dev {device} parent 1:{class:x} pfifo limit {waiting}"),
+    ];
+    lines.map(|line| Program::tc(router, line))
+}
+
+/// What is done to packets of a flow.
+fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract) -> [Value; 2] {
+    let chain = flow_chain(slot);
+    [
+        rule(&chain, vec![too_large(contract.largest.into()), json!({ "drop": null })], None),
+        rule(&chain, vec![json!({ "counter": null }), set(meta("mark"), json!(mark))], Some(text)),
+    ]
+}
+
+/// What is done to packets with a label.
+fn label_rules(chain: &str, mark: u32, contract: &Contract, next: Option<Ipv6Addr>) -> [Value; 2] {
+    let mut told = vec![json!({ "counter": null }), set(meta("mark"), json!(mark))];
+    told.extend(next.map(|next| set(field("ip6", "daddr"), json!(next.to_string()))));
+    let largest = u64::from(contract.largest) + TUNNEL;
+    [rule(chain, vec![too_large(largest), json!({ "drop": null })], None), rule(chain, told, None)]
+}
+
+fn held(slot: u16, text: &str) -> Value {
+    let element = json!({ "elem": { "val": u32::from(slot), "comment": text } });
+    object("add", "element", json!({ "name": "held", "elem": [element] }))
+}
+
+fn not_held(slot: u16) -> Value {
+    object("delete", "element", json!({ "name": "held", "elem": [u32::from(slot)] }))
+}
+
+fn emptied(chain: &str) -> Value {
+    object("flush", "chain", json!({ "name": chain }))
+}
+
+/// The routes of a tunnel.
+fn tunnel_routes(router: usize, slot: u16, interface: &str, segments: &Segments) -> Vec<Program> {
+    let table = TABLES + u32::from(slot);
+    let line = |(family, segment): &(Family, Ipv6Addr)| {
+        let line = format!(
+            "route replace default table {table} encap seg6 mode encap.red segs {segment} dev {interface}"
+        );
+        Program::ip_of(*family, router, line)
+    };
+    segments.iter().map(line).collect()
+}
+
+impl Entry {
+    /// Which entry it is: there is one at most with the same.
+    pub(crate) fn key(&self) -> (u8, usize, &str, u16) {
+        match self {
+            Self::Held { slot, .. } => (0, 0, "", *slot),
+            Self::Tunnel { router, slot, .. } => (1, *router, "", *slot),
+            Self::Label { router, interface, slot, .. } => (2, *router, interface, *slot),
+            Self::Flow { router, interface, slot, .. } => (3, *router, interface, *slot),
+        }
+    }
+
+    /// What puts it there.
+    pub fn add(&self) -> Vec<Program> {
+        match self {
+            Self::Held { slot, text } => vec![Program::nft(0, vec![held(*slot, text)])],
+            Self::Flow { router, interface, slot, text, mark, contract, tuples } => {
+                let device = policer(interface);
+                let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
+                programs
+                    .extend(tuples.iter().map(|tuple| Program::tc(*router, filter(&device, *slot, tuple))));
+                let chain = flow_chain(*slot);
+                let mut commands = vec![object("add", "chain", json!({ "name": chain }))];
+                commands.extend(flow_rules(*slot, text, *mark, contract));
+                commands.extend(tuples.iter().map(|tuple| element("add", tuple, &chain)));
+                programs.push(Program::nft(*router, commands));
+                programs
+            }
+            Self::Tunnel { router, slot, mark, interface, segments } => {
+                let table = TABLES + u32::from(*slot);
+                let line = |(family, _): &(Family, Ipv6Addr)| {
+                    let line = format!("rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE}");
+                    Program::ip_of(*family, *router, line)
+                };
+                let rules = segments.iter().map(line);
+                tunnel_routes(*router, *slot, interface, segments).into_iter().chain(rules).collect()
+            }
+            Self::Label { router, interface, slot, mark, contract, segments, next } => {
+                let device = policer(interface);
+                let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
+                let mut commands = Vec::new();
+                for (at, (family, segment)) in segments.iter().enumerate() {
+                    programs.push(Program::tc(
+                        *router,
+                        format!(
+                            "filter add dev {device} parent 1: protocol ipv6 prio {slot} u32 match ip6 dst {segment}/128 flowid 1:{slot:x}"
+                        ),
+                    ));
+                    let next = next.and_then(|next| next.get(at).map(|(_, next)| *next));
+                    if next.is_none() {
+                        let action = match family {
+                            Family::V4 => "End.DX4 nh4 0.0.0.0",
+                            Family::V6 => "End.DT6 table 254",
+                        };
+                        let line = format!(
+                            "route replace {segment}/128 encap seg6local action {action} dev {interface}"
+                        );
+                        programs.push(Program::ip_of(Family::V6, *router, line));
+                    }
+                    let chain = label_chain(*slot, *family);
+                    commands.push(object("add", "chain", json!({ "name": chain })));
+                    commands.extend(label_rules(&chain, *mark, contract, next));
+                    commands.push(label_element("add", segment, &chain));
+                }
+                programs.push(Program::nft(*router, commands));
+                programs
+            }
+        }
+    }
+
+    /// What makes another one with the same key of it, without a packet that meets neither; `None` if that is not possible.
+    pub(crate) fn change(&self, to: &Self) -> Option<Vec<Program>> {
+        match (self, to) {
+            (Self::Held { slot, .. }, Self::Held { text, .. }) => {
+                Some(vec![Program::nft(0, vec![not_held(*slot), held(*slot, text)])])
+            }
+            (Self::Tunnel { mark: before, .. }, Self::Tunnel { router, slot, mark, interface, segments })
+                if before == mark =>
+            {
+                Some(tunnel_routes(*router, *slot, interface, segments))
+            }
+            (
+                Self::Label { segments: before, next: before_next, .. },
+                Self::Label { router, interface, slot, mark, contract, segments, next },
+            ) if before == segments && before_next.is_some() == next.is_some() => {
+                let mut commands = Vec::new();
+                for (at, (family, _)) in segments.iter().enumerate() {
+                    let chain = label_chain(*slot, *family);
+                    commands.push(emptied(&chain));
+                    let next = next.and_then(|next| next.get(at).map(|(_, next)| *next));
+                    commands.extend(label_rules(&chain, *mark, contract, next));
+                }
+                let mut programs: Vec<Program> =
+                    policing(*router, &policer(interface), *slot, contract).into();
+                programs.push(Program::nft(*router, commands));
+                Some(programs)
+            }
+            (
+                Self::Flow { tuples: before, .. },
+                Self::Flow { router, interface, slot, text, mark, contract, tuples },
+            ) if before == tuples => {
+                let mut commands = vec![emptied(&flow_chain(*slot))];
+                commands.extend(flow_rules(*slot, text, *mark, contract));
+                let mut programs: Vec<Program> =
+                    policing(*router, &policer(interface), *slot, contract).into();
+                programs.push(Program::nft(*router, commands));
+                Some(programs)
+            }
+            _ => None,
+        }
+    }
+
+    /// What takes it away.
+    pub fn remove(&self) -> Vec<Program> {
+        match self {
+            Self::Held { slot, .. } => vec![Program::nft(0, vec![not_held(*slot)])],
+            Self::Flow { router, interface, slot, tuples, .. } => {
+                let chain = flow_chain(*slot);
+                let mut commands: Vec<Value> =
+                    tuples.iter().map(|tuple| element("delete", tuple, &chain)).collect();
+                commands.extend(chain_removal(&chain));
+                let device = policer(interface);
+                let mut programs = vec![Program::nft(*router, commands)];
+                programs.extend(unpolicing(*router, &device, *slot));
+                programs
+            }
+            Self::Tunnel { router, slot, mark, segments, .. } => {
+                let table = TABLES + u32::from(*slot);
+                let line = |(family, _): &(Family, Ipv6Addr)| {
+                    [
+                        format!("rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE}"),
+                        format!("route flush table {table}"),
+                    ]
+                    .map(|line| Program::ip_of(*family, *router, line))
+                };
+                segments.iter().flat_map(line).collect()
+            }
+            Self::Label { router, interface, slot, segments, next, .. } => {
+                let (mut commands, mut programs) = (Vec::new(), Vec::new());
+                for (family, segment) in segments {
+                    let chain = label_chain(*slot, *family);
+                    commands.push(label_element("delete", segment, &chain));
+                    commands.extend(chain_removal(&chain));
+                    if next.is_none() {
+                        programs.push(Program::ip_of(
+                            Family::V6,
+                            *router,
+                            format!("route del {segment}/128"),
+                        ));
+                    }
+                }
+                programs.insert(0, Program::nft(*router, commands));
+                programs.extend(unpolicing(*router, &policer(interface), *slot));
+                programs
+            }
+        }
+    }
+}
+
+fn unpolicing(router: usize, device: &str, slot: u16) -> [Program; 2] {
+    let lines = [
+        format!("filter del dev {device} parent 1: prio {slot}"),
+        format!("class del dev {device} classid 1:{slot:x}"),
+    ];
+    lines.map(|line| Program::tc(router, line))
+}
+
+fn chain_removal(chain: &str) -> [Value; 2] {
+    [emptied(chain), object("delete", "chain", json!({ "name": chain }))]
+}
+
+fn too_large(largest: u64) -> Value {
+    matches(">", meta("length"), json!(largest))
+}
+
+fn element(verb: &str, tuple: &Tuple, chain: &str) -> Value {
+    let key = json!({ "concat": [
+        tuple.source.to_string(), tuple.destination.to_string(), tuple.protocol, tuple.source_port, tuple.destination_port,
+    ]});
+    let verdict = json!({ "goto": { "target": chain } });
+    object(verb, "element", json!({ "name": flows(tuple), "elem": [[key, verdict]] }))
+}
+
+fn label_element(verb: &str, segment: &Ipv6Addr, chain: &str) -> Value {
+    let verdict = json!({ "goto": { "target": chain } });
+    object(verb, "element", json!({ "name": "labels", "elem": [[segment.to_string(), verdict]] }))
+}
+
+/// Headers without options, which the rules of the edge make sure of.
+fn filter(device: &str, slot: u16, tuple: &Tuple) -> String {
+    let (protocol, word, least) =
+        if family(tuple) == Some(Family::V4) { ("ip", "ip", 32) } else { ("ipv6", "ip6", 128) };
+    let Tuple { source, destination, protocol: inside, source_port, destination_port } = tuple;
+    format!(
+        "filter add dev {device} parent 1: protocol {protocol} prio {slot} u32 match {word} src {source}/{least} match {word} dst \
+         {destination}/{least} match {word} protocol {inside} 0xff match {word} sport {source_port} 0xffff match {word} dport \
+         {destination_port} 0xffff flowid 1:{slot:x}"
+    )
+}

@@ -1,0 +1,246 @@
+//! The ledger of the ports inside a domain: what aggregates hold of the ceilings of their classes.
+use std::collections::BTreeMap;
+
+use wan::{AggregateId, Class, Demand, Place};
+
+use crate::budget::{Budget, allowed, port_delay, wire};
+use crate::domain::{AROUND, Domain, TUNNEL};
+use crate::routes::{PortId, Routes};
+
+/// Bytes that are added to each packet inside the domain at most.
+const ADDED: u64 = TUNNEL + AROUND;
+/// Nanoseconds in a second, eight times: from bits per second to bytes.
+const BYTE_TIME: u128 = 8_000_000_000;
+
+/// What is taken of a port, on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Load {
+    /// Bits per second.
+    pub rate: u64,
+    /// Bytes at once.
+    pub burst: u64,
+}
+
+/// The ways of a demand through the domain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ways {
+    /// Each port that it may use, with the nanoseconds by which the delay before its queue varies at most.
+    pub ports: BTreeMap<PortId, u64>,
+    /// Over the slowest of them.
+    pub budget: Budget,
+}
+
+/// What an aggregate holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What was reserved.
+    pub demand: Demand,
+    loads: BTreeMap<PortId, Load>,
+}
+
+/// Why something does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    /// Bits per second that are missing.
+    pub missing: u64,
+    /// Bits per second that this aggregate could have; 0 if bursts or the way are the reason.
+    pub offer: u64,
+}
+
+/// All that is held.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    routes: Routes,
+    delays: BTreeMap<(PortId, Class), u64>,
+    held: BTreeMap<AggregateId, Entry>,
+    sums: BTreeMap<(PortId, Class), Load>,
+}
+
+/// Bits per second that a policer lets through in the long run: `tc` counts whole bytes, and rounding is against us.
+pub const fn policed_rate(rate: u64) -> u64 {
+    rate.div_ceil(8).saturating_mul(8)
+}
+
+/// Bytes that policers let through at once of what is reserved.
+///
+/// A policer lets through what a flow may send and the difference between its largest and its smallest packet. At a border there is one for
+/// the aggregate. At edges there is one for each flow, and all their differences together are less than all their bursts.
+fn policed_burst(demand: &Demand) -> u64 {
+    if demand.least_packet == demand.largest_packet {
+        return demand.burst;
+    }
+    let more = match demand.from {
+        Place::Edges => demand.burst,
+        Place::Border(_) => u64::from(demand.largest_packet.saturating_sub(demand.least_packet)),
+    };
+    demand.burst.saturating_add(more)
+}
+
+/// What a demand is on the wire before any delay.
+fn on_wire(demand: &Demand) -> Load {
+    let least = u64::from(demand.least_packet.max(1));
+    let rate = u128::from(policed_rate(demand.rate)) * u128::from(least + ADDED);
+    let burst = policed_burst(demand);
+    let packets = burst.div_ceil(least);
+    Load {
+        rate: u64::try_from(rate.div_ceil(u128::from(least))).unwrap_or(u64::MAX),
+        burst: burst.saturating_add(packets.saturating_mul(ADDED)),
+    }
+}
+
+/// After a delay that varied by so many nanoseconds.
+fn after(load: Load, jitter: u64) -> Load {
+    let more = (u128::from(load.rate) * u128::from(jitter)).div_ceil(BYTE_TIME);
+    let burst = u64::try_from(more).map_or(u64::MAX, |more| load.burst.saturating_add(more));
+    Load { burst, ..load }
+}
+
+impl Ledger {
+    /// An empty one.
+    pub fn new(domain: &Domain) -> Self {
+        let core = (0..domain.links.len()).flat_map(|link| [PortId::Core(link, 0), PortId::Core(link, 1)]);
+        let ports = core.chain((0..domain.edges.len()).map(PortId::Edge));
+        let mut delays = BTreeMap::new();
+        for port in ports {
+            for class in [Class::Ef, Class::Af4, Class::Af1] {
+                let delay = wire(domain, port).and_then(|wire| port_delay(domain, wire, class));
+                delays.extend(delay.map(|delay| ((port, class), delay)));
+            }
+        }
+        Self { routes: Routes::new(domain), delays, held: BTreeMap::new(), sums: BTreeMap::new() }
+    }
+
+    /// The routes inside.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// What is held by an aggregate.
+    pub fn held(&self, aggregate: AggregateId) -> Option<&Entry> {
+        self.held.get(&aggregate)
+    }
+
+    /// The sum of what a class holds of a port.
+    pub fn sum(&self, port: PortId, class: Class) -> Load {
+        self.sums.get(&(port, class)).copied().unwrap_or_default()
+    }
+
+    /// All ways between two places, and the budget that holds on each of them. `None` if there is none, or one has no bound.
+    pub fn ways(&self, domain: &Domain, from: Place, to: Place, class: Class) -> Option<Ways> {
+        let routers = |place: Place| -> Option<Vec<(usize, Option<PortId>)>> {
+            match place {
+                Place::Border(link) => Some(vec![(domain.border(link)?.end.router, None)]),
+                Place::Edges => {
+                    let edges = domain.edges.iter().enumerate();
+                    Some(edges.map(|(at, edge)| (edge.router, Some(PortId::Edge(at)))).collect())
+                }
+            }
+        };
+        let (mut ports, mut most, mut least) = (BTreeMap::new(), None, u64::MAX);
+        for (begins, _) in routers(from)? {
+            for (ends, last) in routers(to)? {
+                let mut path = self.routes.path(domain, begins, ends)?;
+                path.extend(last);
+                // What varies: the work of each router and the queues. What does not: the way over the links.
+                let (mut varies, mut fixed) = (domain.processing, 0_u64);
+                for (at, port) in path.iter().enumerate() {
+                    let before = ports.entry(*port).or_insert(0_u64);
+                    *before = varies.max(*before);
+                    varies = varies.checked_add(*self.delays.get(&(*port, class))?)?;
+                    fixed = fixed.checked_add(wire(domain, *port)?.propagation)?;
+                    let more = at + 1 < path.len() || last.is_none();
+                    varies = varies.checked_add(if more { domain.processing } else { 0 })?;
+                }
+                most = most.max(Some(varies.checked_add(fixed)?));
+                least = least.min(fixed);
+            }
+        }
+        let delay = most?;
+        Some(Ways { ports, budget: Budget { delay, jitter: delay.checked_sub(least)? } })
+    }
+
+    /// What is free for an aggregate beside the others, in bits per second of packets of this size.
+    pub fn free(
+        &self,
+        domain: &Domain,
+        ways: &Ways,
+        class: Class,
+        packet: u32,
+        except: Option<AggregateId>,
+    ) -> u64 {
+        let own = except.and_then(|aggregate| self.held.get(&aggregate));
+        let of_port = |port: &PortId| {
+            let (wire, ceiling) = (wire(domain, *port)?, domain.ceilings.get(&class)?);
+            let own = own.and_then(|own| own.loads.get(port)).map_or(0, |load| load.rate);
+            let taken = self.sum(*port, class).rate.saturating_sub(own);
+            Some(allowed(wire, ceiling).0.saturating_sub(taken))
+        };
+        let least = ways.ports.keys().map(|port| of_port(port).unwrap_or(0)).min();
+        // Without a port nothing inside is the limit.
+        let Some(wire) = least else { return u64::MAX };
+        let packet = u64::from(packet.max(1));
+        let packets = u128::from(wire) * u128::from(packet) / u128::from(packet + ADDED);
+        u64::try_from(packets).unwrap_or(u64::MAX) / 8 * 8
+    }
+
+    /// Holds a demand in place of what the aggregate held. What takes no more of any port than before is never refused.
+    ///
+    /// # Errors
+    /// What is missing; nothing has changed then.
+    pub fn reserve(
+        &mut self,
+        domain: &Domain,
+        aggregate: AggregateId,
+        demand: &Demand,
+    ) -> Result<Budget, Short> {
+        let nothing = Short { missing: demand.rate, offer: 0 };
+        let possible = demand.class == aggregate.class && demand.least_packet <= demand.largest_packet;
+        if !possible || !domain.ceilings.contains_key(&demand.class) {
+            return Err(nothing);
+        }
+        let largest = u64::from(demand.largest_packet) + TUNNEL;
+        let ways = self.ways(domain, demand.from, demand.to, demand.class).ok_or(nothing)?;
+        let load = on_wire(demand);
+        let loads: BTreeMap<PortId, Load> =
+            ways.ports.iter().map(|(port, jitter)| (*port, after(load, *jitter))).collect();
+        let own = self.held.get(&aggregate);
+        for (port, load) in &loads {
+            let (wire, ceiling) =
+                wire(domain, *port).zip(domain.ceilings.get(&demand.class)).ok_or(nothing)?;
+            let before = own.and_then(|own| own.loads.get(port)).copied().unwrap_or_default();
+            if load.rate <= before.rate && load.burst <= before.burst {
+                continue;
+            }
+            let sum = self.sum(*port, demand.class);
+            let (rate, burst) = allowed(wire, ceiling);
+            if largest > u64::from(wire.mtu) || (sum.burst - before.burst).saturating_add(load.burst) > burst
+            {
+                return Err(nothing);
+            }
+            if (sum.rate - before.rate).saturating_add(load.rate) > rate {
+                let free = self.free(domain, &ways, demand.class, demand.least_packet, Some(aggregate));
+                let offer = free.min(demand.rate.saturating_sub(1));
+                return Err(Short { missing: demand.rate - offer, offer });
+            }
+        }
+        self.release(aggregate);
+        for (port, load) in &loads {
+            let sum = self.sums.entry((*port, demand.class)).or_default();
+            sum.rate = sum.rate.saturating_add(load.rate);
+            sum.burst = sum.burst.saturating_add(load.burst);
+        }
+        self.held.insert(aggregate, Entry { demand: *demand, loads });
+        Ok(ways.budget)
+    }
+
+    /// Holds it no more.
+    pub fn release(&mut self, aggregate: AggregateId) {
+        let Some(entry) = self.held.remove(&aggregate) else { return };
+        for (port, load) in &entry.loads {
+            if let Some(sum) = self.sums.get_mut(&(*port, entry.demand.class)) {
+                sum.rate = sum.rate.saturating_sub(load.rate);
+                sum.burst = sum.burst.saturating_sub(load.burst);
+            }
+        }
+    }
+}

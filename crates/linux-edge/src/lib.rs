@@ -1,0 +1,26 @@
+//! The back-end of a domain of plain Linux routers, as the resource manager of [`wan`] wants it: edges let flows in and police them, tunnels by
+//! SRv6 carry aggregates, ports serve classes in strict priority.
+//!
+//! - [`domain`]: the description; [`routes`]: the routes inside.
+//! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings.
+//! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
+//! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
+//! - [`execute`]: the one module that does something at a machine.
+#![forbid(unsafe_code)]
+
+pub mod backend;
+pub mod budget;
+pub mod domain;
+pub mod entry;
+pub mod execute;
+pub mod ledger;
+pub mod observed;
+pub mod program;
+pub mod record;
+pub mod routes;
+pub mod setup;
+
+pub use backend::{Handled, LinuxEdge};
+pub use domain::Domain;
+pub use execute::Executor;
+pub use program::{Program, Step};

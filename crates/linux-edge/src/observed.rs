@@ -1,0 +1,86 @@
+//! What routers say that they hold: read from the tables of nftables, as `nft -j -n list table` prints them.
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::entry::Tuple;
+use crate::entry::flow_chain;
+use crate::record::{AggregateRecord, FlowRecord};
+use wan::LegId;
+
+/// What all routers of a domain hold.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Observed {
+    /// Aggregates.
+    pub aggregates: Vec<AggregateRecord>,
+    /// Flows, with their packets.
+    pub flows: Vec<(FlowRecord, Vec<Tuple>)>,
+    /// What is there and cannot be read.
+    pub unread: Vec<String>,
+}
+
+impl Observed {
+    /// From what the routers print, in any order.
+    pub fn read(listings: &[Value]) -> Self {
+        let mut observed = Self::default();
+        let mut flows: BTreeMap<LegId, (FlowRecord, Vec<Tuple>)> = BTreeMap::new();
+        for listing in listings {
+            let objects: Vec<&Value> =
+                listing.get("nftables").and_then(Value::as_array).into_iter().flatten().collect();
+            let tuples = tuples(&objects);
+            for object in objects {
+                let records =
+                    object.get("set").filter(|set| set.get("name").is_some_and(|name| name == "held"));
+                for element in records.and_then(|set| set.get("elem")?.as_array()).into_iter().flatten() {
+                    let comment =
+                        element.pointer("/elem/comment").and_then(Value::as_str).unwrap_or_default();
+                    match AggregateRecord::read(comment) {
+                        Some(record) => observed.aggregates.push(record),
+                        None => observed.unread.push(format!("an aggregate of {element}")),
+                    }
+                }
+                let Some(comment) = object.pointer("/rule/comment").and_then(Value::as_str) else { continue };
+                match FlowRecord::read(comment) {
+                    Some(record) => {
+                        let found = tuples.get(&flow_chain(record.slot)).cloned().unwrap_or_default();
+                        flows.entry(record.leg).or_insert_with(|| (record, Vec::new())).1.extend(found);
+                    }
+                    None => {
+                        observed.unread.push(format!("a rule that says \"{}\"", comment.escape_default()))
+                    }
+                }
+            }
+        }
+        observed.flows = flows.into_values().collect();
+        for (_, tuples) in &mut observed.flows {
+            tuples.sort_unstable();
+        }
+        observed
+    }
+}
+
+/// The packets that go to each chain.
+fn tuples(objects: &[&Value]) -> BTreeMap<String, Vec<Tuple>> {
+    let mut found: BTreeMap<String, Vec<Tuple>> = BTreeMap::new();
+    for object in objects {
+        let elements = object.pointer("/map/elem").and_then(Value::as_array);
+        for element in elements.into_iter().flatten() {
+            let chain = element.pointer("/1/goto/target").and_then(Value::as_str);
+            if let Some((chain, tuple)) = chain.zip(element.pointer("/0/concat").and_then(tuple)) {
+                found.entry(chain.to_owned()).or_default().push(tuple);
+            }
+        }
+    }
+    found
+}
+
+fn tuple(fields: &Value) -> Option<Tuple> {
+    let number = |at: usize| fields.get(at)?.as_u64();
+    Some(Tuple {
+        source: fields.get(0)?.as_str()?.parse().ok()?,
+        destination: fields.get(1)?.as_str()?.parse().ok()?,
+        protocol: number(2)?.try_into().ok()?,
+        source_port: number(3)?.try_into().ok()?,
+        destination_port: number(4)?.try_into().ok()?,
+    })
+}

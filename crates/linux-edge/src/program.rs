@@ -1,0 +1,91 @@
+//! What is to be done at routers, as data: commands for `ip` and `tc`, transactions of nftables, settings of the kernel.
+use serde_json::{Value, json};
+
+use crate::domain::Family;
+
+/// The table of nftables that holds all rules of a domain at a router.
+pub const TABLE: &str = "punctual-domain";
+
+/// One step at one router. Steps are carried out in order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// The router.
+    pub router: usize,
+    /// What to do.
+    pub step: Step,
+}
+
+/// A step.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// A line for `ip -batch`, about IPv6 if the first is true: lines cannot say that themselves.
+    Ip(bool, String),
+    /// A line for `tc -batch`.
+    Tc(String),
+    /// Commands of nftables that take effect together, as JSON (libnftables-json).
+    Nft(Vec<Value>),
+    /// A setting of the kernel: its name, its value.
+    Setting(String, String),
+}
+
+impl Program {
+    /// A line for `ip`.
+    pub fn ip(router: usize, line: impl Into<String>) -> Self {
+        Self { router, step: Step::Ip(false, line.into()) }
+    }
+
+    /// A line for `ip` about this version of IP.
+    pub fn ip_of(family: Family, router: usize, line: impl Into<String>) -> Self {
+        Self { router, step: Step::Ip(family == Family::V6, line.into()) }
+    }
+
+    /// A line for `tc`.
+    pub fn tc(router: usize, line: impl Into<String>) -> Self {
+        Self { router, step: Step::Tc(line.into()) }
+    }
+
+    /// A transaction of nftables.
+    pub fn nft(router: usize, commands: Vec<Value>) -> Self {
+        Self { router, step: Step::Nft(commands) }
+    }
+}
+
+/// A command of nftables about an object of the table.
+pub(crate) fn object(verb: &str, kind: &str, mut fields: Value) -> Value {
+    if let Some(fields) = fields.as_object_mut() {
+        fields.insert("family".to_owned(), json!("inet"));
+        // A table is called by its name alone.
+        let name = if kind == "table" { "name" } else { "table" };
+        fields.insert(name.to_owned(), json!(TABLE));
+    }
+    json!({ verb: { kind: fields } })
+}
+
+/// Adds a rule.
+pub(crate) fn rule(chain: &str, expressions: Vec<Value>, comment: Option<&str>) -> Value {
+    let mut fields = json!({ "chain": chain, "expr": expressions });
+    if let (Some(comment), Some(fields)) = (comment, fields.as_object_mut()) {
+        fields.insert("comment".to_owned(), json!(comment));
+    }
+    object("add", "rule", fields)
+}
+
+/// A field of a header.
+pub(crate) fn field(protocol: &str, field: &str) -> Value {
+    json!({ "payload": { "protocol": protocol, "field": field } })
+}
+
+/// Compares.
+pub(crate) fn matches(op: &str, left: Value, right: Value) -> Value {
+    json!({ "match": { "op": op, "left": left, "right": right } })
+}
+
+/// Sets.
+pub(crate) fn set(key: Value, value: Value) -> Value {
+    json!({ "mangle": { "key": key, "value": value } })
+}
+
+/// What the kernel knows of a packet.
+pub(crate) fn meta(key: &str) -> Value {
+    json!({ "meta": { "key": key } })
+}

@@ -1,0 +1,366 @@
+//! What a router has before anything is reserved: forwarding, routes, queues in strict priority, policers without contracts, and rules that
+//! take every mark from packets that come from outside.
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+use wan::{Class, Prefix};
+
+use crate::budget::{allowed, port_delay, saved};
+use crate::domain::{Border, CLASSES, Domain, Family, Wire};
+use crate::entry::policer;
+use crate::program::{Program, Step, field, matches, meta, object, rule, set};
+use crate::record::code;
+use crate::routes::{PortId, Routes};
+
+/// Packets of best effort that wait at a port.
+const BEST_EFFORT_QUEUE: u32 = 50;
+/// The preference of the rules that come before those of tunnels.
+const BEFORE_TUNNELS: u32 = 900;
+/// Bytes of the header of Ethernet, which policers do not count, and with the tunnel's.
+const ETHERNET: u64 = 14;
+
+/// All programs that make a domain of routers which have their interfaces, and nothing else.
+pub fn setup(domain: &Domain) -> Vec<Program> {
+    let routes = Routes::new(domain);
+    let mut programs = Vec::new();
+    for router in 0..domain.routers.len() {
+        settings(domain, router, &mut programs);
+        addresses(domain, router, &mut programs);
+        inside(domain, &routes, router, &mut programs);
+        for (port, interface, wire) in ports(domain, router) {
+            programs.extend(queues(domain, interface, wire).lines().map(|line| Program::tc(router, line)));
+            let around = match port {
+                PortId::Core(..) => continue,
+                PortId::Edge(_) => ETHERNET,
+                PortId::Border(_) => ETHERNET + crate::domain::TUNNEL,
+            };
+            policers(router, interface, around, &mut programs);
+        }
+        programs.extend(
+            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("add", border))),
+        );
+        programs.push(Program::nft(router, rules(domain, router)));
+    }
+    programs
+}
+
+/// What is in a tunnel already has its mark still, and is not put into it once more.
+fn tunnelled(verb: &str, border: &Border) -> String {
+    format!("rule {verb} to {}/64 lookup main pref {BEFORE_TUNNELS}", border.neighbour_locator)
+}
+
+/// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
+pub fn routes_again(domain: &Domain) -> Vec<Program> {
+    let routes = Routes::new(domain);
+    let mut programs = Vec::new();
+    for router in 0..domain.routers.len() {
+        addresses(domain, router, &mut programs);
+        inside(domain, &routes, router, &mut programs);
+    }
+    programs
+}
+
+/// The ports of a router.
+fn ports(domain: &Domain, router: usize) -> Vec<(PortId, &str, &Wire)> {
+    let mut ports = Vec::new();
+    for (at, link) in domain.links.iter().enumerate() {
+        for (sends, end) in link.ends.iter().enumerate().filter(|(_, end)| end.router == router) {
+            ports.push((PortId::Core(at, sends), end.interface.as_str(), &link.wire));
+        }
+    }
+    let edges = domain.edges.iter().enumerate().filter(|(_, edge)| edge.router == router);
+    ports.extend(edges.map(|(at, edge)| (PortId::Edge(at), edge.interface.as_str(), &edge.wire)));
+    let borders = domain.borders.iter().enumerate().filter(|(_, border)| border.end.router == router);
+    ports.extend(
+        borders.map(|(at, border)| (PortId::Border(at), border.end.interface.as_str(), &border.wire)),
+    );
+    ports
+}
+
+fn settings(domain: &Domain, router: usize, programs: &mut Vec<Program>) {
+    let all = [
+        ("net.ipv4.ip_forward", "1"),
+        ("net.ipv6.conf.all.forwarding", "1"),
+        ("net.ipv6.conf.all.seg6_enabled", "1"),
+        ("net.ipv4.conf.all.rp_filter", "0"),
+        ("net.ipv4.conf.default.rp_filter", "0"),
+    ];
+    let mut add = |name: String, value: &str| {
+        programs.push(Program { router, step: Step::Setting(name, value.to_owned()) });
+    };
+    for (name, value) in all {
+        add(name.to_owned(), value);
+    }
+    for (_, interface, _) in ports(domain, router) {
+        // A name may have dots in it, which are slashes elsewhere.
+        let interface = interface.replace('.', "/");
+        add(format!("net.ipv6.conf.{interface}.seg6_enabled"), "1");
+        add(format!("net.ipv4.conf.{interface}.rp_filter"), "0");
+    }
+}
+
+fn addresses(domain: &Domain, router: usize, programs: &mut Vec<Program>) {
+    let mut ip = |line: String| programs.push(Program::ip(router, line));
+    if let Some(own) = domain.routers.get(router) {
+        ip(format!("addr replace {}/128 dev lo nodad", own.address));
+        ip(format!("sr tunsrc set {}", own.address));
+    }
+    let core = domain.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, &link.wire)));
+    let borders = domain.borders.iter().map(|border| (&border.end, &border.wire));
+    for (end, wire) in core.chain(borders).filter(|(end, _)| end.router == router) {
+        ip(format!("link set dev {} mtu {} up", end.interface, wire.mtu));
+        ip(format!("addr replace {}/64 dev {} nodad", end.address, end.interface));
+    }
+    for edge in domain.edges.iter().filter(|edge| edge.router == router) {
+        ip(format!("link set dev {} mtu {} up", edge.interface, edge.wire.mtu));
+        for Prefix { address, length } in &edge.addresses {
+            let nodad = if address.is_ipv4() { "" } else { " nodad" };
+            ip(format!("addr replace {address}/{length} dev {}{nodad}", edge.interface));
+        }
+    }
+}
+
+/// A prefix without the bits of a host.
+fn network(prefix: &Prefix) -> String {
+    let length = u32::from(prefix.length);
+    match prefix.address {
+        IpAddr::V4(address) => {
+            let mask = u32::MAX.checked_shl(32 - length.min(32)).unwrap_or(0);
+            format!("{}/{length}", std::net::Ipv4Addr::from_bits(address.to_bits() & mask))
+        }
+        IpAddr::V6(address) => {
+            let mask = u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0);
+            format!("{}/{length}", std::net::Ipv6Addr::from_bits(address.to_bits() & mask))
+        }
+    }
+}
+
+/// Routes to what is at other routers, and over borders.
+fn inside(domain: &Domain, routes: &Routes, router: usize, programs: &mut Vec<Program>) {
+    let mut route = |to: &str, is_v4: bool, via: &str, interface: &str| {
+        let (family, word) = if is_v4 { (Family::V4, "via inet6") } else { (Family::V6, "via") };
+        let line = format!("route replace {to} {word} {via} dev {interface}");
+        programs.push(Program::ip_of(family, router, line));
+    };
+    // By which address and interface another router is reached.
+    let toward = |to: usize| {
+        let PortId::Core(link, end) = routes.next(router, to)? else { return None };
+        let ends = &domain.links.get(link)?.ends;
+        Some((ends.get(1 - end)?.address.to_string(), ends.get(end)?.interface.clone()))
+    };
+    for (at, other) in domain.routers.iter().enumerate() {
+        if let Some((via, interface)) = toward(at) {
+            route(&format!("{}/128", other.address), false, &via, &interface);
+        }
+    }
+    for edge in &domain.edges {
+        if let Some((via, interface)) = toward(edge.router) {
+            for prefix in &edge.addresses {
+                route(&network(prefix), prefix.address.is_ipv4(), &via, &interface);
+            }
+        }
+    }
+    for border in &domain.borders {
+        let own = || (border.neighbour.to_string(), border.end.interface.clone());
+        let reached = if border.end.router == router { Some(own()) } else { toward(border.end.router) };
+        let Some((via, interface)) = reached else { continue };
+        route(&format!("{}/64", border.neighbour_locator), false, &via, &interface);
+        for prefix in &border.beyond {
+            route(&network(prefix), prefix.address.is_ipv4(), &via, &interface);
+        }
+    }
+}
+
+/// The number of the class of HTB that a class has: its place in the order of service.
+fn place(class: Class) -> usize {
+    CLASSES.iter().position(|other| *other == class).unwrap_or(CLASSES.len()) + 1
+}
+
+/// Strict priority at the rate of a link: a discipline with a single class at that rate, and in it one whose classes never wait. Classes that
+/// borrow all they send would each send a frame before higher ones from time to time, from what they save themselves.
+pub fn queues(domain: &Domain, interface: &str, wire: &Wire) -> String {
+    let (rate, saved) = (wire.served(), saved(wire));
+    let lowest = place(Class::BestEffort);
+    let mut out = format!(
+        "qdisc replace dev {interface} root handle 1: htb default 1\n\
+         class replace dev {interface} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit burst {saved} cburst {saved} \
+         quantum 1600 overhead 24 mpu 84\n\
+         qdisc replace dev {interface} parent 1:1 handle 2: htb default {lowest:x}\n"
+    );
+    for class in CLASSES {
+        let (number, priority) = (place(class), place(class) - 1);
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            out,
+            "class replace dev {interface} parent 2: classid 2:{number} htb rate 100gbit ceil 100gbit burst 10000000 cburst 10000000 \
+             prio {priority} quantum 1600"
+        );
+        let ceiling = domain.ceilings.get(&class);
+        let _ = match ceiling {
+            Some(ceiling) => {
+                // What comes until the first of it has left.
+                let (rate, burst) = allowed(wire, ceiling);
+                let delay = port_delay(domain, wire, class).unwrap_or(1_000_000_000);
+                let meanwhile = u128::from(rate) * u128::from(delay) / 8_000_000_000;
+                let bytes = u128::from(burst) + meanwhile + u128::from(wire.mtu);
+                writeln!(
+                    out,
+                    "qdisc replace dev {interface} parent 2:{number} handle 1{number}: bfifo limit {bytes}"
+                )
+            }
+            None => writeln!(
+                out,
+                "qdisc replace dev {interface} parent 2:{number} handle 1{number}: pfifo limit {BEST_EFFORT_QUEUE}"
+            ),
+        };
+        if class != Class::BestEffort {
+            let mark = class.dscp() << 2;
+            let _ = writeln!(
+                out,
+                "filter add dev {interface} parent 2: protocol ip prio 1 u32 match ip dsfield {mark:#x} 0xfc flowid 2:{number}\n\
+                 filter add dev {interface} parent 2: protocol ipv6 prio 2 u32 match ip6 priority {mark:#x} 0xfc flowid 2:{number}"
+            );
+        }
+    }
+    let control = place(Class::Control);
+    let _ = writeln!(
+        out,
+        "filter add dev {interface} parent 2: protocol arp prio 3 u32 match u32 0 0 flowid 2:{control}"
+    );
+    out
+}
+
+/// A device through which all passes that comes from outside: contracts are classes in it, and what has none passes at once.
+fn policers(router: usize, interface: &str, around: u64, programs: &mut Vec<Program>) {
+    let device = policer(interface);
+    programs.push(Program::ip(router, format!("link add name {device} type ifb")));
+    programs.push(Program::ip(router, format!("link set dev {device} up txqueuelen 1000")));
+    let lines = [
+        format!(
+            "qdisc replace dev {device} root handle 1: stab mtu 2048 tsize 2048 overhead -{around} linklayer ethernet htb"
+        ),
+        format!("qdisc add dev {interface} handle ffff: ingress"),
+        format!(
+            "filter add dev {interface} parent ffff: protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev {device}"
+        ),
+    ];
+    programs.extend(lines.map(|line| Program::tc(router, line)));
+}
+
+/// The table of nftables of a router, in place of one that is there.
+fn rules(domain: &Domain, router: usize) -> Vec<Value> {
+    let mut commands = vec![
+        object("add", "table", json!({})),
+        object("delete", "table", json!({})),
+        object("add", "table", json!({})),
+        object("add", "set", json!({ "name": "held", "type": "mark" })),
+        object("add", "map", json!({ "name": "labels", "type": "ipv6_addr", "map": "verdict" })),
+    ];
+    for (map, address) in [("flows4", "ipv4_addr"), ("flows6", "ipv6_addr")] {
+        let key = [address, address, "inet_proto", "inet_service", "inet_service"];
+        commands.push(object("add", "map", json!({ "name": map, "type": key, "map": "verdict" })));
+    }
+    for (chain, hook) in [("enter", "prerouting"), ("leave", "postrouting")] {
+        let chain =
+            json!({ "name": chain, "type": "filter", "hook": hook, "prio": -150, "policy": "accept" });
+        commands.push(object("add", "chain", chain));
+    }
+    for chain in ["from-hosts", "from-neighbour"] {
+        commands.push(object("add", "chain", json!({ "name": chain })));
+    }
+    let drop = || json!({ "drop": null });
+    let is = |left, right| matches("==", left, right);
+    let unmarked =
+        || [("ip", "dscp"), ("ip6", "dscp")].map(|(protocol, name)| set(field(protocol, name), json!(0)));
+    let locator = |address: &std::net::Ipv6Addr| {
+        let prefix = json!({ "prefix": { "addr": address.to_string(), "len": 64 } });
+        is(field("ip6", "daddr"), prefix)
+    };
+
+    // Hosts choose neither classes nor tunnels, and have no routing headers.
+    commands.push(rule("from-hosts", vec![set(meta("mark"), json!(0))], None));
+    for expression in unmarked() {
+        commands.push(rule("from-hosts", vec![expression], None));
+    }
+    let routing = is(json!({ "exthdr": { "name": "rt" } }), json!(true));
+    commands.push(rule("from-hosts", vec![routing, drop()], None));
+    for border in &domain.borders {
+        for address in [&border.locator, &border.neighbour_locator] {
+            commands.push(rule("from-hosts", vec![locator(address), drop()], None));
+        }
+    }
+    // Policers do not look behind options.
+    for (map, protocol, inside, plain) in [
+        ("@flows4", "ip", "protocol", Some(is(field("ip", "hdrlength"), json!(5)))),
+        ("@flows6", "ip6", "nexthdr", None),
+    ] {
+        let key = json!({ "concat": [
+            field(protocol, "saddr"), field(protocol, "daddr"), field(protocol, inside), field("th", "sport"), field("th", "dport"),
+        ]});
+        let lookup = json!({ "vmap": { "key": key, "data": map } });
+        commands.push(rule("from-hosts", plain.into_iter().chain([lookup]).collect(), None));
+    }
+
+    // What a neighbour sends is in a tunnel of ours, or for this router, or best effort.
+    commands.push(rule("from-neighbour", vec![set(meta("mark"), json!(0))], None));
+    let lookup = json!({ "vmap": { "key": field("ip6", "daddr"), "data": "@labels" } });
+    commands.push(rule("from-neighbour", vec![lookup], None));
+    for border in &domain.borders {
+        for address in [&border.locator, &border.neighbour_locator] {
+            commands.push(rule("from-neighbour", vec![locator(address), drop()], None));
+        }
+        if border.end.router == router {
+            let own = is(field("ip6", "daddr"), json!(border.end.address.to_string()));
+            commands.push(rule("from-neighbour", vec![own, json!({ "return": null })], None));
+        }
+    }
+    for expression in unmarked() {
+        commands.push(rule("from-neighbour", vec![expression], None));
+    }
+
+    for (port, interface, _) in ports(domain, router) {
+        let chain = match port {
+            PortId::Core(..) => continue,
+            PortId::Edge(_) => "from-hosts",
+            PortId::Border(_) => "from-neighbour",
+        };
+        let from = is(meta("iifname"), json!(interface));
+        commands.push(rule("enter", vec![from, json!({ "jump": { "target": chain } })], None));
+    }
+
+    // Neighbour discovery is control: without it a full link would be no link after a while.
+    let discovery = is(field("icmpv6", "type"), json!({ "set": [135, 136] }));
+    commands.push(rule(
+        "leave",
+        vec![discovery, set(field("ip6", "dscp"), json!(Class::Control.dscp()))],
+        None,
+    ));
+    for class in [Class::Ef, Class::Af4, Class::Af1] {
+        for protocol in ["ip", "ip6"] {
+            let of_class = is(json!({ "&": [meta("mark"), 0xff] }), json!(code(class)));
+            let marking = set(field(protocol, "dscp"), json!(class.dscp()));
+            commands.push(rule("leave", vec![of_class, marking], None));
+        }
+    }
+    commands
+}
+
+/// What takes away all that [`setup`] and the back-end have put there; interfaces and their addresses stay.
+pub fn removal(domain: &Domain) -> Vec<Program> {
+    let mut programs = Vec::new();
+    for router in 0..domain.routers.len() {
+        for (port, interface, _) in ports(domain, router) {
+            programs.push(Program::tc(router, format!("qdisc del dev {interface} root")));
+            if !matches!(port, PortId::Core(..)) {
+                programs.push(Program::tc(router, format!("qdisc del dev {interface} ingress")));
+                programs.push(Program::ip(router, format!("link del dev {}", policer(interface))));
+            }
+        }
+        programs.extend(
+            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("del", border))),
+        );
+        programs.push(Program::nft(router, vec![object("delete", "table", json!({}))]));
+    }
+    programs
+}

@@ -1,0 +1,171 @@
+//! What the back-end answers, and that what it programs is what it takes away.
+use std::net::{IpAddr, Ipv4Addr};
+
+use linux_edge::LinuxEdge;
+use linux_edge::program::{Program, Step};
+use linux_edge::setup::setup;
+use testkit::random::Random;
+use wan::{
+    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    FlowRequest, Holding, LegId, LinkId, Place, SessionId, TSpec, TunnelId,
+};
+
+use crate::networks::{domain, fill};
+
+fn with_border(seed: u64) -> LinuxEdge {
+    let mut found = (seed..).map(|seed| domain(&mut Random::new(seed)));
+    LinuxEdge::new(found.find(|domain| domain.borders.len() == 2 && domain.ceilings.len() == 4).unwrap())
+        .unwrap()
+}
+
+fn aggregate(number: u64, class: Class) -> AggregateId {
+    AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class }
+}
+
+fn demand(from: Place, to: Place, rate: u64) -> Demand {
+    Demand { from, to, class: Class::Ef, rate, burst: 500, least_packet: 200, largest_packet: 200 }
+}
+
+fn reserve(edge: &mut LinuxEdge, aggregate: AggregateId, demand: Demand) -> BackendAnswer {
+    edge.handle(BackendCommand::Reserve { ticket: 7, aggregate, demand }).answer.unwrap()
+}
+
+#[test]
+fn an_offer_can_be_reserved_and_a_bit_more_cannot() {
+    for seed in 0..50 {
+        let mut random = Random::new(seed);
+        let mut edge = LinuxEdge::new(domain(&mut random)).unwrap();
+        fill(&mut edge, &mut random);
+        let small = demand(Place::Edges, Place::Edges, 8);
+        let answer = edge.handle(BackendCommand::Offer { ticket: 1, demand: small }).answer;
+        let Some(BackendAnswer::Offered { rate, .. }) = answer else { panic!("{answer:?}") };
+        let id = aggregate(99, Class::Ef);
+        let Some(more) = rate.checked_add(1_000).filter(|_| rate >= 1_000) else { continue };
+        let much = demand(Place::Edges, Place::Edges, more);
+        if let BackendAnswer::Refused { missing, offer, .. } = reserve(&mut edge, id, much) {
+            assert_eq!((offer + missing, edge.ledger().held(id)), (more, None));
+        } else {
+            panic!("{more} bit/s although {rate} were offered");
+        }
+    }
+}
+
+#[test]
+fn less_is_never_refused_and_a_refusal_changes_nothing() {
+    let mut edge = with_border(1);
+    let (id, to) = (aggregate(1, Class::Ef), Place::Edges);
+    let first = demand(Place::Border(LinkId(1)), to, 100_000);
+    assert!(matches!(reserve(&mut edge, id, first), BackendAnswer::Reserved { .. }));
+    let before = format!("{edge:?}");
+    let huge = demand(Place::Border(LinkId(1)), to, 1 << 45);
+    assert!(matches!(reserve(&mut edge, id, huge), BackendAnswer::Refused { .. }));
+    assert_eq!(format!("{edge:?}"), before);
+    let wrong = Demand { class: Class::Af4, ..first };
+    assert!(matches!(reserve(&mut edge, id, wrong), BackendAnswer::Refused { offer: 0, .. }));
+    let control = Demand { class: Class::Control, ..first };
+    assert!(matches!(
+        reserve(&mut edge, aggregate(2, Class::Control), control),
+        BackendAnswer::Refused { .. }
+    ));
+    let reversed = Demand { least_packet: 300, ..first };
+    assert!(matches!(reserve(&mut edge, id, reversed), BackendAnswer::Refused { .. }));
+    assert_eq!(format!("{edge:?}"), before);
+    for rate in [99_999, 8, 1] {
+        let less = demand(Place::Border(LinkId(1)), to, rate);
+        assert!(matches!(reserve(&mut edge, id, less), BackendAnswer::Reserved { .. }));
+    }
+    let answer = edge.handle(BackendCommand::Release { ticket: 3, holding: Holding::Aggregate(id) }).answer;
+    assert_eq!(answer, Some(BackendAnswer::Done { ticket: 3 }));
+    assert_eq!(
+        edge.handle(BackendCommand::Observe { ticket: 4 }).answer,
+        Some(BackendAnswer::Observed { ticket: 4, holdings: Vec::new() })
+    );
+}
+
+#[test]
+fn the_thousandth_flow_adds_nothing_in_transit() {
+    let mut edge = with_border(2);
+    let id = aggregate(1, Class::Ef);
+    let transit = |rate| demand(Place::Border(LinkId(1)), Place::Border(LinkId(2)), rate);
+    assert!(matches!(reserve(&mut edge, id, transit(1_000)), BackendAnswer::Reserved { .. }));
+    let (label_in, label_out) = (Some(5), Some(6));
+    let first = edge.handle(BackendCommand::Commit { aggregate: id, label_in, label_out }).programs;
+    assert!(
+        first.iter().any(|program| matches!(&program.step, Step::Tc(line) if line.starts_with("filter add")))
+    );
+    let handled = edge.handle(BackendCommand::Reserve { ticket: 1, aggregate: id, demand: transit(20_000) });
+    assert!(matches!(handled.answer, Some(BackendAnswer::Reserved { .. })));
+    let adds = |program: &Program| match &program.step {
+        Step::Tc(line) => line.starts_with("filter"),
+        Step::Ip(..) => true,
+        Step::Nft(commands) => commands.iter().any(|command| command.pointer("/add/chain").is_some()),
+        Step::Setting(..) => true,
+    };
+    assert!(!handled.programs.is_empty() && !handled.programs.iter().any(adds), "{:?}", handled.programs);
+}
+
+#[test]
+fn flows_that_cannot_be_held_are_not_let_in() {
+    let mut edge = with_border(3);
+    let (id, to) = (aggregate(1, Class::Ef), Place::Border(LinkId(1)));
+    let leg = |number| LegId { session: SessionId { origin: Asn(1), number }, flow: 0, peer: Asn(2) };
+    let flow = |protocol| FlowRequest {
+        kind: FlowKind::Data,
+        direction: Direction::Forward,
+        protocol,
+        source_port: 7_400,
+        destination_port: 7_400,
+        class: Class::Ef,
+        desired: TSpec::of_packets(200, 10_000_000).unwrap(),
+        least_rate: 1,
+        limit: 1,
+    };
+    let host = |third| IpAddr::V4(Ipv4Addr::new(10, 1, third, 2));
+    let mut open = |number, protocol, source| {
+        let addresses =
+            Addresses { sources: vec![source], destinations: vec![IpAddr::V4(Ipv4Addr::new(10, 2, 0, 2))] };
+        let (leg, flow) = (leg(number), flow(protocol));
+        let handled = edge.handle(BackendCommand::Open { ticket: 1, leg, aggregate: id, flow, addresses });
+        if number == 0 {
+            assert!(matches!(
+                reserve(&mut edge, id, demand(Place::Edges, to, 160_000)),
+                BackendAnswer::Reserved { .. }
+            ));
+        }
+        handled
+    };
+    assert!(open(0, 17, host(0)).trouble.unwrap().contains("is not reserved"));
+    assert!(open(1, 1, host(0)).trouble.unwrap().contains("has no ports"));
+    assert!(open(2, 17, host(77)).trouble.unwrap().contains("at no edge"));
+    // Let in once there is a tunnel for it, and not before.
+    let waiting = open(3, 17, host(0));
+    assert_eq!((waiting.answer, waiting.programs.len()), (Some(BackendAnswer::Done { ticket: 1 }), 0));
+    assert!(open(4, 17, host(0)).trouble.unwrap().contains("same addresses and ports"));
+    let commit = BackendCommand::Commit { aggregate: id, label_in: None, label_out: Some(9) };
+    let programs = edge.handle(commit).programs;
+    let lets_in = |program: &Program| match &program.step {
+        Step::Nft(commands) => commands.iter().any(|command| command.to_string().contains("flows4")),
+        _ => false,
+    };
+    let (tunnel, let_in) = (
+        programs.iter().position(|program| matches!(program.step, Step::Ip(..))).unwrap(),
+        programs.iter().position(lets_in).unwrap(),
+    );
+    assert!(tunnel < let_in);
+}
+
+#[test]
+fn set_up_says_what_each_router_needs() {
+    for seed in 0..50 {
+        let domain = domain(&mut Random::new(seed));
+        let programs = setup(&domain);
+        for router in 0..domain.routers.len() {
+            assert!(
+                programs
+                    .iter()
+                    .any(|program| program.router == router && matches!(program.step, Step::Nft(_)))
+            );
+        }
+        assert!(programs.iter().all(|program| program.router < domain.routers.len()));
+    }
+}

@@ -1,0 +1,122 @@
+//! Random domains, and demands that fill them.
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use linux_edge::LinuxEdge;
+use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use testkit::random::Random;
+use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, Prefix, TunnelId};
+
+/// An aggregate that is held, and what was promised for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Promise {
+    pub(crate) demand: Demand,
+    pub(crate) delay: u64,
+    pub(crate) jitter: u64,
+}
+
+pub(crate) const RESERVABLE: [Class; 3] = [Class::Ef, Class::Af4, Class::Af1];
+
+fn address(number: usize, last: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0xfd00, u16::try_from(number).unwrap(), 0, 0, 0, 0, 0, last)
+}
+
+fn wire(random: &mut Random) -> Wire {
+    let rate = *random.pick(&[2_000_000, 10_000_003, 34_000_000, 100_000_000]).unwrap();
+    Wire { rate, propagation: random.below_u64(3_000_000), mtu: 1_540 }
+}
+
+/// A tree of routers with some links more.
+pub(crate) fn domain(random: &mut Random) -> Domain {
+    let count = 1 + random.below(4);
+    let mut interfaces = 0;
+    let mut end = |router: usize| {
+        interfaces += 1;
+        End { router, interface: format!("i{interfaces}"), address: address(interfaces, 1) }
+    };
+    let mut links = Vec::new();
+    for router in 1..count {
+        links.push(CoreLink { ends: [end(router), end(random.below(router))], wire: wire(random) });
+    }
+    if count > 2 && random.chance(50) {
+        links.push(CoreLink { ends: [end(0), end(count - 1)], wire: wire(random) });
+    }
+    let mut edges = Vec::new();
+    for at in 0..1 + random.below(3) {
+        let network = Ipv4Addr::new(10, 1, u8::try_from(at).unwrap(), 1);
+        let wire = Wire { mtu: 1_500, ..wire(random) };
+        let of = end(random.below(count));
+        edges.push(Edge {
+            router: of.router,
+            interface: of.interface,
+            addresses: vec![Prefix { address: IpAddr::V4(network), length: 24 }],
+            wire,
+        });
+    }
+    let mut borders = Vec::new();
+    for number in 1..=random.below(3) {
+        borders.push(Border {
+            link: LinkId(u32::try_from(number).unwrap()),
+            end: end(random.below(count)),
+            neighbour: address(200 + number, 2),
+            locator: address(300 + number, 0),
+            neighbour_locator: address(400 + number, 0),
+            beyond: Vec::new(),
+            wire: wire(random),
+        });
+    }
+    let mut ceiling = |most: u64| Ceiling {
+        share: u32::try_from(random.range(30, most)).unwrap(),
+        burst: random.range(2_000, 20_000),
+    };
+    let mut ceilings = BTreeMap::from([
+        (Class::Ef, ceiling(350)),
+        (Class::Af4, ceiling(300)),
+        (Class::Af1, ceiling(200)),
+        (Class::Control, ceiling(100)),
+    ]);
+    if random.chance(20) {
+        ceilings.remove(random.pick(&[Class::Af1, Class::Control]).unwrap());
+    }
+    let routers =
+        (0..count).map(|at| Router { name: format!("r{at}"), address: address(500 + at, 1) }).collect();
+    Domain { asn: Asn(1), routers, links, edges, borders, ceilings, processing: random.below_u64(300_000) }
+}
+
+/// Asks for much, and for less where that is refused, until the domain is about full.
+pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
+    let mut places = vec![Place::Edges];
+    places.extend(edge.domain().borders.iter().map(|border| Place::Border(border.link)));
+    let mut promises = Vec::new();
+    for number in 0..6_u64 {
+        let class = *random.pick(&RESERVABLE).unwrap();
+        let (from, to) = (*random.pick(&places).unwrap(), *random.pick(&places).unwrap());
+        if from == to && from != Place::Edges {
+            continue;
+        }
+        let largest_packet = u32::try_from(random.range(100, 1_500)).unwrap();
+        let least_packet = if random.chance(50) {
+            largest_packet
+        } else {
+            u32::try_from(random.range(60, largest_packet.into())).unwrap()
+        };
+        let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class };
+        let (mut rate, mut burst) = (random.range(100_000, 30_000_000), random.range(1_500, 20_000));
+        for _ in 0..12 {
+            let demand = Demand { from, to, class, rate, burst, least_packet, largest_packet };
+            let command = BackendCommand::Reserve { ticket: number, aggregate, demand };
+            match edge.handle(command).answer {
+                Some(BackendAnswer::Reserved { delay, jitter, .. }) => {
+                    promises.push(Promise { demand, delay, jitter });
+                    break;
+                }
+                Some(BackendAnswer::Refused { offer: 0, .. }) => {
+                    burst = (burst * 2 / 3).max(largest_packet.into())
+                }
+                Some(BackendAnswer::Refused { offer, .. }) => rate = offer,
+                answer => panic!("{answer:?}"),
+            }
+        }
+    }
+    promises
+}
