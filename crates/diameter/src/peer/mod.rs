@@ -18,7 +18,7 @@ use core::fmt;
 
 use crate::command::{CapabilitiesExchangeRequest, DisconnectCause};
 use crate::error::DecodeError;
-use crate::framer::Framer;
+use crate::framer::{Framer, Longest};
 use crate::header::{ApplicationId, CommandCode, Header};
 use crate::local::Local;
 use crate::message::Message;
@@ -422,7 +422,7 @@ impl Peer {
     fn new_connection(&mut self) -> Connection {
         self.connections = self.connections.wrapping_add(1);
         Connection {
-            framer: Framer::new(self.config.largest_message),
+            framer: Framer::of(Longest(self.config.largest_message)),
             unsent: Vec::new(),
             number: self.connections,
         }

@@ -1,5 +1,6 @@
 //! What goes over an open connection: requests and answers of both ends, with numbers, times and limits.
 use super::{DownReason, Event, Peer, Pending, SendError, Side, State, Ticket, Unanswered};
+use crate::framer::{Framer, Longest};
 use crate::header::{CommandCode, Flags, Header, readdress};
 use crate::message::{Message, RawMessage};
 use crate::result_code::ResultCode;
@@ -14,7 +15,7 @@ impl Peer {
         while let Some(connection) = self.connection_mut(side)
             && Some(connection.number) == number
         {
-            let mut framer = core::mem::replace(&mut connection.framer, crate::framer::Framer::new(0));
+            let mut framer = core::mem::replace(&mut connection.framer, Framer::of(Longest(0)));
             let next = framer.next(&mut input);
             let done = !matches!(next, Ok(Some(_)));
             match next {
