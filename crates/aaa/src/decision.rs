@@ -80,7 +80,10 @@ pub fn authenticate<'u>(users: &'u Users, request: &AaRequest) -> Result<&'u Use
             );
         }
         (AuthRequestType::AuthorizeAuthenticate, None) => {
-            return denied(ResultCode::MISSING_AVP, "User-Password is missing, and the request is to authenticate");
+            return denied(
+                ResultCode::MISSING_AVP,
+                "User-Password is missing, and the request is to authenticate",
+            );
         }
         (AuthRequestType::AuthorizeOnly, Some(_)) => {
             return denied(
@@ -211,7 +214,9 @@ fn flow(number: usize, rule: &FilterRule) -> Result<Flow, Denial> {
     let forward = classifier.direction != Some(Direction::Out);
     let far = if forward { &classifier.to } else { &classifier.from };
     let Some(destinations) = addresses(far) else {
-        return lacks("its far end has to be single addresses: IP-Address in To-Spec, or in From-Spec for Direction OUT");
+        return lacks(
+            "its far end has to be single addresses: IP-Address in To-Spec, or in From-Spec for Direction OUT",
+        );
     };
     let parameters = rule.parameters.as_ref();
     if let Some(class) = parameters.and_then(|parameters| parameters.phb_class)

@@ -177,13 +177,8 @@ impl Journal {
     /// The old ones are still there.
     pub fn rewrite<T: Serialize>(&mut self, entries: &[T]) -> io::Result<()> {
         let new = self.path.with_extension("new");
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         // Locked before it has the name: no other process finds it free.
         file.try_lock().map_err(io::Error::from)?;
         let line = if entries.is_empty() { Vec::new() } else { line_of(entries)? };

@@ -216,15 +216,18 @@ fn identity(source: Source<'_>, said: &Spanned<String>) -> Result<Identity, Prob
 fn address(source: Source<'_>, said: &Spanned<String>) -> Result<SocketAddr, Problem> {
     said.get_ref().parse().map_err(|_| {
         let what = format!("\"{}\" is no address with a port", said.get_ref().escape_default());
-        source.problem(said.span().start, what, "write one such as \"192.0.2.1:3868\" or \"[2001:db8::1]:5868\"")
+        source.problem(
+            said.span().start,
+            what,
+            "write one such as \"192.0.2.1:3868\" or \"[2001:db8::1]:5868\"",
+        )
     })
 }
 
 fn peer(source: Source<'_>, stated: &Spanned<StatedPeer>) -> Result<PeerPlace, Problem> {
     let stated = stated.get_ref();
     let address = stated.address.as_ref().map(|said| address(source, said)).transpose()?;
-    let known =
-        Known { host: identity(source, &stated.host)?, connect: address.is_some(), tls: stated.tls };
+    let known = Known { host: identity(source, &stated.host)?, connect: address.is_some(), tls: stated.tls };
     let speaks_for = stated.speaks_for.iter().map(|said| identity(source, said)).collect::<Result<_, _>>()?;
     Ok(PeerPlace { known, address, speaks_for })
 }
@@ -294,7 +297,12 @@ speaks-for = ["rm2.example.net"]
             ("\"30 s\"", "\"1 ms\"", 6, "whole seconds"),
             ("listen = ", "listen-tls = ", 1, "punctual aaa keys"),
             ("listen = [\"192.0.2.1:3868\"]\n", "", 1, "add address"),
-            ("[[peer]]\nhost = \"rm.example.net\"\nspeaks-for = [\"rm2.example.net\"]", "", 1, "add [[peer]]"),
+            (
+                "[[peer]]\nhost = \"rm.example.net\"\nspeaks-for = [\"rm2.example.net\"]",
+                "",
+                1,
+                "add [[peer]]",
+            ),
             ("speaks-for", "speak-for", 9, "speak-for"),
         ] {
             assert!(GOOD.contains(from), "{from}");

@@ -89,7 +89,8 @@ impl Peers {
         let mut entries = BTreeMap::new();
         for (number, one) in (0_u64..).zip(known) {
             let config = config(Config::new(local.clone(), one.host.clone(), one.connect));
-            let peer = Peer::new(config, now, random.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+            let peer =
+                Peer::new(config, now, random.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
             entries.insert(one.host, Entry { peer, tls: one.tls, initiated: None, accepted: None });
         }
         Self {
@@ -257,7 +258,11 @@ impl Peers {
             }
             Err(answer) => {
                 entry.accepted = before;
-                self.refuse(connection, answer, format!("{host} may not connect now, or has nothing in common"));
+                self.refuse(
+                    connection,
+                    answer,
+                    format!("{host} may not connect now, or has nothing in common"),
+                );
             }
         }
         self.take_events(host);
@@ -294,7 +299,13 @@ impl Peers {
     ///
     /// # Errors
     /// As there; [`SendError::Unavailable`] if there is no such peer.
-    pub fn send_request(&mut self, now: u64, to: &Identity, token: u64, request: &[u8]) -> Result<(), SendError> {
+    pub fn send_request(
+        &mut self,
+        now: u64,
+        to: &Identity,
+        token: u64,
+        request: &[u8],
+    ) -> Result<(), SendError> {
         let Some(entry) = self.entries.get_mut(to) else { return Err(SendError::Unavailable) };
         let sent = entry.peer.send_request(now, token, request);
         self.take_events(to);

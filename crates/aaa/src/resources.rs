@@ -2,8 +2,8 @@
 use std::net::IpAddr;
 
 use diameter::qos::{
-    Classifier, Direction, Dscp, EndSpec, FilterRule, QosParameters, QosProfileTemplate, QosResources, QosSemantics,
-    TokenBucket,
+    Classifier, Direction, Dscp, EndSpec, FilterRule, QosParameters, QosProfileTemplate, QosResources,
+    QosSemantics, TokenBucket,
 };
 use diameter::value::Amount;
 use wan::Class;

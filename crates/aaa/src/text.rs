@@ -47,7 +47,8 @@ pub(crate) fn nanoseconds(text: &str) -> Option<u64> {
 
 /// A network such as `203.0.113.0/24`, or one address.
 pub(crate) fn prefix(text: &str) -> Option<Prefix> {
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let address: IpAddr = address.parse().ok()?;
     let all = if address.is_ipv4() { 32 } else { 128 };
     let length = match length {

@@ -64,7 +64,11 @@ pub fn read_users(name: &str, text: &str) -> Result<Users, Problem> {
     let source = Source { file: name, text };
     let document: Document = read_toml(source, MANUAL)?;
     if document.users.len() > MOST_USERS {
-        return Err(source.problem(0, format!("more than {MOST_USERS} users"), "give some to another server"));
+        return Err(source.problem(
+            0,
+            format!("more than {MOST_USERS} users"),
+            "give some to another server",
+        ));
     }
     let mut users = Users::default();
     for stated in &document.users {
@@ -233,9 +237,14 @@ contract.most-sessions = 4
     fn a_file_says_who_may_do_what() {
         let users = read_users("u.toml", GOOD).unwrap();
         let user = users.authenticate("user-alice", None).unwrap();
-        assert_eq!((user.id, user.contract.begins, user.contract.ends), (1, 1_767_225_600, 1_798_758_000 - 0));
+        assert_eq!(
+            (user.id, user.contract.begins, user.contract.ends),
+            (1, 1_767_225_600, 1_798_758_000 - 0)
+        );
         assert_eq!((user.contract.quota, user.contract.classes.len()), (10_000_000, 2));
-        assert!(users.authenticate("alice", None).is_none() && users.authenticate("alice", Some(b"")).is_none());
+        assert!(
+            users.authenticate("alice", None).is_none() && users.authenticate("alice", Some(b"")).is_none()
+        );
     }
 
     #[test]

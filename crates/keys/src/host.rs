@@ -44,7 +44,8 @@ impl HostIdentity {
     /// This is no name of a host.
     pub fn client_to(&self, host: &str) -> Result<(Arc<ClientConfig>, ServerName<'static>), Error> {
         let name = ServerName::try_from(host.to_owned());
-        let name = name.map_err(|_| Error::new(format!("\"{}\" is no name of a host", host.escape_default()), ""))?;
+        let name =
+            name.map_err(|_| Error::new(format!("\"{}\" is no name of a host", host.escape_default()), ""))?;
         Ok((Arc::clone(&self.client), name))
     }
 }

@@ -149,8 +149,9 @@ impl Identity {
         let provider = provider();
         let (accepts, connects) = role.ends();
         let unfit = |error: rustls::Error| files.unfit(folder, &role.to_string(), &error, &remedy);
-        let (clients, servers) = verifiers(roots, &provider)
-            .map_err(|what| Error::new(format!("{}: {what}", folder.join(AUTHORITY).display()), remedy.clone()))?;
+        let (clients, servers) = verifiers(roots, &provider).map_err(|what| {
+            Error::new(format!("{}: {what}", folder.join(AUTHORITY).display()), remedy.clone())
+        })?;
         let server = accepts.then(|| files.server(&clients, &provider)).transpose().map_err(unfit)?;
         let client = connects.then(|| files.client(&servers, &provider)).transpose().map_err(unfit)?;
         let own = CertifiedKey::from_der(chain.clone(), private.clone_key(), &provider).map_err(unfit)?;

@@ -104,7 +104,9 @@ impl fmt::Display for Refusal {
             Self::Denied { code, reason } if reason.is_empty() => write!(f, "the server refuses it: {code}"),
             Self::Denied { code, reason } => write!(f, "the server refuses it: {reason}; {code}"),
             Self::NoServer => f.write_str("no server can be asked now: nothing is granted without one"),
-            Self::NoAnswer(limit) => write!(f, "no answer in {} ms: nothing is granted without one", limit / 1_000_000),
+            Self::NoAnswer(limit) => {
+                write!(f, "no answer in {} ms: nothing is granted without one", limit / 1_000_000)
+            }
             Self::Full(what) => write!(f, "as many {what} as allowed: nothing more is granted"),
             Self::Ended => f.write_str("it was ended before it was granted"),
         }
@@ -298,13 +300,17 @@ impl Client {
     /// When [`Self::on_timer`] is to be called, by the clock that does not go back.
     pub fn due(&self) -> u64 {
         let of_session = |session: &Session| {
-            let interim = session.recorder.as_ref().and_then(Recorder::due).filter(|_| !session.interim_asked);
+            let interim =
+                session.recorder.as_ref().and_then(Recorder::due).filter(|_| !session.interim_asked);
             [session.deadline, session.machine.due(), interim].into_iter().flatten().min()
         };
         let sessions = self.sessions.values().filter_map(of_session).min();
         let terminations = self.terminations.front().map(|(at, ..)| *at);
         let spool = self.spool.due().filter(|_| self.is_available());
-        [sessions, terminations, spool, self.unstored_at].into_iter().flatten().fold(self.peers.due(), u64::min)
+        [sessions, terminations, spool, self.unstored_at]
+            .into_iter()
+            .flatten()
+            .fold(self.peers.due(), u64::min)
     }
 
     /// Something of [`Self::due`] has come.
@@ -477,8 +483,11 @@ impl Client {
                 }
                 Step::Granted { qos_resources, class, interim_interval } => {
                     session.class = class;
-                    let permit =
-                        Permit { session: id.to_owned(), resources: qos_resources, interim: interim_interval };
+                    let permit = Permit {
+                        session: id.to_owned(),
+                        resources: qos_resources,
+                        interim: interim_interval,
+                    };
                     let first = session.permit.replace(permit.clone()).is_none();
                     if first {
                         self.decided(id, Ok(permit));
@@ -509,7 +518,9 @@ impl Client {
     /// Forgets a session that is over, has its last record and waits for nothing.
     fn forget_if_over(&mut self, id: &str) {
         let is_over = self.sessions.get(id).is_some_and(|session| {
-            session.machine.state() == State::Ended && session.recorder.is_none() && session.open_requests == 0
+            session.machine.state() == State::Ended
+                && session.recorder.is_none()
+                && session.open_requests == 0
         });
         if is_over {
             self.sessions.remove(id);

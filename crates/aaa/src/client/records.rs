@@ -68,7 +68,8 @@ impl Client {
 
     /// Ends the sessions that were accounted when the program ended: what it served is over.
     pub fn end_restored(&mut self, now: Now) {
-        let lost: Vec<AccountingRequest> = self.last.values().filter_map(|message| request_of(message)).collect();
+        let lost: Vec<AccountingRequest> =
+            self.last.values().filter_map(|message| request_of(message)).collect();
         for request in lost {
             let ended = SessionTerminationRequest {
                 session_id: request.session_id.clone(),
@@ -106,10 +107,10 @@ impl Client {
         let waits = |message: &Vec<u8>| self.kept.values().any(|kept| kept == message);
         let last = self.last.values().filter(|message| !waits(message));
         let last = last.map(|message| SpoolEntry::Last { message: Bytes(message.clone()) });
-        let kept = self.kept.iter().map(|(key, message)| SpoolEntry::Added {
-            key: *key,
-            message: Bytes(message.clone()),
-        });
+        let kept = self
+            .kept
+            .iter()
+            .map(|(key, message)| SpoolEntry::Added { key: *key, message: Bytes(message.clone()) });
         last.chain(kept).collect()
     }
 
@@ -158,7 +159,9 @@ impl Client {
         });
         let Some(recorder) = recorder else { return Err(format!("session {id} is not accounted")) };
         if !room {
-            return Err("the spool has room for last records only: the next interim record tells all".to_owned());
+            return Err(
+                "the spool has room for last records only: the next interim record tells all".to_owned()
+            );
         }
         if let Some(record) = recorder.interim(now.monotonic, time(now), usage) {
             self.add(now, record);

@@ -113,7 +113,8 @@ pub(super) fn run(arguments: &AskArguments, out: &mut dyn Write) -> Result<u8, F
     handle.stop(&permit.session, usage, cause).wait().ok_or_else(ended)?.map_err(|text| (FAILED, text))?;
     print(out, format_args!("stopped"))?;
     let delivered = wait(&handle, arguments.timeout, |open, _| open == 0)?;
-    let told = if delivered { "the server has all records" } else { "records wait in the spool for the server" };
+    let told =
+        if delivered { "the server has all records" } else { "records wait in the spool for the server" };
     print(out, format_args!("{told}"))?;
     match reason {
         None => Ok(DONE),

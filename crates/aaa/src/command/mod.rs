@@ -43,7 +43,9 @@ pub struct AaaArguments {
 #[derive(Subcommand, Debug)]
 enum Verb {
     /// Runs a server until Ctrl-C.
-    #[command(after_help = "Examples:\n  punctual aaa serve aaa.toml\n\nIt prints \"ready\" once it accepts connections.")]
+    #[command(
+        after_help = "Examples:\n  punctual aaa serve aaa.toml\n\nIt prints \"ready\" once it accepts connections."
+    )]
     Serve {
         /// The file of the server.
         file: PathBuf,
@@ -176,12 +178,7 @@ fn secret(out: &mut dyn Write) -> Result<u8, Failure> {
     Ok(DONE)
 }
 
-fn keys(
-    folder: &std::path::Path,
-    hosts: &[String],
-    days: i64,
-    out: &mut dyn Write,
-) -> Result<u8, Failure> {
+fn keys(folder: &std::path::Path, hosts: &[String], days: i64, out: &mut dyn Write) -> Result<u8, Failure> {
     let failed = |error: system::Error| (FAILED, error.to_string());
     let authority = Authority::open(folder).map_err(failed)?;
     for host in hosts {

@@ -49,7 +49,8 @@ fn json<T: serde::Serialize>(out: &mut dyn Write, what: &T) -> Result<(), Failur
 pub(super) fn records(arguments: &RecordsArguments, out: &mut dyn Write) -> Result<u8, Failure> {
     let node = open(&arguments.file)?;
     let records = serve::records(&node.store).map_err(|error| (FAILED, error.to_string()))?;
-    let wanted = |record: &&Record| arguments.session.as_ref().is_none_or(|session| *session == record.session);
+    let wanted =
+        |record: &&Record| arguments.session.as_ref().is_none_or(|session| *session == record.session);
     let records: Vec<&Record> = records.iter().filter(wanted).collect();
     if arguments.json {
         records.iter().try_for_each(|record| json(out, record))?;

@@ -124,6 +124,9 @@ pub fn ask(folder: &Path, question: &Question) -> Result<Answer, Error> {
         Ok(serde_json::from_str(&line)?)
     };
     asked().map_err(|error| {
-        Error::new(format!("{}: {error}", path.display()), "is the server there? `punctual aaa serve` starts it")
+        Error::new(
+            format!("{}: {error}", path.display()),
+            "is the server there? `punctual aaa serve` starts it",
+        )
     })
 }

@@ -275,12 +275,12 @@ impl Running {
 
     fn on_order(&mut self, order: Order, open: &mut Open) {
         let now = self.clock.now();
-        let later = |open: &mut Open, session: String, told: oneshot::Sender<_>, done: Result<(), String>| {
-            match done {
+        let later =
+            |open: &mut Open, session: String, told: oneshot::Sender<_>, done: Result<(), String>| match done
+            {
                 Ok(()) => open.accounted.entry(session).or_default().push(told),
                 Err(why) => drop(told.send(Err(why))),
-            }
-        };
+            };
         match order {
             Order::Authorize(ask, told) => {
                 let session = self.client.authorize(now, ask);
@@ -318,7 +318,11 @@ impl Running {
                         && let Err(Ok(permit)) = told.send(result)
                     {
                         // Nobody waits for it any more.
-                        self.client.end(self.clock.now(), &permit.session, TerminationCause::ServiceNotProvided);
+                        self.client.end(
+                            self.clock.now(),
+                            &permit.session,
+                            TerminationCause::ServiceNotProvided,
+                        );
                     }
                 }
                 Output::Accounted { session, .. } => {

@@ -95,13 +95,13 @@ pub(super) struct Sockets {
 impl Sockets {
     /// Listens where the file says.
     pub(super) async fn open(node: &Node) -> Result<Self, Error> {
-        let identity = node.keys.as_ref().map(|keys| {
-            HostIdentity::load(keys, &node.host.as_str().to_ascii_lowercase())
-        });
+        let identity =
+            node.keys.as_ref().map(|keys| HostIdentity::load(keys, &node.host.as_str().to_ascii_lowercase()));
         let identity = identity.transpose()?;
         let (tell, happened) = channel(WAITING);
         let plain = node.listen.iter().map(|address| (address, None));
-        let secure = node.listen_tls.iter().map(|address| (address, identity.as_ref().map(HostIdentity::server)));
+        let secure =
+            node.listen_tls.iter().map(|address| (address, identity.as_ref().map(HostIdentity::server)));
         for (address, tls) in plain.chain(secure) {
             let listener = TcpListener::bind(address).await.map_err(Error::system(address))?;
             let (accepted, mut arrivals) = channel(WAITING);
@@ -247,18 +247,18 @@ impl Sockets {
                     ToWrite::More(bytes) => (bytes, false),
                     ToWrite::Last(bytes) => (bytes, true),
                 };
-                let written = async {
-                    to.write_all(&bytes).await?;
-                    to.flush().await
-                };
                 if is_last {
                     let _ = timeout(LAST, async {
-                        written.await?;
+                        to.write_all(&bytes).await?;
                         to.shutdown().await
                     })
                     .await;
                     break;
                 }
+                let written = async {
+                    to.write_all(&bytes).await?;
+                    to.flush().await
+                };
                 if written.await.is_err() {
                     // The reader tells of the end.
                     let _ = to.shutdown().await;

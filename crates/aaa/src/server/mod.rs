@@ -424,7 +424,10 @@ impl Server {
             return Some((ResultCode::REALM_NOT_SERVED, format!("this is a server of {}", self.local.realm)));
         }
         if host.as_ref().is_some_and(|host| *host != self.local.host) {
-            return Some((ResultCode::UNABLE_TO_DELIVER, format!("this is {}, and forwards nothing", self.local.host)));
+            return Some((
+                ResultCode::UNABLE_TO_DELIVER,
+                format!("this is {}, and forwards nothing", self.local.host),
+            ));
         }
         if application != expected {
             return Some((ResultCode::APPLICATION_UNSUPPORTED, String::new()));
@@ -498,7 +501,9 @@ impl Server {
 
     fn on_answer(&mut self, now: Now, asked: &Asked, message: &[u8]) {
         let code = match Message::decode(message) {
-            Ok((_, Message::AbortSessionAnswer(answer) | Message::ReAuthAnswer(answer))) => answer.result_code,
+            Ok((_, Message::AbortSessionAnswer(answer) | Message::ReAuthAnswer(answer))) => {
+                answer.result_code
+            }
             Ok((_, Message::Error(answer))) => answer.result_code,
             _ => return,
         };

@@ -46,7 +46,8 @@ impl Server {
             self.take(&granted);
             let id = granted.session.clone();
             let resend_at = granted.aborting.then_some(now.monotonic);
-            self.sessions.insert(id.clone(), Session { machine, granted, storing: false, resend_at, due: None });
+            self.sessions
+                .insert(id.clone(), Session { machine, granted, storing: false, resend_at, due: None });
             self.index(&id);
         }
     }
@@ -131,7 +132,10 @@ impl Server {
                 return denied(ResultCode::AUTHORIZATION_REJECTED, "the session is another user's");
             }
             None if self.sessions.len() >= self.settings.most_sessions => {
-                return denied(ResultCode::RESOURCES_EXCEEDED, "the server has as many sessions as it may have");
+                return denied(
+                    ResultCode::RESOURCES_EXCEEDED,
+                    "the server has as many sessions as it may have",
+                );
             }
             Some(session) if now.unix >= session.granted.ends => {
                 return denied(ResultCode::AUTHORIZATION_REJECTED, "the session has had its time");
@@ -146,7 +150,13 @@ impl Server {
         let id = request.session_id.clone();
         let existing = self.sessions.get(&id);
         if existing.is_some_and(|session| session.granted.host != request.origin_host.as_str()) {
-            self.deny_aside(now, &place, &request, ResultCode::UNKNOWN_SESSION_ID, "the session is another client's");
+            self.deny_aside(
+                now,
+                &place,
+                &request,
+                ResultCode::UNKNOWN_SESSION_ID,
+                "the session is another client's",
+            );
             return;
         }
         if existing.is_some_and(|session| session.storing) {
@@ -263,7 +273,9 @@ impl Server {
         let local = self.local.clone();
         let answer = match self.sessions.get_mut(id) {
             Some(session) => session.machine.decide(now.monotonic, request, Ok(grant)),
-            None => Machine::new(local, request).decide(now.monotonic, request, Err(ResultCode::UNABLE_TO_COMPLY)),
+            None => {
+                Machine::new(local, request).decide(now.monotonic, request, Err(ResultCode::UNABLE_TO_COMPLY))
+            }
         };
         self.index(id);
         answer
@@ -279,7 +291,13 @@ impl Server {
     ) {
         let id = request.session_id.clone();
         let Some(session) = self.sessions.get_mut(&id) else {
-            self.deny_aside(now, place, request, ResultCode::UNABLE_TO_COMPLY, "the session has ended meanwhile");
+            self.deny_aside(
+                now,
+                place,
+                request,
+                ResultCode::UNABLE_TO_COMPLY,
+                "the session has ended meanwhile",
+            );
             return;
         };
         session.storing = false;
@@ -302,7 +320,13 @@ impl Server {
             let failed = std::mem::replace(&mut session.granted, *previous.clone());
             self.give_back(&failed);
             self.take(&previous);
-            self.deny_aside(now, place, request, ResultCode::UNABLE_TO_COMPLY, "the change could not be stored");
+            self.deny_aside(
+                now,
+                place,
+                request,
+                ResultCode::UNABLE_TO_COMPLY,
+                "the change could not be stored",
+            );
         } else {
             let reason = "the grant could not be stored".to_owned();
             self.deny(now, place, request, Denial { code: ResultCode::UNABLE_TO_COMPLY, reason });
