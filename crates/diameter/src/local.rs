@@ -77,7 +77,8 @@ impl Local {
             origin_state_id: self.state_id(),
             supported_vendor_id: Vec::new(),
             auth_application_id: numbers(&self.auth_applications),
-            inband_security_id: Vec::new(),
+            // No TLS after this exchange. RFC 6733 lets it be left out, but not every peer does.
+            inband_security_id: vec![0],
             acct_application_id: numbers(&self.acct_applications),
             vendor_specific_application_id: Vec::new(),
             firmware_revision: None,
