@@ -43,7 +43,7 @@ struct StatedContract {
     classes: Spanned<Vec<Spanned<String>>>,
     destinations: Spanned<Vec<Spanned<String>>>,
     quota: Spanned<String>,
-    most_sessions: u32,
+    most_sessions: Spanned<u32>,
 }
 
 /// Reads a file of users.
@@ -128,7 +128,6 @@ fn read_user(source: Source<'_>, stated: &Spanned<Stated>) -> Result<User, Probl
 }
 
 fn read_contract(source: Source<'_>, stated: &Spanned<StatedContract>) -> Result<Contract, Problem> {
-    let at = stated.span().start;
     let stated = stated.get_ref();
     let begins = instant(source, &stated.begins)?;
     let ends = instant(source, &stated.ends)?;
@@ -149,14 +148,14 @@ fn read_contract(source: Source<'_>, stated: &Spanned<StatedContract>) -> Result
             "write one such as \"10 Mb/s\"",
         )
     })?;
-    if stated.most_sessions == 0 {
+    if *stated.most_sessions.get_ref() == 0 {
         return Err(source.problem(
-            at,
+            stated.most_sessions.span().start,
             "most-sessions is 0: this user could have none",
             "write 1 or more, or remove the user",
         ));
     }
-    Ok(Contract { begins, ends, classes, destinations, quota, most_sessions: stated.most_sessions as usize })
+    Ok(Contract { begins, ends, classes, destinations, quota, most_sessions: *stated.most_sessions.get_ref() as usize })
 }
 
 fn entries<T>(
@@ -260,7 +259,7 @@ contract.most-sessions = 4
             ("2027-01-01T00:00:00+01:00", "2025-01-01", 6, "later"),
             ("2026-01-01", "1969-01-01", 5, "1970"),
             ("2026-01-01", "12:00:00", 5, "without a date"),
-            ("most-sessions = 4", "most-sessions = 0", 1, "1 or more"),
+            ("most-sessions = 4", "most-sessions = 0", 10, "1 or more"),
             ("most-sessions = 4", "most-session = 4", 10, "most-session"),
             ("id = 1", "id = -1", 2, "-1"),
         ] {

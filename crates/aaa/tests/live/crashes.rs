@@ -28,7 +28,9 @@ fn a_server_that_is_killed_loses_no_record_and_counts_none_twice() {
             let interims: Vec<_> = (1..=20).map(|bytes| handle.interim(&session, usage(bytes))).collect();
             process.kill();
             interims.into_iter().for_each(|interim| interim.wait().unwrap().unwrap());
-            patiently("the end of the connection", || (!handle.undelivered().wait().unwrap().1).then_some(()));
+            patiently("the end of the connection", || {
+                (!handle.undelivered().wait().unwrap().1).then_some(())
+            });
             let refusal = authorize(&handle, 1_000).unwrap_err();
             assert_eq!(refusal, Refusal::NoServer);
             handle.interim(&session, usage(21)).wait().unwrap().unwrap();
@@ -62,8 +64,20 @@ fn a_torn_record_is_cut_at_the_next_start() {
         let (server, client_file) = plain(folder);
         let mut process = serve(&server);
         let done = printed(&[
-            "ask", client_file.to_str().unwrap(), "--user", "user-alice", "--to", "203.0.113.9", "--class", "ef",
-            "--rate", "1 Mb/s", "--bytes", "77", "--timeout", "1 min",
+            "ask",
+            client_file.to_str().unwrap(),
+            "--user",
+            "user-alice",
+            "--to",
+            "203.0.113.9",
+            "--class",
+            "ef",
+            "--rate",
+            "1 Mb/s",
+            "--bytes",
+            "77",
+            "--timeout",
+            "1 min",
         ]);
         assert!(done.ends_with("the server has all records\n"), "{done}");
         process.kill();
@@ -107,7 +121,10 @@ fn a_client_that_is_killed_loses_one_interim_record_at_most() {
         delivered(&handle);
         let taken = records(&server);
         let last = taken.iter().max_by_key(|record| record.number).unwrap();
-        assert_eq!((last.session.as_str(), last.kind.name(), last.output_bytes), (session.as_str(), "stop", 4_321));
+        assert_eq!(
+            (last.session.as_str(), last.kind.name(), last.output_bytes),
+            (session.as_str(), "stop", 4_321)
+        );
         assert_eq!(last.cause.as_deref(), Some("administrative"));
         patiently("the end of the session", || {
             printed(&["sessions", server.to_str().unwrap(), "--json"]).is_empty().then_some(())

@@ -26,7 +26,10 @@ fn a_session_is_granted_accounted_and_ended() {
         let permit = authorize(&handle, 500_000).unwrap();
         handle.start_accounting(&permit.session).wait().unwrap().unwrap();
         let shown = printed(&["sessions", server.to_str().unwrap()]);
-        assert!(shown.contains("peer rm.example.net is connected") && shown.contains(&permit.session), "{shown}");
+        assert!(
+            shown.contains("peer rm.example.net is connected") && shown.contains(&permit.session),
+            "{shown}"
+        );
         assert!(shown.contains("500000 b/s to 203.0.113.9 with codepoint 46"), "{shown}");
         handle.interim(&permit.session, usage(70_000)).wait().unwrap().unwrap();
         let stopped = handle.stop(&permit.session, usage(123_000), TerminationCause::Logout);
@@ -76,7 +79,10 @@ fn an_operator_ends_a_session_and_other_users_do_not_end_it() {
         folder.write("users.toml", "[[user]]\nid = 1\n");
         let wrong = run(&["reload", file]);
         let told = String::from_utf8(wrong.stderr).unwrap();
-        assert!(wrong.status.code() == Some(1) && told.contains("users.toml:1:1") && told.contains('^'), "{told}");
+        assert!(
+            wrong.status.code() == Some(1) && told.contains("users.toml:1:1") && told.contains('^'),
+            "{told}"
+        );
         authorize(&handle, 1_000).unwrap();
         folder.write("users.toml", &USERS.replace("user-alice", "user-carol").replace("alice", "carol"));
         assert!(printed(&["reload", file]).contains("1 users; 2 sessions have to ask again"));

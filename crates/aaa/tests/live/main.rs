@@ -3,6 +3,7 @@
 
 mod crashes;
 mod direct;
+mod manual;
 mod relayed;
 mod scene;
 mod secure;

@@ -8,8 +8,8 @@ use diameter::command::TerminationCause;
 use diameter::session::client::EndReason;
 
 use crate::scene::{
-    Folder, Process, RELAY, SERVER, authorize, client, client_file, connected, delivered, in_network, printed,
-    records, serve, server_file,
+    Folder, Process, RELAY, SERVER, authorize, client, client_file, connected, delivered, in_network,
+    printed, records, serve, server_file,
 };
 
 const PROGRAM: &str = "freeDiameterd";
@@ -20,7 +20,8 @@ fn is_there() -> bool {
     let found = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let is = found.is_ok() && std::path::Path::new(EXTENSIONS).join("acl_wl.fdx").exists();
     if !is {
-        let missing = "freeDiameter is missing: install the packages freediameterd and freediameter-extensions";
+        let missing =
+            "freeDiameter is missing: install the packages freediameterd and freediameter-extensions";
         assert!(std::env::var_os("CI").is_none(), "{missing}");
         eprintln!("passed over: {missing}");
     }
@@ -77,8 +78,10 @@ fn a_session_goes_through(folder: &Folder, server: &std::path::Path) {
     assert_eq!(handle.wait_event(), Some(ended));
     handle.stop(&permit.session, usage(2_000), TerminationCause::Administrative).wait().unwrap().unwrap();
     delivered(&handle);
-    let mut taken: Vec<_> =
-        records(server).iter().map(|record| (record.number, record.kind.name(), record.output_bytes)).collect();
+    let mut taken: Vec<_> = records(server)
+        .iter()
+        .map(|record| (record.number, record.kind.name(), record.output_bytes))
+        .collect();
     taken.sort_unstable();
     assert_eq!(taken, [(0, "start", 0), (1, "interim", 1_000), (2, "stop", 2_000)]);
     assert!(records(server).iter().all(|record| record.host == "rm.example.net"));
@@ -93,7 +96,9 @@ fn the_agent_connects_to_the_server() {
         let peer = "host = \"relay.example.net\"\nspeaks-for = [\"rm.example.net\"]";
         let server = server_file(folder, &format!("listen = [\"{SERVER}:3868\"]"), peer);
         let _process = serve(&server);
-        let to = format!("ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n");
+        let to = format!(
+            "ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n"
+        );
         let _relay = relay(folder, &to);
         a_session_goes_through(folder, &server);
     });
@@ -128,7 +133,9 @@ fn an_agent_speaks_for_nobody_unless_it_is_said() {
             "host = \"relay.example.net\"\nspeaks-for = [\"other.example.net\"]",
         );
         let _process = serve(&server);
-        let to = format!("ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n");
+        let to = format!(
+            "ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n"
+        );
         let _relay = relay(folder, &to);
         let peer = format!("host = \"relay.example.net\"\naddress = \"{RELAY}:3868\"");
         let handle = client(&client_file(folder, "", &peer));

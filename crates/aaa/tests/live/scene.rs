@@ -87,18 +87,15 @@ impl Drop for Process {
 }
 
 pub(crate) fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_punctual-aaa"))
+    let mut program = Command::new(env!("CARGO_BIN_EXE_punctual-aaa"));
+    program.arg("aaa");
+    program
 }
 
 /// Starts a server, which accepts connections when this returns.
 pub(crate) fn serve(file: &Path) -> Process {
-    let log = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(file.with_extension("log"))
-        .unwrap();
-    let mut child =
-        program().arg("serve").arg(file).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let log = std::fs::OpenOptions::new().append(true).create(true).open(file.with_extension("log")).unwrap();
+    let mut child = program().arg("serve").arg(file).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n", "{}", std::fs::read_to_string(file.with_extension("log")).unwrap());
@@ -138,13 +135,8 @@ pub(crate) fn client_file(folder: &Folder, lines: &str, peer: &str) -> PathBuf {
 
 /// A server without TLS that the client may connect to.
 pub(crate) fn plain(folder: &Folder) -> (PathBuf, PathBuf) {
-    let server =
-        server_file(folder, &format!("listen = [\"{SERVER}:3868\"]"), "host = \"rm.example.net\"");
-    let client = client_file(
-        folder,
-        "",
-        &format!("host = \"aaa.example.net\"\naddress = \"{SERVER}:3868\""),
-    );
+    let server = server_file(folder, &format!("listen = [\"{SERVER}:3868\"]"), "host = \"rm.example.net\"");
+    let client = client_file(folder, "", &format!("host = \"aaa.example.net\"\naddress = \"{SERVER}:3868\""));
     (server, client)
 }
 

@@ -1,7 +1,9 @@
 //! TLS 1.3 with certificates that name hosts.
 use testkit::patience::patiently;
 
-use crate::scene::{SERVER, authorize, client, client_file, connected, in_network, printed, run, serve, server_file};
+use crate::scene::{
+    SERVER, authorize, client, client_file, connected, in_network, printed, run, serve, server_file,
+};
 
 #[test]
 fn certificates_decide_who_may_ask() {
@@ -43,8 +45,11 @@ fn certificates_decide_who_may_ask() {
         }
         // A certificate of the authority that names somebody else.
         for end in ["pem", "key"] {
-            std::fs::copy(path(&format!("keys/eve.example.net.{end}")), path(&format!("keys/rm.example.net.{end}")))
-                .unwrap();
+            std::fs::copy(
+                path(&format!("keys/eve.example.net.{end}")),
+                path(&format!("keys/rm.example.net.{end}")),
+            )
+            .unwrap();
         }
         {
             let handle = client(&good);
