@@ -155,6 +155,11 @@ impl RecordKind {
         }
     }
 
+    /// True if no more come after it.
+    pub const fn is_last(self) -> bool {
+        matches!(self, Self::Event | Self::Stop)
+    }
+
     /// For people.
     pub const fn name(self) -> &'static str {
         match self {

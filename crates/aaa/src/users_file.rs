@@ -155,7 +155,14 @@ fn read_contract(source: Source<'_>, stated: &Spanned<StatedContract>) -> Result
             "write 1 or more, or remove the user",
         ));
     }
-    Ok(Contract { begins, ends, classes, destinations, quota, most_sessions: *stated.most_sessions.get_ref() as usize })
+    Ok(Contract {
+        begins,
+        ends,
+        classes,
+        destinations,
+        quota,
+        most_sessions: *stated.most_sessions.get_ref() as usize,
+    })
 }
 
 fn entries<T>(

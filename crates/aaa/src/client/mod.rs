@@ -221,9 +221,11 @@ impl Client {
             acct_applications: vec![ApplicationId::ACCOUNTING],
         };
         let watchdog = settings.watchdog;
+        let is_only_way = settings.servers.len() == 1;
         let request_timeout = settings.limit.max(1_000_000_000);
         let peers = Peers::new(&local, settings.servers.clone(), now.monotonic, random, |mut config| {
             config.watchdog_interval = watchdog;
+            config.is_only_way = is_only_way;
             config.request_timeout = request_timeout;
             config
         });

@@ -17,7 +17,7 @@ use super::storage::Storage;
 use crate::entry::{Record, SessionEntry};
 use crate::journal::{self, Journal};
 use crate::node_file::Node;
-use crate::server::{Output, Server, Stored, live};
+use crate::server::{Kept, Output, Server, Stored, live};
 use crate::users_file::open_users;
 
 /// The files of a server in the folder of its store.
@@ -143,7 +143,7 @@ pub fn serve(node: &Node, around: Around) -> Result<(), Error> {
     let clock = Clock::start();
     let mut live = BTreeMap::new();
     entries.iter().for_each(|entry| Files::note(&mut live, entry));
-    let records_known = kept.entries.into_iter().map(|record| (record.session, record.number, record.kind));
+    let records_known = kept.entries.iter().map(Kept::from);
     let server = Server::new(node.server(), users, entries, records_known, clock.now(), random()?);
     let rewrite_at = (2 * sessions.len()).max(LEAST_REWRITE);
     let mut files = Files { sessions, records, live, rewrite_at };

@@ -1,6 +1,6 @@
 //! A thread that writes what is to be durable: all that waits is one commit.
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -9,7 +9,8 @@ const MOST: usize = 1_024;
 
 /// The way to the thread, and what it has written.
 pub(super) struct Storage<T> {
-    jobs: Sender<(u64, T)>,
+    jobs: Option<Sender<(u64, T)>>,
+    thread: Option<JoinHandle<()>>,
     done: UnboundedReceiver<Vec<(u64, bool)>>,
 }
 
@@ -18,14 +19,16 @@ impl<T: Send + 'static> Storage<T> {
     pub(super) fn start(commit: impl FnMut(Vec<(u64, T)>) -> Vec<(u64, bool)> + Send + 'static) -> Self {
         let (jobs, waiting) = channel();
         let (told, done) = unbounded_channel();
-        thread::spawn(move || write(&waiting, &told, commit));
-        Self { jobs, done }
+        let thread = thread::spawn(move || write(&waiting, &told, commit));
+        Self { jobs: Some(jobs), thread: Some(thread), done }
     }
 
     /// Hands an entry on.
     pub(super) fn store(&self, number: u64, what: T) {
         // The thread lives as long as this.
-        let _ = self.jobs.send((number, what));
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send((number, what));
+        }
     }
 
     /// What has been written since, each with whether it is there.
@@ -37,6 +40,16 @@ impl<T: Send + 'static> Storage<T> {
     }
 }
 
+/// What was handed on is written, and then files are free for others.
+impl<T> Drop for Storage<T> {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
 fn write<T>(
     waiting: &Receiver<(u64, T)>,
     told: &UnboundedSender<Vec<(u64, bool)>>,
@@ -44,8 +57,7 @@ fn write<T>(
 ) {
     while let Ok(first) = waiting.recv() {
         let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter().take(MOST - 1)).collect();
-        if told.send(commit(batch)).is_err() {
-            return;
-        }
+        // If nobody hears of it any more, the rest is written all the same.
+        let _ = told.send(commit(batch));
     }
 }

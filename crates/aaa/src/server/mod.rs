@@ -69,6 +69,26 @@ pub struct Settings {
     pub most_accounts: usize,
 }
 
+/// What a server has to know of a record that was stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// The session.
+    pub session: String,
+    /// Its number in the session.
+    pub number: u32,
+    /// What kind of record.
+    pub kind: RecordKind,
+    /// Whether the server knew a grant.
+    pub granted: bool,
+}
+
+impl From<&Record> for Kept {
+    fn from(record: &Record) -> Self {
+        let Record { session, number, kind, granted, .. } = record;
+        Self { session: session.clone(), number: *number, kind: *kind, granted: *granted }
+    }
+}
+
 /// What is to be stored durably.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stored {
@@ -122,7 +142,7 @@ enum Waiting {
     Grant { place: Place, request: Box<AaRequest>, previous: Option<Box<Granted>> },
     Record { place: Place, request: Box<AccountingRequest> },
     Abort { session: String, command: u64 },
-    Nothing,
+    End { session: String },
 }
 
 /// What was asked of a client.
@@ -141,6 +161,12 @@ pub struct Server {
     sessions: BTreeMap<String, Session>,
     usage: BTreeMap<String, Usage>,
     due: BTreeSet<(u64, String)>,
+    /// Ends that could not be stored, and when they are tried again.
+    unended: Vec<String>,
+    unended_at: Option<u64>,
+    /// Sessions that were granted: those that have ended of late, and those whose last record has not come.
+    past: VecDeque<String>,
+    were_granted: BTreeSet<String>,
     ledger: Ledger,
     duplicates: Duplicates,
     waiting: BTreeMap<u64, Waiting>,
@@ -152,13 +178,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with what was stored before: the entries of sessions in order, and session, number and kind of all records.
+    /// A server with what was stored before: the entries of sessions in order, and all records in order.
     /// `random` is different at each start.
     pub fn new(
         settings: Settings,
         users: Users,
         sessions: Vec<SessionEntry>,
-        records: impl Iterator<Item = (String, u32, RecordKind)>,
+        records: impl Iterator<Item = Kept>,
         now: Now,
         random: u64,
     ) -> Self {
@@ -175,6 +201,7 @@ impl Server {
         let watchdog = settings.watchdog;
         let peers = Peers::new(&local, known, now.monotonic, random, |mut config| {
             config.watchdog_interval = watchdog;
+            config.is_only_way = true;
             config
         });
         let relayed = settings
@@ -182,8 +209,14 @@ impl Server {
             .iter()
             .flat_map(|(known, clients)| clients.iter().map(|client| (known.host.clone(), client.clone())));
         let mut ledger = Ledger::new(settings.most_accounts, RETENTION);
-        for (session, number, kind) in records {
+        let mut were_granted = BTreeSet::new();
+        for Kept { session, number, kind, granted } in records {
             ledger.restore(now.monotonic, &session, number, kind.kind());
+            if kind.is_last() {
+                were_granted.remove(&session);
+            } else if granted {
+                were_granted.insert(session);
+            }
         }
         let mut server = Self {
             local,
@@ -193,6 +226,10 @@ impl Server {
             sessions: BTreeMap::new(),
             usage: BTreeMap::new(),
             due: BTreeSet::new(),
+            unended: Vec::new(),
+            unended_at: None,
+            past: VecDeque::new(),
+            were_granted,
             ledger,
             duplicates: Duplicates::new(REMEMBERED, REMEMBERED_BYTES),
             waiting: BTreeMap::new(),
@@ -226,13 +263,18 @@ impl Server {
 
     /// When [`Self::on_timer`] is to be called, by the clock that does not go back.
     pub fn due(&self) -> u64 {
-        self.due.first().map_or(u64::MAX, |(due, _)| *due).min(self.peers.due())
+        let sessions = self.due.first().map_or(u64::MAX, |(due, _)| *due);
+        sessions.min(self.unended_at.unwrap_or(u64::MAX)).min(self.peers.due())
     }
 
     /// Something of [`Self::due`] has come.
     pub fn on_timer(&mut self, now: Now) {
         self.peers.on_timer(now.monotonic);
         self.sessions_due(now);
+        if self.unended_at.is_some_and(|at| at <= now.monotonic) {
+            self.unended_at = None;
+            std::mem::take(&mut self.unended).into_iter().for_each(|session| self.store_end(session));
+        }
         self.after(now);
     }
 
@@ -279,7 +321,8 @@ impl Server {
             }
             Some(Waiting::Record { place, request }) => self.record_stored(now, &place, &request, is_stored),
             Some(Waiting::Abort { session, command }) => self.abort_stored(now, &session, command, is_stored),
-            Some(Waiting::Nothing) | None => {}
+            Some(Waiting::End { session }) if !is_stored => self.end_again(now, session),
+            Some(Waiting::End { .. }) | None => {}
         }
         self.after(now);
     }

@@ -5,7 +5,7 @@ use diameter::message::Message;
 use diameter::result_code::ResultCode;
 
 use super::{Now, Place, Server, Stored, Waiting};
-use crate::entry::Record;
+use crate::entry::{Record, RecordKind};
 
 impl Server {
     pub(super) fn on_record(&mut self, now: Now, place: Place, request: AccountingRequest) {
@@ -15,7 +15,7 @@ impl Server {
             self.answer_record(now, &place, &request, ResultCode::AUTHORIZATION_REJECTED, true);
             return;
         }
-        let granted = session.is_some();
+        let granted = session.is_some() || self.were_granted.contains(&request.session_id);
         match self.ledger.on_request(now.monotonic, &request) {
             Reception::Store => {
                 let record = Record::of(&request, granted, now.unix);
@@ -40,6 +40,12 @@ impl Server {
     ) {
         if is_stored {
             self.ledger.stored(now.monotonic, request);
+            let is_last = RecordKind::of(request.accounting_record_type).is_last();
+            if is_last {
+                self.were_granted.remove(&request.session_id);
+            } else if self.sessions.contains_key(&request.session_id) {
+                self.were_granted.insert(request.session_id.clone());
+            }
             self.answer_record(now, place, request, ResultCode::SUCCESS, true);
         } else {
             self.ledger.not_stored(request);

@@ -14,6 +14,11 @@ use crate::users::Users;
 /// Nanoseconds until an abort is sent again that had no answer.
 const RESEND: u64 = 5_000_000_000;
 
+/// Nanoseconds until an end is stored again that could not be stored.
+const STORE_AGAIN: u64 = 1_000_000_000;
+/// Sessions that have ended and are remembered for their last records.
+const MOST_PAST: usize = 65_536;
+
 /// A session that is granted, or about to be.
 pub(super) struct Session {
     pub(super) machine: Machine,
@@ -89,9 +94,27 @@ impl Server {
             self.due.remove(&(due, id.to_owned()));
         }
         self.give_back(&session.granted);
-        let entry = SessionEntry::Ended { session: id.to_owned() };
-        // If it cannot be stored, it counts against the contract for a while after the next start.
-        self.store(Stored::Session(entry), Waiting::Nothing);
+        if self.past.len() >= MOST_PAST
+            && let Some(oldest) = self.past.pop_front()
+        {
+            self.were_granted.remove(&oldest);
+        }
+        self.past.push_back(id.to_owned());
+        self.were_granted.insert(id.to_owned());
+        self.store_end(id.to_owned());
+    }
+
+    pub(super) fn store_end(&mut self, session: String) {
+        let entry = SessionEntry::Ended { session: session.clone() };
+        self.store(Stored::Session(entry), Waiting::End { session });
+    }
+
+    /// An end could not be stored. Until it is, the session would count against the contract for a while after a start.
+    pub(super) fn end_again(&mut self, now: Now, session: String) {
+        if !self.sessions.contains_key(&session) {
+            self.unended.push(session);
+            self.unended_at = Some(now.monotonic.saturating_add(STORE_AGAIN));
+        }
     }
 
     pub(super) fn sessions_due(&mut self, now: Now) {

@@ -5,7 +5,7 @@ use aaa::client::{self, Ask, Client};
 use aaa::entry::{Record, SessionEntry, SpoolEntry};
 use aaa::peers::{ConnectionId, Known};
 use aaa::resources::{Wish, resources};
-use aaa::server::{self, Now, Server, Stored, live};
+use aaa::server::{self, Kept, Now, Server, Stored, live};
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
 use diameter::value::Identity;
@@ -159,7 +159,7 @@ impl World {
     }
 
     fn start_server(&mut self) {
-        let records = self.records.iter().map(|record| (record.session.clone(), record.number, record.kind));
+        let records = self.records.iter().map(Kept::from);
         let random = self.random.bits();
         let settings = server_settings(self.managers.len().max(2));
         let server = Server::new(settings, users(), self.sessions.clone(), records, self.time(), random);

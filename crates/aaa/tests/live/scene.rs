@@ -61,7 +61,8 @@ impl Drop for Folder {
 pub(crate) fn in_network(test: impl FnOnce(&Folder) + Send) {
     bare(|| {
         ip("link set lo up");
-        ip("link add nodes type dummy");
+        ip("link add nodes type veth peer name others");
+        ip("link set others up");
         for address in [SERVER, RELAY, CLIENT] {
             ip(&format!("address add {address}/24 dev nodes"));
         }

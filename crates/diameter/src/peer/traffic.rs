@@ -4,7 +4,6 @@ use crate::framer::{Framer, Longest};
 use crate::header::{CommandCode, Flags, Header, readdress};
 use crate::message::{Message, RawMessage};
 use crate::result_code::ResultCode;
-use crate::watchdog::State as Liveness;
 
 impl Peer {
     /// Takes received bytes of a connection. Those of one that is closed already are ignored.
@@ -178,7 +177,7 @@ impl Peer {
     /// It was not taken, and nothing has changed.
     pub fn send_request(&mut self, now: u64, token: u64, request: &[u8]) -> Result<(), SendError> {
         let State::Open(side) = self.state else { return Err(SendError::Unavailable) };
-        if self.watchdog.state() != Liveness::Okay {
+        if !self.is_available() {
             return Err(SendError::Unavailable);
         }
         let raw = RawMessage::read(request).map_err(|_| SendError::Unfit("these bytes are no message"))?;
