@@ -89,6 +89,8 @@ enum Command {
     Gate(gate_agent::GateArguments),
     /// Gives assured flows queues of their own at an interface of this host.
     Host(lab::host::HostArguments),
+    /// Authorises and accounts sessions over Diameter: a server, and what its operators do.
+    Aaa(aaa::AaaArguments),
     /// Makes a Linux bridge a switch that a resource manager manages.
     Switch(bridge::SwitchArguments),
     /// Manages sessions of one domain over several domains, and asks its manager for them.
@@ -150,6 +152,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
+        Command::Aaa(arguments) => {
+            log::to_stderr(tracing::Level::INFO);
+            return aaa::run_aaa(arguments, &mut out, &mut told).into();
+        }
         Command::Switch(arguments) => return bridge::run_switch(arguments, &mut out, &mut told).into(),
         Command::Rm(arguments) => return wan_server::run(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),

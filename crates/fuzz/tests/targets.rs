@@ -224,6 +224,13 @@ fn frames_of_lldp() {
 }
 
 #[test]
+fn messages_peers_and_files_of_aaa() {
+    withstands(&targets::DIAMETER_MESSAGE, "fuzz.stateless_executions", 10);
+    withstands(&targets::AAA_PEER, "fuzz.stateless_executions", 2);
+    withstands(&targets::AAA_FILE, "fuzz.stateless_executions", 5);
+}
+
+#[test]
 fn memory_of_a_process_that_lies() {
     withstands(&targets::SHARED_MEMORY_RING, "fuzz.stateless_executions", 10);
     withstands(&targets::SHARED_MEMORY_MEETING, "fuzz.stateless_executions", 5);

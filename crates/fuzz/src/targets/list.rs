@@ -1,4 +1,5 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
+use super::aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE};
 use super::plan_list::{
     DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, DOMAIN_FILE, EXECUTION_LINE,
     LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
@@ -484,6 +485,9 @@ pub const ALL: [Target; 42] = [
     ADMISSION_SAMPLE,
     GATE_LINE,
     LLDP_FRAME,
+    DIAMETER_MESSAGE,
+    AAA_PEER,
+    AAA_FILE,
     TYPE_OBJECT,
     TYPE_LOOKUP,
     SHARED_MEMORY_RING,

@@ -1,4 +1,5 @@
 //! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
+mod aaa;
 mod admission;
 mod agents;
 mod cdr;
@@ -30,6 +31,7 @@ mod types;
 
 use crate::runner::Target;
 
+pub use aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE, aaa_file, aaa_peer, diameter_message};
 pub use admission::{admission_sample, gate_line};
 pub use agents::{bridge_orders, etcd_answer};
 pub use cdr::cdr_rich_type;
