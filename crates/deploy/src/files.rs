@@ -144,6 +144,13 @@ impl Loaded {
         plan
     }
 
+    /// How many transfers were computed for it.
+    pub(crate) fn computed(&self) -> usize {
+        self.transfers
+            .get()
+            .map_or(0, |transfers| transfers.values().filter(|transfer| transfer.is_ok()).count())
+    }
+
     /// The same file with another plan, for which nothing was computed.
     pub(crate) fn with_plan(&self, plan: Plan) -> Self {
         Self {

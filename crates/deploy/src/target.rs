@@ -133,6 +133,12 @@ pub(crate) fn target(
     told: &mut dyn Write,
 ) -> Result<Target, Failure> {
     let processes = processes(loaded, host, told)?;
+    let computed = loaded.computed();
+    if computed > 0 {
+        let what = "count with flows that the manager of the network has to admit";
+        let remedy = "punctual deploy admit --export-flows FILE writes them for punctual grm";
+        print(told, format_args!("note: computed transfers: {computed}; they {what}; {remedy}\n"))?;
+    }
     let file = absolute(path)?;
     let mut programs = Named::new();
     for process in &processes {
