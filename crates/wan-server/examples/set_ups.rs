@@ -43,7 +43,7 @@ fn wait(folder: &Path) {
     let is_connected = |asn: u32| {
         let mut client = client(folder, asn)?;
         client.ask(&Ask::Status).ok()?;
-        match client.next::<Answer>().ok()?? {
+        match client.answer::<Answer>().ok()?? {
             Answer::Status(status) => status.managers.iter().all(|other| other.is_connected).then_some(()),
             _ => None,
         }
@@ -115,7 +115,7 @@ fn main() {
                 while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
                     let began = Instant::now();
                     client.ask(&Ask::Establish(asked.clone())).unwrap();
-                    match client.next::<Answer>().unwrap() {
+                    match client.answer::<Answer>().unwrap() {
                         Some(Answer::Admitted(_)) => times.lock().unwrap().push(began.elapsed()),
                         other => {
                             if refused.fetch_add(1, Relaxed) == 0 {

@@ -193,7 +193,7 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
         Verb::Status { at } => one(at, &Ask::Status, out),
         Verb::Monitor { at } => {
             let mut client = asked(at.asn, &Ask::Monitor)?;
-            while let Some(answer) = client.next::<Answer>().map_err(lost)? {
+            while let Some(answer) = client.answer::<Answer>().map_err(lost)? {
                 said(&answer, at.json, out)?;
                 out.flush().map_err(lost)?;
             }
@@ -218,7 +218,7 @@ fn asked(asn: Option<u32>, ask: &Ask) -> Result<Client, Failure> {
 
 /// Asks for one answer.
 fn one(at: &At, ask: &Ask, out: &mut dyn Write) -> Result<u8, Failure> {
-    let answer = asked(at.asn, ask)?.next::<Answer>().map_err(lost)?;
+    let answer = asked(at.asn, ask)?.answer::<Answer>().map_err(lost)?;
     let over = || {
         (FAILED, "the manager has ended before it answered: punctual rm status says what holds".to_owned())
     };
@@ -252,7 +252,7 @@ fn callee(prefix: &str, asn: Option<u32>, out: &mut dyn Write) -> Result<u8, Fai
     };
     std::thread::Builder::new().name("answers".to_owned()).spawn(answers).map_err(lost)?;
     loop {
-        match client.next::<serde_json::Value>().map_err(lost)? {
+        match client.answer::<serde_json::Value>().map_err(lost)? {
             None => return Ok(DONE),
             Some(said) => match serde_json::from_value::<Question>(said.clone()) {
                 Ok(question) => {

@@ -22,6 +22,9 @@ pub struct Course {
     pub largest_packet: u32,
 }
 
+/// Delay and jitter; or what is missing and what is offered.
+type Verdict = Result<(u64, u64), (u64, u64)>;
+
 struct Judge<'b> {
     backend: &'b mut dyn Backend,
     course: Course,
@@ -71,7 +74,7 @@ impl Judge<'_> {
         }
     }
 
-    fn reserve(&mut self, number: u64, rate: u64) -> Result<Result<(u64, u64), (u64, u64)>, String> {
+    fn reserve(&mut self, number: u64, rate: u64) -> Result<Verdict, String> {
         let ticket = self.ticket();
         let (aggregate, demand) = (aggregate(self.course.class, number), self.demand(rate));
         match self.answer(BackendCommand::Reserve { ticket, aggregate, demand })? {

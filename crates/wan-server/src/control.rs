@@ -175,7 +175,7 @@ impl Client {
         Ok(Some(Self { to, from }))
     }
 
-    /// Asks; [`Self::next`] has the answer.
+    /// Asks; [`Self::answer`] has the answer.
     ///
     /// # Errors
     /// The connection fails.
@@ -187,7 +187,7 @@ impl Client {
     ///
     /// # Errors
     /// The connection fails, or the manager speaks otherwise.
-    pub fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub fn answer<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         next(&mut self.from, LONGEST_ANSWER)
     }
 

@@ -18,9 +18,9 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
-mod manager;
 mod outgoing;
 pub mod protocol;
+mod running_manager;
 mod serve;
 mod wording;
 

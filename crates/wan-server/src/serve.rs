@@ -23,8 +23,8 @@ use crate::domain_file::DomainFile;
 use crate::durable;
 use crate::event::Event;
 use crate::incoming::{self, Incoming};
-use crate::manager::{Clock, OtherManager, Running};
 use crate::outgoing::{self, Outgoing};
+use crate::running_manager::{Clock, OtherManager, Running};
 
 /// Events that wait at most; connections wait then.
 const WAITING: usize = 1_024;

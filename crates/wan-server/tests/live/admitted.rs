@@ -26,7 +26,7 @@ fn a_session_is_admitted_through_a_domain_that_hears_of_none() {
         assert_eq!((admitted.bounds.len(), &admitted.peers[..]), (1, &[EAST][..]));
         let caveat = admitted.caveat.as_deref().unwrap();
         assert!(caveat.contains("no device is set up"), "{caveat}");
-        match monitor.next::<Answer>().unwrap() {
+        match monitor.answer::<Answer>().unwrap() {
             Some(Answer::Event(Event::Admitted(event))) => assert_eq!(event, admitted),
             other => panic!("{other:?}"),
         }
@@ -49,7 +49,7 @@ fn a_session_is_admitted_through_a_domain_that_hears_of_none() {
         // It ends everywhere.
         let stop = Ask::Stop { session: admitted.session.clone() };
         assert_eq!(domains.ask(WEST, &stop), Answer::Stopped { session: admitted.session.clone() });
-        match monitor.next::<Answer>().unwrap() {
+        match monitor.answer::<Answer>().unwrap() {
             Some(Answer::Event(Event::Ended { session, why })) => {
                 assert_eq!((session, why.reason.as_str()), (admitted.session, "stopped"));
             }

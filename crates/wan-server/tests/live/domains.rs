@@ -136,7 +136,7 @@ impl Domains {
     fn try_ask(&self, asn: u32, ask: &Ask) -> Option<Answer> {
         let mut client = self.client(asn)?;
         client.ask(ask).ok()?;
-        client.next().ok()?
+        client.answer().ok()?
     }
 
     pub(crate) fn try_status(&self, asn: u32) -> Option<Status> {

@@ -33,7 +33,7 @@ fn a_manager_that_is_killed_and_back_in_time_has_changed_nothing() {
         let second = domains.admitted(&asked);
         let status = domains.status(TRANSIT);
         assert_eq!((status.aggregates.len(), status.aggregates[0].rate), (1, 2_000_000));
-        match monitor.next::<Answer>().unwrap() {
+        match monitor.answer::<Answer>().unwrap() {
             Some(Answer::Event(Event::Admitted(event))) => assert_eq!(event.session, second.session),
             other => panic!("{other:?}"),
         }
@@ -67,7 +67,7 @@ fn what_passes_a_manager_that_stays_away_ends_and_is_told() {
         let admitted = domains.admitted(&asked);
         domains.kill(TRANSIT);
         let why = loop {
-            match monitor.next::<Answer>().unwrap() {
+            match monitor.answer::<Answer>().unwrap() {
                 Some(Answer::Event(Event::Ended { session, why })) if session == admitted.session => {
                     break why;
                 }

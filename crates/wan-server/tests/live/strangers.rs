@@ -95,7 +95,7 @@ fn who_is_not_what_it_says_reserves_nothing() {
             let asked = session("10.3.1.7", vec![flow(1_000_000, 25 * MILLISECOND)]);
             let mut client = domains.client(WEST)?;
             client.ask(&wan_server::protocol::Ask::Establish(asked)).ok()?;
-            match client.next().ok()?? {
+            match client.answer().ok()?? {
                 wan_server::protocol::Answer::Refused(why) if why.reason != "busy" => Some(why),
                 _ => None,
             }

@@ -22,7 +22,7 @@ fn a_thousand_sessions_are_one_aggregate_in_transit() {
                     let mut client = domains.client(WEST).unwrap();
                     for _ in 0..each {
                         client.ask(&Ask::Establish(asked.clone())).unwrap();
-                        match client.next::<Answer>().unwrap() {
+                        match client.answer::<Answer>().unwrap() {
                             Some(Answer::Admitted(_)) => {}
                             other => panic!("{other:?}"),
                         }
