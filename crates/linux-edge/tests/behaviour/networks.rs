@@ -120,3 +120,47 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
     }
     promises
 }
+
+/// A domain of one router with one way through it.
+pub(crate) fn narrow(random: &mut Random) -> Domain {
+    let mut found = domain(random);
+    while found.borders.is_empty() || found.ceilings.len() < 4 {
+        found = domain(random);
+    }
+    found.routers.truncate(1);
+    found.links.clear();
+    found.edges.truncate(1);
+    found.borders.truncate(1);
+    found.edges[0].router = 0;
+    found.borders[0].end.router = 0;
+    found.edges[0].wire.rate = *random.pick(&[2_000_000, 5_000_000]).unwrap();
+    if random.chance(70) {
+        found.processing = 0;
+    }
+    found
+}
+
+/// Takes all that each class may have of a narrow domain, in packets of one size or of several.
+pub(crate) fn stuff(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
+    let from = *random.pick(&[Place::Edges, Place::Border(LinkId(1))]).unwrap();
+    let mut promises = Vec::new();
+    for class in RESERVABLE {
+        let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 1 }, class };
+        let largest_packet = u32::try_from(random.range(200, 1_400)).unwrap();
+        let least_packet = if random.chance(60) { largest_packet } else { largest_packet / 2 };
+        let (mut rate, mut burst) = (1 << 40, 20_000);
+        for _ in 0..200 {
+            let demand = Demand { from, to: Place::Edges, class, rate, burst, least_packet, largest_packet };
+            match edge.handle(BackendCommand::Reserve { ticket: 1, aggregate, demand }).answer {
+                Some(BackendAnswer::Reserved { delay, jitter, .. }) => {
+                    promises.push(Promise { demand, delay, jitter });
+                    break;
+                }
+                Some(BackendAnswer::Refused { offer: 0, .. }) => burst = burst * 39 / 40,
+                Some(BackendAnswer::Refused { offer, .. }) => rate = offer,
+                answer => panic!("{answer:?}"),
+            }
+        }
+    }
+    promises
+}
