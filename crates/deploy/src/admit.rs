@@ -2,6 +2,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use assembly::Plan;
 use clap::Args;
 use deployment::{ChainReport, Proof};
 use response::Limits;

@@ -13,7 +13,7 @@ use crate::control;
 use crate::files::Loaded;
 
 /// The command line of `measure`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     PUNCTUAL_MEASURE=1 punctual deploy launch tracker.toml --unproved     measures the processor time of each handler\n  \
     punctual deploy measure tracker.toml --write measured.toml          writes the longest times so far, and 20 % more\n  \

@@ -1,11 +1,16 @@
 //! What every back-end has to keep, looked at from outside: it offers, reserves in place of what was reserved, refuses without change, never refuses
 //! less, opens, releases, and says what it holds.
+use std::net::IpAddr;
+
 use wan::{
-    AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind, FlowRequest,
-    Holding, LegId, Place, SessionId, TSpec, TunnelId,
+    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    FlowRequest, Holding, LegId, Place, SessionId, TSpec, TunnelId,
 };
 
 use crate::backend::Backend;
+
+/// Bytes of the least packet of what is asked for.
+const LEAST_PACKET: u32 = 64;
 
 /// What a back-end that holds nothing is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +51,15 @@ fn wrong<T>(what: &str, got: &impl std::fmt::Debug) -> Result<T, String> {
 impl Judge<'_> {
     fn demand(&self, rate: u64) -> Demand {
         let Course { from, to, class, burst, largest_packet } = self.course;
-        Demand { from, to, class, rate, burst, largest_packet }
+        Demand {
+            from,
+            to,
+            class,
+            rate,
+            burst,
+            least_packet: LEAST_PACKET.min(largest_packet),
+            largest_packet,
+        }
     }
 
     fn ticket(&mut self) -> u64 {
@@ -214,10 +227,17 @@ impl Judge<'_> {
             least_rate: 8,
             limit: 1,
         };
+        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let addresses = Addresses { sources: vec![address(1)], destinations: vec![address(2)] };
         for number in [1, 2, 1] {
             let ticket = self.ticket();
-            let open =
-                BackendCommand::Open { ticket, leg: leg(number), aggregate: aggregate(class, 1), flow };
+            let open = BackendCommand::Open {
+                ticket,
+                leg: leg(number),
+                aggregate: aggregate(class, 1),
+                flow,
+                addresses: addresses.clone(),
+            };
             match self.answer(open)? {
                 BackendAnswer::Done { ticket: of } if of == ticket => {}
                 other => return wrong("a flow is not let in", &other),

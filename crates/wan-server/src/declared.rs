@@ -262,7 +262,7 @@ impl Declared {
                 }
                 None
             }
-            BackendCommand::Open { ticket, leg, aggregate, flow } => {
+            BackendCommand::Open { ticket, leg, aggregate, flow, addresses: _ } => {
                 self.open.insert(leg, (aggregate, flow));
                 Some(BackendAnswer::Done { ticket })
             }

@@ -2,7 +2,6 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use linux_edge::Executor;
 use linux_edge::setup::routes_again;
 use serde_json::json;
 use system::{Error, finish};
@@ -10,7 +9,7 @@ use system::{Error, finish};
 use crate::place::{PLACE, record};
 use crate::tools::Tools;
 use crate::wan::layout::border_interface;
-use crate::wan::{FILE, WanFile, WanLayout};
+use crate::wan::{FILE, WanFile, WanLayout, executor};
 
 /// The table of nftables that drops what a cut link has.
 const TABLE: &str = "punctual-cut";
@@ -70,10 +69,10 @@ pub fn cut(name: &str, link: u32, how: How) -> Result<(), Error> {
     }
     // The kernel has forgotten addresses and routes of an interface that was down; operators have routing daemons for that.
     let layout = WanLayout::new(&WanFile::read("the file of the lab", &text(name)?)?, name)?;
-    for (domain, namespace) in
-        layout.domains.iter().zip(&layout.routers).filter(|(_, router)| ends.contains(router))
-    {
-        Executor::new(vec![Some(namespace.clone())]).apply(&routes_again(domain))?;
+    for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
+        if routers.iter().any(|router| ends.contains(router)) {
+            executor(routers).apply(&routes_again(domain))?;
+        }
     }
     Ok(())
 }

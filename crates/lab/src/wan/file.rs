@@ -6,9 +6,10 @@ use serde::Deserialize;
 use system::Error;
 use wan::Class;
 
-/// The most domains, the most hosts of one, and the most links.
+/// The most domains, the most hosts and routers of one, and the most links.
 const MOST_DOMAINS: usize = 50;
 const MOST_HOSTS: usize = 50;
+const MOST_ROUTERS: usize = 10;
 const MOST_LINKS: usize = 200;
 /// Links where hosts are, if the file does not say more.
 const EDGE_RATE: u64 = 100_000_000;
@@ -37,8 +38,10 @@ pub struct DomainOfFile {
     pub asn: u32,
     /// Its hosts.
     pub hosts: Vec<String>,
-    /// Bits per second of the links to its hosts.
+    /// Bits per second of the links to its hosts, and of those between its routers.
     pub rate: u64,
+    /// How many routers it has, in a line.
+    pub routers: usize,
 }
 
 /// A link between two domains.
@@ -68,6 +71,7 @@ struct DomainText {
     asn: u32,
     hosts: Vec<String>,
     rate: Option<String>,
+    routers: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -116,8 +120,9 @@ impl WanFile {
         let text: Text = toml::from_str(whole).map_err(|error| wrong(error.to_string()))?;
         let rate = |text: &str| network::rate(text).map_err(wrong);
         let domain = |domain: DomainText| {
-            let DomainText { asn, hosts, rate: text } = domain;
-            Ok(DomainOfFile { asn, hosts, rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)? })
+            let DomainText { asn, hosts, rate: text, routers } = domain;
+            let routers = routers.unwrap_or(1);
+            Ok(DomainOfFile { asn, hosts, rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)?, routers })
         };
         let link = |LinkText { number, between, rate: text }: LinkText| {
             Ok(LinkOfFile { number, between, rate: rate(&text)? })
@@ -169,6 +174,12 @@ impl WanFile {
             }
             if domain.hosts.len() > MOST_HOSTS {
                 return Err(format!("AS {}: more than {MOST_HOSTS} hosts", domain.asn));
+            }
+            if !(1..=MOST_ROUTERS).contains(&domain.routers) {
+                return Err(format!(
+                    "AS {}: {} routers; from 1 to {MOST_ROUTERS} are possible",
+                    domain.asn, domain.routers
+                ));
             }
             for host in &domain.hosts {
                 crate::layout::check_node(host).map_err(|error| error.to_string())?;

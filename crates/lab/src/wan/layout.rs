@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use linux_edge::domain::{Border, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{Border, CoreLink, Domain, Edge, End, Router, Wire};
 use system::Error;
 use wan::{Asn, LinkId, Prefix};
 
@@ -17,10 +17,10 @@ const EDGE_MTU: u32 = 1_500;
 /// A lab as it will be built.
 #[derive(Clone, Debug)]
 pub struct WanLayout {
-    /// The domains, each of one router.
+    /// The domains.
     pub domains: Vec<Domain>,
-    /// The namespace of the router of each.
-    pub routers: Vec<String>,
+    /// The namespaces of the routers of each.
+    pub routers: Vec<Vec<String>>,
     /// The hosts, with the domain and the edge that they are at.
     pub hosts: Vec<(Host, usize, usize)>,
     /// The links, with the namespaces of both ends.
@@ -30,6 +30,11 @@ pub struct WanLayout {
 /// The interface of a border link at both of its ends.
 pub fn border_interface(link: u32) -> String {
     format!("border{link}")
+}
+
+/// The interface of a link between routers of a domain, at its first or second end.
+pub(super) fn core_interface(link: u16, side: u16) -> String {
+    format!("core{link}{}", if side == 1 { "a" } else { "b" })
 }
 
 fn v6(first: u16, second: u16, third: u16, last: u16) -> Ipv6Addr {
@@ -87,7 +92,15 @@ impl WanLayout {
     /// What cannot be built.
     pub fn new(file: &WanFile, name: &str) -> Result<Self, Error> {
         crate::layout::check_name(name)?;
-        let router = |asn: u32| format!("router-{asn}");
+        // The first router is called as the domain.
+        let router = |asn: u32, at: usize| match at {
+            0 => format!("router-{asn}"),
+            _ => format!("router-{asn}-{}", at + 1),
+        };
+        let last = |asn: u32| {
+            let found = file.domains.iter().find(|domain| domain.asn == asn);
+            found.map_or(0, |domain| domain.routers.saturating_sub(1))
+        };
         let mut layout =
             Self { domains: Vec::new(), routers: Vec::new(), hosts: Vec::new(), links: Vec::new() };
         for (at, of_file) in file.domains.iter().enumerate() {
@@ -109,7 +122,8 @@ impl WanLayout {
             }
             let mut borders = Vec::new();
             for link in file.links.iter().filter(|link| link.between.contains(&of_file.asn)) {
-                let end = if link.between[0] == of_file.asn { 1 } else { 2 };
+                // A link begins at the last router of its first domain, and ends at the first one of the other.
+                let (end, at) = if link.between[0] == of_file.asn { (1, last(of_file.asn)) } else { (2, 0) };
                 let group = u16::try_from(link.number).unwrap_or(u16::MAX);
                 let beyond = ways
                     .iter()
@@ -118,7 +132,7 @@ impl WanLayout {
                 borders.push(Border {
                     link: LinkId(link.number),
                     end: End {
-                        router: 0,
+                        router: at,
                         interface: border_interface(link.number),
                         address: v6(0xfd20, group, 0, end),
                     },
@@ -129,10 +143,23 @@ impl WanLayout {
                     wire: Wire { rate: link.rate, propagation: 0, mtu: BORDER_MTU },
                 });
             }
+            let names = (0..of_file.routers).map(|at| router(of_file.asn, at));
+            let of_router =
+                |(at, name): (u16, String)| Router { name, address: v6(0xfd30, number + 1, 0, at) };
+            let core = |at: u16| {
+                let end = |router: u16, side: u16| End {
+                    router: usize::from(router),
+                    interface: core_interface(at, side),
+                    address: v6(0xfd50, number + 1, at, side),
+                };
+                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU };
+                CoreLink { ends: [end(at, 1), end(at + 1, 2)], wire }
+            };
+            let count = u16::try_from(of_file.routers).unwrap_or(1);
             let domain = Domain {
                 asn: Asn(of_file.asn),
-                routers: vec![Router { name: router(of_file.asn), address: v6(0xfd30, number + 1, 0, 1) }],
-                links: Vec::new(),
+                routers: (1..).zip(names.clone()).map(of_router).collect(),
+                links: (0..count.saturating_sub(1)).map(core).collect(),
                 edges,
                 borders,
                 ceilings: file.ceilings.clone(),
@@ -140,10 +167,11 @@ impl WanLayout {
             };
             domain.check().map_err(|what| Error::new(what, "correct the file"))?;
             layout.domains.push(domain);
-            layout.routers.push(format!("{name}-{}", router(of_file.asn)));
+            layout.routers.push(names.map(|router| format!("{name}-{router}")).collect());
         }
         for link in &file.links {
-            let ends = link.between.map(|asn| format!("{name}-{}", router(asn)));
+            let [one, other] = link.between;
+            let ends = [(one, last(one)), (other, 0)].map(|(asn, at)| format!("{name}-{}", router(asn, at)));
             layout.links.push((link.number, ends));
         }
         Ok(layout)
@@ -152,6 +180,6 @@ impl WanLayout {
     /// All namespaces.
     pub fn namespaces(&self) -> Vec<String> {
         let hosts = self.hosts.iter().map(|(host, ..)| host.namespace.clone());
-        hosts.chain(self.routers.iter().cloned()).collect()
+        hosts.chain(self.routers.iter().flatten().cloned()).collect()
     }
 }

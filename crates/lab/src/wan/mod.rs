@@ -83,9 +83,9 @@ impl WanLab {
     /// There is no such domain, or its router does not answer.
     pub fn backend(&self, domain: usize) -> Result<Running, Error> {
         let missing = || Error::new(format!("the lab has no domain {domain}"), "");
-        let (of, namespace) =
+        let (of, routers) =
             self.layout.domains.get(domain).zip(self.layout.routers.get(domain)).ok_or_else(missing)?;
-        Running::start(of.clone(), Executor::new(vec![Some(namespace.clone())])).map(|(running, _)| running)
+        Running::start(of.clone(), executor(routers)).map(|(running, _)| running)
     }
 
     /// Does something on a thread that is on a host: what it opens stays there.
@@ -124,6 +124,11 @@ impl Drop for WanLab {
     }
 }
 
+/// What carries programs out at routers in these namespaces.
+fn executor(routers: &[String]) -> Executor {
+    Executor::new(routers.iter().cloned().map(Some).collect())
+}
+
 fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Result<(), Error> {
     let go_on = || match interrupted.load(Ordering::Relaxed) {
         true => Err(Error::new("interrupted; nothing is left of the lab", "")),
@@ -143,11 +148,26 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
         );
     }
     let mut ends: Vec<(&str, String)> = Vec::new();
+    for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
+        for link in &domain.links {
+            let [one, other] = &link.ends;
+            let Some((first, second)) = routers.get(one.router).zip(routers.get(other.router)) else {
+                continue;
+            };
+            let _ = writeln!(
+                lines,
+                "link add name {} netns {first} type veth peer name {} netns {second}",
+                one.interface, other.interface
+            );
+            ends.push((first, one.interface.clone()));
+            ends.push((second, other.interface.clone()));
+        }
+    }
     for (number, namespaces) in &layout.links {
         ends.extend(namespaces.iter().map(|namespace| (namespace.as_str(), border_interface(*number))));
     }
     for (host, domain, edge) in &layout.hosts {
-        let Some(router) = layout.routers.get(*domain) else { continue };
+        let Some(router) = layout.routers.get(*domain).and_then(|routers| routers.first()) else { continue };
         let namespace = &host.namespace;
         let _ = writeln!(
             lines,
@@ -177,9 +197,11 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
         tools.batch("ip", Some(&host.namespace), &lines)?;
     }
     go_on()?;
-    for (domain, namespace) in layout.domains.iter().zip(&layout.routers) {
-        tools.run(&format!("ip -n {namespace} link set dev lo up"))?;
-        Executor::new(vec![Some(namespace.clone())]).set_up(domain)?;
+    for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
+        for namespace in routers {
+            tools.run(&format!("ip -n {namespace} link set dev lo up"))?;
+        }
+        executor(routers).set_up(domain)?;
         go_on()?;
     }
     Ok(())

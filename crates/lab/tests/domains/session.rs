@@ -13,7 +13,7 @@ use wan::{
 
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A line of domains with a link of this rate from each to the next. The first has the hosts `a` and `flood`, the last `c`.
+/// A line of domains with a link of this rate from each to the next; every other one has two routers. The first has the hosts `a` and `flood`, the last `c`.
 pub(crate) fn line(domains: u32, rate: &str) -> String {
     let mut text =
         "ceilings = { control = { share = \"5 %\", burst = 1000 }, ef = { share = \"60 %\", burst = 6000 }, \
@@ -25,7 +25,8 @@ pub(crate) fn line(domains: u32, rate: &str) -> String {
             _ if domain == domains => "\"c\"",
             _ => "",
         };
-        text += &format!("[[domain]]\nasn = {}\nhosts = [{hosts}]\n", 65_000 + domain);
+        let (asn, routers) = (65_000 + domain, 1 + domain % 2);
+        text += &format!("[[domain]]\nasn = {asn}\nhosts = [{hosts}]\nrouters = {routers}\n");
     }
     for link in 1..domains {
         let (one, other) = (65_000 + link, 65_001 + link);

@@ -2,15 +2,16 @@
 use linux_edge::LinuxEdge;
 use testkit::random::Random;
 
-use crate::networks::{domain, fill};
+use crate::networks::{domain, fill, narrow, stuff};
 use crate::simulation::play;
 
 /// The most thousandths of a budget that any frame took, and how many frames' classes were seen at all.
 fn judge(seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
-    let domain = domain(&mut random);
+    let is_narrow = random.chance(50);
+    let domain = if is_narrow { narrow(&mut random) } else { domain(&mut random) };
     let mut edge = LinuxEdge::new(domain.clone()).unwrap();
-    let promises = fill(&mut edge, &mut random);
+    let promises = if is_narrow { stuff(&mut edge, &mut random) } else { fill(&mut edge, &mut random) };
     let (mut nearest, mut seen) = (0, 0);
     for (promise, took) in promises.iter().zip(play(&domain, &promises, &mut random)) {
         let Some(took) = took else { continue };
@@ -18,7 +19,10 @@ fn judge(seed: u64) -> (u64, u64) {
         let (most, least) = (promise.delay * 1_000, (promise.delay - promise.jitter) * 1_000);
         assert!(took.most <= most, "seed {seed}: {promise:?} took {} of {most} ps", took.most);
         assert!(took.least >= least, "seed {seed}: {promise:?} took {}, less than {least} ps", took.least);
-        nearest = nearest.max(took.most / (most / 1_000).max(1));
+        // Where there is nothing but a router on the way, every frame may take all of its budget.
+        if promise.jitter > 2 * domain.processing {
+            nearest = nearest.max(took.most / (most / 1_000).max(1));
+        }
     }
     (nearest, seen)
 }
@@ -36,6 +40,6 @@ fn no_frame_is_above_its_budget() {
         "{seen} promises; the worst frame took {nearest} thousandths of its budget; {near} seeds above half"
     );
     // A judge that sees nothing near a budget would see no mistake.
-    assert!(nearest > 700, "no frame took more than {nearest} thousandths of its budget");
-    assert!(near > 5, "{near} seeds had a frame that took more than half of its budget");
+    assert!(nearest > 900, "no frame took more than {nearest} thousandths of its budget");
+    assert!(near > 20, "{near} seeds had a frame that took more than half of its budget");
 }

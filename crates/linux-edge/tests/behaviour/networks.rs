@@ -120,3 +120,72 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
     }
     promises
 }
+
+/// A border and an edge, with a link between their routers: 10 Mbit/s everywhere, and EF may have half of it.
+pub(crate) fn chain() -> Domain {
+    let mut found = narrow(&mut Random::new(1));
+    let wire = Wire { rate: 10_000_000, propagation: 0, mtu: 1_540 };
+    found.routers.push(Router { name: "last".to_owned(), address: address(600, 1) });
+    let end = |router, interface: &str, last| End {
+        router,
+        interface: interface.to_owned(),
+        address: address(601, last),
+    };
+    found.links = vec![CoreLink { ends: [end(0, "core0", 1), end(1, "core1", 2)], wire }];
+    found.edges[0].router = 1;
+    found.edges[0].wire = wire;
+    found.ceilings = BTreeMap::from([(Class::Ef, Ceiling { share: 500, burst: 10_000 })]);
+    found.processing = 100_000;
+    found
+}
+
+/// A domain of one router with one way through it.
+pub(crate) fn narrow(random: &mut Random) -> Domain {
+    let mut found = domain(random);
+    while found.borders.is_empty() || found.ceilings.len() < 4 {
+        found = domain(random);
+    }
+    found.routers.truncate(1);
+    found.links.clear();
+    found.edges.truncate(1);
+    found.borders.truncate(1);
+    found.edges[0].router = 0;
+    found.borders[0].end.router = 0;
+    found.edges[0].wire.rate = *random.pick(&[2_000_000, 5_000_000]).unwrap();
+    if random.chance(70) {
+        found.processing = 0;
+    }
+    // Alone, a class has nothing below it but best effort.
+    if random.chance(30) {
+        let alone = *random.pick(&RESERVABLE).unwrap();
+        found.ceilings.retain(|class, _| *class == alone);
+    }
+    found
+}
+
+/// Takes all that each class may have of a narrow domain, in packets of one size or of several.
+pub(crate) fn stuff(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
+    let from = *random.pick(&[Place::Edges, Place::Border(LinkId(1))]).unwrap();
+    let mut promises = Vec::new();
+    for class in
+        RESERVABLE.into_iter().filter(|class| edge.domain().ceilings.contains_key(class)).collect::<Vec<_>>()
+    {
+        let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 1 }, class };
+        let largest_packet = u32::try_from(random.range(200, 1_400)).unwrap();
+        let least_packet = if random.chance(60) { largest_packet } else { largest_packet / 2 };
+        let (mut rate, mut burst) = (1 << 40, 20_000);
+        for _ in 0..200 {
+            let demand = Demand { from, to: Place::Edges, class, rate, burst, least_packet, largest_packet };
+            match edge.handle(BackendCommand::Reserve { ticket: 1, aggregate, demand }).answer {
+                Some(BackendAnswer::Reserved { delay, jitter, .. }) => {
+                    promises.push(Promise { demand, delay, jitter });
+                    break;
+                }
+                Some(BackendAnswer::Refused { offer: 0, .. }) => burst = burst * 39 / 40,
+                Some(BackendAnswer::Refused { offer, .. }) => rate = offer,
+                answer => panic!("{answer:?}"),
+            }
+        }
+    }
+    promises
+}
