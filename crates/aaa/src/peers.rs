@@ -147,6 +147,11 @@ impl Peers {
         self.entries.iter().map(|(host, entry)| (host, entry.peer.is_open()))
     }
 
+    /// True if there is no connection to any peer, and none that is being closed.
+    pub fn is_disconnected(&self) -> bool {
+        self.owners.is_empty()
+    }
+
     /// When [`Self::on_timer`] is to be called.
     pub fn due(&self) -> u64 {
         let peers = self.entries.values().map(|entry| entry.peer.due());

@@ -191,9 +191,11 @@ pub struct Client {
     peers: Peers,
     sessions: BTreeMap<String, Session>,
     spool: Spool,
-    /// What is in the store, or about to be: records by their places, and the last record of sessions that go on.
-    kept: BTreeMap<u64, Vec<u8>>,
-    last: BTreeMap<String, Vec<u8>>,
+    /// What is in the store, or about to be: records by their places, how many of each session, and the last record of each
+    /// session that goes on or has others there.
+    kept: BTreeMap<u64, (String, Vec<u8>)>,
+    counts: BTreeMap<String, usize>,
+    last: BTreeMap<String, (Vec<u8>, bool)>,
     storing: BTreeMap<u64, (u64, String, u32)>,
     unstored: Vec<(u64, String, u32)>,
     unstored_at: Option<u64>,
@@ -235,6 +237,7 @@ impl Client {
             sessions: BTreeMap::new(),
             spool: Spool::new(settings.most_records, WINDOW),
             kept: BTreeMap::new(),
+            counts: BTreeMap::new(),
             last: BTreeMap::new(),
             storing: BTreeMap::new(),
             unstored: Vec::new(),
@@ -279,9 +282,9 @@ impl Client {
         self.peers.first_available().is_some()
     }
 
-    /// True if no peer talks.
+    /// True if there is no connection to any peer, and none that is being closed.
     pub fn is_disconnected(&self) -> bool {
-        self.peers.states().all(|(_, open)| !open)
+        self.peers.is_disconnected()
     }
 
     /// True if nothing waits for the store.

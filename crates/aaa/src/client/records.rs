@@ -12,7 +12,7 @@ use diameter::message::Message;
 use diameter::value::Time;
 
 use super::{Client, Output, Purpose};
-use crate::entry::{Bytes, SpoolEntry};
+use crate::entry::{Bytes, RecordKind, SpoolEntry};
 use crate::server::Now;
 
 /// Nanoseconds until what could not be stored is tried again.
@@ -23,6 +23,11 @@ fn request_of(message: &[u8]) -> Option<AccountingRequest> {
         Ok((_, Message::AccountingRequest(request))) => Some(request),
         _ => None,
     }
+}
+
+/// Whether more records come after this one.
+fn goes_on(request: &AccountingRequest) -> bool {
+    !RecordKind::of(request.accounting_record_type).is_last()
 }
 
 fn time(now: Now) -> Time {
@@ -40,7 +45,13 @@ impl Client {
                 SpoolEntry::Delivered { .. } => None,
             };
             if let Some(request) = message.and_then(|message| request_of(message)) {
-                last.insert(request.session_id.clone(), request);
+                // What could not be stored at first may stand behind what came after it.
+                let is_later = last
+                    .get(&request.session_id)
+                    .is_none_or(|before| before.accounting_record_number < request.accounting_record_number);
+                if is_later {
+                    last.insert(request.session_id.clone(), request);
+                }
             }
             match entry {
                 SpoolEntry::Added { key, message } => drop(waiting.insert(key, message.0)),
@@ -52,24 +63,51 @@ impl Client {
             let Some(request) = request_of(&message) else { continue };
             let number = request.accounting_record_number;
             let record = Record { session_id: request.session_id, number, message: message.clone() };
+            let id = record.session_id.clone();
             let key = self.spool.restore(now.monotonic, record);
-            self.kept.insert(key, message);
+            self.keep(key, id, message);
         }
-        let runs = |kind| matches!(kind, AccountingRecordType::Start | AccountingRecordType::Interim);
-        last.retain(|_, request| runs(request.accounting_record_type));
-        for request in last.values() {
-            let message = Message::AccountingRequest(request.clone());
+        for request in last.into_values() {
+            let id = request.session_id.clone();
+            let goes_on = goes_on(&request);
+            let message = Message::AccountingRequest(request);
             let mut bytes = Vec::new();
             if message.encode(&message.request_header(), &mut bytes).is_ok() {
-                self.last.insert(request.session_id.clone(), bytes);
+                self.last.insert(id.clone(), (bytes, goes_on));
             }
+            self.settle(&id);
+        }
+    }
+
+    fn keep(&mut self, key: u64, id: String, message: Vec<u8>) {
+        *self.counts.entry(id.clone()).or_default() += 1;
+        self.kept.insert(key, (id, message));
+    }
+
+    /// The server has a record.
+    fn drop_kept(&mut self, key: u64) {
+        let Some((id, _)) = self.kept.remove(&key) else { return };
+        if let Some(count) = self.counts.get_mut(&id) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&id);
+            }
+        }
+        self.settle(&id);
+    }
+
+    /// Forgets the last record of a session that is over, once no other record of it could be taken for the last one.
+    fn settle(&mut self, id: &str) {
+        let is_over = self.last.get(id).is_some_and(|(_, goes_on)| !goes_on);
+        if is_over && !self.counts.contains_key(id) {
+            self.last.remove(id);
         }
     }
 
     /// Ends the sessions that were accounted when the program ended: what it served is over.
     pub fn end_restored(&mut self, now: Now) {
-        let lost: Vec<AccountingRequest> =
-            self.last.values().filter_map(|message| request_of(message)).collect();
+        let lost = self.last.values().filter(|(_, goes_on)| *goes_on);
+        let lost: Vec<AccountingRequest> = lost.filter_map(|(message, _)| request_of(message)).collect();
         for request in lost {
             let ended = SessionTerminationRequest {
                 session_id: request.session_id.clone(),
@@ -104,13 +142,12 @@ impl Client {
 
     /// What a store has to hold now: it may replace all that was stored before.
     pub fn snapshot(&self) -> Vec<SpoolEntry> {
-        let waits = |message: &Vec<u8>| self.kept.values().any(|kept| kept == message);
-        let last = self.last.values().filter(|message| !waits(message));
-        let last = last.map(|message| SpoolEntry::Last { message: Bytes(message.clone()) });
+        let last =
+            self.last.values().map(|(message, _)| SpoolEntry::Last { message: Bytes(message.clone()) });
         let kept = self
             .kept
             .iter()
-            .map(|(key, message)| SpoolEntry::Added { key: *key, message: Bytes(message.clone()) });
+            .map(|(key, (_, message))| SpoolEntry::Added { key: *key, message: Bytes(message.clone()) });
         last.chain(kept).collect()
     }
 
@@ -204,15 +241,9 @@ impl Client {
         while let Some(output) = self.spool.poll_output() {
             match output {
                 Spooled::Store { key, record } => {
-                    self.kept.insert(key, record.message.clone());
-                    if let Some(request) = request_of(&record.message) {
-                        match request.accounting_record_type {
-                            AccountingRecordType::Start | AccountingRecordType::Interim => {
-                                self.last.insert(record.session_id.clone(), record.message);
-                            }
-                            _ => drop(self.last.remove(&record.session_id)),
-                        }
-                    }
+                    self.keep(key, record.session_id.clone(), record.message.clone());
+                    let goes_on = request_of(&record.message).is_some_and(|request| goes_on(&request));
+                    self.last.insert(record.session_id.clone(), (record.message, goes_on));
                     self.store_record(key, record.session_id, record.number);
                 }
                 Spooled::Send { key, message } => {
@@ -221,7 +252,7 @@ impl Client {
                     }
                 }
                 Spooled::Forget { key } => {
-                    self.kept.remove(&key);
+                    self.drop_kept(key);
                     let number = self.number();
                     self.outputs.push_back(Output::Store { number, entry: SpoolEntry::Delivered { key } });
                 }
@@ -239,7 +270,7 @@ impl Client {
     }
 
     fn store_record(&mut self, key: u64, session: String, record: u32) {
-        let Some(message) = self.kept.get(&key).cloned() else { return };
+        let Some((_, message)) = self.kept.get(&key).cloned() else { return };
         let number = self.number();
         self.storing.insert(number, (key, session, record));
         let entry = SpoolEntry::Added { key, message: Bytes(message) };

@@ -189,7 +189,7 @@ impl Running<'_> {
                 }
             }
             sockets.flush(&mut self.server);
-            let is_quiet = self.server.peers().all(|(_, open)| !open) && self.server.waiting() == 0;
+            let is_quiet = self.server.is_disconnected() && self.server.waiting() == 0;
             if ending.is_some_and(|end| is_quiet || tokio::time::Instant::now() >= end) {
                 let _ = std::fs::remove_file(socket);
                 return Ok(());

@@ -337,6 +337,11 @@ impl Server {
         self.peers.states()
     }
 
+    /// True if there is no connection to any peer, and none that is being closed.
+    pub fn is_disconnected(&self) -> bool {
+        self.peers.is_disconnected()
+    }
+
     /// What a user has of its contract.
     pub fn usage(&self, user: &str) -> Usage {
         self.usage.get(user).copied().unwrap_or_default()

@@ -247,9 +247,9 @@ impl World {
         {
             let session = self.managers[number].sessions.entry(request.session_id.clone()).or_default();
             let bytes = request.accounting_output_octets.unwrap();
-            session.told = bytes;
             let before = session.records.insert(request.accounting_record_number, bytes);
             assert!(before.is_none_or(|before| before == bytes), "one number, two records");
+            session.told = session.records.values().next_back().copied().unwrap_or(0);
         }
         self.managers[number].disk.push(entry);
     }

@@ -1,5 +1,5 @@
 //! TLS 1.3 with certificates that name hosts.
-use testkit::patience::patiently;
+use testkit::patience::patiently_or;
 
 use crate::scene::{
     SERVER, authorize, client, client_file, connected, in_network, printed, run, serve, server_file,
@@ -26,7 +26,10 @@ fn certificates_decide_who_may_ask() {
         }
         let log = || std::fs::read_to_string(server.with_extension("log")).unwrap();
         let refused = |what: &str, words: &str| {
-            patiently(what, || log().contains(words).then_some(()));
+            patiently_or(
+                || format!("{what} did not come: {}", log()),
+                || log().contains(words).then_some(()),
+            );
         };
         // Keys of another authority.
         let other = client_file(folder, "keys = \"others\"", &secure);
@@ -52,7 +55,7 @@ fn certificates_decide_who_may_ask() {
             .unwrap();
         }
         {
-            let handle = client(&good);
+            let handle = client(&client_file(folder, "keys = \"keys\"", &secure));
             refused("the refusal of another name", "rm.example.net: its certificate has another name");
             assert!(authorize(&handle, 1_000).is_err());
         }
