@@ -445,7 +445,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 43] = [
+pub const ALL: [Target; 46] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
