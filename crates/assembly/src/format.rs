@@ -58,6 +58,16 @@ const COSTS: &[Key] = &[
         "how wrong the rate of the clock may be, in parts of 10^9; 200000 if not given",
     ),
     may("clock-error", Time, "how wrong a reading of the clock may be against other hosts; 0 if not given"),
+    may(
+        "send",
+        Time,
+        "most time from a push until the host's port has all frames; needed for transfers that are computed",
+    ),
+    may(
+        "receive",
+        Time,
+        "most time from the last frame until the event is in the consumer's queue; needed for transfers that are computed",
+    ),
     may("stalls", List(&Table(STALL)), "times for which each core does other work; none if not given"),
     may(
         "throttling",

@@ -54,6 +54,10 @@ pub struct Costs {
     pub drift: Option<u32>,
     /// How wrong a reading of its clock may be against other hosts.
     pub clock_error: u64,
+    /// Most time from a push until all frames of the event are handed to the port, if that is said.
+    pub send: Option<u64>,
+    /// Most time from the last frame of an event until it is in the queue of its consumer, if that is said.
+    pub receive: Option<u64>,
     /// Times for which each of its cores does other work.
     pub stalls: Vec<Stall>,
     /// How long threads of the class fifo may run in each period; 950 ms in each second if not given.
@@ -132,6 +136,7 @@ pub(crate) fn execution(node: &Node) -> Execution {
 
 pub(crate) fn costs(node: &Node) -> Costs {
     let time = |key| time(node, key).unwrap_or_default();
+    let may = |key| crate::get::time(node, key);
     let stalls = node.get("stalls").map(Node::items).unwrap_or_default();
     Costs {
         wake: time("wake"),
@@ -140,6 +145,8 @@ pub(crate) fn costs(node: &Node) -> Costs {
         slack: time("slack"),
         drift: number(node, "clock-drift"),
         clock_error: time("clock-error"),
+        send: may("send"),
+        receive: may("receive"),
         stalls: stalls.iter().map(stall).collect(),
         throttling: node.get("throttling").map(throttling),
         is_measured: flag(node, "measured").unwrap_or_default(),

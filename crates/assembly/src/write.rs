@@ -133,6 +133,8 @@ fn costs(costs: &Costs) -> Value {
         ("slack", Some(time(costs.slack))),
         ("clock-drift", costs.drift.map(number)),
         ("clock-error", (costs.clock_error > 0).then(|| time(costs.clock_error))),
+        ("send", costs.send.map(time)),
+        ("receive", costs.receive.map(time)),
         ("stalls", (!stalls.is_empty()).then_some(Value::List(stalls))),
         ("throttling", costs.throttling.map(throttling)),
         ("measured", costs.is_measured.then_some(Value::Boolean(true))),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod adapt;
+mod advise;
 mod assure;
 mod colour;
 mod config;
@@ -72,6 +73,8 @@ enum Command {
     Config(config::Arguments),
     /// Checks and shows QoS files in the XML of the OMG.
     Qos(profile::Arguments),
+    /// Says what kind of data a topic is, which policies suit it, and what cannot be had together.
+    Advise(advise::Arguments),
     /// Writes the types of an IDL file in Rust.
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
@@ -86,8 +89,12 @@ enum Command {
     Gate(gate_agent::GateArguments),
     /// Gives assured flows queues of their own at an interface of this host.
     Host(lab::host::HostArguments),
+    /// Authorises and accounts sessions over Diameter: a server, and what its operators do.
+    Aaa(aaa::AaaArguments),
     /// Makes a Linux bridge a switch that a resource manager manages.
     Switch(bridge::SwitchArguments),
+    /// Manages sessions of one domain over several domains, and asks its manager for them.
+    Rm(Box<wan_server::Arguments>),
     /// Writes the manual pages of all commands into a folder.
     Man(manual::ManArguments),
     /// Prints a script for a shell, which completes commands and options.
@@ -137,6 +144,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let command = match &arguments.command {
         Command::Config(arguments) => return exit::code(config::run(arguments)),
         Command::Qos(arguments) => return exit::code(profile::run(arguments)),
+        Command::Advise(arguments) => return exit::code(advise::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
@@ -144,7 +152,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
+        Command::Aaa(arguments) => {
+            log::to_stderr(tracing::Level::INFO);
+            return aaa::run_aaa(arguments, &mut out, &mut told).into();
+        }
         Command::Switch(arguments) => return bridge::run_switch(arguments, &mut out, &mut told).into(),
+        Command::Rm(arguments) => return wan_server::run(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),
         Command::InDomain(command) => command,

@@ -15,21 +15,30 @@ use crate::stage::Stage;
 /// What each link carries, in both directions, and the bytes that wait for it at most.
 const RATE: &str = "rate 10mbit burst 16kb limit 1000000";
 
+/// One packet of IP in a hundred that comes to a node is lost, at random.
+const LOSSY: &str = "table netdev loss {
+    chain arriving {
+        type filter hook ingress device \"eth0\" priority 0; policy accept;
+        meta protocol ip numgen random mod 100 == 0 drop
+    }
+}";
+
 /// The bridge. Nodes are there as long as programs are on them; their links and the bridge go with this.
 #[derive(Debug)]
 pub(crate) struct Nodes<'s> {
     made: RefCell<Vec<usize>>,
+    is_lossy: bool,
     _stage: PhantomData<&'s Stage>,
 }
 
 impl<'s> Nodes<'s> {
-    /// Makes the bridge.
+    /// Makes the bridge. Nodes lose one datagram in a hundred of what comes to them if that is wanted.
     ///
     /// # Errors
     /// In words: what the system refused.
-    pub(crate) fn new(_: &'s Stage) -> Result<Self, String> {
+    pub(crate) fn new(_: &'s Stage, is_lossy: bool) -> Result<Self, String> {
         ip("link add br0 type bridge mcast_snooping 0\nlink set br0 up")?;
-        Ok(Self { made: RefCell::default(), _stage: PhantomData })
+        Ok(Self { made: RefCell::default(), is_lossy, _stage: PhantomData })
     }
 
     /// Makes a node, whose address is 10.77.0.1 for the first one, and starts something on it.
@@ -42,6 +51,7 @@ impl<'s> Nodes<'s> {
         start: impl FnOnce() -> Result<T, Why> + Send,
     ) -> Result<T, Why> {
         let stage = gettid();
+        let is_lossy = self.is_lossy;
         self.made.borrow_mut().push(node);
         let made = thread::scope(|scope| {
             let on_node = || {
@@ -52,6 +62,9 @@ impl<'s> Nodes<'s> {
                     node + 1
                 );
                 ip(&link).and_then(|()| shape("eth0")).map_err(Why::Failed)?;
+                if is_lossy {
+                    run("nft", "nftables", &["-f", "-"], LOSSY).map_err(Why::Failed)?;
+                }
                 start()
             };
             scope.spawn(on_node).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -91,16 +104,16 @@ impl Drop for Nodes<'_> {
 /// Gives a link its rate.
 fn shape(link: &str) -> Result<(), String> {
     let words = format!("qdisc add dev {link} root tbf {RATE}");
-    run("tc", &words.split(' ').collect::<Vec<_>>(), "")
+    run("tc", "iproute2", &words.split(' ').collect::<Vec<_>>(), "")
 }
 
 /// Commands of `ip`, one a line.
 fn ip(lines: &str) -> Result<(), String> {
-    run("ip", &["-batch", "-"], lines)
+    run("ip", "iproute2", &["-batch", "-"], lines)
 }
 
-fn run(program: &str, words: &[&str], input: &str) -> Result<(), String> {
-    let said = |error: std::io::Error| format!("{program}: {error}; install iproute2");
+fn run(program: &str, package: &str, words: &[&str], input: &str) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("{program}: {error}; install {package}");
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(said)?;

@@ -17,6 +17,7 @@ use deployment::{
 use crate::describe::{setting_value, value};
 use crate::gateway::{self, Running};
 use crate::hand_over;
+use crate::handler_times::HandlerTimes;
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
 use crate::scores::chain_status;
@@ -43,6 +44,8 @@ pub(crate) struct Runner {
     codecs: Vec<Codec>,
     /// Components that are recorded, and where.
     recorded: BTreeMap<String, PathBuf>,
+    /// The times of handlers by component, if they are measured.
+    times: Option<BTreeMap<String, Arc<HandlerTimes>>>,
     /// What the system has refused to threads.
     refused: Vec<String>,
 }
@@ -90,6 +93,7 @@ impl Runner {
         catalogue: Catalogue,
         codecs: Vec<Codec>,
         recorded: BTreeMap<String, PathBuf>,
+        is_measured: bool,
     ) -> Self {
         Self {
             types,
@@ -105,6 +109,7 @@ impl Runner {
             follows: Named::new(),
             codecs,
             recorded,
+            times: is_measured.then(BTreeMap::new),
             refused: Vec::new(),
         }
     }
@@ -158,6 +163,11 @@ impl Runner {
             let recorded = Recorded { instance, component_type, build: build.unwrap_or_default(), settings };
             let watch = recorder::begin(&path, &recorded, self.codecs.clone())?;
             self.server()?.watch(name, Arc::new(watch)).map_err(text)?;
+        } else if let Some(times) = &mut self.times {
+            // Handlers of one that is recorded take longer than they do otherwise.
+            let watch = Arc::new(HandlerTimes::default());
+            times.insert(name.to_owned(), Arc::clone(&watch));
+            self.server()?.watch(name, watch).map_err(text)?;
         }
         self.parts.insert(name.to_owned(), (part.component_type.clone(), part.container.clone()));
         Ok(())
@@ -382,6 +392,7 @@ impl Executor for Runner {
             Work::Install(name, part) => self.install(name, part)?,
             Work::Uninstall(name) => {
                 self.parts.remove(name);
+                self.times.as_mut().and_then(|times| times.remove(name));
                 self.server()?.remove(name).map_err(text)?;
             }
             Work::Take(name) => {
@@ -456,6 +467,11 @@ impl Executor for Runner {
                 missed: counts.missed,
                 failed: counts.failed,
                 millihertz: 0,
+                handlers: self
+                    .times
+                    .as_ref()
+                    .and_then(|all| all.get(name))
+                    .map_or_else(Vec::new, |it| it.told()),
             })
         });
         there.collect()

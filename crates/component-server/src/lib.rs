@@ -41,6 +41,7 @@ mod describe;
 mod executor;
 mod gateway;
 mod hand_over;
+mod handler_times;
 mod program;
 mod recorder;
 mod replay;

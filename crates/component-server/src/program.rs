@@ -11,6 +11,7 @@ use dds::DdsType;
 
 use crate::describe::manifest;
 use crate::executor::{Runner, recorded};
+use crate::handler_times;
 use crate::recorder::Codec;
 use crate::replay::replay;
 use crate::session;
@@ -119,7 +120,7 @@ impl Program {
         let own = manifest(self.build, &self.types);
         let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
         let (types, topics, codecs) = (self.types.clone(), self.topics.clone(), self.codecs.clone());
-        Ok(Runner::new(types, topics, catalogue, codecs, recorded()?))
+        Ok(Runner::new(types, topics, catalogue, codecs, recorded()?, handler_times::is_wanted()?))
     }
 }
 

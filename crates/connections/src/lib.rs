@@ -1,4 +1,5 @@
-//! TCP connections of those who manage a network, plain or by TLS with certificates of roles: accepted, made, and asked over HTTP.
+//! TCP connections of those who manage a network, plain or by TLS with certificates of roles: accepted, made, and asked over HTTP; and local sockets
+//! of programs that commands of the same user ask.
 //!
 //! [`accept`] and [`connect`] are the two ends, [`HttpClient`] asks over one of them and [`ask`] does so for programs without an event loop.
 //! [`why`] says in words what was wrong with a connection, and what to do.
@@ -7,6 +8,7 @@
 mod accept;
 mod connect;
 mod http;
+pub mod local;
 mod trouble;
 
 pub use accept::{Accepted, Arrival, accept};

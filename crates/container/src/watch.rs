@@ -47,6 +47,10 @@ impl Moment {
 /// Is told what comes to a component, and what it publishes, in this order. It is told on the threads that do so, while the component is
 /// locked, if it is serialised.
 pub trait Watch: Send + Sync {
+    /// The handler of a port is about to be called, for one event or for all of a delivery, by this thread.
+    fn begins(&self, _port: &str) {}
+    /// It has ended, also by a panic: on the same thread, after those that have begun since.
+    fn ends(&self, _port: &str) {}
     /// An event comes to a port.
     fn event(&self, port: &str, event: &dyn Any, moment: Moment);
     /// A timeout of a subscription, or an instant of a timer.
@@ -164,6 +168,8 @@ impl<'a, E: Event> Watched<'a, E> {
         at: &Context,
         mut act: impl FnMut(Given<'_, E>, &Context) -> Outcome,
     ) -> Outcome {
+        self.watch.begins(self.port);
+        let _end = End { watch: self.watch, port: self.port };
         match &self.what {
             What::Event(event) => {
                 self.watch.event(self.port, *event, Moment::of(at));
@@ -182,6 +188,18 @@ impl<'a, E: Event> Watched<'a, E> {
                 act(given, own)
             }),
         }
+    }
+}
+
+/// Tells that a handler has ended, however it does.
+struct End<'a> {
+    watch: &'a dyn Watch,
+    port: &'a str,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.watch.ends(self.port);
     }
 }
 

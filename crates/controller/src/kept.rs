@@ -27,6 +27,12 @@ fn read(kept: Vec<(Key, Vec<u8>)>) -> Kept {
             Key::Deployment(name) => found.damaged.push(format!(
                 "the store has the deployment {name:?}, and is that of punctual deploy manager: give each manager a store of its own"
             )),
+            Key::Interdomain(_) => {
+                let what = "the store is that of punctual rm: give each manager a store of its own";
+                if !found.damaged.iter().any(|damaged| damaged == what) {
+                    found.damaged.push(what.to_owned());
+                }
+            }
             Key::Grant(number) => match serde_json::from_slice(&value) {
                 Ok(grant) => found.grants.push(grant),
                 Err(error) => found

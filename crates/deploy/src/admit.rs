@@ -1,22 +1,24 @@
-//! `punctual deploy admit`: whether the chains of plans keep their limits, and what to change.
+//! `punctual deploy admit`: whether the chains and connections of plans keep their limits, and what to change.
 use std::io::Write;
 use std::path::PathBuf;
 
+use assembly::Plan;
 use clap::Args;
 use deployment::{ChainReport, Proof};
 use response::Limits;
 use schedulability::{
-    Admission, ChainVerdict, Change, Deployed, Effort, Obstacle, Order, ShareOfTime, State, admit, assign,
-    changes,
+    Admission, ChainVerdict, Change, ConnectionVerdict, Deployed, Effort, Obstacle, Order, ShareOfTime,
+    State, admit, assign, changes,
 };
 
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
+use crate::transfers;
 
-/// Plans whose chains are to keep their limits.
+/// Plans whose chains and connections are to keep their limits.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
-    punctual deploy admit tracker.toml                    a verdict for each chain\n  \
+    punctual deploy admit tracker.toml                    a verdict for each chain, and each connection with a latency\n  \
     punctual deploy admit tracker.toml plant.toml         both run on their hosts at the same time\n  \
     punctual deploy admit tracker.toml --write new.toml   lanes, cores, priorities and depths are filled in that keep the limits\n\n\
     Exit code: 0 all are admitted; 1 one is not, or the plan makes no sense; 2 wrong command line; 3 a file cannot be read or written.\n\
@@ -28,7 +30,10 @@ pub(crate) struct AdmitArguments {
     /// Fills in lanes, cores, priorities and depths of queues that keep the limits, and writes the plan with them
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Says what all parts of each bound are
+    /// Writes the flows that connections need of the network of the plans as a flow file, for punctual grm --flows
+    #[arg(long, value_name = "FILE")]
+    export_flows: Option<PathBuf>,
+    /// Says what all parts of each bound are, and the bounds of connections without a limit
     #[arg(long)]
     all: bool,
     /// How many steps the analysis of one plan may take
@@ -52,7 +57,8 @@ pub(crate) fn run(
     if arguments.write.is_some() && arguments.plans.len() > 1 {
         return Err((WRONG, "--write is for one plan\n  name one plan, or leave --write out".to_owned()));
     }
-    let loaded = Loaded::all(&arguments.plans)?;
+    let mut loaded = Loaded::all(&arguments.plans)?;
+    let mut shares = transfers::compute(&loaded)?;
     let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
     let limits = Limits { steps: arguments.steps, ..Limits::default() };
     let trial = Limits { steps: arguments.steps.min(STEPS_OF_TRIAL), ..limits };
@@ -66,25 +72,37 @@ pub(crate) fn run(
         for (host, known) in &assigned.orders {
             print(out, format_args!("{host}: {}\n", order(known)))?;
         }
-        let text = plan.to_toml();
-        std::fs::write(file, text).map_err(|error| (FAILED, format!("{}: {error}", file.display())))?;
-        let deployed = deployed.iter().map(|it| Deployed { plan, ..*it });
-        admission = admit(&deployed.collect::<Vec<_>>(), limits);
+        // Other lanes make events later or earlier, so that the network has other flows.
+        let changed: Vec<Loaded> = loaded.iter().map(|loaded| loaded.with_plan(plan.clone())).collect();
+        shares = transfers::compute(&changed)?;
+        admission = admit(&changed.iter().map(Loaded::deployed).collect::<Vec<_>>(), limits);
+        loaded = changed;
+        for loaded in &loaded {
+            let text = loaded.with_transfers().to_toml();
+            std::fs::write(file, text).map_err(|error| (FAILED, format!("{}: {error}", file.display())))?;
+        }
         print(out, format_args!("written: {}\n", file.display()))?;
+    }
+    if let Some(file) = &arguments.export_flows {
+        let count = transfers::export(&shares, file)?;
+        print(out, format_args!("flows written: {count}, to {}\n", file.display()))?;
     }
     for chain in &admission.chains {
         let name = if loaded.len() > 1 { loaded.get(chain.plan).map(|it| it.source().file) } else { None };
         verdict(name, chain, arguments.all, out)?;
     }
+    for connection in admission.connections.iter().filter(|it| arguments.all || it.is_limited()) {
+        let name =
+            if loaded.len() > 1 { loaded.get(connection.plan).map(|it| it.source().file) } else { None };
+        of_connection(name, connection, arguments.all, out)?;
+    }
+    transfers::tell(&loaded, &shares, out)?;
     obstacles(&loaded, &admission, told)?;
-    if admission.chains.is_empty() {
+    if admission.chains.is_empty() && admission.limited().next().is_none() {
         print(out, format_args!("there are no chains: add [chain.NAME] with a path and reaction or age\n"))?;
     }
-    let is_refused = admission
-        .chains
-        .iter()
-        .any(|chain| matches!(chain.state, State::Refused { .. } | State::NoBound { .. }));
-    if is_refused && arguments.write.is_none() {
+    if !admission.is_whole() && arguments.write.is_none() {
+        let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
         offer(&changes(&deployed, Effort { each: trial, total: STEPS_OF_OFFER }), out)?;
     }
     Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
@@ -107,19 +125,36 @@ fn order(known: &Order) -> String {
     }
 }
 
-/// Nothing if all chains of a plan keep their limits, and those of others that run at the same time do with it. `verb` is the command that
-/// demands it.
+/// A plan that runs at the same time.
+pub(crate) struct Other<'a> {
+    /// What people know it by.
+    pub(crate) name: &'a str,
+    /// Its chains were proved, and have to stay so. What takes time counts in any case.
+    pub(crate) is_proved: bool,
+    pub(crate) deployed: Deployed<'a>,
+}
+
+/// Nothing if all chains and connections of a plan keep their limits, and those of others that run at the same time do with it. `plan` is what was loaded, with the
+/// names of hosts that the others have. `verb` is the command that demands it.
 ///
 /// # Errors
 /// The verdicts of those that do not, or of which it is not proved.
-pub(crate) fn demand(loaded: &Loaded, others: &[(&str, Deployed<'_>)], verb: &str) -> Result<(), Failure> {
-    let mut all = vec![loaded.deployed()];
-    all.extend(others.iter().map(|(_, deployed)| *deployed));
+pub(crate) fn demand(loaded: &Loaded, plan: &Plan, others: &[Other<'_>], verb: &str) -> Result<(), Failure> {
+    let mut all = vec![Deployed { plan, ..loaded.deployed() }];
+    all.extend(others.iter().map(|other| other.deployed));
     let admission = admit(&all, Limits::default());
     let mut text = Vec::new();
     for chain in admission.chains.iter().filter(|chain| chain.state != State::Admitted) {
         let other = chain.plan.checked_sub(1).and_then(|index| others.get(index));
-        verdict(other.map(|(name, _)| *name), chain, false, &mut text)?;
+        if other.is_none_or(|other| other.is_proved) {
+            verdict(other.map(|other| other.name), chain, false, &mut text)?;
+        }
+    }
+    for connection in admission.limited().filter(|connection| connection.state != State::Admitted) {
+        let other = connection.plan.checked_sub(1).and_then(|index| others.get(index));
+        if other.is_none_or(|other| other.is_proved) {
+            of_connection(other.map(|other| other.name), connection, false, &mut text)?;
+        }
     }
     if text.is_empty() {
         return Ok(());
@@ -130,7 +165,8 @@ pub(crate) fn demand(loaded: &Loaded, others: &[(&str, Deployed<'_>)], verb: &st
     Err((
         BAD_NEWS,
         format!(
-            "not every chain of the plan is proved to keep its limits, and nothing was changed\n{text}  {more}"
+            "not every chain and connection of the plan{} is proved to keep its limits, and nothing was changed\n{text}  {more}",
+            if others.is_empty() { "" } else { ", and of others that run with it," }
         ),
     ))
 }
@@ -148,8 +184,13 @@ fn offer(changes: &[Change], out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Whether a chain keeps its limits, in words.
 pub(crate) fn state(chain: &ChainVerdict) -> String {
-    let condition = if chain.is_conditional { ", as far as the measured times hold" } else { "" };
-    match &chain.state {
+    in_words(&chain.state, chain.is_conditional)
+}
+
+/// Whether limits are kept, in words.
+pub(crate) fn in_words(state: &State, is_conditional: bool) -> String {
+    let condition = if is_conditional { ", as far as the measured times hold" } else { "" };
+    match state {
         State::Admitted => format!("admitted{condition}"),
         State::Refused { missing } => format!("refused: {} are missing", time(*missing)),
         State::NoBound { what, .. } => format!("no bound: {what}"),
@@ -167,10 +208,15 @@ pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
 
 /// What is proved of the chains of a plan, for the status of its deployment.
 pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
-    let admission = admit(&[loaded.deployed()], Limits { steps: STEPS, ..Limits::default() });
-    let report = |chain: ChainVerdict| ChainReport {
-        name: chain.name,
-        proof: match (chain.state, chain.is_conditional) {
+    proofs_of(&[loaded.deployed()]).swap_remove(0)
+}
+
+/// The same for plans that run at the same time, in their order.
+pub(crate) fn proofs_of(plans: &[Deployed<'_>]) -> Vec<Vec<ChainReport>> {
+    let admission = admit(plans, Limits { steps: STEPS, ..Limits::default() });
+    let report = |chain: &ChainVerdict| ChainReport {
+        name: chain.name.clone(),
+        proof: match (&chain.state, chain.is_conditional) {
             (State::Admitted, false) => Proof::Proved,
             (State::Admitted, true) => Proof::Conditional,
             _ => Proof::None,
@@ -179,7 +225,8 @@ pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
         age_bound: chain.age.1,
         ..ChainReport::default()
     };
-    admission.chains.into_iter().map(report).collect()
+    let of = |plan: usize| admission.chains.iter().filter(move |chain| chain.plan == plan).map(report);
+    (0..plans.len()).map(|plan| of(plan).collect()).collect()
 }
 
 /// A limit and a bound, as far as there are such, in nanoseconds.
@@ -199,15 +246,45 @@ fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Wr
             print(out, format_args!("  {text}\n"))?;
         }
     }
-    if let State::NoBound { remedy, .. } = &chain.state {
+    more(&chain.state, &chain.only, &chain.shares, all, out)
+}
+
+/// The verdict of a connection.
+fn of_connection(
+    file: Option<&str>,
+    connection: &ConnectionVerdict,
+    all: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+    let state = match (&connection.state, connection.is_limited()) {
+        (State::Admitted, false) => "no limit".to_owned(),
+        (state, _) => in_words(state, connection.is_conditional),
+    };
+    print(out, format_args!("{file}connection {} to {}: {state}\n", connection.name, connection.to))?;
+    if let Some(text) = proved("latency", connection.latency) {
+        print(out, format_args!("  {text}\n"))?;
+    }
+    more(&connection.state, &connection.only, &connection.shares, all, out)
+}
+
+/// What follows a verdict: the advice, conditions, and parts of the bound.
+fn more(
+    state: &State,
+    only: &[String],
+    shares: &[ShareOfTime],
+    all: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if let State::NoBound { remedy, .. } = state {
         print(out, format_args!("  {remedy}\n"))?;
     }
-    for only in &chain.only {
+    for only in only {
         print(out, format_args!("  {only}\n"))?;
     }
-    let is_refused = matches!(chain.state, State::Refused { .. });
-    let shown = if all { chain.shares.len() } else { SHOWN * usize::from(is_refused) };
-    for share in chain.shares.iter().take(shown) {
+    let is_refused = matches!(state, State::Refused { .. });
+    let shown = if all { shares.len() } else { SHOWN * usize::from(is_refused) };
+    for share in shares.iter().take(shown) {
         print(out, format_args!("    {}\n", self::share(share)))?;
     }
     Ok(())

@@ -12,6 +12,7 @@ use crate::files::Loaded;
 use crate::graph::{self, GraphArguments};
 use crate::hosts::{self, At, ManagerArguments, NodeArguments};
 use crate::import::{self, ImportArguments};
+use crate::measure::{self, MeasureArguments};
 use crate::{describe, launch, page, replay, shown, signatures, status};
 
 /// It was done, and nothing is wrong.
@@ -89,6 +90,8 @@ enum Verb {
     },
     /// Says whether chains keep their limits, what is missing, and what to change
     Admit(AdmitArguments),
+    /// Says how long handlers of a running deployment took, and writes it into its plan
+    Measure(MeasureArguments),
     /// Draws plans, with bounds of their chains, as SVG or as a page
     Graph(GraphArguments),
     /// Writes the manifest of a program of component types
@@ -229,6 +232,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
             _ => Err((WRONG, "with --manager one plan is named: that which is to be".to_owned())),
         },
         Verb::Admit(arguments) => admit::run(arguments, out, told),
+        Verb::Measure(arguments) => measure::run(arguments, out),
         Verb::Graph(arguments) => graph::run(arguments, out),
         Verb::Replay { artefact, recording } => replay::run(artefact, recording, out),
         Verb::Describe { artefact, output } => describe::run(artefact, output.as_ref(), out),

@@ -1,10 +1,11 @@
 //! A plan and the manifests that it names, read from files.
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use assembly::{Catalogue, Manifest, Places, Plan};
 use diagnostics::{Problem, Source};
 use network::load;
-use schedulability::Deployed;
+use schedulability::{Deployed, Transfers};
 
 use crate::command::{BAD_NEWS, FAILED, Failure};
 
@@ -18,6 +19,10 @@ pub(crate) struct Loaded {
     pub(crate) types: Catalogue,
     /// The manifests as texts, by their names in the plan.
     manifests: Vec<(String, String)>,
+    /// Where the file is; nowhere if it was sent.
+    path: Option<PathBuf>,
+    /// The transfers that were computed for it, once that was done.
+    transfers: OnceCell<Transfers>,
 }
 
 impl Loaded {
@@ -33,7 +38,8 @@ impl Loaded {
             let path = beside(path, name);
             Ok((path.display().to_string(), read(&path)?))
         };
-        Self::of_texts(file, text, manifest)
+        let loaded = Self::of_texts(file, text, manifest)?;
+        Ok(loaded.map(|loaded| Self { path: Some(path.to_owned()), ..loaded }))
     }
 
     /// The same of texts: `manifest` gives the file and the text of a manifest by its name in the plan.
@@ -64,7 +70,16 @@ impl Loaded {
             Ok(types) => types,
             Err(problems) => return Ok(Err(show(source, &problems))),
         };
-        Ok(Ok(Self { file, text, plan, places, types, manifests: texts }))
+        Ok(Ok(Self {
+            file,
+            text,
+            plan,
+            places,
+            types,
+            manifests: texts,
+            path: None,
+            transfers: OnceCell::new(),
+        }))
     }
 
     /// A plan that makes sense.
@@ -99,7 +114,55 @@ impl Loaded {
 
     /// For an analysis.
     pub(crate) fn deployed(&self) -> Deployed<'_> {
-        Deployed { plan: &self.plan, types: &self.types }
+        Deployed { plan: &self.plan, types: &self.types, transfers: self.transfers.get() }
+    }
+
+    /// The file of the network that the plan names; `None` if it names none, or if the plan was sent without its files.
+    pub(crate) fn network_file(&self) -> Option<PathBuf> {
+        let folder = self.path.as_ref()?.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Some(folder.unwrap_or(Path::new(".")).join(self.plan.network.as_ref()?))
+    }
+
+    /// Keeps the transfers that were computed for it; those that are there stay.
+    pub(crate) fn carry(&self, transfers: Transfers) {
+        let _ = self.transfers.set(transfers);
+    }
+
+    /// The plan, with the transfers that were computed for all ends of a connection.
+    pub(crate) fn with_transfers(&self) -> Plan {
+        let mut plan = self.plan.clone();
+        let computed = self.transfers.get();
+        for ((name, _), transfer) in computed.into_iter().flatten() {
+            let (Some(connection), Ok(transfer)) = (plan.connections.get_mut(name), transfer) else {
+                continue;
+            };
+            let is_less = connection.transfer.is_none_or(|known| known.most < transfer.most);
+            if is_less {
+                connection.transfer = Some(*transfer);
+            }
+        }
+        plan
+    }
+
+    /// How many transfers were computed for it.
+    pub(crate) fn computed(&self) -> usize {
+        self.transfers
+            .get()
+            .map_or(0, |transfers| transfers.values().filter(|transfer| transfer.is_ok()).count())
+    }
+
+    /// The same file with another plan, for which nothing was computed.
+    pub(crate) fn with_plan(&self, plan: Plan) -> Self {
+        Self {
+            file: self.file.clone(),
+            text: self.text.clone(),
+            plan,
+            places: self.places.clone(),
+            types: self.types.clone(),
+            manifests: self.manifests.clone(),
+            path: self.path.clone(),
+            transfers: OnceCell::new(),
+        }
     }
 
     /// The file of the plan.

@@ -5,14 +5,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
-use deployment::{Control, ControlAnswer, Input, Outcome, Request, deployment_name};
+use connections::local::Listening;
+use deployment::{Control, ControlAnswer, Input, Outcome, Request, Target, deployment_name};
 
 use crate::children::Happening;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure};
-use crate::control::{self, Asked, Listening};
+use crate::control::{self, Asked};
+use crate::files::Loaded;
+use crate::in_force::{self, Change};
 use crate::others;
 use crate::supervision::{Supervision, Told};
-use crate::target::{chosen, opened, target};
+use crate::target::{chosen, sound, target};
 
 /// The request that launches.
 const LAUNCH: u64 = 0;
@@ -33,6 +36,9 @@ struct Launched<'o> {
     /// Whether plans need no proof that their chains keep their limits.
     unproved: bool,
     asked: BTreeMap<u64, Sender<ControlAnswer>>,
+    /// The request that changes what holds on this host, while it does so, and the plan that is to hold.
+    change: Option<(u64, Change, Loaded)>,
+    deployment: String,
     next: u64,
     interruptions: u32,
     socket: String,
@@ -48,18 +54,25 @@ pub(crate) fn run(
     out: &mut dyn Write,
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let loaded = opened(plan, unproved, "launch")?;
+    let loaded = sound(plan, unproved)?;
     let host = chosen(&loaded, host)?;
     let target = target(&loaded, plan, host.as_deref(), told)?;
     others::demand(&target.plan)?;
     let deployment = deployment_name(&target.plan);
     let path = control::socket(&deployment)?;
+    let change = Change::begin()?;
+    if !unproved {
+        in_force::demand(&loaded, host.as_deref(), &deployment, "launch")?;
+    }
     let (tell, events) = channel();
     let ask = tell.clone();
     let listening = control::listen(&path, move |asked| ask.send(Event::Asked(asked)).is_ok())?;
     interruptions(&tell, || Event::Interrupted)?;
+    in_force::keep(&deployment, &loaded, host.as_deref(), unproved)?;
     let mut launched = Launched {
-        supervision: Supervision::new(deployment, host.clone(), None, &tell, Event::Child),
+        supervision: Supervision::new(deployment.clone(), host.clone(), None, &tell, Event::Child),
+        change: Some((LAUNCH, change, loaded)),
+        deployment,
         host,
         unproved,
         asked: BTreeMap::new(),
@@ -78,7 +91,9 @@ pub(crate) fn run(
 
 /// Ends the processes first, and gives the socket's place free then.
 fn close(launched: Launched<'_>, listening: Listening) {
+    let deployment = launched.deployment.clone();
     drop(launched);
+    in_force::forget(&deployment);
     listening.close();
 }
 
@@ -165,20 +180,41 @@ impl Launched<'_> {
         let request = match control {
             Control::Status => Request::Status,
             Control::Stop => Request::Stop,
-            Control::Apply { plan } => {
-                let path = Path::new(&plan);
-                let opened = opened(path, self.unproved, "launch");
-                let target = opened.and_then(|loaded| target(&loaded, path, self.host.as_deref(), self.told));
-                let target = target.and_then(|target| others::demand(&target.plan).map(|()| target));
-                match target {
-                    Ok(target) => Request::Apply(target.into()),
-                    Err((_, what)) => return drop(answer.send(ControlAnswer::Refused { what })),
+            Control::Apply { plan } => match self.prepared(Path::new(&plan)) {
+                Ok((target, change, loaded)) => {
+                    self.change = Some((self.next + 1, change, loaded));
+                    Request::Apply(target.into())
                 }
-            }
+                Err((_, what)) => return drop(answer.send(ControlAnswer::Refused { what })),
+            },
         };
         let number = self.number();
         self.asked.insert(number, answer);
         self.input(Input::Request(number, request));
+    }
+
+    /// A plan that may be applied. Nothing else changes on this host until it is, or is not.
+    fn prepared(&mut self, path: &Path) -> Result<(Target, Change, Loaded), Failure> {
+        let loaded = sound(path, self.unproved)?;
+        let target = target(&loaded, path, self.host.as_deref(), self.told)?;
+        others::demand(&target.plan)?;
+        let change = Change::try_begin()?;
+        if !self.unproved {
+            in_force::demand(&loaded, self.host.as_deref(), &self.deployment, "launch")?;
+        }
+        Ok((target, change, loaded))
+    }
+
+    /// A request that changes what holds on this host has ended: what holds now is kept.
+    fn changed(&mut self, number: u64, is_done: bool) {
+        let Some((_, _change, loaded)) = self.change.take_if(|(of, ..)| *of == number) else { return };
+        // What is launched has been kept before it began.
+        if is_done && number != LAUNCH {
+            let kept = in_force::keep(&self.deployment, &loaded, self.host.as_deref(), self.unproved);
+            if let Err((_, what)) = kept {
+                self.tell(&format!("{what}: other launches will not take account of this plan"));
+            }
+        }
     }
 
     fn tell(&mut self, text: &str) {
@@ -188,6 +224,7 @@ impl Launched<'_> {
     }
 
     fn finished(&mut self, number: u64, outcome: Outcome) {
+        self.changed(number, matches!(outcome, Outcome::Done(_)));
         if number == LAUNCH {
             return self.launch_ended(outcome);
         }

@@ -11,7 +11,9 @@ mod files;
 mod graph;
 mod hosts;
 mod import;
+mod in_force;
 mod launch;
+mod measure;
 mod others;
 mod page;
 mod process_identity;
@@ -21,5 +23,7 @@ mod signatures;
 mod status;
 mod supervision;
 mod target;
+mod together;
+mod transfers;
 
 pub use command::{Arguments, run};

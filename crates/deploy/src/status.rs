@@ -11,6 +11,7 @@ use crate::admit::time;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, print};
 use crate::control;
 use crate::files::Loaded;
+use crate::in_force::Proofs;
 
 /// The deployment that is meant: by name, or by the file of its plan.
 pub(crate) fn meant(plan_or_name: &str) -> Result<String, Failure> {
@@ -42,9 +43,12 @@ pub(crate) fn status(
         return Ok(BAD_NEWS);
     }
     let mut is_bad = false;
+    let mut proofs = Proofs::default();
+    proofs.refresh();
     for deployment in &all {
         match control::ask(deployment, &Control::Status) {
-            Ok(ControlAnswer::Status(status)) => {
+            Ok(ControlAnswer::Status(mut status)) => {
+                proofs.put(&mut status);
                 is_bad |= status.processes.iter().any(|process| process.state != "running");
                 if json {
                     let line = deployment::line(&status).map_err(|error| (FAILED, error.to_string()))?;

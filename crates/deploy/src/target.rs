@@ -11,15 +11,31 @@ use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::files::Loaded;
 use crate::shown;
 use crate::signatures::Signers;
+use crate::transfers;
 
-/// A plan that makes sense, and whose chains are proved to keep their limits unless that is not asked for. `verb` is the command that opens it.
+/// A plan that makes sense, with the transfers that its network file gives.
 ///
 /// # Errors
-/// A file cannot be read, what is wrong with the plan, or the verdicts on chains that are not proved.
-pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
+/// A file cannot be read, or what is wrong with the plan; unless nothing has to be proved, what is wrong with the network file.
+pub(crate) fn sound(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
     let loaded = Loaded::sound(plan)?;
+    let computed = transfers::compute(std::slice::from_ref(&loaded));
+    // Without a proof, what can be computed is shown beside what is measured.
     if !unproved {
-        admit::demand(&loaded, &[], verb)?;
+        computed?;
+    }
+    Ok(loaded)
+}
+
+/// The same of a plan whose chains and connections are proved to keep their limits by themselves, unless that is not asked for. `verb` is the
+/// command that opens it.
+///
+/// # Errors
+/// Those of [`sound`], or the verdicts on what is not proved.
+pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
+    let loaded = sound(plan, unproved)?;
+    if !unproved {
+        admit::demand(&loaded, &loaded.plan, &[], verb)?;
     }
     Ok(loaded)
 }
@@ -117,6 +133,12 @@ pub(crate) fn target(
     told: &mut dyn Write,
 ) -> Result<Target, Failure> {
     let processes = processes(loaded, host, told)?;
+    let computed = loaded.computed();
+    if computed > 0 {
+        let what = "count with flows that the manager of the network has to admit";
+        let remedy = "punctual deploy admit --export-flows FILE writes them for punctual grm";
+        print(told, format_args!("note: computed transfers: {computed}; they {what}; {remedy}\n"))?;
+    }
     let file = absolute(path)?;
     let mut programs = Named::new();
     for process in &processes {

@@ -36,8 +36,8 @@ pub use part::{
     Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
-    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HopStatus,
-    Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof,
+    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HandlerStatus,
+    HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof,
     ProtocolError, Spread, line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};

@@ -247,7 +247,7 @@ impl Making<'_> {
             let what = "what a connection requires of its carrier is not looked at";
             self.troubles.push(Trouble::warning(format!("{path}.requires"), what, "it changes nothing"));
         }
-        if connection.latency.or(connection.separation).or(connection.jitter).is_some() {
+        if connection.separation.or(connection.jitter).is_some() {
             self.troubles.push(times(path.clone()));
         }
         for holding in link.values.iter().filter(|holding| !holding.is_carried_out) {
@@ -490,8 +490,8 @@ pub(crate) fn join_name(end: &End) -> String {
 }
 
 fn times(path: String) -> Trouble {
-    let remedy = "nothing is reserved or measured for it; a bound of its time is a matter of analysis";
-    Trouble::warning(path, "a launch does not look after times", remedy)
+    let remedy = "bounds count with it: see that the component keeps it";
+    Trouble::warning(path, "nothing holds a component to separation and jitter", remedy)
 }
 
 /// Nanoseconds of picoseconds, rounded up: what is to take some time takes some.

@@ -233,6 +233,21 @@ pub struct ComponentStatus {
     /// Deliveries a second, in thousandths, since the question before; at the first one, since its process is there. Supervisors fill it in.
     #[serde(default)]
     pub millihertz: u64,
+    /// How long its handlers took, where that is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handlers: Vec<HandlerStatus>,
+}
+
+/// Processor time of a handler.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct HandlerStatus {
+    /// The port whose handler it is.
+    pub port: String,
+    /// How often it was called since its component has been there.
+    pub count: u64,
+    /// The longest time of a call, in nanoseconds: without that of handlers that it called directly in turn, and without that of other threads.
+    pub worst: u64,
 }
 
 /// The state of a gateway, with counts since its start.

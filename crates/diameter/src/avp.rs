@@ -36,6 +36,7 @@ macro_rules! avps {
 
 avps! {
     USER_NAME = 1, "User-Name";
+    USER_PASSWORD = 2, "User-Password";
     CLASS = 25, "Class";
     SESSION_TIMEOUT = 27, "Session-Timeout";
     PROXY_STATE = 33, "Proxy-State";

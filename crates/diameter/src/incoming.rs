@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use crate::command::CapabilitiesExchangeRequest;
 use crate::error::{DecodeError, Problem};
-use crate::framer::Framer;
+use crate::framer::{Framer, Longest};
 use crate::header::{CommandCode, Header};
 use crate::local::Local;
 use crate::message::Message;
@@ -37,7 +37,7 @@ pub struct Incoming {
 impl Incoming {
     /// Refuses first messages of more bytes than the limit.
     pub const fn new(largest_message: usize) -> Self {
-        Self { framer: Framer::new(largest_message) }
+        Self { framer: Framer::of(Longest(largest_message)) }
     }
 
     /// Takes received bytes; `None` while the first message is not whole.

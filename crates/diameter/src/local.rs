@@ -66,9 +66,9 @@ impl Local {
         (!common.is_empty()).then_some(common)
     }
 
-    pub(crate) fn capabilities_request(&self) -> Message {
+    fn capabilities(&self) -> CapabilitiesExchangeRequest {
         let numbers = |list: &[ApplicationId]| list.iter().map(|one| one.0).collect();
-        Message::CapabilitiesExchangeRequest(CapabilitiesExchangeRequest {
+        CapabilitiesExchangeRequest {
             origin_host: self.host.clone(),
             origin_realm: self.realm.clone(),
             host_ip_address: self.addresses.clone(),
@@ -77,33 +77,38 @@ impl Local {
             origin_state_id: self.state_id(),
             supported_vendor_id: Vec::new(),
             auth_application_id: numbers(&self.auth_applications),
-            inband_security_id: Vec::new(),
+            // No TLS after this exchange. RFC 6733 lets it be left out, but not every peer does.
+            inband_security_id: vec![0],
             acct_application_id: numbers(&self.acct_applications),
             vendor_specific_application_id: Vec::new(),
             firmware_revision: None,
             other: Vec::new(),
-        })
+        }
+    }
+
+    pub(crate) fn capabilities_request(&self) -> Message {
+        Message::CapabilitiesExchangeRequest(self.capabilities())
     }
 
     pub(crate) fn capabilities_answer(&self, result_code: ResultCode) -> Message {
-        let numbers = |list: &[ApplicationId]| list.iter().map(|one| one.0).collect();
+        let own = self.capabilities();
         Message::CapabilitiesExchangeAnswer(CapabilitiesExchangeAnswer {
             result_code,
-            origin_host: self.host.clone(),
-            origin_realm: self.realm.clone(),
-            host_ip_address: self.addresses.clone(),
-            vendor_id: Some(0),
-            product_name: Some(self.product_name.clone()),
-            origin_state_id: self.state_id(),
+            origin_host: own.origin_host,
+            origin_realm: own.origin_realm,
+            host_ip_address: own.host_ip_address,
+            vendor_id: Some(own.vendor_id),
+            product_name: Some(own.product_name),
+            origin_state_id: own.origin_state_id,
             error_message: None,
             failed_avp: Vec::new(),
-            supported_vendor_id: Vec::new(),
-            auth_application_id: numbers(&self.auth_applications),
-            inband_security_id: Vec::new(),
-            acct_application_id: numbers(&self.acct_applications),
-            vendor_specific_application_id: Vec::new(),
-            firmware_revision: None,
-            other: Vec::new(),
+            supported_vendor_id: own.supported_vendor_id,
+            auth_application_id: own.auth_application_id,
+            inband_security_id: own.inband_security_id,
+            acct_application_id: own.acct_application_id,
+            vendor_specific_application_id: own.vendor_specific_application_id,
+            firmware_revision: own.firmware_revision,
+            other: own.other,
         })
     }
 

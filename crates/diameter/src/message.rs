@@ -3,9 +3,9 @@ use alloc::vec::Vec;
 
 use crate::avp::Avps;
 use crate::command::{
-    AaAnswer, AaRequest, AbortSessionAnswer, AbortSessionRequest, AccountingAnswer, AccountingRequest,
+    AaAnswer, AaRequest, AbortSessionRequest, AccountingAnswer, AccountingRequest,
     CapabilitiesExchangeAnswer, CapabilitiesExchangeRequest, DeviceWatchdogAnswer, DeviceWatchdogRequest,
-    DisconnectPeerAnswer, DisconnectPeerRequest, ErrorAnswer, ReAuthAnswer, ReAuthRequest,
+    DisconnectPeerAnswer, DisconnectPeerRequest, ErrorAnswer, ReAuthRequest, SessionAnswer,
     SessionTerminationAnswer, SessionTerminationRequest,
 };
 use crate::error::{DecodeError, EncodeError, Problem};
@@ -100,7 +100,7 @@ messages! {
     /// The server wants the client to authorise again.
     ReAuthRequest(ReAuthRequest) = RE_AUTH, true, true;
     /// The client has heard it.
-    ReAuthAnswer(ReAuthAnswer) = RE_AUTH, false, true;
+    ReAuthAnswer(SessionAnswer) = RE_AUTH, false, true;
     /// May this session be?
     AaRequest(AaRequest) = AA, true, true;
     /// It may, or may not.
@@ -112,7 +112,7 @@ messages! {
     /// The server ends a session.
     AbortSessionRequest(AbortSessionRequest) = ABORT_SESSION, true, true;
     /// The client has ended it, or not.
-    AbortSessionAnswer(AbortSessionAnswer) = ABORT_SESSION, false, true;
+    AbortSessionAnswer(SessionAnswer) = ABORT_SESSION, false, true;
     /// The client has ended a session.
     SessionTerminationRequest(SessionTerminationRequest) = SESSION_TERMINATION, true, true;
     /// The server has heard it.

@@ -70,6 +70,45 @@ impl<'a> Addressed<'a> {
     }
 }
 
+/// A message with an event for a group: whom of it the event is for, how far it may go on from them, and the event.
+pub(crate) struct Grouped<'a> {
+    pub(crate) ttl: u8,
+    /// A bit for each place in the group, the least significant of the first byte for the first place. What is missing is 0.
+    places: &'a [u8],
+    /// As in [`Addressed::rest`].
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Grouped<'a> {
+    /// Reads what follows the kind of a message.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut cursor = Cursor::new(bytes, Endianness::Little);
+        let ttl = cursor.u8()?;
+        let length = usize::from(cursor.u8()?);
+        let places = cursor.take(length)?;
+        Some(Self { ttl, places, rest: cursor.rest() })
+    }
+
+    /// The event is for the receiver that has this place.
+    pub(crate) fn is_for(&self, place: u16) -> bool {
+        let byte = self.places.get(usize::from(place / 8));
+        byte.is_some_and(|byte| byte >> (place % 8) & 1 == 1)
+    }
+}
+
+/// Writes the head of a message with an event for a group in which no place is `count` or more.
+pub(crate) fn write_group_head(to: &mut Vec<u8>, ttl: u8, count: usize, places: impl Iterator<Item = u16>) {
+    let length = u8::try_from(count.div_ceil(8)).unwrap_or(u8::MAX);
+    to.extend_from_slice(&[ttl, length]);
+    let begin = to.len();
+    to.resize(begin + usize::from(length), 0);
+    for place in places {
+        if let Some(byte) = to.get_mut(begin + usize::from(place / 8)) {
+            *byte |= 1 << (place % 8);
+        }
+    }
+}
+
 /// Writes the head of a message with an event.
 pub(crate) fn write_head(to: &mut Vec<u8>, ttl: u8, destinations: impl ExactSizeIterator<Item = u64>) {
     to.push(ttl);
@@ -111,5 +150,27 @@ impl<'a> Event<'a> {
         let (kind, source) = (text()?, text()?);
         let header = Header { priority, budget };
         Some(Self { origin, incarnation, number, kind, source, header, body: cursor.rest() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_a_group_is_for_the_places_that_were_written() {
+        for count in [1, 7, 8, 9, 64, 1_000] {
+            let places: Vec<u16> = (0..count).filter(|place| place % 3 == 2 || *place == count - 1).collect();
+            let mut bytes = Vec::new();
+            write_group_head(&mut bytes, 4, usize::from(count), places.iter().copied());
+            bytes.extend_from_slice(b"rest");
+            let read = Grouped::read(&bytes).unwrap();
+            assert_eq!((read.ttl, read.rest), (4, &b"rest"[..]));
+            let is_for: Vec<u16> = (0..2_100).filter(|place| read.is_for(*place)).collect();
+            assert_eq!(is_for, places);
+            assert!(
+                (0..usize::from(count).div_ceil(8)).all(|length| Grouped::read(&bytes[..length]).is_none())
+            );
+        }
     }
 }

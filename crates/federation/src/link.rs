@@ -2,6 +2,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
+use crate::event::MOST_DESTINATIONS;
 use crate::incoming::Incoming;
 use crate::message::{DATA, HEADER};
 use crate::outgoing::Outgoing;
@@ -32,7 +33,7 @@ pub(crate) struct Link {
     /// Groups in which the peer receives.
     pub(crate) listens: Vec<u32>,
     /// What comes of groups to which the peer sends.
-    pub(crate) in_groups: Vec<(u32, Incoming)>,
+    pub(crate) in_groups: Vec<InGroup>,
     pub(crate) heard_at: u64,
     pub(crate) sent_at: u64,
     pub(crate) hello_at: u64,
@@ -113,10 +114,19 @@ impl Link {
             by(Some(self.sent_at.saturating_add(settings.lease / 4)));
             by(self.incoming.ack_at());
             by(self.receiver.beat_at);
-            self.in_groups.iter().for_each(|(_, incoming)| by(incoming.ack_at()));
+            self.in_groups.iter().for_each(|group| by(group.incoming.ack_at()));
         }
         next
     }
+}
+
+/// A group in which this gateway receives what a peer sends.
+#[derive(Debug)]
+pub(crate) struct InGroup {
+    pub(crate) number: u32,
+    /// The place that the peer gave it.
+    pub(crate) place: u16,
+    pub(crate) incoming: Incoming,
 }
 
 /// Peers that get events by one transfer.
@@ -124,6 +134,8 @@ impl Link {
 pub(crate) struct Group {
     pub(crate) number: u32,
     pub(crate) outgoing: Outgoing,
+    /// The ids of all that have ever received in it: the place of each stays its own, so that no event is taken for another one's.
+    pub(crate) places: Vec<u64>,
     /// With the ids of the peers.
     pub(crate) receivers: Vec<(u64, Receiver)>,
     /// Numbers that several lack, and that go to the group once more.
@@ -140,7 +152,21 @@ impl Group {
     pub(crate) fn new(number: u32, settings: &Settings) -> Self {
         let outgoing = Outgoing::new(fragment_size(settings));
         let (receivers, repairs) = (Vec::new(), VecDeque::new());
-        Self { number, outgoing, receivers, repairs, lacking: BTreeMap::new(), is_full: false }
+        let (places, lacking) = (Vec::new(), BTreeMap::new());
+        Self { number, outgoing, places, receivers, repairs, lacking, is_full: false }
+    }
+
+    /// The place of a receiver; none if it has never received here.
+    pub(crate) fn place(&self, id: u64) -> Option<u16> {
+        self.places.iter().position(|of| *of == id).and_then(|place| u16::try_from(place).ok())
+    }
+
+    /// The place of a receiver, which gets one if it has none; none if the group has as many as there can be.
+    pub(crate) fn place_or_new(&mut self, id: u64) -> Option<u16> {
+        if self.place(id).is_none() && self.places.len() < MOST_DESTINATIONS {
+            self.places.push(id);
+        }
+        self.place(id)
     }
 
     /// Forgets what all have acknowledged.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use wire::cursor::{Cursor, Endianness};
 
 const MAGIC: [u8; 4] = *b"PnFd";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 40;
 /// Bytes before the body of a part.
@@ -22,8 +22,10 @@ pub(crate) mod kind {
     pub(crate) const EVENT: u8 = 2;
     /// The sender suspends the connection, or resumes it.
     pub(crate) const SUSPEND: u8 = 3;
-    /// Where the receiver begins in the stream of a group.
+    /// Where the receiver begins in the stream of a group, and its place in the group.
     pub(crate) const START: u8 = 4;
+    /// An event for several receivers of a group.
+    pub(crate) const GROUP_EVENT: u8 = 5;
 }
 
 /// The header of a datagram.
@@ -168,11 +170,12 @@ pub(crate) fn suspend(is_suspended: bool) -> Vec<u8> {
     Vec::from([kind::SUSPEND, u8::from(is_suspended)])
 }
 
-/// Where a receiver begins in the stream of a group.
-pub(crate) fn start(group: u32, number: u64) -> Vec<u8> {
+/// Where a receiver begins in the stream of a group, and its place there.
+pub(crate) fn start(group: u32, number: u64, place: u16) -> Vec<u8> {
     let mut bytes = Vec::from([kind::START]);
     bytes.extend_from_slice(&group.to_le_bytes());
     bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(&place.to_le_bytes());
     bytes
 }
 

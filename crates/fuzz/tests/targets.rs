@@ -97,6 +97,11 @@ fn deployment_descriptors() {
 }
 
 #[test]
+fn files_of_domains() {
+    withstands(&targets::DOMAIN_FILE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
 fn qos_files() {
     withstands(&targets::QOS_FILE, "fuzz.stateless_executions", 20);
 }
@@ -216,6 +221,13 @@ fn lines_of_gates() {
 #[test]
 fn frames_of_lldp() {
     withstands(&targets::LLDP_FRAME, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn messages_peers_and_files_of_aaa() {
+    withstands(&targets::DIAMETER_MESSAGE, "fuzz.stateless_executions", 10);
+    withstands(&targets::AAA_PEER, "fuzz.stateless_executions", 2);
+    withstands(&targets::AAA_FILE, "fuzz.stateless_executions", 5);
 }
 
 #[test]

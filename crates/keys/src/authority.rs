@@ -75,18 +75,42 @@ impl Authority {
     /// # Errors
     /// As [`Self::issue`].
     pub fn issue_for(&self, role: Role, days: i64) -> Result<bool, Error> {
-        let [certificate, key] = ["pem", "key"].map(|end| self.folder.join(format!("{role}.{end}")));
+        self.issue_named(&role.to_string(), role.subject(), role.ends(), days)
+    }
+
+    /// Makes key and certificate of a host by its DNS name, `HOST.key` and `HOST.pem`, unless there is a certificate of it already; whether it
+    /// did. The host accepts and makes connections.
+    ///
+    /// # Errors
+    /// A file cannot be written, or this is no name of a host.
+    pub fn issue_host(&self, host: &str, days: i64) -> Result<bool, Error> {
+        if !crate::host::is_host(host) {
+            return Err(Error::new(
+                format!("\"{}\" is no name of a host", host.escape_default()),
+                "write small letters, digits, hyphens and dots, such as aaa.example.net",
+            ));
+        }
+        self.issue_named(host, host.to_owned(), (true, true), days)
+    }
+
+    fn issue_named(
+        &self,
+        name: &str,
+        subject: String,
+        (accepts, connects): (bool, bool),
+        days: i64,
+    ) -> Result<bool, Error> {
+        let [certificate, key] = ["pem", "key"].map(|end| self.folder.join(format!("{name}.{end}")));
         if certificate.exists() {
             return Ok(false);
         }
         let pair = KeyPair::generate().map_err(|error| made(&key, &error))?;
-        let signed = params(&role.to_string())
+        let signed = params(name)
             .and_then(|mut params| {
                 params.not_after = OffsetDateTime::now_utc().saturating_add(Duration::days(days));
-                let (accepts, connects) = role.ends();
                 let server = accepts.then_some(ExtendedKeyUsagePurpose::ServerAuth);
                 let client = connects.then_some(ExtendedKeyUsagePurpose::ClientAuth);
-                params.subject_alt_names = vec![rcgen::SanType::DnsName(role.subject().try_into()?)];
+                params.subject_alt_names = vec![rcgen::SanType::DnsName(subject.try_into()?)];
                 params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
                 params.extended_key_usages = server.into_iter().chain(client).collect();
                 params.use_authority_key_identifier_extension = true;

@@ -58,26 +58,24 @@ fn operators(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+/// Key and certificate of one end, and the authority that it trusts.
+pub(crate) struct Files {
+    pub(crate) roots: Arc<RootCertStore>,
+    chain: Vec<CertificateDer<'static>>,
+    private: PrivateKeyDer<'static>,
 }
 
-impl Identity {
-    /// Reads `authority.pem`, `ROLE.pem` and `ROLE.key` of a folder.
-    ///
-    /// # Errors
-    /// A file is missing or damaged, key and certificate do not belong together, or others than its owner can read the key.
-    pub fn load(folder: &Path, role: Role) -> Result<Self, Error> {
-        let [certificate, key] = ["pem", "key"].map(|end| folder.join(format!("{role}.{end}")));
-        let remedy = format!("`punctual grm keys {} {role}` makes key and certificate", folder.display());
+impl Files {
+    /// Reads `authority.pem`, `NAME.pem` and `NAME.key` of a folder.
+    pub(crate) fn read(folder: &Path, name: &str, remedy: &str) -> Result<Self, Error> {
+        let [certificate, key] = ["pem", "key"].map(|end| folder.join(format!("{name}.{end}")));
         let wrong = |path: &Path, what: &dyn std::fmt::Display| {
-            Error::new(format!("{}: {what}", path.display()), remedy.clone())
+            Error::new(format!("{}: {what}", path.display()), remedy)
         };
         let authority = folder.join(AUTHORITY);
         let read = |path: &Path| CertificateDer::from_pem_file(path).map_err(|error| wrong(path, &error));
         let mut roots = RootCertStore::empty();
         roots.add(read(&authority)?).map_err(|error| wrong(&authority, &error))?;
-        let roots = Arc::new(roots);
         let chain = vec![read(&certificate)?];
         let mode = fs::metadata(&key).map_err(|error| wrong(&key, &error))?.mode();
         if mode & 0o077 != 0 {
@@ -88,43 +86,76 @@ impl Identity {
             ));
         }
         let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| wrong(&key, &error))?;
+        Ok(Self { roots: Arc::new(roots), chain, private })
+    }
+
+    /// What `rustls` says of a pair that does not fit.
+    pub(crate) fn unfit(&self, folder: &Path, name: &str, error: &rustls::Error, remedy: &str) -> Error {
+        Error::new(format!("{}: {error}", folder.join(format!("{name}.pem")).display()), remedy)
+    }
+
+    pub(crate) fn server(
+        &self,
+        clients: &Arc<dyn ClientCertVerifier>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<ServerConfig>, rustls::Error> {
+        ServerConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(VERSIONS)?
+            .with_client_cert_verifier(Arc::clone(clients))
+            .with_single_cert(self.chain.clone(), self.private.clone_key())
+            .map(Arc::new)
+    }
+
+    pub(crate) fn client(
+        &self,
+        servers: &Arc<WebPkiServerVerifier>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<ClientConfig>, rustls::Error> {
+        ClientConfig::builder_with_provider(Arc::clone(provider))
+            .with_protocol_versions(VERSIONS)?
+            .with_webpki_verifier(Arc::clone(servers))
+            .with_client_auth_cert(self.chain.clone(), self.private.clone_key())
+            .map(Arc::new)
+    }
+}
+
+/// What verifies clients and what verifies servers.
+pub(crate) type Verifiers = (Arc<dyn ClientCertVerifier>, Arc<WebPkiServerVerifier>);
+
+pub(crate) fn verifiers(
+    roots: &Arc<RootCertStore>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Verifiers, rustls::server::VerifierBuilderError> {
+    let clients =
+        WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider)).build()?;
+    let servers =
+        WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider)).build()?;
+    Ok((clients, servers))
+}
+
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+impl Identity {
+    /// Reads `authority.pem`, `ROLE.pem` and `ROLE.key` of a folder.
+    ///
+    /// # Errors
+    /// A file is missing or damaged, key and certificate do not belong together, or others than its owner can read the key.
+    pub fn load(folder: &Path, role: Role) -> Result<Self, Error> {
+        let remedy = format!("`punctual grm keys {} {role}` makes key and certificate", folder.display());
+        let files = Files::read(folder, &role.to_string(), &remedy)?;
+        let Files { roots, chain, private } = &files;
         let provider = provider();
         let (accepts, connects) = role.ends();
-        let unfit = |error: rustls::Error| wrong(&certificate, &error);
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-            .build()
-            .map_err(|error| wrong(&authority, &error))?;
-        let servers = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
-            .build()
-            .map_err(|error| wrong(&authority, &error))?;
-        let server = accepts
-            .then(|| {
-                ServerConfig::builder_with_provider(Arc::clone(&provider))
-                    .with_protocol_versions(VERSIONS)
-                    .and_then(|builder| {
-                        builder
-                            .with_client_cert_verifier(Arc::clone(&clients))
-                            .with_single_cert(chain.clone(), private.clone_key())
-                    })
-                    .map(Arc::new)
-                    .map_err(unfit)
-            })
-            .transpose()?;
-        let client = connects
-            .then(|| {
-                ClientConfig::builder_with_provider(Arc::clone(&provider))
-                    .with_protocol_versions(VERSIONS)
-                    .and_then(|builder| {
-                        builder
-                            .with_webpki_verifier(Arc::clone(&servers))
-                            .with_client_auth_cert(chain.clone(), private.clone_key())
-                    })
-                    .map(Arc::new)
-                    .map_err(unfit)
-            })
-            .transpose()?;
-        let own = CertifiedKey::from_der(chain, private, &provider).map_err(unfit)?;
-        Ok(Self { role, server, client, clients, servers, roots, own: Arc::new(own) })
+        let unfit = |error: rustls::Error| files.unfit(folder, &role.to_string(), &error, &remedy);
+        let (clients, servers) = verifiers(roots, &provider).map_err(|what| {
+            Error::new(format!("{}: {what}", folder.join(AUTHORITY).display()), remedy.clone())
+        })?;
+        let server = accepts.then(|| files.server(&clients, &provider)).transpose().map_err(unfit)?;
+        let client = connects.then(|| files.client(&servers, &provider)).transpose().map_err(unfit)?;
+        let own = CertifiedKey::from_der(chain.clone(), private.clone_key(), &provider).map_err(unfit)?;
+        Ok(Self { role, server, client, clients, servers, roots: Arc::clone(roots), own: Arc::new(own) })
     }
 
     /// Reads those of an operator: of that one, or of the only one whose certificate is in the folder; also the name of the operator.

@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod host;
 mod identity;
 mod role;
 mod signature;
 
 pub use authority::Authority;
+pub use host::{HostIdentity, names_of};
 pub use identity::Identity;
 pub use role::{Name, Role};
 pub use rustls;

@@ -19,6 +19,8 @@ pub enum Role {
     Operator(Name),
     /// The node manager of a host that is deployed to, by the name of the host.
     Node(Name),
+    /// The resource manager of a domain, by the number of its autonomous system: it connects to those of other domains, and they to it.
+    Domain(u32),
 }
 
 /// The name of a user, operator or host: at most 58 small letters, digits and hyphens, with a letter or digit at both ends; an operator's has
@@ -75,14 +77,14 @@ impl Role {
     /// Whether it accepts connections, and whether it makes them.
     pub(crate) const fn ends(self) -> (bool, bool) {
         match self {
-            Self::Manager | Self::Store => (true, true),
+            Self::Manager | Self::Store | Self::Domain(_) => (true, true),
             Self::Switch(_) | Self::User(_) | Self::Operator(_) | Self::Node(_) => (false, true),
             Self::Gates(_) => (true, false),
         }
     }
 }
 
-/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`, `operator-ann`, `node-east`.
+/// As its files are called: `manager`, `store`, `switch-1`, `gates-1`, `user-alice`, `operator-ann`, `node-east`, `domain-65001`.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,6 +95,7 @@ impl fmt::Display for Role {
             Self::User(name) => write!(f, "user-{}", name.as_str()),
             Self::Operator(name) => write!(f, "operator-{}", name.as_str()),
             Self::Node(name) => write!(f, "node-{}", name.as_str()),
+            Self::Domain(asn) => write!(f, "domain-{asn}"),
         }
     }
 }
@@ -110,12 +113,13 @@ impl FromStr for Role {
             Some(("user", name)) => Name::new(name).map(Self::User),
             Some(("operator", name)) if name.len() <= MOST_OPERATOR => Name::new(name).map(Self::Operator),
             Some(("node", name)) => Name::new(name).map(Self::Node),
+            Some(("domain", asn)) => number(asn).and_then(|asn| u32::try_from(asn).ok()).map(Self::Domain),
             _ => None,
         };
         role.ok_or_else(|| {
             format!(
-                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, or user-NAME, \
-                 operator-NAME or node-NAME, with small letters, digits and hyphens",
+                "\"{}\" is no role: write manager, store, switch-1 or gates-1, with the datapath id of the switch, user-NAME, \
+                 operator-NAME or node-NAME, with small letters, digits and hyphens, or domain-65001, with the number of the AS",
                 text.escape_default()
             )
         })
@@ -141,6 +145,8 @@ mod tests {
             Role::Operator(Name::new(&longest[..MOST_OPERATOR]).unwrap()),
             Role::Node(Name::new("east-1").unwrap()),
             Role::Node(Name::new(&longest).unwrap()),
+            Role::Domain(0),
+            Role::Domain(u32::MAX),
         ] {
             assert_eq!(role.to_string().parse(), Ok(role));
             assert_eq!(Role::of_subject(&role.subject()), Some(role));
@@ -168,6 +174,10 @@ mod tests {
             "node",
             "node-",
             "node-East",
+            "domain",
+            "domain-",
+            "domain-065001",
+            "domain-4294967296",
         ] {
             assert!(text.parse::<Role>().is_err(), "{text}");
         }

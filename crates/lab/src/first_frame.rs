@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use openflow::action::Action;
 use openflow::hello::Hello;
 use openflow::packet::PacketOut;
-use openflow::stream::Framer;
+use openflow::stream::{Framer, Longest};
 use openflow::words::{BufferId, PortNo};
 use openflow::{Message, Xid};
 
@@ -98,7 +98,7 @@ fn exchange(mut stream: UnixStream, port: u32) -> std::io::Result<()> {
         message.encode(Xid(1), &mut octets).map_err(std::io::Error::other)?;
     }
     stream.write_all(&octets)?;
-    let (mut framer, mut heard) = (Framer::new(u16::MAX), [0; 2_048]);
+    let (mut framer, mut heard) = (Framer::of(Longest(u16::MAX)), [0; 2_048]);
     loop {
         let length = match stream.read(&mut heard)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
@@ -129,7 +129,7 @@ mod tests {
     /// A switch that has been asked for a barrier.
     fn answer(path: &Path) {
         let mut stream = UnixStream::connect(path).unwrap();
-        let (mut framer, mut heard) = (Framer::new(u16::MAX), [0; 2_048]);
+        let (mut framer, mut heard) = (Framer::of(Longest(u16::MAX)), [0; 2_048]);
         loop {
             let length = stream.read(&mut heard).unwrap();
             let mut bytes = &heard[..length];

@@ -43,7 +43,15 @@ impl Texts {
     /// # Errors
     /// The first thing that is wrong with them, and where.
     pub fn network(&self) -> Result<Network, Problem> {
-        Network::parse(&self.file, &self.text, |path| {
+        self.with("")
+    }
+
+    /// The network that these texts make with more tables behind those of the network file, such as `[[flow]]`. No file is read.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with them, and where: in what is added, behind the last line of the file.
+    pub fn with(&self, more: &str) -> Result<Network, Problem> {
+        Network::parse(&self.file, &[self.text.as_str(), more].join("\n"), |path| {
             let found = self.models.get(path.to_string_lossy().as_ref());
             let lacks = || {
                 format!(

@@ -1,4 +1,4 @@
-//! The result of a run: the worst reactions, ages, responses and backlogs, and those above a claim.
+//! The result of a run: the worst reactions, ages, responses, backlogs and latencies, and those above a claim.
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,6 +17,8 @@ pub enum Goal {
     Backlog(usize),
     /// Overruns of a port in logical execution time (T1).
     Overruns(usize),
+    /// The latency of a connection (B9).
+    Latency(usize),
 }
 
 /// Claimed bounds, to be refuted; `None`, also behind the end of a list, where nothing is claimed.
@@ -30,6 +32,8 @@ pub struct Claims {
     pub response: Vec<Option<u64>>,
     /// For each port: its backlog.
     pub backlog: Vec<Option<u64>>,
+    /// For each connection: its latency in nanoseconds. This also claims that no event on its way to a queue is lost.
+    pub latency: Vec<Option<u64>>,
 }
 
 /// The worst that was seen of something.
@@ -84,6 +88,9 @@ pub struct Outcome {
     pub response: Vec<Seen>,
     /// For each port: backlogs.
     pub backlog: Vec<Seen>,
+    /// For each connection: latencies, also of events that were not handled when the run ended, up to that instant; `u64::MAX` for one that
+    /// its queue lost.
+    pub latency: Vec<Seen>,
     /// For each port: deliveries lost at its full queue by drop, coalesce or reject.
     pub lost: Vec<u64>,
     /// For each port: deliveries at its full queue for which a publisher would wait.
@@ -106,6 +113,7 @@ impl Outcome {
             age: vec![Seen::default(); chains],
             response: vec![Seen::default(); ports],
             backlog: vec![Seen::default(); ports],
+            latency: vec![Seen::default(); system.parts.connections.len()],
             lost: vec![0; ports],
             would_block: vec![0; ports],
             overruns: vec![Seen::default(); ports],
@@ -123,6 +131,7 @@ impl Outcome {
             Goal::Response(port) => (&self.response, port),
             Goal::Backlog(port) => (&self.backlog, port),
             Goal::Overruns(port) => (&self.overruns, port),
+            Goal::Latency(connection) => (&self.latency, connection),
         };
         list.get(index).copied().unwrap_or_default()
     }
@@ -135,6 +144,7 @@ impl Outcome {
             (&mut self.response, &other.response),
             (&mut self.backlog, &other.backlog),
             (&mut self.overruns, &other.overruns),
+            (&mut self.latency, &other.latency),
         ];
         for (own, others) in lists {
             own.iter_mut().zip(others).for_each(|(own, other)| own.merge(other));
@@ -150,7 +160,7 @@ impl Outcome {
         self.events += other.events;
     }
 
-    /// The first thing above its claim: reactions, then ages, responses, overruns and backlogs.
+    /// The first thing above its claim: reactions, then ages, responses, overruns, backlogs and latencies.
     pub fn exceeds(&self, claims: &Claims) -> Option<Exceedance> {
         let above = |list: &[Seen], claims: &[Option<u64>], what: fn(usize) -> Goal| {
             list.iter().zip(claims).enumerate().find_map(|(index, (seen, claim))| {
@@ -164,5 +174,6 @@ impl Outcome {
             .or_else(|| above(&self.response, &claims.response, Goal::Response))
             .or_else(|| above(&self.overruns, &on_time, Goal::Overruns))
             .or_else(|| above(&self.backlog, &claims.backlog, Goal::Backlog))
+            .or_else(|| above(&self.latency, &claims.latency, Goal::Latency))
     }
 }

@@ -212,6 +212,7 @@ pub fn refute_some(
         claimed(&claims.age, Goal::Age),
         claimed(&claims.response, Goal::Response),
         claimed(&claims.backlog, Goal::Backlog),
+        claimed(&claims.latency, Goal::Latency),
     ];
     let mut goals: Vec<(usize, Goal)> = goals.into_iter().flatten().enumerate().collect();
     let mut random = Random::new(seed);

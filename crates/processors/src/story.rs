@@ -114,6 +114,10 @@ impl<'a> Names<'a> {
             Goal::Response(port) => format!("the response of {}", self.port(port)),
             Goal::Backlog(port) => format!("the backlog of {}", self.port(port)),
             Goal::Overruns(port) => format!("an overrun of {}", self.port(port)),
+            Goal::Latency(index) => {
+                let to = self.system.description().connections[index].target.port();
+                format!("the latency of connection {index} to {}", self.port(to))
+            }
         }
     }
 

@@ -354,6 +354,17 @@ impl System {
     /// The error that two clocks add to measured times of a chain (C2).
     pub(crate) fn clock_errors(&self, chain: usize) -> u64 {
         let (first, last) = (self.host(self.first(chain)), self.host(self.last(chain)));
+        self.clock_errors_between(first, last)
+    }
+
+    /// By how much a measured latency of a connection may be wrong (C2).
+    pub(crate) fn clock_errors_of(&self, connection: usize) -> u64 {
+        let connection = &self.parts.connections[connection];
+        let from = self.parts.components[self.parts.outputs[connection.output].component].host;
+        self.clock_errors_between(from, self.host(connection.target.port()))
+    }
+
+    fn clock_errors_between(&self, first: usize, last: usize) -> u64 {
         if first == last { 0 } else { self.parts.hosts[first].error + self.parts.hosts[last].error }
     }
 }

@@ -1,4 +1,4 @@
-//! The analysis of a system: bounds of ports and chains, and verdicts.
+//! The analysis of a system: bounds of ports, chains and connections, and verdicts.
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -16,6 +16,8 @@ pub struct Analysis {
     pub ports: Vec<PortBounds>,
     /// By chain.
     pub chains: Vec<ChainBounds>,
+    /// By connection.
+    pub connections: Vec<ConnectionBounds>,
     /// The steps that it took.
     pub steps: u64,
 }
@@ -29,6 +31,28 @@ pub struct PortBounds {
     pub backlog: Result<u64, Reason>,
     /// Whether the bounds rest on figures that were measured and not declared.
     pub conditional: bool,
+}
+
+/// The bound of a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConnectionBounds {
+    /// Of the latency (B9), in nanoseconds.
+    pub latency: Bound,
+    /// Its parts; their sum is the bound.
+    pub shares: Vec<Share>,
+    /// Whether the bound rests on figures that were measured and not declared.
+    pub conditional: bool,
+    /// When events come to it, if one source makes them all.
+    pub stream: Option<Stream>,
+}
+
+/// Events that come from one source, one for each of its instants at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream {
+    /// The least time between two instants, by the clock of a timer's host.
+    pub period: Time,
+    /// How much later than others an event may be, counted from its instant, in true time.
+    pub jitter: Bound,
 }
 
 /// Bounds of a chain.
@@ -74,7 +98,7 @@ impl ChainBounds {
     }
 }
 
-/// Bounds for all ports and chains of a system.
+/// Bounds for all ports, chains and connections of a system.
 ///
 /// # Errors
 ///
@@ -107,7 +131,14 @@ fn nothing(system: &System, reason: Reason, steps: u64) -> Analysis {
         conditional: false,
         verdict: verdict(chain, &Err(reason), &Err(reason)),
     });
-    Analysis { ports: vec![port; system.ports.len()], chains: chains.collect(), steps }
+    let connection =
+        ConnectionBounds { latency: Err(reason), shares: Vec::new(), conditional: false, stream: None };
+    Analysis {
+        ports: vec![port; system.ports.len()],
+        chains: chains.collect(),
+        connections: vec![connection; system.connections.len()],
+        steps,
+    }
 }
 
 fn report(model: &Model<'_>) -> Analysis {
@@ -138,7 +169,21 @@ fn report(model: &Model<'_>) -> Analysis {
         ChainBounds { reaction, reaction_shares, age, age_shares, conditional: conditional(first), verdict }
     });
     let chains = chains.collect();
-    Analysis { ports, chains, steps: model.limits.steps.saturating_sub(model.work.left()) }
+    let connections = system.connections.iter().enumerate().map(|(index, connection)| {
+        let (latency, shares) = match model.connection(index, &mut gaps) {
+            Ok((time, shares)) => (Ok(time), shares),
+            Err(reason) => (Err(reason), Vec::new()),
+        };
+        let to = connection.port(&system.registers);
+        ConnectionBounds {
+            latency,
+            shares,
+            conditional: to.is_some_and(conditional),
+            stream: model.stream(index),
+        }
+    });
+    let connections = connections.collect();
+    Analysis { ports, chains, connections, steps: model.limits.steps.saturating_sub(model.work.left()) }
 }
 
 fn verdict(chain: &Chain, reaction: &Bound, age: &Bound) -> Verdict {

@@ -1,4 +1,4 @@
-//! Bounds of chains: reaction and data age, hop by hop (B1 to B5).
+//! Bounds of chains: reaction and data age, hop by hop (B1 to B5); and of connections, which are one hop (B9).
 //!
 //! Up to the end of each run on the path an event of the chain has been under way for at most the sum so far; to that comes what the
 //! way to the next port adds.
@@ -67,15 +67,33 @@ impl Model<'_> {
             let connection = self.system.connections.get(*index).ok_or(Reason::Overflow)?;
             follow.hop(*index, connection)?;
         }
-        let (from, to) = (self.host_index(first), self.host_index(follow.port));
-        if from != to {
-            let error = |host: Option<usize>| {
-                host.and_then(|host| self.system.hosts.get(host)).map_or(0, |host| host.error)
-            };
-            follow.push(follow.port, Cause::Clocks, add(error(from), error(to))?);
+        follow.clocks(first)?;
+        follow.whole()
+    }
+
+    /// The bound of a connection's latency, and its parts. Each push over it is an event, so that what it leads to has no other events.
+    pub(crate) fn connection(&self, index: usize, gaps: &mut Gaps) -> Result<(Time, Vec<Share>), Reason> {
+        let connection = self.system.connections.get(index).ok_or(Reason::Overflow)?;
+        let port = connection.port(&self.system.registers).ok_or(Reason::Overflow)?;
+        let mut follow = Follow {
+            model: self,
+            gaps,
+            ask: Ask::Reaction,
+            shares: Vec::new(),
+            port,
+            pure: true,
+            ordered: true,
+        };
+        match connection.target {
+            Target::Direct(_) => follow.run(port)?,
+            _ => follow.arrive(index, connection)?,
         }
-        let total = follow.shares.iter().try_fold(0, |sum, share| add(sum, share.time))?;
-        Ok((total, follow.shares))
+        // Whoever pushes is on one host: an output belongs to a component.
+        let pusher = self.pushers.get(index).and_then(|pushers| pushers.first());
+        if let Some((root, _)) = pusher {
+            follow.clocks(*root)?;
+        }
+        follow.whole()
     }
 }
 
@@ -84,6 +102,24 @@ impl Follow<'_, '_> {
         if time > 0 {
             self.shares.push(Share { port, cause, time });
         }
+    }
+
+    /// What clocks of the hosts of two ports add to what is measured: of this one and of the last that was reached.
+    fn clocks(&mut self, first: usize) -> Result<(), Reason> {
+        let (from, to) = (self.model.host_index(first), self.model.host_index(self.port));
+        if from != to {
+            let error = |host: Option<usize>| {
+                host.and_then(|host| self.model.system.hosts.get(host)).map_or(0, |host| host.error)
+            };
+            self.push(self.port, Cause::Clocks, add(error(from), error(to))?);
+        }
+        Ok(())
+    }
+
+    /// The sum of all parts, and the parts.
+    fn whole(self) -> Result<(Time, Vec<Share>), Reason> {
+        let total = self.shares.iter().try_fold(0, |sum, share| add(sum, share.time))?;
+        Ok((total, self.shares))
     }
 
     /// From the arrival at a port to the end of its run.
@@ -107,13 +143,19 @@ impl Follow<'_, '_> {
 
     fn hop(&mut self, index: usize, connection: &Connection) -> Result<(), Reason> {
         let model = self.model;
-        let port = connection.port(&model.system.registers).ok_or(Reason::Overflow)?;
         // Only the handler of the last port pushes to this output.
         let alone = model.system.ports.iter().enumerate().all(|(other, it)| {
             other == self.port
                 || !it.steps.iter().any(|step| matches!(step, crate::system::Step::Push { output, .. } if *output == connection.output))
         });
         self.pure &= alone;
+        self.arrive(index, connection)
+    }
+
+    /// From a push over a connection to the end of the run that it leads to; a direct call ends before the run that calls.
+    fn arrive(&mut self, index: usize, connection: &Connection) -> Result<(), Reason> {
+        let model = self.model;
+        let port = connection.port(&model.system.registers).ok_or(Reason::Overflow)?;
         if self.ask == Ask::Reaction {
             model.lossless(index)?;
         }

@@ -6,6 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::analysis::Stream;
 use crate::model::Model;
 use crate::system::{Full, Keep, Port, SourceKind, Target, Time};
 use crate::work::{Bound, Reason, add, skew};
@@ -191,6 +192,35 @@ impl Model<'_> {
         let Some(transfer) = connection.transfer else { return least };
         let before = if since == Since::First { transfer.least } else { 0 };
         add(least?, add(transfer.most.saturating_sub(before), self.stall_of(port)?)?)
+    }
+
+    /// The stream of events over a connection: those of one source, which come through handlers that push once at most and that nothing else
+    /// calls.
+    pub(crate) fn stream(&self, index: usize) -> Option<Stream> {
+        let [(root, push)] = self.pushers.get(index)?.as_slice() else { return None };
+        let links = self.links.get(*root)?;
+        if push.count != 1 || !links.parts.is_empty() {
+            return None;
+        }
+        let (period, late) = match (links.sources.as_slice(), links.queued.as_slice()) {
+            ([source], []) => match self.system.sources.get(*source)?.kind {
+                // The response counts from the instant at which it is due.
+                SourceKind::Timer { period, .. } => (period, Ok(0)),
+                SourceKind::Periodic { period, jitter, .. } => (period, Ok(jitter)),
+                SourceKind::Sporadic { separation } => (separation, Ok(0)),
+            },
+            ([], [connection]) => {
+                self.work.step().ok()?;
+                let before = self.stream(*connection)?;
+                let transfer = self.system.connections.get(*connection)?.transfer;
+                let varies = transfer.map_or(0, |it| it.most.saturating_sub(it.least));
+                (before.period, before.jitter.and_then(|jitter| add(jitter, varies)))
+            }
+            _ => return None,
+        };
+        let varies = || Ok(self.response(*root)?.saturating_sub(self.least_before(*root, push)?));
+        let jitter = late.and_then(|late| add(late, varies()?));
+        Some(Stream { period, jitter })
     }
 
     /// `Err` if a part of a join that keeps several may have to refuse some in this time.

@@ -1,4 +1,4 @@
-//! Proved bounds of chains of components: response and backlog of ports, reaction and data age of chains.
+//! Proved bounds of chains of components: response and backlog of ports, latency of connections, reaction and data age of chains.
 //!
 //! What a bound is a bound of says docs/components-model.md; rules such as P3 or B4 are its rules. Every behaviour that the model
 //! allows keeps the bounds. Where that is not proved there is no bound, with a [`Reason`]. All arithmetic is on integers of
@@ -24,7 +24,7 @@ mod system;
 mod windows;
 mod work;
 
-pub use analysis::{Analysis, ChainBounds, PortBounds, Verdict, analyse};
+pub use analysis::{Analysis, ChainBounds, ConnectionBounds, PortBounds, Stream, Verdict, analyse};
 pub use chains::Share;
 pub use cores::Cause;
 pub use problems::{Demand, MOST, MOST_STEPS, Problem, problems};

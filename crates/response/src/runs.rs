@@ -113,12 +113,13 @@ impl Expansion<'_> {
         for (index, connection) in of() {
             let Target::Direct(port) = connection.target else { continue };
             self.work.step()?;
-            let before = self.run.least;
+            let least = self.run.least;
+            // It is called for by the push, also while calls of the same push before it run.
             note(&mut self.run.calls, index, before, certain)?;
             note(&mut self.run.reached, port, before, certain)?;
             self.handler(port, certain)?;
             if !certain {
-                self.run.least = before;
+                self.run.least = least;
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Verdicts for the chains of plans.
+//! Verdicts for the chains and connections of plans.
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,6 +7,7 @@ use assembly::Chain;
 use response::{Analysis, ChainBounds, Limits, MOST, Verdict, analyse};
 
 use crate::Deployed;
+use crate::connections::{self, ConnectionVerdict};
 use crate::handlers::{Unknown, down};
 use crate::links::Links;
 use crate::obstacle::Obstacle;
@@ -20,6 +21,8 @@ use crate::words;
 pub struct Admission {
     /// By plan, and in the order of their names.
     pub chains: Vec<ChainVerdict>,
+    /// Connections to components, one for each of their ends: by plan, and in the order of their names.
+    pub connections: Vec<ConnectionVerdict>,
     /// Handlers of hosts about which enough is known.
     pub ports: Vec<PortVerdict>,
     /// What stands in the way of bounds. Only the chains that pass its host are without one for it, and those of hosts that get events
@@ -101,13 +104,24 @@ pub struct PortVerdict {
 }
 
 impl Admission {
-    /// Whether all chains keep their limits.
+    /// Whether all chains and connections keep their limits.
     pub fn is_whole(&self) -> bool {
-        self.chains.iter().all(|chain| chain.state == State::Admitted)
+        self.states().all(|state| *state == State::Admitted)
+    }
+
+    /// The connections whose latency has a limit.
+    pub fn limited(&self) -> impl Iterator<Item = &ConnectionVerdict> {
+        self.connections.iter().filter(|connection| connection.is_limited())
+    }
+
+    /// What became of each chain, then of each connection with a limit. Changes of what [`crate::changes`] changes leave their order.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &State> {
+        let chains = self.chains.iter().map(|chain| &chain.state);
+        chains.chain(self.limited().map(|connection| &connection.state))
     }
 }
 
-/// Verdicts for the chains of plans that run at the same time on the hosts that they share. Times are rounded against the chains.
+/// Verdicts for the chains and connections of plans that run at the same time on the hosts that they share. Times are rounded against the plans.
 pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let mut parts = Parts::of(plans);
     let links = Links::of(&mut parts);
@@ -118,8 +132,8 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let mut chains = Vec::new();
     for (index, deployed) in plans.iter().enumerate() {
         for (name, chain) in &deployed.plan.chains {
-            let found: Result<(usize, Vec<String>), Unknown> = unhindered(&parts, &built, index, chain)
-                .and_then(|()| {
+            let found: Result<(usize, Vec<String>), Unknown> =
+                unhindered(&parts, &built, &paths::hosts(&parts, index, chain)).and_then(|()| {
                     let path = paths::path(&parts, &links, &built, index, chain)?;
                     built.system.chains.push(response::Chain {
                         name: name.clone(),
@@ -136,18 +150,22 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let analysis = analyse(&built.system, limits);
     let looked_up = u64::try_from(parts.handlers.len() + links.ways.len()).unwrap_or(u64::MAX);
     let steps = analysis.as_ref().map_or(0, |analysis| analysis.steps);
+    let analysed = analysis.as_ref().map_err(|problems| {
+        problems.first().map_or_else(
+            || ("the analysis says no more".to_string(), String::new()),
+            |problem| words::problem(&parts, &built, *problem),
+        )
+    });
     let verdicts = chains.into_iter().map(|(plan, name, chain, found)| {
-        let bounds = found.and_then(|(index, only)| match &analysis {
+        let bounds = found.and_then(|(index, only)| match &analysed {
             Ok(analysis) => Ok((analysis.chains.get(index), only)),
-            Err(problems) => Err(problems.first().map_or_else(
-                || ("the analysis says no more".to_string(), String::new()),
-                |problem| words::problem(&parts, &built, *problem),
-            )),
+            Err(unknown) => Err(unknown.clone()),
         });
         verdict(&parts, &built, plan, name, chain, bounds)
     });
     Admission {
         chains: verdicts.collect(),
+        connections: connections::verdicts(&parts, &links, &built, &analysed),
         ports: analysis.as_ref().map(|analysis| ports(&parts, &links, &built, analysis)).unwrap_or_default(),
         obstacles: parts.obstacles.iter().cloned().collect(),
         work: steps.saturating_add(looked_up.saturating_mul(WORK_OF_PART)),
@@ -167,13 +185,15 @@ fn too_large(plans: &[Deployed<'_>], parts: &Parts<'_>) -> Admission {
             (what.clone(), "split the plan by hosts that have no event from each other".to_string());
         verdict(parts, &Built::default(), plan, &name, &chain, Err(unknown))
     });
+    let built = Built::default();
+    let unknown = (what.clone(), "split the plan by hosts that have no event from each other".to_string());
+    let connections = connections::verdicts(parts, &Links::default(), &built, &Err(unknown));
     // So much that nothing else is tried.
-    Admission { chains: chains.collect(), work: u64::MAX, ..Admission::default() }
+    Admission { chains: chains.collect(), connections, work: u64::MAX, ..Admission::default() }
 }
 
-/// Whether nothing stands in the way of a chain; or the first thing that does.
-fn unhindered(parts: &Parts<'_>, built: &Built, plan: usize, chain: &Chain) -> Result<(), Unknown> {
-    let hosts: BTreeSet<&str> = paths::hosts(parts, plan, chain).into_iter().collect();
+/// Whether nothing stands in the way of bounds on these hosts; or the first thing that does.
+pub(crate) fn unhindered(parts: &Parts<'_>, built: &Built, hosts: &BTreeSet<&str>) -> Result<(), Unknown> {
     let Some(host) = hosts.iter().find(|host| built.without.contains(**host)) else { return Ok(()) };
     let of_host = parts.obstacles.iter().find(|obstacle| obstacle.host == **host);
     Err(match of_host {
@@ -223,16 +243,25 @@ fn verdict(
                     State::NoBound { what, remedy }
                 }
             };
-            let share = |share: response::Share| ShareOfTime {
-                port: built.ports.get(share.port).map_or_else(String::new, |handler| parts.name(*handler)),
-                cause: words::cause(share.cause),
-                time: share.time,
-            };
-            let shares = bounds.largest().into_iter().filter(|share| share.time > 0);
-            verdict.shares = shares.map(share).collect();
+            verdict.shares = shares_of(parts, built, bounds.largest());
         }
     }
     verdict
+}
+
+/// The parts of a bound in the words of plans, the largest first.
+pub(crate) fn shares_of(
+    parts: &Parts<'_>,
+    built: &Built,
+    mut shares: Vec<response::Share>,
+) -> Vec<ShareOfTime> {
+    shares.sort_by_key(|share| core::cmp::Reverse(share.time));
+    let share = |share: response::Share| ShareOfTime {
+        port: built.ports.get(share.port).map_or_else(String::new, |handler| parts.name(*handler)),
+        cause: words::cause(share.cause),
+        time: share.time,
+    };
+    shares.into_iter().filter(|share| share.time > 0).map(share).collect()
 }
 
 fn ports(parts: &Parts<'_>, links: &Links<'_>, built: &Built, analysis: &Analysis) -> Vec<PortVerdict> {

@@ -1,4 +1,4 @@
-//! Fills in what plans leave open: lanes of components on chains with limits, cores, priorities, and depths of queues.
+//! Fills in what plans leave open: lanes of components on chains and connections with limits, cores, priorities, and depths of queues.
 //!
 //! Priorities come from Audsley's algorithm: from the lowest level up, the lane is chosen whose chains keep their limits below all that are
 //! not chosen yet. Where a verdict depends only on which lanes are higher, and not on their order, it finds an order if there is one.
@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{Plan, PortKind, SchedulingClass};
+use assembly::{End, Plan, PortKind, SchedulingClass};
 
 use crate::Deployed;
 use crate::admission::{Admission, State, admit};
@@ -96,35 +96,39 @@ impl Assigning<'_> {
         }
     }
 
-    /// Components on chains with limits whose handlers run without a lane get one, for the chain with the shortest limit.
+    /// Components on chains and connections with limits whose handlers run without a lane get one, for the one with the shortest limit.
     fn lanes(&mut self) {
         let mut wanted = Vec::new();
         for (index, plan) in self.plans.iter().enumerate() {
             let Some(types) = self.of.get(index).map(|of| of.types) else { continue };
             let layout = plan.layout();
             let mut given: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
-            for (name, chain) in &plan.chains {
+            let chains = plan.chains.iter().flat_map(|(name, chain)| {
                 let limit = chain.reaction.into_iter().chain(chain.age).min().unwrap_or(u64::MAX);
-                for end in &chain.path {
-                    let Some(component) = end.component() else { continue };
-                    let known = given.entry(component).or_insert((limit, name));
-                    *known = (*known).min((limit, name));
-                }
+                chain.path.iter().map(move |end| (end, limit, name))
+            });
+            let connections = plan.connections.iter().flat_map(|(name, connection)| {
+                let ends = core::iter::once(&connection.from).chain(&connection.to);
+                ends.filter_map(move |end| Some((end, connection.latency?, name)))
+            });
+            for (end, limit, name) in chains.chain(connections) {
+                let Some(component) = end.component() else { continue };
+                let known = given.entry(component).or_insert((limit, name));
+                *known = (*known).min((limit, name));
             }
-            for (component, (_, chain)) in given {
+            for (component, (_, name)) in given {
                 let Some(said) = plan.components.get(component) else { continue };
                 let of_type = types.components.get(&said.component_type);
                 let handlers = of_type.into_iter().flat_map(|of_type| &of_type.ports);
                 let mut handlers =
                     handlers.filter(|(_, port)| matches!(port.kind, PortKind::Consumer | PortKind::Timer));
-                let is_open = handlers.any(|(port, _)| {
-                    layout.lane_of(&assembly::End::port(component, port.as_str())).is_none()
-                });
+                let is_open =
+                    handlers.any(|(port, _)| layout.lane_of(&End::port(component, port.as_str())).is_none());
                 let Some(host) = layout.place_of(component).and_then(|place| place.host).filter(|_| is_open)
                 else {
                     continue;
                 };
-                let lane = of_type.and_then(|of_type| of_type.lanes.first()).map_or(chain, String::as_str);
+                let lane = of_type.and_then(|of_type| of_type.lanes.first()).map_or(name, String::as_str);
                 let container = said.container.clone().unwrap_or_else(|| format!("{}-lanes", said.process));
                 wanted.push((index, component.to_string(), container, lane.to_string(), host.to_string()));
             }
@@ -326,10 +330,17 @@ fn last_of_each(changes: Vec<Change>) -> Vec<Change> {
     kept
 }
 
-/// Which chains pass the lanes of a host.
+/// Something with a limit that passes lanes, with its plan.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Passes {
+    Chain(usize, String),
+    Connection(usize, String),
+}
+
+/// Which chains and connections pass the lanes of a host.
 struct Passing {
-    /// For each lane the chains, by plan and name, and the shortest limit.
-    chains: BTreeMap<Name, (BTreeSet<(usize, String)>, u64)>,
+    /// For each lane what passes it, and the shortest limit.
+    limited: BTreeMap<Name, (BTreeSet<Passes>, u64)>,
     /// Why a verdict may depend on the order of higher lanes, if it may.
     why: Option<String>,
 }
@@ -338,7 +349,7 @@ impl Passing {
     fn of(plans: &[Deployed<'_>], host: &str) -> Self {
         let mut parts = Parts::of(plans);
         let links = Links::of(&mut parts);
-        let mut passing = Self { chains: BTreeMap::new(), why: None };
+        let mut passing = Self { limited: BTreeMap::new(), why: None };
         let name = |lane: usize| -> Option<Name> {
             let threads = parts.lanes.get(lane)?;
             let (container, lane) = threads.name.split_once('.')?;
@@ -353,11 +364,24 @@ impl Passing {
                 if lanes.len() > 1 {
                     passing.why = Some(format!("\"{chain}\" passes several lanes"));
                 }
-                for lane in lanes.into_iter().filter_map(name) {
-                    let known = passing.chains.entry(lane).or_insert_with(|| (BTreeSet::new(), u64::MAX));
-                    known.0.insert((plan, chain.clone()));
-                    known.1 = known.1.min(limit);
-                }
+                let lanes = lanes.into_iter().filter_map(name);
+                lanes.for_each(|lane| passing.add(lane, Passes::Chain(plan, chain.clone()), limit));
+            }
+            for (connection, said) in &deployed.plan.connections {
+                let Some(limit) = said.latency else { continue };
+                let handlers = said.to.iter().filter_map(|end| parts.handler(plan, end));
+                // A handler that is called runs in the lanes of those that call it.
+                let callers = parts
+                    .handlers
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, it)| it.plan == plan && said.from.component() == Some(it.component));
+                let is_direct = handlers.clone().any(|it| links.direct.contains(&it));
+                let callers = callers.map(|(index, _)| index).filter(|_| is_direct);
+                let lanes: BTreeSet<usize> =
+                    handlers.chain(callers).filter_map(|it| Some(parts.handlers.get(it)?.lane)).collect();
+                let lanes = lanes.into_iter().filter_map(name);
+                lanes.for_each(|lane| passing.add(lane, Passes::Connection(plan, connection.clone()), limit));
             }
         }
         if let Some(lane) =
@@ -387,14 +411,24 @@ impl Passing {
         passing
     }
 
-    fn limit(&self, name: &Name) -> u64 {
-        self.chains.get(name).map_or(u64::MAX, |(_, limit)| *limit)
+    fn add(&mut self, lane: Name, passes: Passes, limit: u64) {
+        let known = self.limited.entry(lane).or_insert_with(|| (BTreeSet::new(), u64::MAX));
+        known.0.insert(passes);
+        known.1 = known.1.min(limit);
     }
 
-    /// Whether a chain of a lane is not admitted.
+    fn limit(&self, name: &Name) -> u64 {
+        self.limited.get(name).map_or(u64::MAX, |(_, limit)| *limit)
+    }
+
+    /// Whether a chain or connection of a lane is not admitted.
     fn lacks(&self, name: &Name, admission: &Admission) -> bool {
-        let Some((chains, _)) = self.chains.get(name) else { return false };
-        let is_of = |chain: &&crate::ChainVerdict| chains.contains(&(chain.plan, chain.name.clone()));
-        admission.chains.iter().filter(is_of).any(|chain| chain.state != State::Admitted)
+        let Some((limited, _)) = self.limited.get(name) else { return false };
+        let chains = admission.chains.iter();
+        let chains = chains.map(|it| (Passes::Chain(it.plan, it.name.clone()), &it.state));
+        let connections = admission.limited();
+        let connections = connections.map(|it| (Passes::Connection(it.plan, it.name.clone()), &it.state));
+        let mut all = chains.chain(connections);
+        all.any(|(passes, state)| limited.contains(&passes) && *state != State::Admitted)
     }
 }

@@ -117,13 +117,14 @@ impl fmt::Display for Change {
     }
 }
 
-/// How far an admission is from all that is asked for: chains without a bound, chains that are refused, and what is missing in all.
+/// How far an admission is from all that is asked for: chains and connections without a bound, those that are refused, and what is missing
+/// in all.
 pub(crate) type Distance = (usize, usize, u64);
 
 pub(crate) fn distance(admission: &Admission) -> Distance {
     let mut distance = (0, 0, 0_u64);
-    for chain in &admission.chains {
-        match &chain.state {
+    for state in admission.states() {
+        match state {
             State::Admitted => {}
             State::Refused { missing } => {
                 distance.1 += 1;
@@ -203,11 +204,7 @@ pub fn changes(plans: &[Deployed<'_>], effort: Effort) -> Vec<Change> {
     effort.spend(before.work);
     let tried = tried(plans, &before, &mut effort);
     let is_kept = |after: &Admission| {
-        before
-            .chains
-            .iter()
-            .zip(&after.chains)
-            .all(|(was, is)| was.state != State::Admitted || is.state == State::Admitted)
+        before.states().zip(after.states()).all(|(was, is)| *was != State::Admitted || *is == State::Admitted)
     };
     let mut better: Vec<((bool, u8, Distance), Change)> = tried
         .into_iter()
@@ -238,7 +235,7 @@ pub struct Improved {
     pub admission: Admission,
 }
 
-/// Makes changes one after the other, each the one that brings most, until all chains are admitted, no single change brings more, or the effort
+/// Makes changes one after the other, each the one that brings most, until all chains and connections are admitted, no single change brings more, or the effort
 /// is spent. It is a search, not a proof that nothing else would do.
 pub fn improve(plans: &[Deployed<'_>], effort: Effort) -> Improved {
     let mut effort = effort;
@@ -270,7 +267,7 @@ pub fn improve(plans: &[Deployed<'_>], effort: Effort) -> Improved {
 
 /// Other plans of the same types.
 pub(crate) fn with<'p>(plans: &'p [Plan], of: &[Deployed<'p>]) -> Vec<Deployed<'p>> {
-    plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, types: deployed.types }).collect()
+    plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, ..*deployed }).collect()
 }
 
 /// The verdicts of the plans after each change that could help, as far as the effort goes.

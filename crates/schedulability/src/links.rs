@@ -108,11 +108,18 @@ impl<'p> Links<'p> {
                             parts.obstacle(plan, path.clone(), caller, what, remedy);
                             continue;
                         }
-                        let transfer = link.connection.transfer;
+                        let computed = deployed
+                            .transfers
+                            .and_then(|transfers| transfers.get(&(link.name.to_string(), link.index)));
+                        let transfer = link.connection.transfer.or_else(|| computed?.clone().ok());
                         if is_apart && transfer.is_none() {
-                            let what =
-                                format!("it is not said how long an event is on its way by {}", link.kind);
-                            let remedy = "add transfer = { most = TIME }, such as the bound that the network's manager promises";
+                            let (what, remedy) = match computed {
+                                Some(Err(why)) => why.clone(),
+                                _ => (
+                                    format!("it is not said how long an event is on its way by {}", link.kind),
+                                    "add transfer = { most = TIME }, such as the bound that the network's manager promises; or network = FILE to the plan".to_string(),
+                                ),
+                            };
                             parts.obstacle(plan, path, host, what, remedy);
                             continue;
                         }

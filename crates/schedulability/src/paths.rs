@@ -1,4 +1,5 @@
 //! The way of a chain through the system: its source, and the connections that its events pass.
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ pub(crate) struct Path {
 }
 
 /// The hosts that a chain passes.
-pub(crate) fn hosts<'p>(parts: &Parts<'p>, plan: usize, chain: &Chain) -> Vec<&'p str> {
+pub(crate) fn hosts<'p>(parts: &Parts<'p>, plan: usize, chain: &Chain) -> BTreeSet<&'p str> {
     let components = chain.path.iter().filter_map(End::component);
     components.map(|component| parts.place(plan, component).unwrap_or("")).collect()
 }

@@ -20,6 +20,8 @@ const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 const DRAINS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("drains");
 /// Deployments by their names. Files of the same format that are older have none.
 const DEPLOYMENTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("deployments");
+/// What the manager of a domain holds, by its names of it. Files of the same format that are older have none.
+const INTERDOMAIN: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("interdomain");
 /// Files of text, by what they are.
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const EPOCH: &str = "epoch";
@@ -215,6 +217,9 @@ impl FileStore {
                     tables
                         .deployments
                         .retain(|name, _| all.contains_key(&Key::Deployment(name.to_owned())))?;
+                    tables
+                        .interdomain
+                        .retain(|name, _| all.contains_key(&Key::Interdomain(name.to_owned())))?;
                     all.iter().try_for_each(|(key, value)| tables.change(key, Some(value)))
                 })
             })?;
@@ -264,6 +269,7 @@ struct Tables<'t> {
     drains: redb::Table<'t, &'static str, &'static [u8]>,
     files: redb::Table<'t, &'static str, &'static [u8]>,
     deployments: redb::Table<'t, &'static str, &'static [u8]>,
+    interdomain: redb::Table<'t, &'static str, &'static [u8]>,
 }
 
 impl Tables<'_> {
@@ -277,6 +283,8 @@ impl Tables<'_> {
             (Key::Network, None) => drop(self.files.remove(NETWORK)?),
             (Key::Deployment(name), Some(it)) => drop(self.deployments.insert(name.as_str(), it)?),
             (Key::Deployment(name), None) => drop(self.deployments.remove(name.as_str())?),
+            (Key::Interdomain(name), Some(it)) => drop(self.interdomain.insert(name.as_str(), it)?),
+            (Key::Interdomain(name), None) => drop(self.interdomain.remove(name.as_str())?),
         }
         Ok(())
     }
@@ -334,6 +342,7 @@ fn transact<R>(
                 drains: transaction.open_table(DRAINS)?,
                 files: transaction.open_table(FILES)?,
                 deployments: transaction.open_table(DEPLOYMENTS)?,
+                interdomain: transaction.open_table(INTERDOMAIN)?,
             })?
         };
         transaction.commit()?;
@@ -362,6 +371,10 @@ fn read_all(database: &Database) -> Result<(u64, BTreeMap<Key, Vec<u8>>), Troubl
         for entry in transaction.open_table(DEPLOYMENTS)?.iter()? {
             let (name, deployment) = entry?;
             kept.insert(Key::Deployment(name.value().to_owned()), deployment.value().to_vec());
+        }
+        for entry in transaction.open_table(INTERDOMAIN)?.iter()? {
+            let (name, held) = entry?;
+            kept.insert(Key::Interdomain(name.value().to_owned()), held.value().to_vec());
         }
         Ok((epoch, kept))
     };

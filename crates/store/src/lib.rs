@@ -1,5 +1,5 @@
 //! What survives a restart of a manager: the epoch; of a resource manager the grants, which switches are drained, and the network file that
-//! managers share; of an execution manager the deployments.
+//! managers share; of an execution manager the deployments; of the manager of a domain what it holds of sessions over several domains.
 //!
 //! [`Store`] is the trait. [`FileStore`] keeps one file, [`MemoryStore`] nothing; [`EtcdStore`] keeps all in etcd, which several managers of a
 //! network share: one of them leads, and only that one changes anything ([`leadership`]). A change is kept when the call returns.
@@ -41,7 +41,7 @@ pub trait Store: Send {
     fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         let grant = |(key, grant)| match key {
             Key::Grant(number) => Some((number, grant)),
-            Key::Drain(_) | Key::Network | Key::Deployment(_) => None,
+            Key::Drain(_) | Key::Network | Key::Deployment(_) | Key::Interdomain(_) => None,
         };
         Ok(self.kept()?.into_iter().filter_map(grant).collect())
     }
@@ -113,6 +113,8 @@ pub enum Key {
     Network,
     /// A deployment of this name.
     Deployment(String),
+    /// What the resource manager of a domain holds of sessions over several domains, by a name that it gives.
+    Interdomain(String),
 }
 
 /// Something to be kept, by its key; without a value that of the key is to be forgotten, if there is any.

@@ -89,6 +89,19 @@ fn conforms(open: Open<'_>, survives: bool) {
         kept.into_iter().filter(|(key, _)| matches!(key, Key::Deployment(_))).collect::<Vec<_>>()
     };
     assert_eq!(deployments(&*store), all_deployments);
+    // What the manager of a domain holds, beside all else.
+    let held = |name: &str, value: &[u8]| (Key::Interdomain(name.to_owned()), value.to_vec());
+    let all_held = [held("a-1", b"one"), held("own-1-2", &[0, 255])];
+    for (key, value) in &all_held {
+        change(&mut *store, &[(key.clone(), Some(value.clone()))]);
+    }
+    change(&mut *store, &[(Key::Interdomain("gone".to_owned()), Some(vec![1]))]);
+    change(&mut *store, &[(Key::Interdomain("gone".to_owned()), None)]);
+    let interdomain = |store: &dyn Store| {
+        let kept = store.kept().unwrap();
+        kept.into_iter().filter(|(key, _)| matches!(key, Key::Interdomain(_))).collect::<Vec<_>>()
+    };
+    assert_eq!(interdomain(&*store), all_held);
     assert_eq!(store.grants().unwrap(), all);
     // One network file, which may be as large as the store says, beside grants.
     let network = |store: &dyn Store| {
@@ -112,6 +125,7 @@ fn conforms(open: Open<'_>, survives: bool) {
     assert_eq!(store.grants().unwrap(), all);
     assert_eq!(kept(&*store), drains);
     assert_eq!(deployments(&*store), all_deployments);
+    assert_eq!(interdomain(&*store), all_held);
     assert!(network(&*store).as_ref() == Some(&file));
     let third = begin(&mut *store);
     assert!(third > second);

@@ -272,6 +272,8 @@ impl ResourceManager {
                     callees.proceed(&mut context, legs, session);
                 }
             }
+            // While edges are shut the back-end says already whether it still has what the store had.
+            (Start::Shutting(_), _) => self.hops.on_backend(now, &self.config, &mut self.out, answer),
             (Start::Ready, _) => {
                 self.hops.on_backend(now, &self.config, &mut self.out, answer);
                 self.queries.on_backend(&self.config, &mut self.out, answer);

@@ -4,9 +4,10 @@
 
 use testkit::random::Random;
 use wan::{
-    AggregateId, Asn, Available, Body, Class, Direction, Establish, FlowKind, FlowRequest, Granted, LinkId,
-    MOST_BYTES, Message, MessageId, Notify, Query, QueryResponse, Reason, Refusal, Reserve, Response,
-    SessionBody, SessionId, TSpec, TunnelId,
+    AggregateId, Asked, Asn, Available, Body, Class, Direction, Establish, FlowKind, FlowRequest, Granted,
+    HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId, Notify, OpenLeg,
+    OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response, SessionBody, SessionId,
+    SessionRequest, TSpec, TunnelId,
 };
 
 #[global_allocator]
@@ -97,6 +98,82 @@ fn messages() -> Vec<Message> {
     bodies.into_iter().map(|body| Message { from: Asn(1), to: Asn(2), body }).collect()
 }
 
+/// A record of every kind, with lists as long as they may be.
+fn records() -> Vec<(Key, Record)> {
+    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 9 }, class: Class::Af1 };
+    let traffic =
+        TSpec { rate: 1_000_000, bucket: 1_500, peak: 2_000_000, least_unit: 60, largest_packet: 1_500 };
+    let path: Vec<Asn> = (1..=16).map(Asn).collect();
+    let asked = Asked {
+        id: MessageId { epoch: 2, number: 3 },
+        path: path.clone(),
+        position: 2,
+        link_in: None,
+        traffic,
+        limit: 9_000_000,
+        delay: 1,
+        jitter: 2,
+        lifetime: 7_000_000_000,
+    };
+    let held = HeldAggregate {
+        asked,
+        link_out: Some(LinkId(4)),
+        delay: 5,
+        jitter: 6,
+        label_in: 16,
+        label_out: None,
+    };
+    let flow = FlowRequest {
+        kind: FlowKind::Data,
+        direction: Direction::Forward,
+        protocol: 17,
+        source_port: 1,
+        destination_port: 2,
+        class: Class::Af1,
+        desired: traffic,
+        least_rate: 1,
+        limit: 3,
+    };
+    let session = SessionId { origin: Asn(1), number: 5 };
+    let leg = |number: u32| OpenLeg {
+        leg: LegId { session, flow: (number % 8) as u8, peer: Asn(number / 8) },
+        aggregate,
+        path: path.clone(),
+        flow,
+        delay: 8,
+    };
+    let callees: Vec<std::net::IpAddr> =
+        (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
+    let caller = "2001:db8::2".parse().unwrap();
+    let request = SessionRequest {
+        user: 1,
+        service: 2,
+        caller,
+        callees: callees.clone(),
+        flows: vec![flow; 8],
+        lasts: 4,
+    };
+    let own = OwnSession {
+        request,
+        rates: vec![7; 8],
+        peers: (0..64).map(Asn).collect(),
+        legs: (0..512).map(leg).collect(),
+        ends: u64::MAX,
+    };
+    let hosted = HostedSession {
+        caller,
+        callees,
+        flows: vec![flow; 8],
+        rates: vec![7; 8],
+        legs: vec![leg(0), leg(9)],
+    };
+    vec![
+        (Key::Aggregate(aggregate), Record::Aggregate(held)),
+        (Key::Own(session), Record::Own(own)),
+        (Key::Hosted(session), Record::Hosted(hosted)),
+    ]
+}
+
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below(3) {
         let len = bytes.len();
@@ -138,6 +215,57 @@ fn messages_are_read_as_they_were_written() {
         longer.push(0);
         assert!(Message::decode(&longer).is_err());
     }
+}
+
+/// The same for records of a store, which may be damaged.
+fn any_record(bytes: &[u8]) -> bool {
+    let (read, usage) = alloc_meter::measure(|| Record::decode(bytes));
+    assert!(usage.peak <= 1_024 + 16 * bytes.len(), "{} bytes take {usage:?}", bytes.len());
+    match &read {
+        Ok((key, record)) => assert_eq!(record.encode(*key).as_deref(), Some(bytes), "{record:?}"),
+        Err(error) => assert!(error.offset <= bytes.len() && !error.to_string().is_empty()),
+    }
+    read.is_ok()
+}
+
+#[test]
+fn records_are_read_as_they_were_written() {
+    let all = records();
+    for (key, record) in &all {
+        let bytes = record.encode(*key).unwrap();
+        assert_eq!(Record::decode(&bytes), Ok((*key, record.clone())));
+        for end in (0..bytes.len()).step_by(1 + bytes.len() / 200) {
+            assert!(Record::decode(&bytes[..end]).is_err(), "{end} bytes of {record:?}");
+        }
+        let mut longer = bytes;
+        longer.push(0);
+        assert!(Record::decode(&longer).is_err());
+        for (other, _) in all.iter().filter(|(other, _)| other != key) {
+            assert!(Record::decode(&record.encode(*other).unwrap()).is_err(), "{other:?} for {key:?}");
+        }
+    }
+    let (key, Record::Own(mut own)) = all[1].clone() else { panic!("it is that of a session") };
+    own.peers.push(Asn(99));
+    assert_eq!(Record::Own(own).encode(key), None);
+}
+
+#[test]
+fn mutated_records_do_no_harm() {
+    let tier = tiers::current();
+    let mut all: Vec<Vec<u8>> = records().iter().map(|(key, record)| record.encode(*key).unwrap()).collect();
+    // The longest is 90 kB, of which most mutations hit the same list.
+    let (key, Record::Own(mut own)) = records().swap_remove(1) else { panic!("it is that of a session") };
+    own.legs.truncate(2);
+    all[1] = Record::Own(own).encode(key).unwrap();
+    let mut read = 0_u64;
+    for case in 0..tier.number("fuzz.stateless_executions") / 6 {
+        let mut random = Random::of_case(tier.first_seed() ^ 9, case);
+        let mut bytes = random.pick(&all).unwrap().clone();
+        mutate(&mut random, &mut bytes);
+        let result = std::panic::catch_unwind(|| any_record(&bytes));
+        read += u64::from(result.unwrap_or_else(|_| panic!("case {case} fails with {bytes:02x?}")));
+    }
+    assert!(read > 0, "some are records all the same");
 }
 
 #[test]

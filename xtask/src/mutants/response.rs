@@ -246,4 +246,22 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "add(mul(2, others)?, model.connection_gap(index, Since::First, self.gaps)?)",
         "Ok(others)",
     ),
+    mutant(
+        "a second call of a push is called for once the first has ended",
+        "runs.rs",
+        "note(&mut self.run.reached, port, before, certain)?;",
+        "note(&mut self.run.reached, port, least, certain)?;",
+    ),
+    mutant(
+        "a connection between hosts is measured by one clock",
+        "chains.rs",
+        "follow.clocks(*root)?;",
+        "follow.clocks(port)?;",
+    ),
+    mutant(
+        "a transfer makes no event later than others",
+        "gaps.rs",
+        "before.jitter.and_then(|jitter| add(jitter, varies))",
+        "before.jitter.and_then(|jitter| add(jitter, varies & 0))",
+    ),
 ];

@@ -63,6 +63,8 @@ fn costs(random: &mut Random) -> Option<Costs> {
         slack: time(),
         drift: Some(7),
         clock_error: time(),
+        send: Some(time()),
+        receive: Some(time()),
         stalls: vec![Stall { length: time(), distance: 1_000_000_000 + time() }],
         throttling: Some(Throttling { runtime: time(), period: 1_000_000_000 + time() }),
         is_measured: time() % 2 == 0,

@@ -15,13 +15,14 @@ use crate::exit::{Failure, Outcome};
     punctual grm keys keys store                    for the members of etcd, if they keep grants\n  \
     punctual grm keys keys user-alice               for participants of alice, which ask for flows\n  \
     punctual grm keys keys operator-ann             for commands of ann, and her browser\n  \
-    punctual grm keys keys manager node-east        for punctual deploy manager, and the node manager of the host east\n\n\
+    punctual grm keys keys manager node-east        for punctual deploy manager, and the node manager of the host east\n  \
+    punctual grm keys keys domain-65001             for punctual rm, the manager of the domain AS 65001\n\n\
     What is there already is kept. authority.key can sign any certificate: keep it where the network cannot reach it. To take a certificate\n\
     back, make another authority and issue all anew. See docs/grm.md.")]
 pub(crate) struct Arguments {
     /// The folder; it is made if it is not there.
     folder: PathBuf,
-    /// The owners of the keys: manager, store, switch-N or gates-N, where N is the datapath id of the switch, or user-NAME, operator-NAME or node-NAME.
+    /// The owners of the keys: manager, store, switch-N or gates-N, where N is the datapath id of the switch, user-NAME, operator-NAME or node-NAME, or domain-N, where N is the number of the AS.
     #[arg(value_name = "ROLE", required_unless_present = "network")]
     roles: Vec<Role>,
     /// For all of a network file: its manager, its switches, and their gates.

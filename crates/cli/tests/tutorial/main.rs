@@ -56,7 +56,9 @@ fn root(name: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     std::fs::create_dir_all(root.join("target")).unwrap();
     std::os::unix::fs::symlink(built, root.join("target/debug")).unwrap();
-    std::os::unix::fs::symlink(repository().join("docs"), root.join("docs")).unwrap();
+    for folder in ["docs", "crates"] {
+        std::os::unix::fs::symlink(repository().join(folder), root.join(folder)).unwrap();
+    }
     Some(root)
 }
 
@@ -82,6 +84,12 @@ fn in_one_terminal(tutorial: &str, after: &str) {
 fn hello_says_hello() {
     // It makes a network of its own.
     bare(|| in_one_terminal("hello.md", ""));
+}
+
+#[test]
+fn three_domains_reserve_refuse_and_go_on() {
+    // It makes a network of its own.
+    bare(|| in_one_terminal("../wan.md", ""));
 }
 
 #[test]

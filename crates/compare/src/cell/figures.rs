@@ -54,7 +54,7 @@ const FOLLOW: &str = "follow=1";
 const LISTENER: &str = "wake=listener";
 
 /// All cells of figures, in their order.
-pub(crate) const CELLS: [Cell; 23] = [
+pub(crate) const CELLS: [Cell; 25] = [
     alone("ciao-13-64", "64 bytes", 13, 64, 1),
     alone("ciao-13-1k", "1 KiB", 13, 1_024, 1),
     alone("ciao-13-16k", "16 KiB", 13, 16_384, 1),
@@ -78,7 +78,12 @@ pub(crate) const CELLS: [Cell; 23] = [
     many("ciao-18-1", "1 node", 18, Kind::Nodes, 1),
     many("ciao-18-8", "8 nodes", 18, Kind::Nodes, 8),
     many("ciao-18-32", "32 nodes", 18, Kind::Nodes, 32),
+    lossy("ciao-18-lossy-8", "8 nodes, each loses 1 % of what comes", 8),
+    lossy("ciao-18-lossy-32", "32 nodes, each loses 1 % of what comes", 32),
 ];
+
+/// A term of cells: each node loses one datagram in a hundred that comes to it.
+const LOSSY: &str = "lossy=1";
 
 const fn alone(id: &'static str, title: &'static str, figure: u8, size: usize, subscribers: usize) -> Cell {
     let (kind, placement, terms) = (Kind::OneWay, Placement::Alone, &[LISTENER]);
@@ -102,7 +107,16 @@ const fn many(id: &'static str, title: &'static str, figure: u8, kind: Kind, sub
     Cell { id, title, kind, placement, size, terms, figure: Some(figure), subscribers }
 }
 
+const fn lossy(id: &'static str, title: &'static str, subscribers: usize) -> Cell {
+    Cell { terms: &[LISTENER, "batched=1", LOSSY], ..many(id, title, 18, Kind::Nodes, subscribers) }
+}
+
 impl Cell {
+    /// Whether nodes lose some of what comes to them.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.terms.contains(&LOSSY)
+    }
+
     /// What drivers of figures are told besides what all are.
     pub(crate) fn more(&self) -> Vec<String> {
         let (subscribers, nodes) =

@@ -59,7 +59,7 @@ pub(super) fn nodes(
     let second =
         cores.second.ok_or_else(|| Why::Cannot("it needs two cores, and there is one".to_owned()))?;
     let [passive, active] = cell.kind.roles();
-    let nodes = Nodes::new(stage).map_err(Why::Failed)?;
+    let nodes = Nodes::new(stage, cell.is_lossy()).map_err(Why::Failed)?;
     let start = |role, node: usize, core| {
         let more: Vec<String> = effort.words().into_iter().chain([format!("node={node}")]).collect();
         nodes.on(node, || Driver::start(role, program.command(role, cell, &more), core))

@@ -13,11 +13,12 @@ fn common(exported: &Exported<'_>) -> Vec<String> {
         "A process that cannot do its part does not take the others back: each starts by itself.".to_owned(),
         "punctual deploy status, apply and stop do not know these processes.".to_owned(),
     ];
-    let has_chains = !exported.plan().chains.is_empty();
-    notes.push(match (has_chains, exported.unproved) {
+    let plan = exported.plan();
+    let has_limits = !plan.chains.is_empty() || plan.connections.values().any(|it| it.latency.is_some());
+    notes.push(match (has_limits, exported.unproved) {
         (false, _) => "The plan has no chains: nothing is proved of its latency.".to_owned(),
-        (true, true) => "The limits of chains are not proved: the plan was exported with --unproved.".to_owned(),
-        (true, false) => "The limits of chains were proved when the plan was exported, for the costs that it states of its hosts, without what \
+        (true, true) => "The limits of chains and connections are not proved: the plan was exported with --unproved.".to_owned(),
+        (true, false) => "The limits of chains and connections were proved when the plan was exported, for the costs that it states of its hosts, without what \
                           else runs there. A process ends with an error if its threads do not get their priorities and cores."
             .to_owned(),
     });

@@ -16,6 +16,7 @@ use schedulability::{Deployed, admit};
 use crate::admit::STEPS;
 use crate::command::{DONE, FAILED, Failure, print};
 use crate::files::Loaded;
+use crate::transfers;
 use picture::Drawing;
 use scene::Scene;
 
@@ -45,6 +46,8 @@ pub(crate) struct GraphArguments {
 
 pub(crate) fn run(arguments: &GraphArguments, out: &mut dyn Write) -> Result<u8, Failure> {
     let loaded = Loaded::all(&arguments.plans)?;
+    // What is wrong with a network file is what the picture says is missing.
+    let _ = transfers::compute(&loaded);
     let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
     let admission = admit(&deployed, Limits { steps: arguments.steps, ..Limits::default() });
     let scene = Scene::of(&loaded, &admission);

@@ -3,7 +3,7 @@ use assembly::{Layout, Link, NodeKind, Plan};
 use diagnostics::written;
 use maud::{Markup, html};
 use pages::Mood;
-use schedulability::State;
+use schedulability::{ConnectionVerdict, State};
 
 use super::picture::Drawing;
 use super::scene::{Chain, Node, Scene, called, said};
@@ -21,7 +21,7 @@ pub(super) fn page(loaded: &[Loaded], scene: &Scene<'_>, drawing: &Drawing<'_>) 
         (picture(drawing))
         (chains(scene))
         (missing(loaded, scene))
-        (connections(loaded))
+        (connections(loaded, scene))
         (components(loaded, scene))
     };
     pages::document(&scene.title, content)
@@ -42,12 +42,33 @@ fn summary(scene: &Scene<'_>) -> Markup {
             (mood, format!("Chains: {admitted} proved, {refused} refused, {unproved} without a bound."))
         }
     };
-    let lines: Vec<String> = scene
+    let of_chains = scene
         .chains
         .iter()
         .filter(|chain| chain.verdict.state != State::Admitted)
-        .map(|chain| clean(&format!("{}: {}", chain.name, admit::state(chain.verdict))))
-        .collect();
+        .map(|chain| clean(&format!("{}: {}", chain.name, admit::state(chain.verdict))));
+    let limited: Vec<&ConnectionVerdict> = scene.connections.iter().filter(|it| it.is_limited()).collect();
+    let unproved: Vec<&&ConnectionVerdict> =
+        limited.iter().filter(|it| it.state != State::Admitted).collect();
+    let of_connections = unproved.iter().map(|it| {
+        clean(&format!(
+            "connection {} to {}: {}",
+            it.name,
+            it.to,
+            admit::in_words(&it.state, it.is_conditional)
+        ))
+    });
+    let lines: Vec<String> = of_chains.chain(of_connections).collect();
+    let sentence = if all == 0 && !limited.is_empty() { "There are no chains.".to_owned() } else { sentence };
+    let mood = if all == 0 && !limited.is_empty() { Mood::Good } else { mood };
+    let (mood, sentence) = match (limited.len(), unproved.len()) {
+        (0, _) => (mood, sentence),
+        (all, 0) => (mood, format!("{sentence} All connections with a limit are proved to keep it: {all}.")),
+        (all, unproved) => (
+            Mood::Bad,
+            format!("{sentence} Connections: {unproved} of {all} with a limit are not proved to keep it."),
+        ),
+    };
     pages::verdict(mood, &sentence, &lines)
 }
 
@@ -166,7 +187,7 @@ fn missing(loaded: &[Loaded], scene: &Scene<'_>) -> Markup {
     }
 }
 
-fn connections(loaded: &[Loaded]) -> Markup {
+fn connections(loaded: &[Loaded], scene: &Scene<'_>) -> Markup {
     let heads = [
         ("connection", false, ""),
         ("from", false, ""),
@@ -174,24 +195,30 @@ fn connections(loaded: &[Loaded]) -> Markup {
         ("carried by", false, ""),
         ("transfer", true, ""),
         ("latency asked for", true, "n"),
+        ("latency proved", true, "n"),
         ("filter", false, ""),
     ];
     let rows = html! {
         @for (plan, of_plan) in loaded.iter().enumerate() {
-            @for link in of_plan.plan.layout().links() { (connection(&full(loaded, plan, link.name), &link)) }
+            @for link in of_plan.plan.layout().links() {
+                @let verdict = scene.connections.iter().find(|it| it.plan == plan && it.name == link.name && it.to == link.to.to_string());
+                (connection(&full(loaded, plan, link.name), &link, verdict))
+            }
         }
     };
     table("Connections", "search connections", &heads, &rows)
 }
 
-fn connection(name: &str, link: &Link<'_>) -> Markup {
+fn connection(name: &str, link: &Link<'_>, verdict: Option<&ConnectionVerdict>) -> Markup {
     let Link { connection, .. } = link;
     let carrier = link
         .service
         .map_or_else(|| link.kind.to_string(), |service| format!("{}, service {service}", link.kind));
     let filter = connection.filter.as_deref().map(clean);
+    let proved = verdict.and_then(|verdict| verdict.latency.1);
+    let refused = verdict.filter(|verdict| verdict.is_limited() && verdict.state != State::Admitted);
     html! {
-        tbody data-0=(name) data-1=(link.from) data-2=(link.to) data-3=(carrier) data-4=[connection.transfer.map(|it| it.most)] data-5=[connection.latency] data-6=[filter.as_deref()] {
+        tbody data-0=(name) data-1=(link.from) data-2=(link.to) data-3=(carrier) data-4=[connection.transfer.map(|it| it.most)] data-5=[connection.latency] data-6=[proved] data-7=[filter.as_deref()] {
             tr {
                 td { (name) }
                 td { (link.from) }
@@ -202,6 +229,10 @@ fn connection(name: &str, link: &Link<'_>) -> Markup {
                 }
                 td { (connection.transfer.map(said).unwrap_or_default()) }
                 td class="n" { (connection.latency.map(written).unwrap_or_default()) }
+                td class="n" {
+                    (proved.map(time).unwrap_or_default())
+                    @if let Some(refused) = refused { div class="soft" { (clean(&admit::in_words(&refused.state, refused.is_conditional))) } }
+                }
                 td { (filter.as_deref().unwrap_or_default()) }
             }
         }

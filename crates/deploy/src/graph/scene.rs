@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use assembly::{End, GraphNode, Lane, NodeKind, Plan, PortKind, SchedulingClass, ServiceKind, Transfer};
 use diagnostics::written;
-use schedulability::{Admission, ChainVerdict, Obstacle, State};
+use schedulability::{Admission, ChainVerdict, ConnectionVerdict, Obstacle, State};
 
 use super::chains::{Steps, steps};
 use super::text::clean;
@@ -20,7 +20,9 @@ pub(super) struct Scene<'s> {
     pub(super) nodes: Vec<Node>,
     pub(super) wires: Vec<Wire>,
     pub(super) chains: Vec<Chain<'s>>,
-    /// Figures that bounds need and no plan gives; empty if all chains have bounds.
+    /// Connections to components, with their bounds.
+    pub(super) connections: &'s [ConnectionVerdict],
+    /// Figures that bounds need and no plan gives; empty if all that has limits has bounds.
     pub(super) missing: Vec<&'s Obstacle>,
 }
 
@@ -104,8 +106,10 @@ type Key = (usize, String);
 
 impl<'s> Scene<'s> {
     pub(super) fn of(loaded: &[Loaded], admission: &'s Admission) -> Self {
-        let mut scene = Self { title: title(loaded), ..Self::default() };
-        if admission.chains.iter().any(|chain| matches!(chain.state, State::NoBound { .. })) {
+        let mut scene = Self { title: title(loaded), connections: &admission.connections, ..Self::default() };
+        let states = admission.chains.iter().map(|chain| &chain.state);
+        let mut states = states.chain(admission.limited().map(|connection| &connection.state));
+        if states.any(|state| matches!(state, State::NoBound { .. })) {
             scene.missing = admission.obstacles.iter().collect();
         }
         let lacks = lacks(&scene.missing);

@@ -21,10 +21,12 @@ use tokio::time::timeout;
 
 use super::connection::{Reader, send};
 use super::{ManagerArguments, identity, opened};
-use crate::admit;
+use crate::admit::{self, Other};
 use crate::command::{DONE, FAILED, Failure, print};
 use crate::launch::interruptions;
 use crate::target::processes;
+use crate::together::Together;
+use crate::transfers;
 
 const SECOND: u64 = 1_000_000_000_000;
 /// A stage takes a supervisor 30 seconds at most, and somewhat longer to say so.
@@ -65,6 +67,8 @@ struct Running<'o> {
     unkept: VecDeque<(u64, String, Option<Record>)>,
     /// When it is written again, after an error.
     again: Option<Instant>,
+    /// What is proved of the chains of these plans together.
+    together: (Vec<Bundle>, Together),
     told: &'o mut dyn Write,
 }
 
@@ -94,6 +98,7 @@ pub(crate) fn run(
         next: 0,
         unkept: VecDeque::new(),
         again: None,
+        together: (Vec::new(), Together::default()),
         told,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
@@ -333,14 +338,18 @@ impl Running<'_> {
         processes(&loaded, None, &mut std::io::sink()).map_err(|(_, what)| what)?;
         let name = deployment::deployment_name(&loaded.plan);
         if !bundle.is_unproved {
-            let proved = |(other, content): &(&str, &Content)| *other != name && !content.bundle.is_unproved;
-            let others: Vec<(&str, Deployed<'_>)> = self
+            transfers::compute(std::slice::from_ref(&loaded)).map_err(|(_, what)| what)?;
+            let others: Vec<Other<'_>> = self
                 .machine
                 .deployments()
-                .filter(proved)
-                .map(|(_, it)| (it.bundle.file.as_str(), Deployed { plan: &it.plan, types: &it.types }))
+                .filter(|(other, _)| *other != name)
+                .map(|(_, it)| Other {
+                    name: &it.bundle.file,
+                    is_proved: !it.bundle.is_unproved,
+                    deployed: Deployed { plan: &it.plan, types: &it.types, transfers: None },
+                })
                 .collect();
-            admit::demand(&loaded, &others, "launch").map_err(|(_, what)| what)?;
+            admit::demand(&loaded, &loaded.plan, &others, "launch").map_err(|(_, what)| what)?;
         }
         let proofs = admit::proofs(&loaded);
         let bundle = Bundle { proofs, ..bundle };
@@ -376,6 +385,7 @@ impl Running<'_> {
                         }
                     }
                     ManagerAction::Answer(number, answer) => {
+                        let answer = self.proved(answer);
                         if let Some(asked) = self.asked.remove(&number) {
                             let _ = asked.send(answer);
                         }
@@ -390,6 +400,27 @@ impl Running<'_> {
                 return;
             }
         }
+    }
+
+    /// An answer with what is proved of the chains of all plans together.
+    fn proved(&mut self, answer: Answer) -> Answer {
+        let Answer::Status { mut deployments, hosts } = answer else { return answer };
+        let all: Vec<(&str, &Content)> = self.machine.deployments().collect();
+        let bundles: Vec<&Bundle> = all.iter().map(|(_, it)| &it.bundle).collect();
+        if !self.together.0.iter().eq(bundles.iter().copied()) {
+            let plans: Vec<Deployed<'_>> = all
+                .iter()
+                .map(|(_, it)| Deployed { plan: &it.plan, types: &it.types, transfers: None })
+                .collect();
+            let names = all.iter().map(|(name, _)| (*name).to_owned());
+            self.together = (bundles.into_iter().cloned().collect(), Together::of(names, &plans));
+        }
+        for deployment in &mut deployments {
+            for status in deployment.hosts.iter_mut().filter_map(|host| host.status.as_mut()) {
+                self.together.1.put(&deployment.deployment, status);
+            }
+        }
+        Answer::Status { deployments, hosts }
     }
 
     /// A host that does not read what it is told is away.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use connections::local::Listening;
 use deployment::{Control, ControlAnswer, Input, Outcome as Ended, Phase, Request, Target};
 use execution::{Bundle, DeploymentState, Epoch, EpochPlan, NodeInput, NodeManager, Outcome, Stage};
 
@@ -13,7 +14,7 @@ use super::node::Event;
 use super::opened;
 use super::state::StateFolder;
 use crate::command::{FAILED, Failure};
-use crate::control::{self, Asked, Listening};
+use crate::control::{self, Asked};
 use crate::files::Loaded;
 use crate::signatures::Signers;
 use crate::supervision::{Outliving, Supervision, Told};

@@ -34,7 +34,7 @@ pub(crate) fn run(
         );
         return Err((WRONG, what));
     }
-    let asked = Asked { of: of.map(meant).transpose()?, at: at.clone() };
+    let asked = Asked { of: of.map(meant).transpose()?, at: at.clone(), proofs: Arc::default() };
     let failed = |error: std::io::Error| (FAILED, format!("the page cannot be served at {address}: {error}"));
     let listener = Bound::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;

@@ -1,5 +1,5 @@
 //! Asks the supervisors of this host, or an execution manager, what runs, again and again, as long as a page is open.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use deployment::{Control, ControlAnswer, PlanStatus};
@@ -11,6 +11,7 @@ use super::routes::App;
 use crate::command::Failure;
 use crate::control;
 use crate::hosts::{self, At};
+use crate::in_force::Proofs;
 
 /// The time between two questions.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -22,6 +23,8 @@ pub(super) struct Asked {
     pub(super) of: Option<String>,
     /// The execution manager; without one the supervisors of this host.
     pub(super) at: At,
+    /// What is proved of the chains of this host.
+    pub(super) proofs: Arc<Mutex<Proofs>>,
 }
 
 /// What runs.
@@ -67,9 +70,14 @@ impl Asked {
             Some(of) => vec![of.clone()],
             None => control::deployments()?,
         };
+        let mut proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+        proofs.refresh();
         for deployment in &all {
             match control::ask(deployment, &Control::Status) {
-                Ok(ControlAnswer::Status(status)) => seen.deployments.push(Shown { host: None, status }),
+                Ok(ControlAnswer::Status(mut status)) => {
+                    proofs.put(&mut status);
+                    seen.deployments.push(Shown { host: None, status });
+                }
                 Ok(ControlAnswer::Refused { what }) | Err((_, what)) => seen.silent.push(what),
                 Ok(ControlAnswer::Done { .. }) => {}
             }

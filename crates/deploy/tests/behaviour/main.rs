@@ -3,6 +3,7 @@
 mod export;
 mod graph;
 mod manifests;
+mod networks;
 mod programs;
 mod units;
 

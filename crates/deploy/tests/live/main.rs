@@ -9,11 +9,13 @@ mod federated;
 mod foreign;
 mod hand_over;
 mod hosts;
+mod measured;
 mod page;
 mod place;
 mod plant;
 mod recorded;
 mod signed;
+mod together;
 mod tutorial;
 #[path = "../behaviour/units.rs"]
 mod units;

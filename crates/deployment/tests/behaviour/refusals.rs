@@ -72,7 +72,7 @@ fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
 #[test]
 fn what_changes_nothing_is_told() {
     let additions = [
-        (TO_D, "latency = \"1 ms\"", "a launch does not look after times"),
+        (TO_D, "separation = \"1 ms\"", "nothing holds a component to separation and jitter"),
         (TO_D, "qos = { timeout = \"1 ms\" }", "timeout is not carried out for cd"),
         (NODE, "restart = { policy = \"always\" }", "components are not started again"),
     ];

@@ -193,6 +193,17 @@ impl Spool {
         }
     }
 
+    /// A peer takes requests again: what waits because none did is sent at once.
+    pub fn on_available(&mut self, now: u64) {
+        for entry in self.entries.values_mut() {
+            if let State::Ready(at) = &mut entry.state {
+                *at = now.min(*at);
+                entry.failures = 0;
+            }
+        }
+        self.on_timer(now);
+    }
+
     /// Sends what may be sent.
     pub fn on_timer(&mut self, now: u64) {
         for (key, entry) in &mut self.entries {

@@ -37,11 +37,11 @@ structures! {
         /// The agents on the way.
         many ROUTE_RECORD route_record: Identity,
     }
-    /// The client has heard it (RFC 6733, 8.3.2).
-    ReAuthAnswer {
+    /// The client's answer to a request of the server about a session (RFC 6733, 8.3.2 and 8.5.2).
+    SessionAnswer {
         /// The session.
         one SESSION_ID session_id: String,
-        /// Whether the client will.
+        /// Whether the client will, or has.
         one RESULT_CODE result_code: ResultCode,
         /// Who answers.
         one ORIGIN_HOST origin_host: Identity,
@@ -78,6 +78,8 @@ structures! {
         maybe DESTINATION_HOST destination_host: Identity,
         /// The user.
         maybe USER_NAME user_name: String,
+        /// What shows that it is the user (RFC 7155, 4.3.1); it goes in clear from agent to agent.
+        maybe USER_PASSWORD user_password: Vec<u8>,
         /// Grows when the client has lost its state.
         maybe ORIGIN_STATE_ID origin_state_id: u32,
         /// Whether the server should keep state.
@@ -156,29 +158,6 @@ structures! {
         many PROXY_INFO proxy_info: ProxyInfo,
         /// The agents on the way.
         many ROUTE_RECORD route_record: Identity,
-    }
-    /// The client has ended it, or not (RFC 6733, 8.5.2).
-    AbortSessionAnswer {
-        /// The session.
-        one SESSION_ID session_id: String,
-        /// Whether it has.
-        one RESULT_CODE result_code: ResultCode,
-        /// Who answers.
-        one ORIGIN_HOST origin_host: Identity,
-        /// Of which realm.
-        one ORIGIN_REALM origin_realm: Identity,
-        /// The user.
-        maybe USER_NAME user_name: String,
-        /// Grows when the client has lost its state.
-        maybe ORIGIN_STATE_ID origin_state_id: u32,
-        /// Why not, for people.
-        maybe ERROR_MESSAGE error_message: String,
-        /// Who says so, if not the one who answers.
-        maybe ERROR_REPORTING_HOST error_reporting_host: Identity,
-        /// Which AVP was wrong.
-        many FAILED_AVP failed_avp: Vec<u8>,
-        /// State of agents.
-        many PROXY_INFO proxy_info: ProxyInfo,
     }
     /// The client has ended a session (RFC 6733, 8.4.1).
     SessionTerminationRequest {

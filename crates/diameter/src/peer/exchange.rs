@@ -198,7 +198,8 @@ impl Peer {
         match self.watchdog.on_up(now) {
             None => self.events.push_back(Event::Available),
             Some(action) => {
-                self.events.push_back(Event::Suspended);
+                let event = if self.config.is_only_way { Event::Available } else { Event::Suspended };
+                self.events.push_back(event);
                 self.act(now, action);
             }
         }

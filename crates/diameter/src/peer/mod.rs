@@ -18,7 +18,7 @@ use core::fmt;
 
 use crate::command::{CapabilitiesExchangeRequest, DisconnectCause};
 use crate::error::DecodeError;
-use crate::framer::Framer;
+use crate::framer::{Framer, Longest};
 use crate::header::{ApplicationId, CommandCode, Header};
 use crate::local::Local;
 use crate::message::Message;
@@ -35,6 +35,9 @@ pub struct Config {
     pub peer: Identity,
     /// Whether connections are opened from here; they are always accepted.
     pub connect: bool,
+    /// True if no other peer does for it: requests are sent as soon as the peers talk, also while a connection that was opened
+    /// again proves itself, for which RFC 3539 would have them go elsewhere.
+    pub is_only_way: bool,
     /// Nanoseconds between watchdog messages on a quiet connection; at least six seconds.
     pub watchdog_interval: u64,
     /// Nanoseconds until a connection has to be open, and until one that is being closed is closed.
@@ -59,6 +62,7 @@ impl Config {
             local,
             peer,
             connect,
+            is_only_way: false,
             watchdog_interval: 30 * SECOND,
             exchange_timeout: 10 * SECOND,
             request_timeout: 10 * SECOND,
@@ -318,7 +322,8 @@ impl Peer {
 
     /// True if requests may be sent.
     pub fn is_available(&self) -> bool {
-        self.is_open() && self.watchdog.state() == Liveness::Okay
+        let proves_itself = self.config.is_only_way && self.watchdog.state() == Liveness::Reopen;
+        self.is_open() && (proves_itself || self.watchdog.state() == Liveness::Okay)
     }
 
     /// How many requests wait for answers of the peer.
@@ -422,7 +427,7 @@ impl Peer {
     fn new_connection(&mut self) -> Connection {
         self.connections = self.connections.wrapping_add(1);
         Connection {
-            framer: Framer::new(self.config.largest_message),
+            framer: Framer::of(Longest(self.config.largest_message)),
             unsent: Vec::new(),
             number: self.connections,
         }

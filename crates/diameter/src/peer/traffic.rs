@@ -1,9 +1,9 @@
 //! What goes over an open connection: requests and answers of both ends, with numbers, times and limits.
 use super::{DownReason, Event, Peer, Pending, SendError, Side, State, Ticket, Unanswered};
+use crate::framer::{Framer, Longest};
 use crate::header::{CommandCode, Flags, Header, readdress};
 use crate::message::{Message, RawMessage};
 use crate::result_code::ResultCode;
-use crate::watchdog::State as Liveness;
 
 impl Peer {
     /// Takes received bytes of a connection. Those of one that is closed already are ignored.
@@ -14,7 +14,7 @@ impl Peer {
         while let Some(connection) = self.connection_mut(side)
             && Some(connection.number) == number
         {
-            let mut framer = core::mem::replace(&mut connection.framer, crate::framer::Framer::new(0));
+            let mut framer = core::mem::replace(&mut connection.framer, Framer::of(Longest(0)));
             let next = framer.next(&mut input);
             let done = !matches!(next, Ok(Some(_)));
             match next {
@@ -177,7 +177,7 @@ impl Peer {
     /// It was not taken, and nothing has changed.
     pub fn send_request(&mut self, now: u64, token: u64, request: &[u8]) -> Result<(), SendError> {
         let State::Open(side) = self.state else { return Err(SendError::Unavailable) };
-        if self.watchdog.state() != Liveness::Okay {
+        if !self.is_available() {
             return Err(SendError::Unavailable);
         }
         let raw = RawMessage::read(request).map_err(|_| SendError::Unfit("these bytes are no message"))?;

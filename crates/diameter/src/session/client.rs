@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use super::{SECOND, after};
 use crate::command::{
-    AaAnswer, AaRequest, AbortSessionAnswer, AbortSessionRequest, AuthRequestType, AuthSessionState,
-    ReAuthAnswer, ReAuthRequest, SessionTerminationRequest, TerminationCause,
+    AaAnswer, AaRequest, AbortSessionRequest, AuthRequestType, AuthSessionState, ProxyInfo, ReAuthRequest,
+    SessionAnswer, SessionTerminationRequest, TerminationCause,
 };
 use crate::local::Local;
 use crate::message::Message;
@@ -28,6 +28,8 @@ pub struct Request {
     pub realm: Identity,
     /// The user.
     pub user: Option<String>,
+    /// What shows that it is the user, if the server is to authenticate as well. It goes in clear from agent to agent.
+    pub password: Option<Vec<u8>>,
     /// The flows and their traffic.
     pub qos_resources: Option<QosResources>,
 }
@@ -163,9 +165,13 @@ impl Client {
             origin_host: self.local.host.clone(),
             origin_realm: self.local.realm.clone(),
             destination_realm: request.realm.clone(),
-            auth_request_type: AuthRequestType::AuthorizeOnly,
+            auth_request_type: match request.password {
+                Some(_) => AuthRequestType::AuthorizeAuthenticate,
+                None => AuthRequestType::AuthorizeOnly,
+            },
             destination_host: self.server.clone(),
             user_name: request.user.clone(),
+            user_password: request.password.clone(),
             origin_state_id: (self.local.origin_state_id != 0).then_some(self.local.origin_state_id),
             auth_session_state: Some(AuthSessionState::StateMaintained),
             authorization_lifetime: None,
@@ -275,8 +281,24 @@ impl Client {
     pub fn on_re_auth(&mut self, now: u64, request: &ReAuthRequest) {
         let known = request.session_id == self.request.session_id && self.state == State::Open;
         let result_code = if known { ResultCode::SUCCESS } else { ResultCode::UNKNOWN_SESSION_ID };
-        self.outputs.push_back(Output::Answer(Message::ReAuthAnswer(ReAuthAnswer {
-            session_id: request.session_id.clone(),
+        self.outputs.push_back(Output::Answer(Message::ReAuthAnswer(self.answer(
+            request.session_id.clone(),
+            request.proxy_info.clone(),
+            result_code,
+        ))));
+        if known && self.asked.is_none() {
+            self.send_request(now);
+        }
+    }
+
+    fn answer(
+        &self,
+        session_id: String,
+        proxy_info: Vec<ProxyInfo>,
+        result_code: ResultCode,
+    ) -> SessionAnswer {
+        SessionAnswer {
+            session_id,
             result_code,
             origin_host: self.local.host.clone(),
             origin_realm: self.local.realm.clone(),
@@ -285,11 +307,8 @@ impl Client {
             error_message: None,
             error_reporting_host: None,
             failed_avp: Vec::new(),
-            proxy_info: request.proxy_info.clone(),
+            proxy_info,
             other: Vec::new(),
-        })));
-        if known && self.asked.is_none() {
-            self.send_request(now);
         }
     }
 
@@ -298,19 +317,11 @@ impl Client {
         let ours = request.session_id == self.request.session_id;
         let known = ours && matches!(self.state, State::Open | State::Pending);
         let result_code = if known { ResultCode::SUCCESS } else { ResultCode::UNKNOWN_SESSION_ID };
-        self.outputs.push_back(Output::Answer(Message::AbortSessionAnswer(AbortSessionAnswer {
-            session_id: request.session_id.clone(),
+        self.outputs.push_back(Output::Answer(Message::AbortSessionAnswer(self.answer(
+            request.session_id.clone(),
+            request.proxy_info.clone(),
             result_code,
-            origin_host: self.local.host.clone(),
-            origin_realm: self.local.realm.clone(),
-            user_name: None,
-            origin_state_id: None,
-            error_message: None,
-            error_reporting_host: None,
-            failed_avp: Vec::new(),
-            proxy_info: request.proxy_info.clone(),
-            other: Vec::new(),
-        })));
+        ))));
         if known {
             self.leave(EndReason::Aborted, TerminationCause::Administrative);
         }

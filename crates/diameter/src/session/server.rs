@@ -29,6 +29,25 @@ pub struct Grant {
     pub qos_resources: Option<QosResources>,
 }
 
+/// A session as its owner has stored it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Restored {
+    /// The session.
+    pub session_id: String,
+    /// The application.
+    pub application: u32,
+    /// The client.
+    pub host: Identity,
+    /// The client's realm.
+    pub realm: Identity,
+    /// How long a grant holds, with what the client may take to ask again, in seconds.
+    pub lifetime: u32,
+    /// How long the session may still last, in seconds; `None` without end.
+    pub remaining: Option<u32>,
+    /// True if it was being aborted.
+    pub aborting: bool,
+}
+
 /// The states of RFC 6733, 8.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -66,6 +85,19 @@ impl Server {
             state: State::Idle,
             expires: None,
             times_out: None,
+        }
+    }
+
+    /// A session that was granted before a restart. It may have been renewed until then, so that its grant counts from now.
+    pub fn restored(local: Local, now: u64, grant: &Restored) -> Self {
+        Self {
+            local,
+            session_id: grant.session_id.clone(),
+            application: grant.application,
+            client: Some((grant.host.clone(), grant.realm.clone())),
+            state: if grant.aborting { State::Disconnecting } else { State::Open },
+            expires: after(now, grant.lifetime),
+            times_out: grant.remaining.and_then(|seconds| after(now, seconds)),
         }
     }
 

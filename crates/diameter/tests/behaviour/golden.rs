@@ -162,6 +162,7 @@ fn authorization_with_a_flow() {
         auth_request_type: AuthRequestType::AuthorizeOnly,
         destination_host: None,
         user_name: Some("u".into()),
+        user_password: None,
         origin_state_id: None,
         auth_session_state: Some(AuthSessionState::StateMaintained),
         authorization_lifetime: None,

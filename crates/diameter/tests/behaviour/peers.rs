@@ -310,6 +310,25 @@ fn a_silent_peer_is_suspected_then_left_and_has_to_prove_itself() {
 }
 
 #[test]
+fn the_only_way_is_taken_as_soon_as_it_is_there_again() {
+    for is_only_way in [false, true] {
+        let mut config = Config::new(local("m.x"), Identity::new("z.x").unwrap(), true);
+        config.is_only_way = is_only_way;
+        let mut peer = Peer::new(config, 0, 1);
+        for round in 0..2 {
+            peer.accept(round, introduction("z.x", 1)).unwrap();
+            let is_first = round == 0;
+            assert_eq!(peer.is_available(), is_first || is_only_way);
+            assert_eq!(peer.send_request(round, 1, &question(1)).is_ok(), is_first || is_only_way);
+            assert_eq!(events(&mut peer).contains(&Event::Available), is_first || is_only_way);
+            peer.closed(round, Side::Accepted);
+            let back = events(&mut peer).iter().any(|event| matches!(event, Event::Unanswered { .. }));
+            assert_eq!(back, is_first || is_only_way, "what has no answer comes back");
+        }
+    }
+}
+
+#[test]
 fn good_byes_of_both_sides() {
     let mut peer = open();
     peer.send_request(3, 1, &question(1)).unwrap();

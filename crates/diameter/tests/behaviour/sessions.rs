@@ -28,6 +28,7 @@ fn client() -> Client {
         application: 1,
         realm: Identity::new("x").unwrap(),
         user: None,
+        password: None,
         qos_resources: None,
     };
     Client::new(local("c.x"), request)

@@ -2,7 +2,7 @@
 use alloc::vec::Vec;
 
 use super::{Gateway, MOST_GROUPS};
-use crate::event::{Addressed, GatewayId};
+use crate::event::{Addressed, GatewayId, Grouped};
 use crate::message::{self, Envelope, Groups, kind};
 use crate::told::Notice;
 
@@ -121,14 +121,15 @@ impl Gateway {
         let was_up = link.is_up;
         let mut left = link.reset(now, &self.settings);
         for group in &mut self.groups {
-            let Some(place) = group.receivers.iter().position(|(of, _)| *of == id) else { continue };
-            let (_, receiver) = group.receivers.swap_remove(place);
-            for bytes in group.outgoing.missing(receiver.acknowledged) {
-                let Some(addressed) = bytes.get(1..).and_then(Addressed::read) else { continue };
-                if addressed.destinations().any(|destination| destination == id) {
+            let Some(index) = group.receivers.iter().position(|(of, _)| *of == id) else { continue };
+            let (_, receiver) = group.receivers.swap_remove(index);
+            let Some(place) = group.place(id) else { continue };
+            let missing = group.outgoing.missing(receiver.acknowledged);
+            for event in missing.filter_map(|bytes| bytes.get(1..).and_then(Grouped::read)) {
+                if event.is_for(place) {
                     let mut copy = Vec::from([kind::EVENT]);
-                    crate::event::write_head(&mut copy, addressed.ttl, [id].into_iter());
-                    copy.extend_from_slice(addressed.rest);
+                    crate::event::write_head(&mut copy, event.ttl, [id].into_iter());
+                    copy.extend_from_slice(event.rest);
                     left.push(copy);
                 }
             }

@@ -313,8 +313,10 @@ impl Gateway {
     /// A message that a link's stream carries before events.
     fn begin_in_group(link: &mut Link, group: Option<&mut Group>, settings: &Settings) {
         let Some(group) = group else { return };
+        // One that has no place is sent all that is for it by transfers of its own.
+        let Some(place) = group.place_or_new(link.id) else { return };
         let start = group.outgoing.end();
-        link.outgoing.push(message::start(group.number, start));
+        link.outgoing.push(message::start(group.number, start, place));
         group.receivers.push((link.id, crate::receiver::Receiver::new(start, settings.pauses())));
     }
 }

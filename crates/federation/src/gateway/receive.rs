@@ -1,7 +1,8 @@
 //! Datagrams that come, down to the events in them.
 use super::{Gateway, MOST_GROUPS};
-use crate::event::{Addressed, Event, MOST_DESTINATIONS};
+use crate::event::{Addressed, Event, Grouped, MOST_DESTINATIONS};
 use crate::incoming::{Incoming, Offered};
+use crate::link::InGroup;
 use crate::message::{Envelope, Piece, kind, next_piece};
 use crate::record::{LARGEST_RECORD, Record};
 use crate::seen::Seen;
@@ -69,7 +70,7 @@ impl Gateway {
         if stream == 0 {
             return Some(&mut link.incoming);
         }
-        link.in_groups.iter_mut().find(|(number, _)| *number == stream).map(|(_, incoming)| incoming)
+        link.in_groups.iter_mut().find(|group| group.number == stream).map(|group| &mut group.incoming)
     }
 
     fn acknowledged(
@@ -153,7 +154,10 @@ impl Gateway {
     /// A message is whole.
     fn message(&mut self, index: usize, stream: u32, bytes: &[u8], deliver: &mut Deliver<'_>) {
         let is_read = match bytes.split_first() {
-            Some((&kind::EVENT, rest)) => self.event(rest, stream != 0, deliver),
+            Some((&kind::EVENT, rest)) if stream == 0 => self.event(rest, deliver),
+            Some((&kind::GROUP_EVENT, rest)) if stream != 0 => {
+                self.event_of_group(index, stream, rest, deliver)
+            }
             Some((&kind::RECORD, rest)) if stream == 0 => self.record(index, rest),
             Some((&kind::SUSPEND, rest)) if stream == 0 => self.suspended(index, rest),
             Some((&kind::START, rest)) if stream == 0 => self.start_of_group(index, rest),
@@ -178,12 +182,12 @@ impl Gateway {
 
     fn start_of_group(&mut self, index: usize, bytes: &[u8]) -> Option<()> {
         let mut cursor = Cursor::new(bytes, Endianness::Little);
-        let (group, number) = (cursor.u32()?, cursor.u64()?);
+        let (group, number, place) = (cursor.u32()?, cursor.u64()?, cursor.u16()?);
         let listens = self.listens.contains(&group);
         let link = self.links.get_mut(index)?;
         if listens && link.in_groups.len() < MOST_GROUPS {
-            link.in_groups.retain(|(known, _)| *known != group);
-            link.in_groups.push((group, Incoming::new(number)));
+            link.in_groups.retain(|known| known.number != group);
+            link.in_groups.push(InGroup { number: group, place, incoming: Incoming::new(number) });
         }
         Some(())
     }
@@ -211,17 +215,32 @@ impl Gateway {
         Some(())
     }
 
-    fn event(&mut self, bytes: &[u8], is_of_group: bool, deliver: &mut Deliver<'_>) -> Option<()> {
+    fn event(&mut self, bytes: &[u8], deliver: &mut Deliver<'_>) -> Option<()> {
         let addressed = Addressed::read(bytes)?;
         let event = Event::read(addressed.rest)?;
         if addressed.destinations().any(|id| id == self.id) {
             self.arrived(event, deliver);
         }
-        // What goes to a group goes to peers only.
-        if !is_of_group {
-            let me = self.id;
-            let others = addressed.destinations().filter(|id| *id != me);
-            self.forward(addressed.ttl.saturating_sub(1), others, addressed.rest);
+        let me = self.id;
+        let others = addressed.destinations().filter(|id| *id != me);
+        self.forward(addressed.ttl.saturating_sub(1), others, addressed.rest);
+        Some(())
+    }
+
+    /// What goes to a group goes to peers only, so it is not passed on.
+    fn event_of_group(
+        &mut self,
+        index: usize,
+        stream: u32,
+        bytes: &[u8],
+        deliver: &mut Deliver<'_>,
+    ) -> Option<()> {
+        let grouped = Grouped::read(bytes)?;
+        let event = Event::read(grouped.rest)?;
+        let groups = &self.links.get(index)?.in_groups;
+        let group = groups.iter().find(|group| group.number == stream)?;
+        if grouped.is_for(group.place) {
+            self.arrived(event, deliver);
         }
         Some(())
     }

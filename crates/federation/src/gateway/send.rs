@@ -5,7 +5,7 @@ use core::fmt;
 use filter::Fields;
 
 use super::{Gateway, KindId, To};
-use crate::event::{Event, GatewayId, Header, MOST_DESTINATIONS, write_head};
+use crate::event::{Event, GatewayId, Header, MOST_DESTINATIONS, write_group_head, write_head};
 use crate::link::{Group, Link};
 use crate::message::{
     DATA, Envelope, HEADER, LARGEST_ACK, PART, kind, write_ack, write_beat, write_data, write_hello,
@@ -161,7 +161,7 @@ impl Gateway {
             return;
         }
         routes.retain(|(_, id)| !self.grouped.contains(id));
-        if group.outgoing.bytes() + size + 8 * self.grouped.len() > self.settings.held {
+        if group.outgoing.bytes() + size + group.places.len().div_ceil(8) > self.settings.held {
             self.counts.given_up += self.grouped.len() as u64;
             let peer = self.grouped.first().copied().unwrap_or_default();
             if !core::mem::replace(&mut group.is_full, true) {
@@ -170,8 +170,9 @@ impl Gateway {
             return;
         }
         let mut bytes = group.outgoing.buffer();
-        bytes.push(kind::EVENT);
-        write_head(&mut bytes, ttl, self.grouped.iter().copied());
+        bytes.push(kind::GROUP_EVENT);
+        let places = self.grouped.iter().filter_map(|id| group.place(*id));
+        write_group_head(&mut bytes, ttl, group.places.len(), places);
         write(&mut bytes);
         self.counts.transfers += 1;
         group.outgoing.push(bytes);
@@ -260,7 +261,7 @@ impl Gateway {
         let room = |datagram: &Vec<u8>, more: usize| datagram.len() + more <= settings.datagram;
         let is_busy = link.outgoing.next(settings.flight).is_some();
         let streams = core::iter::once((0, &mut link.incoming))
-            .chain(link.in_groups.iter_mut().map(|(number, incoming)| (*number, incoming)));
+            .chain(link.in_groups.iter_mut().map(|group| (group.number, &mut group.incoming)));
         for (stream, incoming) in streams {
             let is_due = incoming.ack_at().is_some_and(|at| at <= now || is_busy);
             if is_due && room(datagram, LARGEST_ACK) {

@@ -182,16 +182,20 @@ impl Judge {
                     });
                     assert!(lies_on_way, "seed {seed}: {to} gets {said:?} of {origin}, for {expected:?}");
                 }
-                To::Group(_) => {
+                To::Group(group) => {
                     assert_eq!(sent.from, origin);
-                    // It counts for those whom it names, as docs/federation.md says.
+                    // It counts for those whose places it names, as docs/federation.md says.
                     let event = &sent.bytes[56..];
-                    assert_eq!(event[0], 2);
-                    let count = usize::from(u16::from_le_bytes([event[2], event[3]]));
-                    for id in event[4..4 + 8 * count].chunks(8) {
-                        let peer = u64::from_le_bytes(id.try_into().unwrap()) as usize - 1;
+                    assert_eq!(event[0], 5);
+                    let named = &event[3..3 + usize::from(event[2])];
+                    let places =
+                        (0..8 * named.len()).filter(|place| named[place / 8] >> (place % 8) & 1 == 1);
+                    let mut count = 0;
+                    for place in places {
+                        let peer = self.world.places[&(origin, group, place)];
                         assert!(expected.contains(&peer) && all[origin][&peer] == 1, "seed {seed}: {peer}");
                         *receivers.entry(peer).or_default() += 1;
+                        count += 1;
                     }
                     assert!(count >= 2, "seed {seed}: one transfer to a group for {count}");
                 }

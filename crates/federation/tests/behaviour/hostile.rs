@@ -10,7 +10,7 @@ struct Liar {
 }
 
 fn datagram(from: u64, from_session: u64, to: u64, to_session: u64, parts: &[(u8, u8, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = b"PnFd\x01\0\0\0".to_vec();
+    let mut bytes = b"PnFd\x02\0\0\0".to_vec();
     for number in [from, from_session, to, to_session] {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
@@ -90,7 +90,7 @@ fn strangers_and_earlier_connections_are_not_heard() {
         datagram(9, 5, 1, 1, &part),
         datagram(1, 1, 1, 1, &part),
         datagram(2, 5, 8, 1, &part),
-        b"PnFd\x02".to_vec(),
+        b"PnFd\x01".to_vec(),
         Vec::new(),
     ] {
         assert_eq!(liar.take(&bytes), 0);

@@ -14,11 +14,11 @@ const NODES: usize = 33;
 const EVENTS: usize = 600;
 const SIZE: usize = 1_000;
 
-/// A node that publishes to 32 in a group.
-fn star(per_byte: u64) -> World {
-    let edges: BTreeSet<_> = (1..NODES).map(|id| (0, id)).collect();
-    let mut world = World::new(Random::new(5), NODES, edges, Settings::default(), &[(0, 7)]);
-    (1..NODES).for_each(|id| world.subscribe(id, Wish { kind: Some("Fix"), source: None, condition: None }));
+/// A node that publishes to the others in a group.
+fn star(nodes: usize, per_byte: u64) -> World {
+    let edges: BTreeSet<_> = (1..nodes).map(|id| (0, id)).collect();
+    let mut world = World::new(Random::new(5), nodes, edges, Settings::default(), &[(0, 7)]);
+    (1..nodes).for_each(|id| world.subscribe(id, Wish { kind: Some("Fix"), source: None, condition: None }));
     world.run(1_000 * MS);
     world.per_byte = per_byte;
     world
@@ -52,7 +52,7 @@ fn what_is_under_way_for_long_is_not_sent_again() {
     // A datagram for a group may be read after one that was sent to a node later. Nothing is known of round trips before the first one: some are
     // sent again until then.
     for (late, most) in [(0, 0), (3, 0), (40, 40)] {
-        let mut world = star(PER_BYTE);
+        let mut world = star(NODES, PER_BYTE);
         world.group_late = late * MS;
         let (repairs, time) = play(&mut world);
         assert!(repairs <= most, "late by {late} ms: {repairs}");
@@ -64,7 +64,7 @@ fn what_is_under_way_for_long_is_not_sent_again() {
 /// A burst that keeps the link busy for longer than the first pause before a question.
 #[test]
 fn a_burst_is_sent_once() {
-    let mut world = star(PER_BYTE);
+    let mut world = star(NODES, PER_BYTE);
     for _ in 0..100 {
         assert_eq!(world.publish(0, &SAID, &[1; SIZE]).given_up, 0);
     }
@@ -75,11 +75,29 @@ fn a_burst_is_sent_once() {
 
 #[test]
 fn what_all_lack_is_sent_to_all_at_once() {
-    let mut world = star(PER_BYTE);
+    let mut world = star(NODES, PER_BYTE);
     world.lost_at_once = 2;
     let (repairs, time) = play(&mut world);
     // About 12 datagrams of the group are lost. Each goes to two nodes, and then to the group; what is lost once more begins anew.
     assert!((10..150).contains(&repairs), "{repairs}");
     let published = EVENTS as u64 * 11 / 10 * MS;
     assert!(time < published + 1_000 * MS, "{time}");
+}
+
+/// Bytes that the publisher sends for 100 events and what belongs to them.
+fn bytes_of_events(nodes: usize) -> u64 {
+    let mut world = star(nodes, PER_BYTE);
+    let before = world.nodes[0].gateway.counts().bytes;
+    for _ in 0..100 {
+        assert_eq!(world.publish(0, &SAID, &[1; SIZE]).given_up, 0);
+        world.run(2 * MS);
+    }
+    assert!(world.nodes[1..].iter().all(|node| node.got.len() == 100));
+    world.nodes[0].gateway.counts().bytes - before
+}
+
+#[test]
+fn an_event_for_32_is_hardly_larger_than_one_for_a_single_node() {
+    let (one, all) = (bytes_of_events(2), bytes_of_events(NODES));
+    assert!(10 * all <= 11 * one, "{all} bytes, and {one} for one node");
 }

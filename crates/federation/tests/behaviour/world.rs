@@ -105,6 +105,23 @@ pub(crate) struct World {
     number: u64,
     /// What gateways that were restarted had given up.
     pub(crate) given_up_before: u64,
+    /// Who has which place in a group of a sender, as the sender's start messages say.
+    pub(crate) places: BTreeMap<(usize, u32, usize), usize>,
+}
+
+/// Places that a datagram tells, with the group, read as docs/federation.md says: a start message is a fragment of its own.
+fn told_places(datagram: &[u8]) -> Vec<(u32, usize)> {
+    let (mut rest, mut told) = (&datagram[40..], Vec::new());
+    while let [kind, flags, low, high, body @ ..] = rest {
+        let (body, after) = body.split_at(usize::from(u16::from_le_bytes([*low, *high])));
+        rest = after;
+        let is_alone = *kind == 2 && *flags == 1 && body[..4] == [0; 4];
+        if is_alone && let [4, group @ ..] = &body[12..] {
+            let number = u32::from_le_bytes(group[..4].try_into().unwrap());
+            told.push((number, usize::from(u16::from_le_bytes(group[12..14].try_into().unwrap()))));
+        }
+    }
+    told
 }
 
 impl World {
@@ -133,6 +150,7 @@ impl World {
             flying: BinaryHeap::new(),
             number: 0,
             given_up_before: 0,
+            places: BTreeMap::new(),
         };
         for id in 0..count {
             world.meet(id);
@@ -162,6 +180,7 @@ impl World {
         let old = &self.nodes[id];
         self.given_up_before += old.gateway.counts().given_up;
         self.nodes[id] = Node::new(id, old.incarnation + 1, old.settings, &old.groups.clone());
+        self.places.retain(|(sender, ..), _| *sender != id);
         self.meet(id);
     }
 
@@ -202,6 +221,12 @@ impl World {
             assert!(bytes.len() <= self.nodes[id].settings.datagram);
             if let Some(wire) = &mut self.wire {
                 wire.push(Sent { from: id, to, bytes: bytes.clone() });
+            }
+            if let To::Peer(peer) = to {
+                for (group, place) in told_places(&bytes) {
+                    let holder = *self.places.entry((id, group, place)).or_insert(peer.0 as usize - 1);
+                    assert_eq!(holder as u64 + 1, peer.0, "one place for two receivers");
+                }
             }
             let receivers: Vec<usize> = match to {
                 To::Peer(peer) => vec![peer.0 as usize - 1],

@@ -1,7 +1,8 @@
 //! The list of targets: what each is called, where its seeds come from, and how much it may take.
+use super::aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE};
 use super::plan_list::{
-    DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, EXECUTION_LINE, LAUNCH_FILE,
-    PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
+    DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, DOMAIN_FILE, EXECUTION_LINE,
+    LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
 };
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, discovery_data, dynamic,
@@ -444,7 +445,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 42] = [
+pub const ALL: [Target; 43] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -468,6 +469,7 @@ pub const ALL: [Target; 42] = [
     LAUNCH_FILE,
     PICTURE_LAYOUT,
     QOS_FILE,
+    DOMAIN_FILE,
     DEPLOYMENT_LINE,
     EXECUTION_LINE,
     MANAGER_TEXT,
@@ -483,6 +485,9 @@ pub const ALL: [Target; 42] = [
     ADMISSION_SAMPLE,
     GATE_LINE,
     LLDP_FRAME,
+    DIAMETER_MESSAGE,
+    AAA_PEER,
+    AAA_FILE,
     TYPE_OBJECT,
     TYPE_LOOKUP,
     SHARED_MEMORY_RING,

@@ -1,9 +1,11 @@
 //! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
+mod aaa;
 mod admission;
 mod agents;
 mod cdr;
 mod deployment;
 mod discovery;
+mod domain_files;
 mod dynamic;
 mod federation;
 mod files;
@@ -29,11 +31,13 @@ mod types;
 
 use crate::runner::Target;
 
+pub use aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE, aaa_file, aaa_peer, diameter_message};
 pub use admission::{admission_sample, gate_line};
 pub use agents::{bridge_orders, etcd_answer};
 pub use cdr::cdr_rich_type;
 pub use deployment::{dataflow, deployment_descriptor, deployment_plan, launch_file, type_manifest};
 pub use discovery::discovery_data;
+pub use domain_files::domain_file;
 pub use dynamic::idl_text;
 pub use files::{flow_file, network_file, switch_models};
 pub use filters::{content_filter, filter_expression, filtered_types};

@@ -1,8 +1,9 @@
-//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; and QoS files.
+//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, and files of domains.
 use super::list::STATELESS_BATCH;
 use super::{
-    dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, execution_line, hosts,
-    launch_file, launching, picture_layout, pictures, qos_file, qos_files, type_manifest,
+    dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
+    execution_line, hosts, launch_file, launching, picture_layout, pictures, qos_file, qos_files,
+    type_manifest,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -94,6 +95,17 @@ pub const EXECUTION_LINE: Target = Target {
     structure: Structure::Plain,
     seeds: hosts::lines,
     session: || Box::new(execution_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Files of domains, for sessions over several of them.
+pub const DOMAIN_FILE: Target = Target {
+    name: "domain_file",
+    structure: Structure::Plain,
+    seeds: domain_files::seeds,
+    session: || Box::new(domain_file),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,

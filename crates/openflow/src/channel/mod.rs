@@ -35,7 +35,7 @@ use crate::error_code::{ErrorCode, ErrorMessage};
 use crate::hello::Hello;
 use crate::message::{Header, Message, MessageType};
 use crate::read::DecodeError;
-use crate::stream::Framer;
+use crate::stream::{Framer, Longest};
 use crate::switch::Features;
 use crate::words::Xid;
 use order::Order;
@@ -83,7 +83,7 @@ impl Channel {
     pub fn new(config: Config, now: Duration) -> Self {
         let mut channel = Self {
             state: State::AwaitHello { until: now.saturating_add(config.handshake_timeout) },
-            framer: Framer::new(config.max_message),
+            framer: Framer::of(Longest(config.max_message)),
             output: Output::new(config.max_output),
             events: VecDeque::new(),
             next_xid: 1,
@@ -146,7 +146,7 @@ impl Channel {
     /// Bytes have come in, in any pieces. Every eight of them may become an event, which takes some 200 bytes: hand in at
     /// most 64 KiB at a time, and drain the events between.
     pub fn handle_input(&mut self, now: Duration, bytes: &[u8]) {
-        let mut framer = core::mem::replace(&mut self.framer, Framer::new(0));
+        let mut framer = core::mem::replace(&mut self.framer, Framer::of(Longest(0)));
         let mut input = bytes;
         while self.state != State::Down {
             match framer.next(&mut input) {

@@ -132,12 +132,16 @@ impl Engine<'_> {
         let Some(frame) = self.threads[thread].frames.last_mut() else { return };
         frame.stage = Stage::Handler;
         let port = frame.port;
-        if frame.run.is_none() {
-            for value in &self.ports[port].registers {
-                frame.origins.merge(value);
+        let (mut origins, is_let) = (frame.origins, frame.run.is_some());
+        if !is_let {
+            for register in 0..self.ports[port].registers.len() {
+                let value = self.ports[port].registers[register];
+                self.gather(&mut origins, &value);
             }
         }
-        let origins = frame.origins;
+        if let Some(frame) = self.threads[thread].frames.last_mut() {
+            frame.origins = origins;
+        }
         self.log(Happening::Begins { thread, port });
         self.mark(port, &origins);
     }
@@ -155,7 +159,8 @@ impl Engine<'_> {
             };
             frame.calling = Some((output, next + 1, since));
             let port = system.parts.connections[*connection].target.port();
-            let origins = frame.origins.only(system.passed[*connection]);
+            let origins = frame.origins;
+            let origins = self.pass(*connection, &origins, since);
             self.mark(port, &origins);
             self.threads[thread].frames.push(Frame {
                 port,
@@ -269,17 +274,21 @@ impl Engine<'_> {
         let is_refused = system.leads[output].iter().any(|connection| self.refuses(*connection));
         for connection in &system.leads[output] {
             let what = &system.parts.connections[*connection];
-            let passed = origins.only(system.passed[*connection]);
-            match (what.transfer, what.target) {
-                (Some((least, most)), _) => self.send(*connection, passed, least, most),
-                (None, Target::Direct(_)) => {}
-                (None, _) if is_refused => {
+            let passed = match what.target {
+                // Its call follows.
+                Target::Direct(_) => continue,
+                _ => self.pass(*connection, origins, self.now),
+            };
+            match what.transfer {
+                Some((least, most)) => self.send(*connection, passed, least, most),
+                None if is_refused => {
+                    self.never_answered(&passed);
                     if self.refuses(*connection) {
                         let now = self.now;
                         self.lose(what.target.port(), now);
                     }
                 }
-                (None, _) => self.deliver(*connection, passed, self.now),
+                None => self.deliver(*connection, passed, self.now),
             }
         }
     }

@@ -1,4 +1,5 @@
 //! The simulation: events in order of time, and what they do to cores, threads, locks and queues.
+mod connections;
 mod cores;
 mod handlers;
 mod queues;
@@ -13,6 +14,7 @@ use crate::attack::{Arrival, Attack, Extent, Ties, stall_distances};
 use crate::outcome::{Goal, Outcome};
 use crate::story::Happening;
 use crate::system::{Entry, Full, Scheduling, Source, SourceKind, System, Target};
+use connections::{Passage, Pushes};
 pub(crate) use state::Origins;
 use state::{ChainState, Core, Flight, LetRun, Lock, PortState, Thread, ThreadState};
 
@@ -66,6 +68,9 @@ pub(crate) struct Engine<'a> {
     /// For each connection the last arrival on another host.
     last_arrival: Vec<u64>,
     lets: Vec<LetRun>,
+    passages: Vec<Passage>,
+    /// By connection.
+    pushes: Vec<Pushes>,
     chains: Vec<ChainState>,
     /// For each port the chains that end there.
     ends: Vec<Vec<usize>>,
@@ -139,6 +144,8 @@ impl<'a> Engine<'a> {
             choices: 0,
             flights: Vec::new(),
             lets: Vec::new(),
+            passages: Vec::new(),
+            pushes: vec![Pushes::default(); parts.connections.len()],
             numbers: 0,
             tail: 0,
             head: 0,
@@ -268,6 +275,7 @@ impl<'a> Engine<'a> {
         match self.attack.goal {
             Goal::Reaction(chain) | Goal::Age(chain) => self.system.parts.chains[chain].source == source,
             Goal::Response(port) | Goal::Backlog(port) | Goal::Overruns(port) => what.port == port,
+            Goal::Latency(connection) => what.port == self.system.parts.connections[connection].target.port(),
         }
     }
 
@@ -316,8 +324,9 @@ impl<'a> Engine<'a> {
         }
         let mut run = None;
         if self.system.parts.ports[what.port].interval.is_some() {
-            for value in &self.ports[what.port].registers {
-                origins.merge(value);
+            for register in 0..self.ports[what.port].registers.len() {
+                let value = self.ports[what.port].registers[register];
+                self.gather(&mut origins, &value);
             }
             run = Some(self.lets.len());
             self.lets.push(LetRun {
@@ -364,6 +373,7 @@ impl<'a> Engine<'a> {
         if self.attack.goal == Goal::Response(port) {
             self.outcome.marks.push(now);
         }
+        self.answer(origins);
         for place in 0..self.ends[port].len() {
             let chain = self.ends[port][place];
             let Some((oldest, newest)) = origins.get(chain) else { continue };
@@ -383,6 +393,7 @@ impl<'a> Engine<'a> {
     /// Counts deliveries that are not finished as if they ended now.
     fn close(&mut self) {
         let now = self.now;
+        self.close_connections();
         for chain in 0..self.chains.len() {
             let state = &self.chains[chain];
             if let Some(due) = state.dues.get(state.answered).filter(|due| **due < now) {
@@ -417,6 +428,7 @@ impl<'a> Engine<'a> {
         let is_of_goal = match self.attack.goal {
             Goal::Reaction(chain) | Goal::Age(chain) => origins.get(chain).is_some(),
             Goal::Response(goal) | Goal::Backlog(goal) | Goal::Overruns(goal) => goal == port,
+            Goal::Latency(connection) => self.system.parts.connections[connection].target.port() == port,
         };
         if is_of_goal && self.outcome.marks.last() != Some(&self.now) {
             self.outcome.marks.push(self.now);

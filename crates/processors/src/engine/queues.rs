@@ -69,11 +69,16 @@ impl Engine<'_> {
             self.lose(port, called);
             let same = || self.ports[port].queue.iter().position(|other| other.via == via);
             let victim = match full {
-                Full::Reject | Full::DropNewest | Full::Block => return,
+                Full::Reject | Full::DropNewest | Full::Block => {
+                    self.never_answered(&origins);
+                    return;
+                }
                 Full::DropOldest => 0,
                 Full::Coalesce => same().unwrap_or(0),
             };
-            self.ports[port].queue.remove(victim);
+            if let Some(lost) = self.ports[port].queue.remove(victim) {
+                self.never_answered(&lost.origins);
+            }
             front_changes = victim == 0;
         } else {
             let waiting = self.ports[port].queue.len() as u64 + 1;
@@ -118,8 +123,10 @@ impl Engine<'_> {
         self.mark(port, &origins);
         if self.ports[port].parts.iter().all(|part| !part.is_empty()) {
             let mut all = Origins::NONE;
-            for part in &mut self.ports[port].parts {
-                part.drain(..).for_each(|kept| all.merge(&kept));
+            for part in 0..self.ports[port].parts.len() {
+                for kept in core::mem::take(&mut self.ports[port].parts[part]) {
+                    self.gather(&mut all, &kept);
+                }
             }
             self.ports[port].joined += 1;
             self.enqueue(port, all, self.now, Via::Join, None);

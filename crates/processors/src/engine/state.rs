@@ -3,26 +3,33 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::connections::NO_PASSAGE;
 use super::queues::Via;
 use crate::system::{Entry, MOST_CHAINS, Port, Scheduling};
 
-/// For each chain the oldest and the newest event that something stems from (B2).
+/// What something stems from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origins([(u32, u32); MOST_CHAINS]);
+pub(crate) struct Origins {
+    /// For each chain the oldest and the newest event (B2).
+    chains: [(u32, u32); MOST_CHAINS],
+    /// The events of connections that it came with, as a place in the engine's list of passages.
+    pub(super) came: u32,
+}
 
 impl Origins {
-    pub(crate) const NONE: Self = Self([(u32::MAX, 0); MOST_CHAINS]);
+    pub(crate) const NONE: Self = Self { chains: [(u32::MAX, 0); MOST_CHAINS], came: NO_PASSAGE };
 
     pub(crate) fn get(&self, chain: usize) -> Option<(u32, u32)> {
-        self.0.get(chain).copied().filter(|(oldest, _)| *oldest != u32::MAX)
+        self.chains.get(chain).copied().filter(|(oldest, _)| *oldest != u32::MAX)
     }
 
     pub(crate) fn set(&mut self, chain: usize, event: u32) {
-        self.0[chain] = (event, event);
+        self.chains[chain] = (event, event);
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
-        for (own, other) in self.0.iter_mut().zip(&other.0) {
+    /// Of chains alone; [`super::Engine::gather`] does all.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (own, other) in self.chains.iter_mut().zip(&other.chains) {
             *own = (own.0.min(other.0), own.1.max(other.1));
         }
     }
@@ -32,7 +39,7 @@ impl Origins {
         let mut left = Self::NONE;
         for chain in 0..MOST_CHAINS {
             if passed & 1 << chain != 0 {
-                left.0[chain] = self.0[chain];
+                left.chains[chain] = self.chains[chain];
             }
         }
         left

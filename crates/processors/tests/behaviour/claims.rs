@@ -15,6 +15,7 @@ fn claim(goal: Goal, value: u64) -> Claims {
         Goal::Age(chain) => (&mut claims.age, chain),
         Goal::Response(port) | Goal::Overruns(port) => (&mut claims.response, port),
         Goal::Backlog(port) => (&mut claims.backlog, port),
+        Goal::Latency(connection) => (&mut claims.latency, connection),
     };
     list.resize(index + 1, None);
     list[index] = Some(value);

@@ -12,6 +12,7 @@ fn claims(outcome: &Outcome, less: u64) -> Claims {
         age: list(&outcome.age),
         response: list(&outcome.response),
         backlog: list(&outcome.backlog),
+        latency: list(&outcome.latency),
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod chains;
 mod claims;
+mod connections;
 mod draft;
 mod generated;
 mod oracle;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chains;
+mod connections;
 mod demands;
 mod locks;
 mod peer;

@@ -5,7 +5,9 @@
 mod convert;
 
 use processors::generate::{Shape, system_of};
-use processors::{Claims, Effort, Goal, Outcome, Search, System, explain, refute_some};
+use processors::{
+    Claims, Connection, Effort, Goal, Outcome, Search, Step, System, Target, explain, refute_some,
+};
 use response::{Analysis, Limits, analyse};
 
 /// Systems of each kind by turns: small ones, whose worst cases are found easily, and large ones.
@@ -24,6 +26,7 @@ fn claims(analysis: &Analysis) -> Claims {
         age: analysis.chains.iter().map(|chain| chain.age.ok()).collect(),
         response: analysis.ports.iter().map(|port| port.response.ok()).collect(),
         backlog: analysis.ports.iter().map(|port| port.backlog.ok()).collect(),
+        latency: analysis.connections.iter().map(|connection| connection.latency.ok()).collect(),
     }
 }
 
@@ -33,6 +36,8 @@ struct Count {
     systems: u64,
     chains: u64,
     bounded: u64,
+    connections: u64,
+    bounded_connections: u64,
 }
 
 /// How much is spent on a system.
@@ -47,7 +52,28 @@ struct Spent {
 }
 
 fn judge(seed: u64, spent: Spent, count: &mut Count) {
-    judge_of(system_of(&shape(seed), seed), seed, spent, count);
+    let system = system_of(&shape(seed), seed);
+    let system = if seed % 5 == 4 { calling_twice(&system).unwrap_or(system) } else { system };
+    judge_of(system, seed, spent, count);
+}
+
+/// The same system, in which each push that calls a handler calls a second one that does the same, and no handler takes less time than
+/// it may: then what is before a second call takes all of its time, too.
+fn calling_twice(system: &System) -> Option<System> {
+    let mut parts = system.description().clone();
+    for step in parts.ports.iter_mut().flat_map(|port| &mut port.steps) {
+        if let Step::Run { least, most } = step {
+            *least = *most;
+        }
+    }
+    for connection in parts.connections.clone() {
+        if let Target::Direct(called) = connection.target {
+            let target = Target::Direct(parts.ports.len());
+            parts.ports.push(parts.ports[called].clone());
+            parts.connections.push(Connection { target, ..connection });
+        }
+    }
+    System::new(parts).ok()
 }
 
 fn judge_of(system: System, seed: u64, spent: Spent, count: &mut Count) {
@@ -58,6 +84,8 @@ fn judge_of(system: System, seed: u64, spent: Spent, count: &mut Count) {
     count.systems += 1;
     count.chains += claims.reaction.len() as u64;
     count.bounded += claims.reaction.iter().flatten().count() as u64;
+    count.connections += claims.latency.len() as u64;
+    count.bounded_connections += claims.latency.iter().flatten().count() as u64;
     if let Some(refutation) = refute_some(&system, &claims, spent.effort, seed, spent.goals) {
         panic!(
             "seed {seed}: {:?}\n{}\n{:#?}",
@@ -91,6 +119,13 @@ fn no_bound_is_exceeded() {
         "{} of {} chains in {} systems have bounds",
         count.bounded,
         count.chains,
+        count.systems
+    );
+    assert!(
+        count.bounded_connections * 8 > count.connections,
+        "{} of {} connections in {} systems have bounds",
+        count.bounded_connections,
+        count.connections,
         count.systems
     );
 }

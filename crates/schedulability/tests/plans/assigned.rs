@@ -24,20 +24,22 @@ fn lanes_cores_and_priorities_are_filled_in() {
         )],
     );
     let (plan, types) = read(&open, TYPES);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     assert!(!admit(&deployed, Limits::default()).is_whole());
     let assigned = assign(&deployed, EFFORT);
     assert!(assigned.admission.is_whole(), "{:?}", assigned.changes);
     let text = assigned.plans[0].to_toml();
     let (again, _) = read(&text, TYPES);
-    assert!(admit(&[Deployed { plan: &again, types: &types }], Limits::default()).is_whole());
+    assert!(
+        admit(&[Deployed { plan: &again, types: &types, transfers: None }], Limits::default()).is_whole()
+    );
     let lanes: Vec<_> = again.containers.values().flat_map(|container| container.lanes.values()).collect();
     assert_eq!(lanes.len(), 2);
     assert!(lanes.iter().all(|lane| lane.class == SchedulingClass::Fifo && lane.cores.len() == 1));
     assert!(assigned.changes.iter().any(|change| matches!(change.effect, Effect::Lane { .. })));
     // What all is admitted with stays.
     let (plan, types) = read(PLAN, TYPES);
-    let left = assign(&[Deployed { plan: &plan, types: &types }], EFFORT);
+    let left = assign(&[Deployed { plan: &plan, types: &types, transfers: None }], EFFORT);
     assert!(left.changes.is_empty() && left.plans[0] == plan && left.orders.is_empty());
 }
 
@@ -53,7 +55,7 @@ fn queues_become_as_deep_as_they_have_to_be() {
     ];
     let types = changed(TYPES, &[("worst = \"6 ms\"", "worst = \"25 ms\"")]);
     let (plan, types) = read(&changed(PLAN, &slow), &types);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     assert!(!admit(&deployed, Limits::default()).is_whole());
     let assigned = assign(&deployed, EFFORT);
     assert!(assigned.admission.is_whole(), "{:#?}", assigned.admission.chains);
@@ -104,7 +106,7 @@ fn any_order(plan: &Plan, types: &assembly::Catalogue, lanes: &[String], chosen:
         for (level, name) in (10..).zip(chosen.iter()) {
             trial.containers.get_mut("c").unwrap().lanes.get_mut(name).unwrap().priority = Some(level);
         }
-        return admit(&[Deployed { plan: &trial, types }], Limits::default()).is_whole();
+        return admit(&[Deployed { plan: &trial, types, transfers: None }], Limits::default()).is_whole();
     }
     lanes.iter().any(|lane| {
         if chosen.contains(lane) {
@@ -124,7 +126,7 @@ fn an_order_is_found_if_there_is_one() {
     for seed in 0..60 {
         let (plan, types) = apart(&mut Random(seed));
         let (plan, types) = read(&plan, &types);
-        let deployed = [Deployed { plan: &plan, types: &types }];
+        let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
         let lanes: Vec<String> = plan.containers["c"].lanes.keys().cloned().collect();
         let there_is_one = any_order(&plan, &types, &lanes, &mut Vec::new());
         let assigned = assign(&deployed, EFFORT);
@@ -150,7 +152,7 @@ fn an_order_is_found_if_there_is_one() {
 #[test]
 fn a_search_is_called_one() {
     let (plan, types) = read(&changed(PLAN, &[("reaction = \"8 ms\"", "reaction = \"1 ms\"")]), TYPES);
-    let assigned = assign(&[Deployed { plan: &plan, types: &types }], EFFORT);
+    let assigned = assign(&[Deployed { plan: &plan, types: &types, transfers: None }], EFFORT);
     let Some((_, Order::Search(why))) = assigned.orders.first() else { panic!("{:?}", assigned.orders) };
     assert!(why.contains("\"noted\" leads from handler to handler by a queue"), "{why}");
 }
@@ -163,7 +165,7 @@ fn the_cheapest_change_is_offered_first() {
         &[("priority = 20, cores = [0]", "priority = 5, cores = [0]")],
     );
     let (plan, types) = read(&plan, TYPES);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     let found = changes(&deployed, EFFORT);
     assert!(matches!(found[0].effect, Effect::Priority { .. }), "{found:?}");
     assert!(found.iter().any(|change| matches!(change.effect, Effect::Core { .. })));
@@ -180,7 +182,7 @@ fn no_more_is_tried_than_the_effort_goes() {
         &[("priority = 20, cores = [0]", "priority = 5, cores = [0]"), ("cores = 2", "cores = 16")],
     );
     let (plan, types) = read(&plan, TYPES);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     let all = changes(&deployed, EFFORT);
     // Each of the other cores would do.
     assert!(all.len() > 15, "{all:?}");

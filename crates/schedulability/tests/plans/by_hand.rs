@@ -69,7 +69,7 @@ pub(crate) fn changed(text: &str, changes: &[(&str, &str)]) -> String {
 
 fn admitted(plan: &str, types: &str) -> Admission {
     let (plan, types) = read(plan, types);
-    admit(&[Deployed { plan: &plan, types: &types }], Limits::default())
+    admit(&[Deployed { plan: &plan, types: &types, transfers: None }], Limits::default())
 }
 
 fn state<'a>(admission: &'a Admission, chain: &str) -> &'a State {
@@ -167,7 +167,7 @@ fn a_change_is_found_and_makes_the_plan_right() {
         &[("priority = 20, cores = [0]", "priority = 5, cores = [0]")],
     );
     let (plan, types) = read(&plan, TYPES);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     let before = admit(&deployed, Limits::default());
     // 6 ms of the log before its own 2 ms.
     assert_eq!(*state(&before, "control"), State::Refused { missing: 6_000_000 });
@@ -177,7 +177,8 @@ fn a_change_is_found_and_makes_the_plan_right() {
     let improved = improve(&deployed, EFFORT);
     assert!(improved.admission.is_whole());
     assert_eq!(improved.changes.len(), 1);
-    let again = admit(&[Deployed { plan: &improved.plans[0], types: &types }], Limits::default());
+    let again =
+        admit(&[Deployed { plan: &improved.plans[0], types: &types, transfers: None }], Limits::default());
     assert!(again.is_whole());
 }
 
@@ -192,7 +193,7 @@ fn too_large_a_plan_has_no_bound() {
     let plan: String =
         PLAN.split("[chain.log]").next().unwrap().to_owned() + &(0..2_000).map(component).collect::<String>();
     let (plan, types) = read(&plan, TYPES);
-    let deployed = [Deployed { plan: &plan, types: &types }];
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
     let State::NoBound { what, .. } = &admit(&deployed, Limits::default()).chains[0].state else { panic!() };
     assert!(what.contains("more than 2000 handlers"), "{what}");
     assert_eq!(changes(&deployed, EFFORT), []);

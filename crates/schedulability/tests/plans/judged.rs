@@ -7,11 +7,12 @@ use schedulability::{Deployed, admit};
 use crate::{read, written};
 
 #[test]
-fn no_chain_of_a_plan_is_above_its_bound() {
+fn no_chain_or_connection_of_a_plan_is_above_its_bound() {
     let one = std::env::var("SCHEDULABILITY_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     let tier = tiers::current();
     let seeds = one.map_or_else(|| tier.seeds("schedulability.plans"), |seed| seed..seed + 1);
     let (mut plans, mut chains, mut bounded) = (0_u64, 0_u64, 0_u64);
+    let (mut connections, mut bounded_connections) = (0_u64, 0_u64);
     let mut kinds = [0_usize; 3];
     for seed in seeds {
         let shape = Shape {
@@ -39,7 +40,7 @@ fn no_chain_of_a_plan_is_above_its_bound() {
         let (plan, types) = written::plan(system.description());
         let (plan, types) = read(&plan, &types);
         let limits = Limits { steps: 100_000, ..Limits::default() };
-        let admission = admit(&[Deployed { plan: &plan, types: &types }], limits);
+        let admission = admit(&[Deployed { plan: &plan, types: &types, transfers: None }], limits);
         assert_eq!(admission.obstacles, [], "seed {seed}");
         assert_eq!(admission.chains.len(), system.description().chains.len());
         plans += 1;
@@ -49,7 +50,16 @@ fn no_chain_of_a_plan_is_above_its_bound() {
             age: admission.chains.iter().map(|chain| chain.age.1).collect(),
             response: vec![None; system.description().ports.len()],
             backlog: vec![None; system.description().ports.len()],
+            latency: (0..system.description().connections.len())
+                .map(|number| {
+                    let mut of_plan = admission.connections.iter();
+                    let name = written::connection(number);
+                    of_plan.find(|connection| connection.name == name)?.latency.1
+                })
+                .collect(),
         };
+        connections += claims.latency.len() as u64;
+        bounded_connections += claims.latency.iter().flatten().count() as u64;
         for (_, passed) in claims.reaction.iter().zip(passed).filter(|(bound, _)| bound.is_some()) {
             kinds.iter_mut().zip(passed).for_each(|(count, passes)| *count += usize::from(passes));
         }
@@ -65,9 +75,13 @@ fn no_chain_of_a_plan_is_above_its_bound() {
     }
     let [sampled, joined, logical] = kinds;
     println!(
-        "{plans} plans, {chains} chains, {bounded} with bounds; of these {sampled} with sampled links, {joined} with joins, {logical} in logical execution time"
+        "{plans} plans, {chains} chains, {bounded} with bounds; of these {sampled} with sampled links, {joined} with joins, {logical} in logical execution time; {bounded_connections} of {connections} connections"
     );
     assert!(one.is_some() || kinds.iter().all(|count| *count > 0), "no chain of a kind has a bound");
+    assert!(
+        one.is_some() || bounded_connections * 10 > connections,
+        "{bounded_connections} of {connections} connections have bounds"
+    );
     assert!(
         one.is_some() || plans > 20 && bounded * 4 > chains,
         "{plans} plans, {bounded} of {chains} chains"

@@ -116,7 +116,7 @@ left = { kind = "consumer", type = "E", triggers = [], execution = { worst = "3 
 
 fn admitted(plan: &str, types: &str) -> Admission {
     let (plan, types) = read(plan, types);
-    admit(&[Deployed { plan: &plan, types: &types }], Limits::default())
+    admit(&[Deployed { plan: &plan, types: &types, transfers: None }], Limits::default())
 }
 
 fn with(text: &str, from: &str, to: &str) -> String {

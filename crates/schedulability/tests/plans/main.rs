@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod assigned;
 mod by_hand;
+mod connections;
 mod judged;
 mod kept;
 mod written;

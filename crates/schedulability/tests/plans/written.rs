@@ -147,7 +147,7 @@ fn join(system: &Description, port: usize) -> Option<String> {
         }
     }
     parts.sort_unstable();
-    let parts: Vec<String> = parts.iter().map(|(_, number)| format!("\"x{number:04}\"")).collect();
+    let parts: Vec<String> = parts.iter().map(|(_, number)| format!("\"{}\"", connection(*number))).collect();
     let keep = match join.keep {
         processors::Keep::First => "keep = \"first\"".to_owned(),
         processors::Keep::Last => "keep = \"last\"".to_owned(),
@@ -155,6 +155,11 @@ fn join(system: &Description, port: usize) -> Option<String> {
     };
     let within = join.within.map_or_else(String::new, |within| format!(", within = \"{within} ns\""));
     Some(format!("join = {{ kind = \"conjunction\", parts = [{}], {keep}{within} }}", parts.join(", ")))
+}
+
+/// What a connection is called.
+pub(crate) fn connection(number: usize) -> String {
+    format!("x{number:04}")
 }
 
 fn name(component: usize, port: &str, number: usize) -> String {
@@ -294,7 +299,8 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
         let queue =
             if matches!(connection.target, Target::Queue(_)) { queue(system, port) } else { String::new() };
         // Connections are made in the order of their names.
-        writeln!(plan, "[connection.x{number:04}]\nfrom = \"{from}\"\nto = [\"{to}\"]\n{service}{queue}")
+        let connection = self::connection(number);
+        writeln!(plan, "[connection.{connection}]\nfrom = \"{from}\"\nto = [\"{to}\"]\n{service}{queue}")
             .unwrap();
     }
     for (number, source) in system.sources.iter().enumerate() {

@@ -249,7 +249,7 @@ impl EtcdStore {
         let network = json!({"key": encoded(self.path(&Key::Network))});
         let network = entries(&self.ask("/v3/kv/range", network, PIECE)?)?;
         kept.extend(network.into_iter().map(|entry| (Key::Network, entry.value)));
-        for folder in ["grants", "drains", "deployments"] {
+        for folder in ["grants", "drains", "deployments", "interdomain"] {
             let prefix = self.address.key(&format!("{folder}/"));
             // The character after the last one of the prefix.
             let end = self.address.key(&format!("{folder}0"));
@@ -284,6 +284,7 @@ impl EtcdStore {
             Key::Drain(name) => format!("drains/{name}"),
             Key::Network => "network".to_owned(),
             Key::Deployment(name) => format!("deployments/{name}"),
+            Key::Interdomain(name) => format!("interdomain/{name}"),
         })
     }
 
@@ -479,6 +480,7 @@ fn key_of(folder: &str, name: &str) -> Option<Key> {
     match folder {
         "grants" => u64::from_str_radix(name, 16).ok().map(Key::Grant),
         "deployments" => Some(Key::Deployment(name.to_owned())),
+        "interdomain" => Some(Key::Interdomain(name.to_owned())),
         _ => Some(Key::Drain(name.to_owned())),
     }
 }

@@ -10,7 +10,7 @@ use crate::border::{Border, Load};
 use crate::config::Config;
 use crate::message::{Body, Notify, Reserve, Response};
 use crate::record::{HeldAggregate, Key};
-use crate::words::{AggregateId, Asn, Class, LinkId, Refusal};
+use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal};
 
 impl Hops {
     pub(super) fn remove(&mut self, out: &mut Out, aggregate: AggregateId) {
@@ -106,7 +106,7 @@ impl Hops {
     }
 
     /// Tells the back-end all that it should hold.
-    pub(crate) fn reconcile(&self, out: &mut Out, holdings: &[Holding]) {
+    pub(crate) fn reconcile(&mut self, out: &mut Out, holdings: &[Holding]) {
         for holding in holdings {
             if let Holding::Aggregate(aggregate) = holding
                 && !self.held.contains_key(aggregate)
@@ -115,13 +115,36 @@ impl Hops {
                 out.command(BackendCommand::Release { ticket, holding: *holding });
             }
         }
-        for (aggregate, granted) in self.granted_aggregates() {
+        let granted = self.held.iter().filter_map(|(id, held)| Some((*id, held.granted.as_ref()?)));
+        for (aggregate, granted) in granted {
             let ticket = out.ticket();
+            self.restored.insert(ticket, aggregate);
             let demand = demand(&granted.asked, aggregate.class, granted.link_out);
             out.command(BackendCommand::Reserve { ticket, aggregate, demand });
             let label_in = (granted.asked.position > 0).then_some(granted.label_in);
             out.command(BackendCommand::Commit { aggregate, label_in, label_out: granted.label_out });
         }
+    }
+
+    /// The back-end holds what the store had, or its operator has left it too little or made it slower: then that ends, and its origin is told.
+    pub(super) fn on_restored(
+        &mut self,
+        config: &Config,
+        out: &mut Out,
+        aggregate: AggregateId,
+        said: Result<(u64, u64), Reason>,
+    ) {
+        let granted = self.held.get(&aggregate).and_then(|held| held.granted.as_ref());
+        let Some(granted) = granted else { return };
+        let reason = match said {
+            Err(reason) => reason,
+            Ok((delay, jitter)) if delay > granted.delay || jitter > granted.jitter => {
+                let missing = delay.saturating_sub(granted.delay);
+                Reason::Delay { missing, offer: granted.asked.delay.saturating_add(delay) }
+            }
+            Ok(_) => return,
+        };
+        self.end(out, aggregate, Refusal { asn: config.asn, link: None, reason });
     }
 
     /// All that is granted.

@@ -20,6 +20,8 @@ use held::{Held, Pending, Step, accepts, demand, next, offer, upstream};
 pub(crate) struct Hops {
     held: BTreeMap<AggregateId, Held>,
     tickets: BTreeMap<u64, AggregateId>,
+    /// Of what the store had, which the back-end is told once more after a start.
+    restored: BTreeMap<u64, AggregateId>,
     pub(crate) border: Border,
 }
 
@@ -207,6 +209,9 @@ impl Hops {
             }
             _ => return,
         };
+        if let Some(aggregate) = self.restored.remove(&ticket) {
+            return self.on_restored(config, out, aggregate, said);
+        }
         let Some(aggregate) = self.tickets.remove(&ticket) else { return };
         let Some(held) = self.held.get_mut(&aggregate) else { return };
         let link_out = held.link_out;

@@ -92,6 +92,39 @@ fn a_start_shuts_flows_that_the_store_does_not_know() {
     }
 }
 
+/// While the manager of the second domain is down its operator takes room away, and its back-end has forgotten all, as one without devices does.
+#[test]
+fn what_a_start_cannot_hold_any_more_ends_and_is_told() {
+    for (capacity, budget, is_kept) in
+        [(1_000_000, None, true), (999_999, None, false), (1_000_000, Some(1), false)]
+    {
+        let mut world = line(3, 1 << 40);
+        let session = world.admitted(0, request(1, &[3], 1_000_000));
+        world.domains[1].manager = None;
+        let backend = &mut world.domains[1].backend;
+        backend.held.clear();
+        backend.committed.clear();
+        backend.capacity.insert(Class::Ef, capacity);
+        if let Some(more) = budget {
+            backend.budget.entry(Class::Ef).and_modify(|(delay, _)| *delay += more);
+        }
+        world.domains[1].excused = u64::MAX;
+        world.mend();
+        world.run(4 * SECOND);
+        let refusal = world.ended.get(&session);
+        if is_kept {
+            assert_eq!(refusal, None);
+            assert_eq!(world.rates(1, 1, 2), (1_000_000, 1_000_000, 1_000_000));
+            continue;
+        }
+        let refusal = refusal.unwrap();
+        let is_told =
+            matches!(refusal.reason, Reason::Rate { missing: 1, .. } | Reason::Delay { missing: 1, .. });
+        assert!(refusal.asn == Asn(2) && is_told, "{refusal:?}");
+        assert_eq!(world.rates(1, 1, 2), (0, 0, 0));
+    }
+}
+
 /// The third domain has no room for more. The second has asked its back-end already; the first, which would say less, is dead by then.
 #[test]
 fn a_refused_increase_is_taken_back_inside_the_domains_before() {

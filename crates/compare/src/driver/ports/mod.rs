@@ -63,6 +63,8 @@ impl Order {
                 "node" => node = number()?,
                 "network" => has_network = number()? != 0,
                 "follow" => follows = number()? != 0,
+                // What nodes lose is the stage's.
+                "lossy" => {}
                 "pace_us" => pace = u64::try_from(number()?)?,
                 _ => others.push(word.clone()),
             }

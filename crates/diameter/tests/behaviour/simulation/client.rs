@@ -79,6 +79,7 @@ impl ClientNode {
                 application: 1,
                 realm: Identity::new("right").unwrap(),
                 user: Some("user".into()),
+                password: None,
                 qos_resources: None,
             };
             let ends = begins + random.range(0, 250 * SECOND);

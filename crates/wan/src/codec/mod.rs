@@ -10,8 +10,8 @@ use crate::message::{
 use crate::request::{FlowRequest, MOST_CALLEES, MOST_FLOWS};
 use crate::routes::MOST_DOMAINS;
 use crate::words::{
-    AggregateId, Asn, Class, Direction, FlowKind, LinkId, MessageId, Reason, Refusal, SessionId, TSpec,
-    TunnelId,
+    AggregateId, Asn, Class, Direction, FlowKind, LegId, LinkId, MessageId, Reason, Refusal, SessionId,
+    TSpec, TunnelId,
 };
 
 /// The first byte of a message.
@@ -247,6 +247,9 @@ macro_rules! choices {
     )* };
 }
 
+// They need the three macros above.
+mod records;
+
 numbers!(u8, u16, u32, u64);
 
 structures! {
@@ -256,6 +259,7 @@ structures! {
     TunnelId { origin, number }
     AggregateId { tunnel, class }
     MessageId { epoch, number }
+    LegId { session, flow, peer }
     TSpec { rate, bucket, peak, least_unit, largest_packet }
     Refusal { asn, link, reason }
     FlowRequest {

@@ -1,0 +1,270 @@
+//! Transfers that the network of a plan bounds: against the same flows written by hand, and what is refused.
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use network::{FileLatency, FlowFile, Network};
+
+use crate::Folder;
+
+/// Three hosts at a switch; the screen's link is slow. They send through queues of their own.
+const LAB: &str = r#"name = "Lab"
+host-defaults = { queues = 8, ring = 0, pause = "off", energy-efficient = false }
+[[host]]
+name = "sense"
+[[host]]
+name = "act"
+[[host]]
+name = "show"
+[[switch]]
+name = "s1"
+model = "gigabit-8-queues"
+[[link]]
+ends = ["sense", "s1:1"]
+[[link]]
+ends = ["act", "s1:2"]
+[[link]]
+ends = ["show", "s1:3"]
+rate = "100 Mb/s"
+"#;
+
+/// A chain over all three hosts, whose costs are nothing but what is said of sending and receiving.
+const PLAN: &str = r#"name = "Line"
+network = "lab.toml"
+manifests = ["types.json"]
+[host.sense]
+cores = 1
+costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
+[host.act]
+cores = 1
+costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
+[host.show]
+cores = 1
+costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
+[container.one]
+process = "p1"
+lanes.a = { class = "fifo", priority = 10, cores = [0] }
+[container.two]
+process = "p2"
+lanes.a = { class = "fifo", priority = 10, cores = [0] }
+[container.three]
+process = "p3"
+lanes.a = { class = "fifo", priority = 10, cores = [0] }
+[component.sensor]
+type = "Sensor"
+host = "sense"
+process = "p1"
+container = "one"
+lane = "a"
+port.tick.period = "10 ms"
+[component.control]
+type = "Control"
+host = "act"
+process = "p2"
+container = "two"
+lane = "a"
+[component.screen]
+type = "Screen"
+host = "show"
+process = "p3"
+container = "three"
+lane = "a"
+[connection.angle]
+from = "sensor.out"
+to = ["control.angle"]
+size = 100
+queue = { depth = 8, full = "drop-oldest" }
+[connection.view]
+from = "control.out"
+to = ["screen.view"]
+size = 2000
+queue = { depth = 8, full = "drop-oldest" }
+latency = "20 ms"
+[chain.line]
+path = ["sensor.tick", "control.angle", "screen.view"]
+reaction = "30 ms"
+"#;
+
+const TYPES: &str = r#"{ "component": {
+  "Sensor": { "port": { "tick": { "kind": "timer", "execution": { "worst": "100 us", "steps": ["100 us", "out"] } },
+                        "out": { "kind": "publisher", "type": "E" } } },
+  "Control": { "port": { "angle": { "kind": "consumer", "type": "E", "execution": { "worst": "200 us", "steps": ["200 us", "out"] } },
+                         "out": { "kind": "publisher", "type": "E" } } },
+  "Screen": { "port": { "view": { "kind": "consumer", "type": "E", "execution": { "worst": "300 us" } } } } } }"#;
+
+/// What the command says of the plan and the network with these changes.
+fn admitted(plan: &[(&str, &str)], lab: Option<&str>, arguments: &str) -> (Folder, u8, String, String) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let folder = Folder::new(&format!("networks-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    let text = plan.iter().fold(PLAN.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    folder.has("plan.toml", &text);
+    folder.has("types.json", TYPES);
+    if let Some(lab) = lab {
+        folder.has("lab.toml", lab);
+    }
+    let (code, out, told) = folder.deploy(arguments);
+    (folder, code, out, told)
+}
+
+/// A flow by hand, and its bound in picoseconds.
+fn flow(name: &str, [from, to]: [&str; 2], size: u32, jitter: u64, limit: &str) -> String {
+    format!(
+        "[[flow]]\nname = \"{name}\"\ntopic = \"{name}\"\npublisher = \"{from}\"\nsubscribers = [{{ host = \"{to}\", limit = \"{limit}\" }}]\n\
+         size = {size}\nseparation = \"10 ms\"\njitter = \"{jitter} us\"\nemission = \"20 us\"\n"
+    )
+}
+
+fn bounds(flows: &[String]) -> Vec<u64> {
+    let text = LAB.to_owned() + &flows.concat();
+    let network = Network::parse("lab.toml", &text, |_| Err(String::new())).unwrap();
+    let report = plan::plan(&network);
+    report.flows.iter().map(|flow| flow.subscribers[0].bound_ps.unwrap()).collect()
+}
+
+/// Microseconds, rounded up, of so many nanoseconds and a thousandth.
+fn late(nanoseconds: u64) -> u64 {
+    (nanoseconds + nanoseconds.div_ceil(1_000)).div_ceil(1_000)
+}
+
+/// Stamps of one chain with one port in the component that pushes.
+const STAMPS: u32 = 64 + 512;
+
+/// The flows of the plan are those that are written here by hand: sizes with stamps, the period of the timer, and the lateness that handlers and
+/// transfers before have; the transfer is their bound with what the hosts take.
+#[test]
+fn transfers_are_those_of_the_network() {
+    let (folder, code, out, told) =
+        admitted(&[], Some(LAB), "admit {plan.toml} --write {new.toml} --export-flows {flows.toml}");
+    assert_eq!((code, told.as_str()), (0, ""), "{out}");
+    // The sensor's handler takes up to 100 us, and is 20 us for sending.
+    let angle = |limit| flow("angle", ["sense", "act"], 100 + STAMPS, late(100_000) + 20, limit);
+    // A third of 30 ms for each connection: the hosts have the rest.
+    let first = bounds(&[angle("10 ms")])[0];
+    let transfer = 20_000_000 + first + 30_000_000;
+    let of_view = late(100_000 + transfer.div_ceil(1_000) + 200_000) + 20;
+    let view = flow("view", ["act", "show"], 2_000 + STAMPS, of_view, "10 ms");
+    let both = bounds(&[angle("10 ms"), view]);
+    assert_eq!(both[0], first, "they have no link in common");
+    let written = std::fs::read_to_string(folder.0.join("new.toml")).unwrap();
+    for (name, bound) in ["angle", "view"].iter().zip(&both) {
+        let most = diagnostics::written(20_000_000 + bound + 30_000_000);
+        assert!(written.contains(&format!("most = \"{most}\"")), "{name} {most}\n{written}");
+    }
+    // Two frames of a view, of 1,472 bytes of datagram at most each, store and forward: 2,576 bytes and headers at 1 Gb/s and 100 Mb/s.
+    assert!(both[1] > 2_576 * 8 * 10_000 + 1_500 * 8 * 1_000, "{both:?}");
+    assert!(both[1] < 2_000_000_000, "{both:?}");
+    // What is asked of a manager is what the proof counts with.
+    let flows = std::fs::read_to_string(folder.0.join("flows.toml")).unwrap();
+    let flows = FlowFile::parse("flows.toml", &flows, &["sense", "act", "show"]).unwrap();
+    let of_angle = flows.topics.iter().find(|topic| topic.name == "Line/angle/traced").unwrap();
+    assert_eq!(of_angle.latency, FileLatency::Fixed(both[0].div_ceil(1_000)));
+    assert_eq!(
+        (of_angle.size, of_angle.separation, of_angle.jitter),
+        (100 + STAMPS, Some(10_000_000), 121_000)
+    );
+    // The plan that was written has the same verdicts without the network.
+    folder.has("alone.toml", &written.replace("network = \"lab.toml\"\n", ""));
+    let (code, alone, _) = folder.deploy("admit {alone.toml}");
+    assert_eq!(code, 0, "{alone}");
+    let verdicts = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|line| line.contains("at most") && line.contains("limit"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(verdicts(&alone), verdicts(&out));
+    assert_eq!(verdicts(&alone).len(), 2, "{alone}");
+}
+
+/// Other flows of the network file take the link: the network refuses the connection, with its reason, and so do admit and launch.
+#[test]
+fn what_the_network_refuses_is_refused() {
+    let full = format!(
+        "{LAB}[[flow]]\ntopic = \"video\"\npublisher = \"sense\"\nsubscribers = [{{ host = \"show\", limit = \"9 ms\" }}]\nsize = 60_000\nseparation = \"5500 us\"\n"
+    );
+    let (folder, code, out, told) = admitted(&[], Some(&full), "admit {plan.toml}");
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("line: no bound: ") && out.contains("refuses \"view\" within 10 ms: "), "{out}");
+    assert!(out.contains("s1 to show"), "{out}");
+    assert!(told.contains("plan.toml:") && told.contains("refuses \"view\""), "{told}");
+    let (code, _, told) = folder.deploy("launch {plan.toml} --host act");
+    assert!(code == 1 && told.contains("refuses \"view\"") && told.contains("nothing was changed"), "{told}");
+    // A flow that leaves room makes the bound longer, and no more.
+    let other = full.replace("5500 us", "100 ms").replace("60_000", "6_000");
+    let (_, code, out, _) = admitted(&[], Some(&other), "admit {plan.toml}");
+    assert_eq!(code, 0, "{out}");
+}
+
+/// Each mistake is told with its place and what to do.
+#[test]
+fn wrong_networks_are_refused() {
+    for (plan, lab, what, remedy) in [
+        (vec![], None, "plan.toml:2:11: the network file ", "name a network file, relative to the plan"),
+        (
+            vec![],
+            Some(LAB.replace("[[host]]\nname = \"act\"", "[[host]]\nnam = \"act\"")),
+            "lab.toml:5:1: ",
+            "docs/plan.md",
+        ),
+        (
+            vec![],
+            Some(LAB.replace("\"show\"", "\"screen\"")),
+            "has no host \"show\", where \"view\" goes",
+            "those of the network are sense, act, screen",
+        ),
+    ] {
+        let (folder, code, out, told) = admitted(&plan, lab.as_deref(), "admit {plan.toml}");
+        assert_eq!((code, out.as_str()), (1, ""), "{told}");
+        assert!(told.contains(what) && told.contains(remedy), "{what}\n{told}");
+        let (code, _, told) = folder.deploy("launch {plan.toml} --host act");
+        assert!(code == 1 && told.contains(what), "{told}");
+    }
+}
+
+/// What a flow needs and the plan does not say is no zero; what it says and the analysis knows better is refused.
+#[test]
+fn what_a_flow_needs() {
+    let of_pushes = [(
+        "[connection.angle]",
+        "[topic.t]\ntype = \"E\"\n[connection.more]\nfrom = \"topic:t\"\nto = [\"control.angle\"]\nseparation = \"1 s\"\nqueue = { depth = 8, full = \"drop-oldest\" }\n[connection.angle]",
+    )];
+    for (plan, what, remedy) in [
+        (&[("size = 2000\n", "")][..], "it is not said how large events of \"view\" are", "add size = BYTES"),
+        (&[(", send = \"20 us\"", "")], "it is not said how long sense takes to send", "add send = TIME"),
+        (&[(", receive = \"30 us\"", "")], "takes to receive an event", "add receive = TIME"),
+        (&[("clock-drift = 0", "clock-drift = 300000")], "drift more than the 200 ppm", "clock-drift"),
+        (
+            &[("size = 100\n", "size = 100\nseparation = \"11 ms\"\n")],
+            "events of \"angle\" come every 10 ms",
+            "separation = \"10 ms\"",
+        ),
+        (
+            &[("size = 100\n", "size = 100\njitter = \"99 us\"\n")],
+            "events of \"angle\" may be 101 us late",
+            "jitter = \"101 us\"",
+        ),
+        (&of_pushes, "not known how often events of \"view\" come", "add separation = TIME"),
+    ] {
+        let (_, code, out, told) = admitted(plan, Some(LAB), "admit {plan.toml}");
+        assert_eq!(code, 1, "{what}\n{out}");
+        assert!(told.contains(what) && told.contains(remedy), "{what}\n{told}");
+    }
+    // More room than is needed is taken, and said to be declared where nothing else is known.
+    let more = [of_pushes[0], ("size = 2000\n", "size = 2000\nseparation = \"5 ms\"\njitter = \"4 ms\"\n")];
+    let (_, code, out, told) = admitted(&more, Some(LAB), "admit {plan.toml}");
+    assert_eq!(code, 0, "{out}{told}");
+    assert!(out.contains("for an event every 5 ms, at most 4 ms late, declared"), "{out}");
+}
+
+/// A transfer that is said stays what it is, and is told to be no more than that.
+#[test]
+fn a_transfer_that_is_said_is_not_computed() {
+    let said = [("size = 2000\n", "transfer = { most = \"3 ms\" }\n")];
+    let (_, code, out, told) = admitted(&said, Some(LAB), "admit {plan.toml}");
+    assert_eq!(code, 0, "{out}{told}");
+    assert!(out.contains("transfer of view: at most 3 ms, declared, not computed"), "{out}");
+    assert!(out.contains("transfer of angle from sense to act: at most "), "{out}");
+    // 3 ms, and what the screen does; one more may come before.
+    assert!(out.contains("connection view to screen.view: admitted"), "{out}");
+}

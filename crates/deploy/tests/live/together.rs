@@ -1,0 +1,65 @@
+//! Plans that run on one host are proved together, however each calls the host.
+use crate::place::Place;
+
+/// The heating as another deployment, whose handlers on the same core are more important and take so long.
+fn other(plan: &str, id: &str, time: &str, limit: &str) -> String {
+    let mut plan = testkit::changed(plan, "id = \"heating\"", &format!("id = \"{id}\""));
+    plan = testkit::changed(&plan, "[host.here]", "[host.elsewhere]").replace("\"here\"", "\"elsewhere\"");
+    plan = testkit::changed(&plan, "priority = 10", "priority = 20");
+    let sensor = format!("worst = \"{time}\", steps = [\"{time}\", \"temperature\"]");
+    plan = testkit::changed(&plan, "worst = \"50 us\", steps = [\"50 us\", \"temperature\"]", &sensor);
+    testkit::changed(&plan, "reaction = \"5 ms\"", &format!("reaction = \"{limit}\""))
+}
+
+/// The bound of the heating's chain as the status tells it; none if there is none.
+fn bound(place: &Place) -> Option<String> {
+    let status = place.ok("status heating");
+    let of_chain = status.split_once("  chain measured-to-controlled: ").unwrap().1.to_owned();
+    let bound = of_chain.split_once(", bound ").unwrap().1.split([';', '\n']).next().unwrap().to_owned();
+    assert_eq!(of_chain.starts_with("not proved"), bound == "none", "{status}");
+    (bound != "none").then_some(bound)
+}
+
+#[test]
+fn a_launch_is_refused_if_it_takes_another_chain_its_limit() {
+    testkit::namespace::alone(|| {
+        let place = Place::new("together");
+        let program = Place::example("heating");
+        place.ok(&format!("describe {program} -o {{heating.json}}"));
+        let plan = include_str!("../../examples/heating.toml")
+            .replace("../../../target/debug/examples/heating", &program);
+        place.has("heating.toml", &plan);
+        place.has("long.toml", &other(&plan, "long", "6 ms", "50 ms"));
+        place.has("short.toml", &other(&plan, "short", "200 us", "50 ms"));
+        let mut heating = place.launched("launch {heating.toml}");
+        let alone = bound(&place).expect("it is proved");
+
+        // By itself each of them is admitted.
+        place.ok("admit {long.toml}");
+        let (code, _, told) = place.deploy("launch {long.toml}");
+        assert!(code == 1 && told.contains("and of others that run with it"), "{told}");
+        assert!(told.contains("heating: measured-to-controlled"), "{told}");
+        assert_eq!(bound(&place), Some(alone.clone()));
+
+        // A bound that is still within its limit is told as it is now, and an apply takes account of it, too.
+        let mut short = place.launched("launch {short.toml}");
+        let beside = bound(&place).expect("it is proved");
+        assert_ne!(beside, alone);
+        place.has("longer.toml", &other(&plan, "short", "6 ms", "50 ms"));
+        let (code, _, told) = place.deploy("apply {longer.toml}");
+        assert!(code == 1 && told.contains("heating: measured-to-controlled"), "{told}");
+        assert_eq!(bound(&place), Some(beside));
+        place.ok("stop short");
+        assert!(short.ended().success());
+        assert_eq!(bound(&place), Some(alone.clone()));
+
+        // What is launched without a proof takes the bound away.
+        let mut long = place.launched("launch {long.toml} --unproved");
+        assert_eq!(bound(&place), None);
+        place.ok("stop long");
+        assert!(long.ended().success());
+        assert_eq!(bound(&place), Some(alone));
+        place.ok("stop heating");
+        assert!(heating.ended().success());
+    });
+}

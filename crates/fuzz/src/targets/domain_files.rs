@@ -1,0 +1,47 @@
+//! Files of domains: each is refused with a place that exists, or its back-end conforms on ways through it.
+use diagnostics::Source;
+use wan::{Class, Place};
+use wan_server::conformance::{Course, conforms};
+use wan_server::{Declared, DomainFile};
+
+/// Valid files: the examples.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let files = [
+        include_str!("../../../wan-server/examples/wan/west.toml"),
+        include_str!("../../../wan-server/examples/wan/transit.toml"),
+        include_str!("../../../wan-server/examples/wan/east.toml"),
+    ];
+    files.map(|text| text.as_bytes().to_vec()).into()
+}
+
+/// A file of a domain.
+pub fn domain_file(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let source = Source { file: "file", text: &text };
+    let file = match DomainFile::read("file", &text) {
+        Ok(file) => file,
+        Err(problem) => {
+            let (line, column) = problem.place.unwrap_or_default();
+            let found = text.split('\n').nth(line.wrapping_sub(1));
+            assert!(
+                found.is_some_and(|found| (1..=found.chars().count() + 1).contains(&column)),
+                "{problem}"
+            );
+            assert!(!problem.what.is_empty() && source.show(&problem).contains('^'), "{problem}");
+            return;
+        }
+    };
+    let borders = file.config.agreements.iter().map(|agreement| Place::Border(agreement.link));
+    let places: Vec<Place> = std::iter::once(Place::Edges).chain(borders).take(4).collect();
+    for (from, to) in places.iter().zip(places.iter().skip(1)) {
+        let course = Course { from: *from, to: *to, class: Class::Ef, burst: 1, largest_packet: 1 };
+        // Where bursts or rates of the file are too small to say anything, or a class is not carried, there is nothing to look at.
+        let terms = file.inside.links.iter().filter_map(|link| link.terms.get(&Class::Ef));
+        let is_roomy = terms.clone().count() == file.inside.links.len()
+            && terms.clone().all(|terms| terms.rate >= 8 && terms.burst > 1_000_000 + terms.rate)
+            && terms.clone().map(|terms| terms.jitter).sum::<u64>() < 1_000_000_000;
+        if is_roomy && from != to {
+            assert_eq!(conforms(&mut Declared::new(file.inside.clone()), course), Ok(()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The command line: the manager, and commands that ask it.
+use std::io::{self, BufRead as _, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::control::{Client, NoManager, line};
+use crate::flow_text;
+use crate::protocol::{Answer, Ask, Flow, Question, Reply, SessionAsked};
+use crate::{serve, wording};
+
+/// It was done, and nothing is wrong.
+pub(crate) const DONE: u8 = 0;
+/// It was done, and the answer is bad news: a session is refused.
+pub(crate) const BAD_NEWS: u8 = 1;
+/// The command line or a file is wrong.
+pub(crate) const WRONG: u8 = 2;
+/// It could not be done.
+pub(crate) const FAILED: u8 = 3;
+
+/// Why there is no answer: the exit code, and what is told.
+pub(crate) type Failure = (u8, String);
+
+/// Manages sessions of one domain over several domains, and asks its manager for them.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual rm serve domain.toml --keys keys --store domain.redb     the manager of a domain\n  \
+    punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --flow 'class=ef, rate=1 Mbit/s, limit=25 ms'\n  \
+    punctual rm status                                                sessions, links, other managers\n\n\
+    Exit code: 0 done; 1 a session is refused; 2 wrong command line or file; 3 it could not be done. See docs/wan.md.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// Which manager of this host is asked.
+#[derive(Args, Clone, Debug)]
+struct At {
+    /// The domain, where managers of several run on this host
+    #[arg(long, value_name = "NUMBER")]
+    asn: Option<u32>,
+    /// Prints each answer as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Verb {
+    /// Runs the manager of a domain, until Ctrl-C
+    #[command(after_help = "Examples:\n  \
+        punctual rm serve domain.toml --keys keys --store domain.redb     keys and store of this folder\n  \
+        punctual rm serve domain.toml --check                             says whether the file makes sense, and ends\n\n\
+        What is reserved stays in the store. A manager that begins again within the lifetime (7 s) goes on as if nothing had been.")]
+    Serve {
+        /// The file of the domain; docs/wan.md tells how to write one
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The folder with authority.pem, domain-N.pem and domain-N.key
+        #[arg(long, value_name = "FOLDER", required_unless_present = "check")]
+        keys: Option<PathBuf>,
+        /// The file that keeps what is reserved
+        #[arg(long, value_name = "FILE", required_unless_present = "check")]
+        store: Option<PathBuf>,
+        /// Says what is wrong with the file, or that nothing is, and ends
+        #[arg(long)]
+        check: bool,
+    },
+    /// Sets a session up: the bound of each flow, or which domain refuses and what could be had
+    #[command(after_help = "Examples:\n  \
+        punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --flow 'class=ef, rate=1 Mbit/s, limit=25 ms'\n  \
+        punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --lasts '1 min' --flow 'class=ef, rate=1 Mbit/s, limit=25 ms' --flow 'kind=acknack, direction=reverse, class=ef, rate=50 kbit/s, packet=100 B, limit=25 ms'\n\n\
+        A flow is a list of name=value: class (ef, af4 or af1), rate and limit are needed. Others and what they are by themselves:\n\
+        kind=data (or acknack, discovery), direction=forward (or reverse), packet=1000 B (the largest), burst (one packet), least (the rate that\n\
+        is enough; all of it), protocol=17, from-port=0, to-port=7400. Sizes and rates are those of IP packets.")]
+    Establish {
+        /// Who wants it
+        #[arg(long, value_name = "NAME")]
+        user: String,
+        /// The session service
+        #[arg(long, value_name = "NAME")]
+        service: String,
+        /// The address that data comes from
+        #[arg(long, value_name = "ADDRESS")]
+        caller: IpAddr,
+        /// An address that data goes to; may be repeated
+        #[arg(long, value_name = "ADDRESS", required = true)]
+        callee: Vec<IpAddr>,
+        /// A flow of the session; may be repeated
+        #[arg(long, value_name = "FLOW", required = true, value_parser = flow_text::parse)]
+        flow: Vec<Flow>,
+        /// How long it lasts, as in '10 min'
+        #[arg(long, value_name = "TIME", default_value = "10 min", value_parser = flow_text::parse_time)]
+        lasts: u64,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Ends a session
+    #[command(
+        after_help = "Examples:\n  punctual rm stop 65001-7537283473409     as establish and status call it"
+    )]
+    Stop {
+        /// The session
+        #[arg(value_name = "SESSION")]
+        session: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Says what is free on the fastest path to a domain
+    #[command(after_help = "Examples:\n  punctual rm query 65003 ef     nothing is reserved by it")]
+    Query {
+        /// The domain
+        #[arg(value_name = "NUMBER")]
+        to: u32,
+        /// ef, af4 or af1
+        #[arg(value_name = "CLASS")]
+        class: String,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Says which sessions begin and end, and why, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  punctual rm monitor            sessions of callers of this domain\n  punctual rm monitor --json     one event a line"
+    )]
+    Monitor {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Shows sessions, reservations on border links, and other managers
+    #[command(after_help = "Examples:\n  punctual rm status --asn 65001\n  punctual rm status --json")]
+    Status {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Prints questions to callees, and takes answers from standard input, each a line of JSON
+    #[command(after_help = "Examples:\n  \
+        punctual rm callee 10.3.2.0/24 < answers > questions     joined with a program that decides\n\n\
+        A question has a number, the session, the caller, the callees and the flows. {\"number\":1,\"rates\":[1000000]} takes part with these bits per\n\
+        second for its flows; {\"number\":1} refuses. No answer within 2 s (callee-patience of the file) is a refusal.")]
+    Callee {
+        /// The addresses of these callees
+        #[arg(value_name = "ADDRESSES")]
+        prefix: String,
+        /// The domain, where managers of several run on this host
+        #[arg(long, value_name = "NUMBER")]
+        asn: Option<u32>,
+    },
+}
+
+/// Does what the command line says: the exit code.
+pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
+    match act(&arguments.verb, out) {
+        Ok(code) => code,
+        Err((code, what)) => {
+            // Who does not read it has the exit code.
+            let _ = told.write_all(format!("punctual: {}\n", what.trim_end()).as_bytes());
+            code
+        }
+    }
+}
+
+/// Prints; a reader that has gone is none of our business.
+pub(crate) fn print(out: &mut dyn Write, text: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    match out.write_fmt(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err((FAILED, error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
+    match verb {
+        Verb::Serve { file, check: true, .. } => {
+            let read = serve::read(file)?;
+            let (agreements, users) = (read.config.agreements.len(), read.users.len());
+            print(out, format_args!("AS {}: {agreements} agreements, {users} users\n", read.config.asn.0))?;
+            Ok(DONE)
+        }
+        Verb::Serve { file, keys: Some(keys), store: Some(store), .. } => serve::run(file, keys, store, out),
+        Verb::Serve { .. } => Err((WRONG, "give --keys and --store".to_owned())),
+        Verb::Establish { user, service, caller, callee, flow, lasts, at } => {
+            let asked = SessionAsked {
+                user: user.clone(),
+                service: service.clone(),
+                caller: *caller,
+                callees: callee.clone(),
+                flows: flow.clone(),
+                lasts: *lasts,
+            };
+            one(at, &Ask::Establish(asked), out)
+        }
+        Verb::Stop { session, at } => one(at, &Ask::Stop { session: session.clone() }, out),
+        Verb::Query { to, class, at } => one(at, &Ask::Query { asn: *to, class: class.clone() }, out),
+        Verb::Status { at } => one(at, &Ask::Status, out),
+        Verb::Monitor { at } => {
+            let mut client = asked(at.asn, &Ask::Monitor)?;
+            while let Some(answer) = client.answer::<Answer>().map_err(lost)? {
+                said(&answer, at.json, out)?;
+                out.flush().map_err(lost)?;
+            }
+            Err((FAILED, "the manager has ended".to_owned()))
+        }
+        Verb::Callee { prefix, asn } => callee(prefix, *asn, out),
+    }
+}
+
+fn lost(error: io::Error) -> Failure {
+    (FAILED, format!("the manager cannot be asked: {error}"))
+}
+
+fn asked(asn: Option<u32>, ask: &Ask) -> Result<Client, Failure> {
+    let mut client = Client::connect(asn).map_err(|why| match why {
+        NoManager::Unknown(what) => (WRONG, what),
+        NoManager::Failed(what) => (FAILED, what),
+    })?;
+    client.ask(ask).map_err(lost)?;
+    Ok(client)
+}
+
+/// Asks for one answer.
+fn one(at: &At, ask: &Ask, out: &mut dyn Write) -> Result<u8, Failure> {
+    let answer = asked(at.asn, ask)?.answer::<Answer>().map_err(lost)?;
+    let over = || {
+        (FAILED, "the manager has ended before it answered: punctual rm status says what holds".to_owned())
+    };
+    said(&answer.ok_or_else(over)?, at.json, out)
+}
+
+/// Prints an answer: the exit code.
+fn said(answer: &Answer, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    if let Answer::Wrong { what } = answer {
+        return Err((WRONG, what.clone()));
+    }
+    let text = if json { line(answer) } else { wording::shown(answer) };
+    print(out, format_args!("{text}"))?;
+    Ok(if matches!(answer, Answer::Refused(_)) { BAD_NEWS } else { DONE })
+}
+
+/// Questions go out, and answers come in, until either end has no more.
+fn callee(prefix: &str, asn: Option<u32>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let mut client = asked(asn, &Ask::Callee { prefix: prefix.to_owned() })?;
+    let mut to = client.writer().map_err(lost)?;
+    let answers = move || {
+        for text in io::stdin().lock().lines().map_while(Result::ok) {
+            // What is no answer is told where it was written, and not sent.
+            match serde_json::from_str::<Reply>(&text) {
+                Ok(reply) if to.write_all(line(&reply).as_bytes()).is_ok() => {}
+                Ok(_) => break,
+                Err(error) => eprintln!("punctual: this is no answer and left out: {error}: {text}"),
+            }
+        }
+        let _ = to.shutdown(std::net::Shutdown::Both);
+    };
+    std::thread::Builder::new().name("answers".to_owned()).spawn(answers).map_err(lost)?;
+    loop {
+        match client.answer::<serde_json::Value>().map_err(lost)? {
+            None => return Ok(DONE),
+            Some(said) => match serde_json::from_value::<Question>(said.clone()) {
+                Ok(question) => {
+                    print(out, format_args!("{}", line(&question)))?;
+                    out.flush().map_err(lost)?;
+                }
+                Err(_) => match serde_json::from_value::<Answer>(said) {
+                    Ok(answer) => return self::said(&answer, false, out),
+                    Err(error) => return Err((FAILED, format!("the manager says something else: {error}"))),
+                },
+            },
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The resource manager of one domain as a program, `punctual rm`, and the commands that ask it.
+//!
+//! [`wan::ResourceManager`] decides. Here are the file of a domain ([`DomainFile`]), connections between managers of domains, the store, the inside of
+//! a domain ([`Backend`]; [`Declared`] sets no device up), callees, and the local socket ([`Client`]). `docs/decisions/0038-manager-of-a-domain.md`
+//! says why.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod callees;
+mod command;
+pub mod conformance;
+mod control;
+mod convert;
+mod declared;
+mod domain_file;
+mod durable;
+mod event;
+mod flow_text;
+mod framing;
+mod incoming;
+mod outgoing;
+pub mod protocol;
+mod running_manager;
+mod serve;
+mod wording;
+
+pub use backend::Backend;
+pub use command::{Arguments, run};
+pub use control::{Client, NoManager};
+pub use declared::{Declared, InnerLink, Inside, Node};
+pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile};

@@ -1,0 +1,318 @@
+//! What commands and programs of callees say to a manager at its local socket, and what it answers: one JSON text a line.
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Most bytes of a line to a manager.
+pub(crate) const LONGEST_ASKED: u64 = 64 << 10;
+/// Most bytes of a line from a manager.
+pub(crate) const LONGEST_ANSWER: u64 = 256 << 20;
+
+/// What is wanted of a manager.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Ask {
+    /// A session is set up.
+    Establish(SessionAsked),
+    /// A session ends.
+    Stop {
+        /// As it was told when the session was admitted.
+        session: String,
+    },
+    /// What is free on the way to a domain?
+    Query {
+        /// The domain.
+        asn: u32,
+        /// The class: `ef`, `af4` or `af1`.
+        class: String,
+    },
+    /// What there is.
+    Status,
+    /// Each session that begins and ends from now on.
+    Monitor,
+    /// Asks me about sessions whose callees are among these addresses. Each question is a [`Question`] in a line, each answer a [`Reply`].
+    Callee {
+        /// The addresses.
+        prefix: String,
+    },
+}
+
+/// A session that is asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SessionAsked {
+    /// Its user, by name.
+    pub user: String,
+    /// The session service, by name.
+    pub service: String,
+    /// The address that data comes from.
+    pub caller: IpAddr,
+    /// The addresses that it goes to.
+    pub callees: Vec<IpAddr>,
+    /// All flows.
+    pub flows: Vec<Flow>,
+    /// Nanoseconds that it lasts.
+    pub lasts: u64,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Flow {
+    /// `data`, `acknack` or `discovery`.
+    pub kind: String,
+    /// `forward`, to the callees, or `reverse`.
+    pub direction: String,
+    /// The protocol of IP.
+    pub protocol: u8,
+    /// The port it leaves from.
+    pub source_port: u16,
+    /// The port it goes to.
+    pub destination_port: u16,
+    /// `ef`, `af4` or `af1`.
+    pub class: String,
+    /// Bits per second of IP packets.
+    pub rate: u64,
+    /// Bytes at once.
+    pub bucket: u64,
+    /// Bytes of the largest packet.
+    pub largest_packet: u32,
+    /// Bits per second that are enough.
+    pub least_rate: u64,
+    /// Nanoseconds from edge to edge at most.
+    pub limit: u64,
+}
+
+/// What a manager answers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// A session is there.
+    Admitted(Admitted),
+    /// There is none, or nothing is free.
+    Refused(Refused),
+    /// A session has ended.
+    Stopped {
+        /// Which.
+        session: String,
+    },
+    /// What could be reserved.
+    Free {
+        /// Bits per second.
+        rate: u64,
+        /// Nanoseconds from edge to edge.
+        delay: u64,
+        /// Nanoseconds by which that varies.
+        jitter: u64,
+    },
+    /// What there is.
+    Status(Box<Status>),
+    /// To `monitor`, each time.
+    Event(Event),
+    /// The question makes no sense: what is wrong, and what to do.
+    Wrong {
+        /// That.
+        what: String,
+    },
+}
+
+/// A session that is there.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Admitted {
+    /// What it is called.
+    pub session: String,
+    /// Domains of its callees.
+    pub peers: Vec<u32>,
+    /// Flows that leave the caller's domain.
+    pub bounds: Vec<Bound>,
+    /// Nanoseconds since 1970 when it ends.
+    pub ends: u64,
+    /// What the bounds depend on beside the reservations.
+    pub caveat: Option<String>,
+}
+
+/// One reserved flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Bound {
+    /// Which of the flows that were asked for, from 0.
+    pub flow: u8,
+    /// The domain that it goes to.
+    pub to: u32,
+    /// Nanoseconds from edge to edge at most.
+    pub delay: u64,
+    /// Bits per second that are reserved.
+    pub rate: u64,
+    /// Bytes that are reserved at once.
+    pub bucket: u64,
+    /// The mark of its packets.
+    pub dscp: u8,
+}
+
+/// Why something is refused or has ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Refused {
+    /// The domain that refuses.
+    pub asn: u32,
+    /// The border link that is the reason, if one is.
+    pub link: Option<u32>,
+    /// One word for each kind of reason.
+    pub reason: String,
+    /// How much is missing, in the unit.
+    pub missing: Option<u64>,
+    /// How much could be had, in the unit.
+    pub offer: Option<u64>,
+    /// `bit/s`, `bytes` or `ns`.
+    pub unit: Option<String>,
+    /// The domain that is to be asked instead, or that is no destination.
+    pub other: Option<u32>,
+    /// All of it, for people.
+    pub text: String,
+}
+
+/// A session has begun or ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// It was admitted.
+    Admitted(Admitted),
+    /// It has ended, and why.
+    Ended {
+        /// Which.
+        session: String,
+        /// Why.
+        why: Refused,
+    },
+    /// So many events were left out, because they were read too slowly.
+    Missed {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// What there is at a manager.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// The domain.
+    pub asn: u32,
+    /// The start of the manager.
+    pub epoch: u32,
+    /// Other managers.
+    pub managers: Vec<ManagerStatus>,
+    /// Border links on which this domain sends, by class.
+    pub links: Vec<LinkStatus>,
+    /// Sessions of callers of this domain.
+    pub sessions: Vec<SessionStatus>,
+    /// Sessions of other domains with callees in this one.
+    pub hosted: Vec<String>,
+    /// What passes this domain, by tunnel and class.
+    pub aggregates: Vec<AggregateStatus>,
+    /// Messages that were left out because they were no messages, or not of the domain that sent them.
+    pub false_messages: u64,
+    /// What bounds depend on beside the reservations.
+    pub caveat: Option<String>,
+}
+
+/// Another manager.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ManagerStatus {
+    /// Its domain.
+    pub asn: u32,
+    /// Where it is.
+    pub address: String,
+    /// A connection to it is there.
+    pub is_connected: bool,
+    /// Messages to it that were left out, because it was away or too slow.
+    pub dropped: u64,
+}
+
+/// A class of a border link on which this domain sends.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct LinkStatus {
+    /// The link.
+    pub link: u32,
+    /// The domain that it goes to.
+    pub to: u32,
+    /// The class.
+    pub class: String,
+    /// Bits per second that are agreed.
+    pub rate: u64,
+    /// Bits per second that are reserved.
+    pub reserved: u64,
+    /// Bytes at once that are agreed.
+    pub burst: u64,
+    /// Bytes at once that are reserved.
+    pub reserved_burst: u64,
+}
+
+/// A session of a caller of this domain.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionStatus {
+    /// What it is called.
+    pub session: String,
+    /// Whose it is, by name; the number where the file has no name for it any more.
+    pub user: String,
+    /// The caller.
+    pub caller: IpAddr,
+    /// The callees.
+    pub callees: Vec<IpAddr>,
+    /// Bits per second of each flow.
+    pub rates: Vec<u64>,
+    /// Flows that leave this domain.
+    pub bounds: Vec<Bound>,
+}
+
+/// An aggregate: all that one tunnel carries in one class.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AggregateStatus {
+    /// The domain that the tunnel begins in, and its number there.
+    pub tunnel: String,
+    /// The class.
+    pub class: String,
+    /// Its domains.
+    pub path: Vec<u32>,
+    /// Bits per second.
+    pub rate: u64,
+    /// Bytes at once, where it begins.
+    pub bucket: u64,
+    /// The label that its packets come with, if they have one.
+    pub label_in: Option<u32>,
+    /// The label that they leave with.
+    pub label_out: Option<u32>,
+    /// The border link that they leave by.
+    pub link_out: Option<u32>,
+}
+
+/// A question to a program of callees.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Question {
+    /// Of the answer.
+    pub number: u64,
+    /// The session.
+    pub session: String,
+    /// Who calls.
+    pub caller: IpAddr,
+    /// Who is asked.
+    pub callees: Vec<IpAddr>,
+    /// All flows.
+    pub flows: Vec<Flow>,
+}
+
+/// What a program of callees says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Reply {
+    /// Of the question.
+    pub number: u64,
+    /// Bits per second for each flow, none above what is desired; without them it refuses.
+    #[serde(default)]
+    pub rates: Option<Vec<u64>>,
+}

@@ -1,0 +1,405 @@
+//! A manager at work: what happens goes into the state machine, and what it wants done is done.
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::Sender as StdSender;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
+use wan::{
+    Action, Asn, BackendCommand, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager,
+    SessionId,
+};
+
+use crate::callees::{Asked, CalleePolicy, Decision};
+use crate::control::line;
+use crate::convert;
+use crate::domain_file::{DomainFile, class_name, prefix};
+use crate::durable::{Write, Written};
+use crate::event::{Event, Lines};
+use crate::outgoing::Outgoing;
+use crate::protocol::{
+    self, Admitted, Answer, Ask, LinkStatus, ManagerStatus, Question, SessionStatus, Status,
+};
+
+/// What store and back-end have not done yet, at most. Beyond it nothing more is asked of them: messages are left out, as if they were lost, and
+/// callers are told to try again.
+const MOST_UNDER_WAY: usize = 10_000;
+/// What is waited for at most if nothing is due.
+const IDLE: Duration = Duration::from_secs(3_600);
+/// Events that are taken together before the next tick.
+const TOGETHER: usize = 256;
+
+/// The time in nanoseconds since 1970, as it was at the start; after that it goes on steadily, whatever is done to the clock of the system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    since: u64,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { start: Instant::now(), since: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX) }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.since.saturating_add(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A manager of another domain.
+pub(crate) struct OtherManager {
+    pub(crate) address: String,
+    pub(crate) outgoing: Arc<Outgoing>,
+}
+
+/// A manager at work.
+pub(crate) struct Running {
+    pub(crate) machine: ResourceManager,
+    pub(crate) epoch: u32,
+    pub(crate) file: DomainFile,
+    pub(crate) clock: Clock,
+    pub(crate) writes: StdSender<Write>,
+    pub(crate) commands: StdSender<BackendCommand>,
+    pub(crate) caveat: Option<&'static str>,
+    pub(crate) others: BTreeMap<Asn, OtherManager>,
+    pub(crate) callees: CalleePolicy,
+    pub(crate) false_messages: Arc<AtomicU64>,
+    /// What store and back-end have not done yet.
+    pub(crate) under_way: usize,
+    pub(crate) next: u64,
+    /// What comes of what is done, after that.
+    pub(crate) inputs: VecDeque<Input>,
+    /// Requests and queries that are not answered.
+    pub(crate) asked: BTreeMap<u64, Lines>,
+    /// Those who wait for the end of a session.
+    pub(crate) stopping: BTreeMap<SessionId, Vec<Lines>>,
+    /// Those who hear of all sessions, and how many events each has missed.
+    pub(crate) monitors: BTreeMap<u64, (Lines, u64)>,
+    /// Programs of callees, by connection.
+    pub(crate) programs: BTreeMap<u64, Lines>,
+    /// The store did not work when it was tried last.
+    pub(crate) is_store_troubled: bool,
+}
+
+fn tell(text: &str) {
+    // The reader of the log may be gone; the domain is managed all the same.
+    let _ = std::io::stderr().write_all(format!("punctual: {text}\n").as_bytes());
+}
+
+/// Sends an answer to whom it is for, if it still is there.
+fn answer(to: &Lines, what: &Answer) {
+    let _ = to.try_send(line(what));
+}
+
+impl Running {
+    /// Works until Ctrl-C, beginning with what the state machine wanted done at its start.
+    pub(crate) async fn work(mut self, first: Vec<Action>, mut events: Receiver<Event>) {
+        self.act(first);
+        let paths = std::mem::take(&mut self.file.paths);
+        self.input(Input::Paths(paths));
+        loop {
+            let wait = {
+                let now = self.clock.now();
+                let due = self.machine.due(now).min(self.callees.due());
+                Duration::from_nanos(due.saturating_sub(now)).min(IDLE)
+            };
+            match timeout(wait, events.recv()).await {
+                Ok(None | Some(Event::Interrupted)) => return,
+                Ok(Some(event)) => self.happens(event),
+                Err(_) => {}
+            }
+            // What has come already counts before somebody is called silent.
+            for _ in 0..TOGETHER {
+                match events.try_recv() {
+                    Ok(Event::Interrupted) => return,
+                    Ok(event) => self.happens(event),
+                    Err(_) => break,
+                }
+            }
+            let now = self.clock.now();
+            for session in self.callees.late(now) {
+                self.input(Input::CalleeAnswer { session, rates: None });
+            }
+            if self.machine.due(now) <= now {
+                let actions = self.machine.tick(now);
+                self.act(actions);
+                self.rest();
+            }
+        }
+    }
+
+    /// Something happens, and what comes of it, until nothing more does.
+    fn input(&mut self, input: Input) {
+        self.inputs.push_back(input);
+        self.rest();
+    }
+
+    fn rest(&mut self) {
+        while let Some(input) = self.inputs.pop_front() {
+            let actions = self.machine.step(self.clock.now(), input);
+            self.act(actions);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.under_way >= MOST_UNDER_WAY
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Message(message) if !self.is_full() => self.input(Input::Message(message)),
+            Event::Message(_) | Event::Interrupted => {}
+            Event::Written(Written::Stored(tickets)) => {
+                if std::mem::take(&mut self.is_store_troubled) {
+                    tell("the store works again");
+                }
+                self.under_way = self.under_way.saturating_sub(tickets.len());
+                for ticket in tickets {
+                    self.input(Input::Stored { ticket });
+                }
+            }
+            Event::Written(Written::Trouble(what)) => {
+                // Nothing is answered until it works; once is enough to say so.
+                if !std::mem::replace(&mut self.is_store_troubled, true) {
+                    tell(&format!("{what}; it is tried again, and nothing is granted until then"));
+                }
+            }
+            Event::Backend(count, answers) => {
+                self.under_way = self.under_way.saturating_sub(count);
+                for answer in answers {
+                    self.input(Input::Backend(answer));
+                }
+            }
+            Event::Asked(connection, ask, lines) => {
+                if let Err(what) = self.asked(connection, ask, &lines) {
+                    answer(&lines, &Answer::Wrong { what });
+                }
+            }
+            Event::Replied(program, reply) => {
+                if let Some((session, rates)) = self.callees.replied(program, reply.number, reply.rates) {
+                    self.input(Input::CalleeAnswer { session, rates });
+                }
+            }
+            Event::Left(connection) => {
+                self.monitors.remove(&connection);
+                if self.programs.remove(&connection).is_some() {
+                    self.callees.left(connection);
+                }
+            }
+            Event::Odd(what) => tell(&what),
+        }
+    }
+
+    /// A command asks; what makes no sense is said in words.
+    fn asked(&mut self, connection: u64, ask: Ask, lines: &Lines) -> Result<(), String> {
+        match ask {
+            Ask::Establish(session) => {
+                let request = convert::request(&session, &self.file)?;
+                if self.is_full() {
+                    let refusal = Refusal { asn: self.machine.asn(), link: None, reason: Reason::Busy };
+                    answer(lines, &Answer::Refused(convert::refused(&refusal)));
+                    return Ok(());
+                }
+                let ticket = self.ticket(lines);
+                self.input(Input::Request { ticket, request });
+            }
+            Ask::Stop { session } => {
+                let id = convert::session_of(&session)?;
+                if !self.machine.sessions().any(|(known, _, _)| known == id) {
+                    let own = self.machine.asn().0;
+                    return Err(format!("AS {own} has no session {session}: punctual rm status lists all"));
+                }
+                self.stopping.entry(id).or_default().push(lines.clone());
+                self.input(Input::Stop(id));
+            }
+            Ask::Query { asn, class } => {
+                let class = convert::class_of(&class)?;
+                let ticket = self.ticket(lines);
+                self.input(Input::Query { ticket, destination: Asn(asn), class });
+            }
+            Ask::Status => answer(lines, &Answer::Status(Box::new(self.status()))),
+            Ask::Monitor => drop(self.monitors.insert(connection, (lines.clone(), 0))),
+            Ask::Callee { prefix: said } => {
+                let callees = prefix(&said).ok_or_else(|| {
+                    let said = said.escape_default();
+                    format!("\"{said}\" is no range of addresses: write one such as 10.3.0.0/16")
+                })?;
+                self.callees.registered(connection, callees);
+                self.programs.insert(connection, lines.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn ticket(&mut self, lines: &Lines) -> u64 {
+        self.next += 1;
+        self.asked.insert(self.next, lines.clone());
+        self.next
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::Send(message) => self.send(&message),
+                Action::Store { ticket, key, record } => {
+                    self.under_way += 1;
+                    // The thread that writes ends only with this one.
+                    let _ = self.writes.send(Write { ticket, key, record });
+                }
+                Action::Backend(command) => {
+                    self.under_way += 1;
+                    let _ = self.commands.send(command);
+                }
+                Action::AskCallee { session, caller, callees, flows } => {
+                    self.ask_callees(&Asked { session, caller, callees, flows });
+                }
+                Action::Answer { ticket, answer: said } => self.answered(ticket, said),
+                Action::Ended { session, refusal } => self.ended(session, &refusal),
+                Action::QueryAnswer { ticket, answer: said } => {
+                    let said = match said {
+                        Ok(free) => Answer::Free { rate: free.rate, delay: free.delay, jitter: free.jitter },
+                        Err(refusal) => Answer::Refused(convert::refused(&refusal)),
+                    };
+                    if let Some(lines) = self.asked.remove(&ticket) {
+                        answer(&lines, &said);
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&self, message: &Message) {
+        // A domain without a manager cannot be asked: no answer is a refusal.
+        if let Some((other, bytes)) = self.others.get(&message.to).zip(message.encode()) {
+            other.outgoing.push(bytes);
+        }
+    }
+
+    fn ask_callees(&mut self, asked: &Asked) {
+        match self.callees.ask(self.clock.now(), asked) {
+            // After all that is to be done now.
+            Decision::Now(rates) => {
+                self.inputs.push_back(Input::CalleeAnswer { session: asked.session, rates });
+            }
+            Decision::Later(all) => {
+                for put in all {
+                    let question = Question {
+                        number: put.number,
+                        session: convert::session_name(asked.session),
+                        caller: asked.caller,
+                        callees: put.callees,
+                        flows: asked.flows.iter().map(convert::flow).collect(),
+                    };
+                    // One that reads too slowly does not answer in time.
+                    if let Some(program) = self.programs.get(&put.program) {
+                        let _ = program.try_send(line(&question));
+                    }
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, ticket: u64, said: QosAnswer) {
+        let said = match said {
+            QosAnswer::Admitted { session, peers, bounds, ends } => {
+                let admitted = convert::admitted(session, &peers, &bounds, ends, self.caveat);
+                self.monitored(&protocol::Event::Admitted(Admitted { ..admitted.clone() }));
+                Answer::Admitted(admitted)
+            }
+            QosAnswer::Refused(refusal) => Answer::Refused(convert::refused(&refusal)),
+        };
+        if let Some(lines) = self.asked.remove(&ticket) {
+            answer(&lines, &said);
+        }
+    }
+
+    fn ended(&mut self, session: SessionId, refusal: &Refusal) {
+        let name = convert::session_name(session);
+        for lines in self.stopping.remove(&session).unwrap_or_default() {
+            answer(&lines, &Answer::Stopped { session: name.clone() });
+        }
+        self.monitored(&protocol::Event::Ended { session: name, why: convert::refused(refusal) });
+    }
+
+    fn monitored(&mut self, event: &protocol::Event) {
+        let text = line(&Answer::Event(event.clone()));
+        for (lines, missed) in self.monitors.values_mut() {
+            if *missed > 0 {
+                let count = *missed;
+                if lines.try_send(line(&Answer::Event(protocol::Event::Missed { count }))).is_ok() {
+                    *missed = 0;
+                }
+            }
+            if lines.try_send(text.clone()).is_err() {
+                *missed += 1;
+            }
+        }
+    }
+
+    fn status(&self) -> Status {
+        let managers = self.others.iter().map(|(asn, other)| ManagerStatus {
+            asn: asn.0,
+            address: other.address.clone(),
+            is_connected: other.outgoing.is_connected(),
+            dropped: other.outgoing.dropped(),
+        });
+        let own = self.machine.asn();
+        let sending = self.file.config.agreements.iter().filter(|agreement| agreement.from == own);
+        let links = sending.flat_map(|agreement| {
+            agreement.terms.iter().map(|(class, terms)| {
+                let (reserved, reserved_burst) = self.machine.reserved(agreement.link, *class);
+                LinkStatus {
+                    link: agreement.link.0,
+                    to: agreement.to.0,
+                    class: class_name(*class).to_owned(),
+                    rate: terms.rate,
+                    reserved,
+                    burst: terms.burst,
+                    reserved_burst,
+                }
+            })
+        });
+        let user = |id: u32| {
+            let of = self.file.users.iter().find(|(_, number)| **number == id);
+            of.map_or_else(|| id.to_string(), |(name, _)| name.clone())
+        };
+        let sessions = self.machine.sessions().map(|(id, request, rates)| SessionStatus {
+            session: convert::session_name(id),
+            user: user(request.user),
+            caller: request.caller,
+            callees: request.callees.clone(),
+            rates: rates.to_vec(),
+            bounds: self.bounds(id),
+        });
+        Status {
+            asn: own.0,
+            epoch: self.epoch,
+            managers: managers.collect(),
+            links: links.collect(),
+            sessions: sessions.collect(),
+            hosted: self.machine.hosted().map(|(id, _)| convert::session_name(id)).collect(),
+            aggregates: self.machine.aggregates().map(|(id, held)| convert::aggregate(id, held)).collect(),
+            false_messages: self.false_messages.load(Relaxed),
+            caveat: self.caveat.map(str::to_owned),
+        }
+    }
+
+    fn bounds(&self, session: SessionId) -> Vec<protocol::Bound> {
+        let bound = |leg: &wan::OpenLeg| {
+            let LegId { flow, peer, .. } = leg.leg;
+            protocol::Bound {
+                flow,
+                to: peer.0,
+                delay: leg.delay,
+                rate: leg.flow.desired.rate,
+                bucket: leg.flow.desired.bucket,
+                dscp: leg.flow.class.dscp(),
+            }
+        };
+        self.machine.legs(session).iter().map(bound).collect()
+    }
+}

@@ -1,0 +1,144 @@
+//! A manager as a program: its file, its keys and its store are opened, its threads and tasks begin, and it works until Ctrl-C.
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::channel as std_channel;
+
+use connections::accept;
+use connections::local::{Listening, NotListening};
+use keys::{Identity, Role};
+use store::FileStore;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{Sender, channel};
+use wan::ResourceManager;
+
+use crate::backend::{self, Backend};
+use crate::callees::CalleePolicy;
+use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
+use crate::control;
+use crate::declared::Declared;
+use crate::domain_file::DomainFile;
+use crate::durable;
+use crate::event::Event;
+use crate::incoming::{self, Incoming};
+use crate::outgoing::{self, Outgoing};
+use crate::running_manager::{Clock, OtherManager, Running};
+
+/// Events that wait at most; connections wait then.
+const WAITING: usize = 1_024;
+
+/// Reads a file, or says what is wrong with it.
+pub(crate) fn read(file: &Path) -> Result<DomainFile, Failure> {
+    DomainFile::open(file).map_err(|what| (WRONG, what))
+}
+
+/// Runs until Ctrl-C.
+///
+/// # Errors
+/// The file, the keys, the store or an address cannot be used.
+pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let file = read(file)?;
+    let asn = file.config.asn;
+    let identity =
+        Identity::load(keys, Role::Domain(asn.0)).map_err(|error| (WRONG, format!("--keys: {error}")))?;
+    let socket = control::socket(asn.0).map_err(failed)?;
+    let (tell, events) = channel(WAITING);
+    // Before the store is opened: who finds another manager at work does not touch what is its.
+    let listening = listen(&socket, &tell)?;
+    let mut store = FileStore::open(store).map_err(|error| failed(error.to_string()))?;
+    let (epoch, records) = durable::begin(&mut store).map_err(failed)?;
+    let held = records.len();
+    let clock = Clock::new();
+    let (machine, first) = ResourceManager::new(file.config.clone(), epoch, clock.now(), records);
+    let (writes, written) = std_channel();
+    let told = tell.clone();
+    durable::run(Box::new(store), written, move |news| told.blocking_send(Event::Written(news)).is_ok())
+        .map_err(|error| failed(error.to_string()))?;
+    let backend: Box<dyn Backend> = Box::new(Declared::new(file.inside.clone()));
+    let caveat = backend.caveat();
+    let (commands, commanded) = std_channel();
+    let told = tell.clone();
+    let answer = move |count, answers| told.blocking_send(Event::Backend(count, answers)).is_ok();
+    backend::run(backend, commanded, answer).map_err(|error| failed(error.to_string()))?;
+    interrupted(&tell)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
+    let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+    runtime
+        .block_on(async {
+            let listener = TcpListener::bind(file.listen).await.map_err(|error| {
+                failed(format!("{}: {error}; `listen` of the file is an address of this host", file.listen))
+            })?;
+            let server = identity.server().map_err(|error| failed(error.to_string()))?;
+            let (accepted, arrivals) = channel(1);
+            tokio::spawn(accept(listener, Some(server), "managers of other domains", accepted));
+            let false_messages = Arc::new(AtomicU64::new(0));
+            let incoming = Incoming {
+                own: asn,
+                known: Arc::new(file.managers.keys().copied().collect()),
+                false_messages: Arc::clone(&false_messages),
+            };
+            tokio::spawn(incoming::run(incoming, arrivals, tell.clone()));
+            let mut others = BTreeMap::new();
+            for (other, address) in &file.managers {
+                let outgoing = Arc::new(Outgoing::default());
+                let sends = outgoing::run(
+                    other.0,
+                    address.clone(),
+                    identity.clone(),
+                    Arc::clone(&outgoing),
+                    tell.clone(),
+                );
+                tokio::spawn(sends);
+                others.insert(*other, OtherManager { address: address.clone(), outgoing });
+            }
+            drop(tell);
+            print(out, format_args!("AS {} listens at {}; holds {held} records\n", asn.0, file.listen))?;
+            out.flush().map_err(|error| failed(error.to_string()))?;
+            let callees = CalleePolicy::new(file.callees.clone(), file.callee_patience);
+            let running = Running {
+                machine,
+                epoch,
+                file,
+                clock,
+                writes,
+                commands,
+                caveat,
+                others,
+                callees,
+                false_messages,
+                under_way: 0,
+                next: 0,
+                inputs: VecDeque::new(),
+                asked: BTreeMap::new(),
+                stopping: BTreeMap::new(),
+                monitors: BTreeMap::new(),
+                programs: BTreeMap::new(),
+                is_store_troubled: false,
+            };
+            running.work(first, events).await;
+            Ok(DONE)
+        })
+        .inspect(|_| listening.close())
+}
+
+fn failed(what: String) -> Failure {
+    (FAILED, what)
+}
+
+fn listen(socket: &Path, tell: &Sender<Event>) -> Result<Listening, Failure> {
+    control::listen(socket, tell).map_err(|why| match why {
+        NotListening::Taken(path) => {
+            (BAD_NEWS, format!("{} belongs to a manager of this domain that runs", path.display()))
+        }
+        NotListening::Failed(what) => (FAILED, what),
+    })
+}
+
+/// Ctrl-C, and what other managers stop processes with, becomes an event.
+fn interrupted(tell: &Sender<Event>) -> Result<(), Failure> {
+    let tell = tell.clone();
+    let handled = ctrlc::set_handler(move || drop(tell.blocking_send(Event::Interrupted)));
+    handled.map_err(|error| failed(format!("Ctrl-C cannot be handled: {error}")))
+}

@@ -1,0 +1,218 @@
+//! Answers of a manager as text for people.
+use std::fmt::Write as _;
+
+use time::OffsetDateTime;
+
+use crate::protocol::{Admitted, Answer, Bound, Event, Refused, Status};
+
+/// A number with a unit, exactly: in the largest of the units, which are powers of a thousand from the smallest on, that it has one of.
+fn exact(number: u64, units: &[&str]) -> String {
+    let (mut scale, mut unit) = (1_u64, units.first().copied().unwrap_or_default());
+    for larger in units.iter().skip(1) {
+        if number / 1_000 < scale {
+            break;
+        }
+        (scale, unit) = (scale.saturating_mul(1_000), larger);
+    }
+    let (whole, rest) = (number / scale, number % scale);
+    let digits = scale.checked_ilog10().unwrap_or(0) as usize;
+    let fraction = if digits == 0 { String::new() } else { format!("{rest:0digits$}") };
+    match fraction.trim_end_matches('0') {
+        "" => format!("{whole} {unit}"),
+        fraction => format!("{whole}.{fraction} {unit}"),
+    }
+}
+
+/// Nanoseconds.
+pub(crate) fn time(nanoseconds: u64) -> String {
+    exact(nanoseconds, &["ns", "us", "ms", "s"])
+}
+
+/// Bits per second.
+pub(crate) fn rate(bits: u64) -> String {
+    exact(bits, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
+}
+
+/// Nanoseconds since 1970, to the second.
+fn date(nanoseconds: u64) -> String {
+    let seconds = i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX);
+    match OffsetDateTime::from_unix_timestamp(seconds) {
+        Ok(at) => format!(
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+            at.year(),
+            u8::from(at.month()),
+            at.day(),
+            at.hour(),
+            at.minute(),
+            at.second()
+        ),
+        Err(_) => "the end of time".to_owned(),
+    }
+}
+
+fn bound(bound: &Bound) -> String {
+    let Bound { flow, to, delay, rate: bits, dscp, .. } = bound;
+    format!("flow {flow} to AS {to}: at most {}, {} reserved, DSCP {dscp}", time(*delay), rate(*bits))
+}
+
+fn admitted(text: &mut String, admitted: &Admitted) {
+    let peers: Vec<String> = admitted.peers.iter().map(|asn| format!("AS {asn}")).collect();
+    // Writing into a text does not fail.
+    let _ = writeln!(
+        text,
+        "session {} is admitted, with {}, until {}",
+        admitted.session,
+        peers.join(", "),
+        date(admitted.ends)
+    );
+    for of in &admitted.bounds {
+        let _ = writeln!(text, "  {}", bound(of));
+    }
+    if let Some(caveat) = &admitted.caveat {
+        let _ = writeln!(text, "  note: {caveat}");
+    }
+}
+
+/// A refusal, with amounts in units that people read.
+fn refused(refused: &Refused) -> String {
+    let amount = |number: u64| match refused.unit.as_deref() {
+        Some("ns") => time(number),
+        Some("bit/s") => rate(number),
+        unit => format!("{number} {}", unit.unwrap_or_default()),
+    };
+    let place = match refused.link {
+        Some(link) => format!("AS {}, link {link}", refused.asn),
+        None => format!("AS {}", refused.asn),
+    };
+    match (refused.missing, refused.offer) {
+        (Some(missing), Some(offer)) => {
+            let of = match refused.reason.as_str() {
+                "quota" => "the quota of the user lacks",
+                "service-full" => "the network service lacks",
+                "delay" => "the limit lacks",
+                _ => "there is too little by",
+            };
+            format!("{place}: {of} {}; {} can be had", amount(missing), amount(offer))
+        }
+        (None, Some(offer)) => {
+            format!("{place}: no path meets the limit; the best one takes {}", amount(offer))
+        }
+        _ => refused.text.clone(),
+    }
+}
+
+fn status(text: &mut String, status: &Status) {
+    let mut say = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    say(format!(
+        "AS {}: {} sessions of its callers, {} with its callees, {} aggregates",
+        status.asn,
+        status.sessions.len(),
+        status.hosted.len(),
+        status.aggregates.len()
+    ));
+    for manager in &status.managers {
+        let state = if manager.is_connected { "connected" } else { "away" };
+        let dropped = match manager.dropped {
+            0 => String::new(),
+            count => format!("; {count} messages left out"),
+        };
+        say(format!("manager of AS {} at {}: {state}{dropped}", manager.asn, manager.address));
+    }
+    for link in &status.links {
+        say(format!(
+            "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once",
+            link.link,
+            link.to,
+            link.class,
+            rate(link.reserved),
+            rate(link.rate),
+            link.reserved_burst,
+            link.burst
+        ));
+    }
+    for session in &status.sessions {
+        let callees: Vec<String> = session.callees.iter().map(ToString::to_string).collect();
+        say(format!(
+            "session {} of {}: {} to {}",
+            session.session,
+            session.user,
+            session.caller,
+            callees.join(", ")
+        ));
+        for of in &session.bounds {
+            say(format!("  {}", bound(of)));
+        }
+    }
+    for session in &status.hosted {
+        say(format!("session {session} with callees here"));
+    }
+    for aggregate in &status.aggregates {
+        let path: Vec<String> = aggregate.path.iter().map(ToString::to_string).collect();
+        let label = |label: Option<u32>| label.map_or_else(|| "none".to_owned(), |label| label.to_string());
+        say(format!(
+            "aggregate {} {}: {} along AS {}, label {} to {}",
+            aggregate.tunnel,
+            aggregate.class,
+            rate(aggregate.rate),
+            path.join(" "),
+            label(aggregate.label_in),
+            label(aggregate.label_out)
+        ));
+    }
+    if status.false_messages > 0 {
+        say(format!("false messages left out: {}", status.false_messages));
+    }
+    if let Some(caveat) = &status.caveat {
+        say(format!("note: {caveat}"));
+    }
+}
+
+/// An answer, in lines.
+pub(crate) fn shown(answer: &Answer) -> String {
+    let mut text = String::new();
+    match answer {
+        Answer::Admitted(of) => admitted(&mut text, of),
+        Answer::Refused(of) => text = format!("refused: {}\n", refused(of)),
+        Answer::Stopped { session } => text = format!("session {session} has ended\n"),
+        Answer::Free { rate: bits, delay, jitter } => {
+            text = format!(
+                "free: {}, with a delay of at most {}, which varies by at most {}\n",
+                rate(*bits),
+                time(*delay),
+                time(*jitter)
+            );
+        }
+        Answer::Status(of) => status(&mut text, of),
+        Answer::Event(Event::Admitted(of)) => admitted(&mut text, of),
+        Answer::Event(Event::Ended { session, why }) => {
+            text = format!("session {session} has ended: {}\n", refused(why));
+        }
+        Answer::Event(Event::Missed { count }) => text = format!("{count} events were missed here\n"),
+        Answer::Wrong { what } => text = format!("{what}\n"),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_shown_exactly() {
+        for (nanoseconds, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1 us"),
+            (7_200_000, "7.2 ms"),
+            (1_000_000_001, "1.000000001 s"),
+        ] {
+            assert_eq!(time(nanoseconds), text);
+        }
+        assert_eq!(rate(1_500_000), "1.5 Mbit/s");
+        assert_eq!(rate(u64::MAX), "18446744073.709551615 Gbit/s");
+        assert_eq!(date(1_709_210_096_123_456_789), "2024-02-29T12:34:56Z");
+    }
+}

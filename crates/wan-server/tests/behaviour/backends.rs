@@ -1,0 +1,263 @@
+//! The back-end without devices conforms, and what does not conform is seen.
+use std::collections::BTreeMap;
+
+use wan::{
+    AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Holding, LinkId, Place, Terms, TunnelId,
+};
+use wan_server::conformance::{Course, conforms};
+use wan_server::{Backend, Declared, InnerLink, Inside, Node};
+
+fn inner(name: &str) -> Node {
+    Node::Inner(name.to_owned())
+}
+
+fn terms(rate: u64, burst: u64, delay: u64, jitter: u64) -> BTreeMap<Class, Terms> {
+    BTreeMap::from([(Class::Ef, Terms { rate, burst, delay, jitter, loss: 0 })])
+}
+
+/// Two edges at one node, and from there a border link.
+fn inside() -> Inside {
+    let link = |from: Node, to: Node, terms| InnerLink { between: [from, to], terms };
+    Inside {
+        edges: vec!["a".to_owned(), "b".to_owned()],
+        links: vec![
+            link(inner("a"), inner("core"), terms(1_000_000, 10_000, 500, 1_000_000)),
+            link(inner("core"), inner("b"), terms(800_000, 10_000, 700, 2_000_000)),
+            link(inner("core"), Node::Border(LinkId(1)), terms(900_000, 5_000, 300, 0)),
+            link(Node::Border(LinkId(1)), Node::Border(LinkId(2)), terms(300_000, 5_000, 900, 0)),
+        ],
+    }
+}
+
+const EDGES: Place = Place::Edges;
+const fn border(link: u32) -> Place {
+    Place::Border(LinkId(link))
+}
+
+fn courses() -> Vec<Course> {
+    let pairs = [
+        (EDGES, border(1)),
+        (border(1), EDGES),
+        (EDGES, EDGES),
+        (border(1), border(2)),
+        (border(2), border(1)),
+    ];
+    let course = |(from, to)| Course { from, to, class: Class::Ef, burst: 100, largest_packet: 100 };
+    pairs.into_iter().map(course).collect()
+}
+
+#[test]
+fn the_declared_back_end_conforms_on_every_way_through_it() {
+    for course in courses() {
+        assert_eq!(conforms(&mut Declared::new(inside()), course), Ok(()), "{course:?}");
+    }
+}
+
+/// A back-end whose commands or answers are changed on their way.
+struct Faulty {
+    within: Declared,
+    commands: fn(&BackendCommand, &mut Vec<BackendCommand>),
+    answers: fn(BackendAnswer) -> BackendAnswer,
+}
+
+impl Backend for Faulty {
+    fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
+        let mut changed = Vec::new();
+        commands.iter().for_each(|command| (self.commands)(command, &mut changed));
+        // What a fault has asked for itself has the ticket 0.
+        let of_fault = |answer: &BackendAnswer| {
+            matches!(
+                answer,
+                BackendAnswer::Reserved { ticket: 0, .. } | BackendAnswer::Refused { ticket: 0, .. }
+            )
+        };
+        let answers = self.within.execute(changed).into_iter().filter(|answer| !of_fault(answer));
+        answers.map(self.answers).collect()
+    }
+
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+fn beside(id: AggregateId) -> AggregateId {
+    AggregateId { tunnel: TunnelId { origin: Asn(9), number: id.tunnel.number + 100 }, ..id }
+}
+
+/// A change of commands.
+type Commands = fn(&BackendCommand, &mut Vec<BackendCommand>);
+/// A change of answers.
+type Answers = fn(BackendAnswer) -> BackendAnswer;
+
+#[test]
+fn what_does_not_conform_is_seen() {
+    let same: Commands = |command, all| all.push(command.clone());
+    let honest: Answers = |answer| answer;
+    let faults: [(&str, Commands, Answers); 10] = [
+        // An offer reserves.
+        (
+            "an offer is no reservation",
+            |command, all| {
+                all.push(command.clone());
+                if let BackendCommand::Offer { demand, .. } = command {
+                    let id = AggregateId { tunnel: TunnelId { origin: Asn(9), number: 1 }, class: Class::Ef };
+                    all.push(BackendCommand::Reserve { ticket: 0, aggregate: id, demand: *demand });
+                }
+            },
+            honest,
+        ),
+        // What is reserved is beside what was, not in its place.
+        (
+            "with the budget that was offered: Err",
+            |command, all| match command {
+                BackendCommand::Reserve { ticket, aggregate, demand } if demand.rate > 500_000 => {
+                    let command = BackendCommand::Reserve {
+                        ticket: *ticket,
+                        aggregate: beside(*aggregate),
+                        demand: *demand,
+                    };
+                    all.push(command);
+                }
+                _ => all.push(command.clone()),
+            },
+            honest,
+        ),
+        // Everything is granted.
+        (
+            "",
+            |command, all| match command {
+                BackendCommand::Reserve { ticket, aggregate, demand } => {
+                    let demand = Demand { rate: demand.rate.min(1_000), ..*demand };
+                    all.push(BackendCommand::Reserve { ticket: *ticket, aggregate: *aggregate, demand });
+                }
+                _ => all.push(command.clone()),
+            },
+            honest,
+        ),
+        // A refusal tells less than there is.
+        ("is not refused so", same, |answer| match answer {
+            BackendAnswer::Refused { ticket, missing, offer } => {
+                BackendAnswer::Refused { ticket, missing: missing + 1, offer: offer.saturating_sub(1) }
+            }
+            answer => answer,
+        }),
+        // The budget grows with what is reserved.
+        ("with the budget that was offered", same, |answer| match answer {
+            BackendAnswer::Reserved { ticket, delay, jitter } => {
+                BackendAnswer::Reserved { ticket, delay: delay + ticket % 2, jitter }
+            }
+            answer => answer,
+        }),
+        // Nothing is ever released.
+        (
+            "",
+            |command, all| match command {
+                BackendCommand::Release { ticket, .. } => {
+                    let holding = Holding::Aggregate(AggregateId {
+                        tunnel: TunnelId { origin: Asn(9), number: 0 },
+                        class: Class::Ef,
+                    });
+                    all.push(BackendCommand::Release { ticket: *ticket, holding });
+                }
+                _ => all.push(command.clone()),
+            },
+            honest,
+        ),
+        // Flows are not told of.
+        ("it says that it holds", same, |answer| match answer {
+            BackendAnswer::Observed { ticket, holdings } => BackendAnswer::Observed {
+                ticket,
+                holdings: holdings.into_iter().filter(|it| matches!(it, Holding::Aggregate(_))).collect(),
+            },
+            answer => answer,
+        }),
+        // Aggregates are not told of.
+        ("it says that it holds", same, |answer| match answer {
+            BackendAnswer::Observed { ticket, .. } => {
+                BackendAnswer::Observed { ticket, holdings: Vec::new() }
+            }
+            answer => answer,
+        }),
+        // Answers of others.
+        ("no observation", same, |answer| match answer {
+            BackendAnswer::Observed { ticket, holdings } => {
+                BackendAnswer::Observed { ticket: ticket + 1, holdings }
+            }
+            answer => answer,
+        }),
+        // Commands that come together are carried out from the last on.
+        ("", |command, all| all.insert(0, command.clone()), honest),
+    ];
+    for (number, (what, commands, answers)) in faults.into_iter().enumerate() {
+        let mut faulty = Faulty { within: Declared::new(inside()), commands, answers };
+        let said = conforms(&mut faulty, courses()[0]).expect_err(&format!("fault {number} is not seen"));
+        assert!(said.contains(what), "fault {number}: {said}");
+    }
+}
+
+fn reserve(
+    backend: &mut Declared,
+    number: u64,
+    from: Place,
+    to: Place,
+    rate: u64,
+    burst: u64,
+) -> BackendAnswer {
+    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class: Class::Ef };
+    let demand = Demand { from, to, class: Class::Ef, rate, burst, largest_packet: 100 };
+    backend.execute(vec![BackendCommand::Reserve { ticket: 1, aggregate, demand }]).remove(0)
+}
+
+fn refused(answer: &BackendAnswer) -> Option<(u64, u64)> {
+    match answer {
+        BackendAnswer::Refused { missing, offer, .. } => Some((*missing, *offer)),
+        _ => None,
+    }
+}
+
+#[test]
+fn all_that_goes_to_the_edges_may_go_to_each_and_counts_once_on_what_they_share() {
+    let mut backend = Declared::new(inside());
+    // 900 kbit/s fit through the link to the border, and not to the edge b.
+    let answer = reserve(&mut backend, 1, EDGES, border(1), 900_000, 100);
+    assert_eq!(refused(&answer), Some((100_000, 800_000)));
+    // The slowest way is the budget: b, the core, the border.
+    let answer = reserve(&mut backend, 1, EDGES, border(1), 600_000, 100);
+    assert_eq!(answer, BackendAnswer::Reserved { ticket: 1, delay: 1_000, jitter: 2_000_000 });
+    // From the core to the border it is there once: 300 kbit/s are left. The other direction is free.
+    assert_eq!(refused(&reserve(&mut backend, 2, EDGES, border(1), 300_001, 100)), Some((100_001, 200_000)));
+    let answer = reserve(&mut backend, 2, border(1), EDGES, 800_000, 100);
+    assert_eq!(refused(&answer), None);
+    // Between edges: from a to b and back, of which the other direction is taken.
+    assert_eq!(refused(&reserve(&mut backend, 3, EDGES, EDGES, 1, 100)), Some((1, 0)));
+}
+
+#[test]
+fn jitter_of_links_before_counts_as_burst() {
+    // On the last link the burst has grown by what 2 ms at this rate are: 800,000 bit/s by 2 ms are 200 bytes.
+    let mut backend = Declared::new(inside());
+    assert_eq!(refused(&reserve(&mut backend, 1, EDGES, border(1), 800_000, 4_800)), None);
+    let mut backend = Declared::new(inside());
+    let answer = reserve(&mut backend, 1, EDGES, border(1), 800_000, 4_801);
+    assert_eq!(refused(&answer), Some((800_000, 0)), "one byte more does not fit");
+    // With half the burst each, the third does not fit, though its rate does.
+    let mut backend = Declared::new(inside());
+    for number in [1, 2] {
+        assert_eq!(refused(&reserve(&mut backend, number, border(1), border(2), 100_000, 2_500)), None);
+    }
+    assert_eq!(refused(&reserve(&mut backend, 3, border(1), border(2), 100_000, 100)), Some((100_000, 0)));
+    // Of what is there a lower rate is never refused, and a larger burst is.
+    assert_eq!(refused(&reserve(&mut backend, 1, border(1), border(2), 50_000, 2_501)), Some((1, 100_000)));
+    assert_eq!(refused(&reserve(&mut backend, 1, border(1), border(2), 50_000, 2_500)), None);
+}
+
+#[test]
+fn a_class_or_a_border_that_is_not_declared_carries_nothing() {
+    let mut backend = Declared::new(inside());
+    assert_eq!(refused(&reserve(&mut backend, 1, EDGES, border(7), 1, 100)), Some((1, 0)));
+    let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 1 }, class: Class::Af1 };
+    let (from, to, class) = (EDGES, border(1), Class::Af1);
+    let demand = Demand { from, to, class, rate: 1, burst: 100, largest_packet: 100 };
+    let answer = backend.execute(vec![BackendCommand::Reserve { ticket: 1, aggregate, demand }]).remove(0);
+    assert_eq!(refused(&answer), Some((1, 0)));
+}

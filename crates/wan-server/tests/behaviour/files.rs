@@ -1,0 +1,136 @@
+//! Files of domains: what they mean, and where a wrong one is wrong.
+use diagnostics::Source;
+use wan::{Asn, Class, Excess, LinkId};
+use wan_server::{CalleeAnswer, DomainFile};
+
+const WEST: &str = include_str!("../../examples/wan/west.toml");
+const TRANSIT: &str = include_str!("../../examples/wan/transit.toml");
+const EAST: &str = include_str!("../../examples/wan/east.toml");
+
+fn read(text: &str) -> DomainFile {
+    DomainFile::read("domain.toml", text).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn the_examples_say_what_they_seem_to() {
+    let west = read(WEST);
+    assert_eq!(west.config.asn, Asn(65_001));
+    assert_eq!(west.config.owner("10.3.7.9".parse().unwrap()), Some(Asn(65_003)));
+    let first = &west.config.agreements[0];
+    let ef = first.terms[&Class::Ef];
+    assert_eq!((ef.rate, ef.burst, ef.delay, ef.jitter), (20_000_000, 60_000, 3_000_000, 1_000_000));
+    assert_eq!((first.link, first.excess, first.begins, first.ends), (LinkId(12), Excess::Drop, 0, u64::MAX));
+    // 2026-01-01 is 20,454 days after 1970-01-01.
+    let bob = &west.config.users[1].1;
+    assert_eq!(bob.ends, 20_454 * 86_400 * 1_000_000_000);
+    assert_eq!(west.paths[1].delay(Class::Ef), Some(6_000_000));
+    assert_eq!(west.paths[1].delay(Class::Af1), None);
+    assert_eq!(west.managers[&Asn(65_003)], "127.0.0.1:7413");
+    assert_eq!((west.users["bob"], west.services["alarms"], west.callee_patience), (2, 1, 2_000_000_000));
+    assert_eq!(west.inside.edges, ["site-a", "site-b"]);
+    let east = read(EAST);
+    assert_eq!(east.callees[1].answer, CalleeAnswer::Ask);
+    assert!(east.callees[2].callers.as_ref().unwrap()[0].contains("10.1.2.3".parse().unwrap()));
+    read(TRANSIT);
+}
+
+/// A change of the first example, what is wrong then, and the text under the caret's beginning.
+#[test]
+fn a_wrong_file_is_told_with_its_place_and_a_remedy() {
+    let cases = [
+        ("asn = 65001\nlisten", "asn = 65001\nnoise = 1\nlisten", "unknown field `noise`", "noise"),
+        ("listen = \"127.0.0.1:7411\"", "listen = \"here\"", "no address with a port", "\"here\""),
+        (
+            "asn = 65001\nlisten",
+            "asn = 65009\nlisten",
+            "no [[domain]] says which addresses AS 65009",
+            "65009",
+        ),
+        ("\"10.2.0.0/16\"", "\"10.2.0.1/16\"", "whose other bits are 0", "\"10.2.0.1/16\""),
+        ("\"10.2.0.0/16\"", "\"10.1.0.0/16\"", "another domain has the same", "\"10.1.0.0/16\""),
+        (
+            "manager = \"127.0.0.1:7412\"\n",
+            "",
+            "AS 65002 is a neighbour, and has no manager",
+            "[[agreement]]",
+        ),
+        ("manager = \"127.0.0.1:7412\"", "manager = \"there\"", "no host with a port", "\"there\""),
+        ("rate = \"20 Mbit/s\"", "rate = \"20 Mbits\"", "is not a rate", "\"20 Mbits\""),
+        ("delay = \"3 ms\"", "delay = \"3\"", "is not a time", "\"3\""),
+        ("burst = \"60 kB\"", "burst = \"60 k\"", "is not a number of bytes", "\"60 k\""),
+        ("delay = \"3 ms\", ", "", "missing field `delay`", ""),
+        ("from = 65001\n", "from = 65003\n", "not between AS 65001 and another", "[[agreement]]"),
+        ("destinations = [65001]\n", "destinations = [7]\n", "no [[domain]] is AS 7", "[[agreement]]"),
+        (
+            "from = 65002\nto = 65001\n",
+            "from = 65001\nto = 65002\n",
+            "two agreements in this direction",
+            "[[agreement]]",
+        ),
+        (
+            "from = 65002\nto = 65001\n",
+            "from = 65003\nto = 65001\n",
+            "link 12 is to AS 65003 in the other",
+            "[[agreement]]",
+        ),
+        ("domains = [65002]\n", "domains = [65003]\n", "to which no agreement is", "[[path]]"),
+        ("domains = [65002, 65003]", "domains = [65002, 65001]", "a domain twice", "[[path]]"),
+        ("ef = [\"4 ms\", \"2 ms\"]", "ef = [\"4 ms\"]", "1 delays for 2 domains", "[[path]]"),
+        ("id = 2\n", "id = 1\n", "the id 1 is there twice", "[[user]]"),
+        ("ends = 2026-01-01", "ends = 07:32:00", "no date", "07:32:00"),
+        (
+            "network-service = \"gold\"",
+            "network-service = \"golt\"",
+            "no network service \"golt\"",
+            "\"golt\"",
+        ),
+        ("classes = [\"ef\"]", "classes = [\"be\"]", "is not a class", "\"be\""),
+        ("ef = \"5 Mbit/s\"", "", "these callees say nothing", "[[callee]]"),
+        ("ef = \"5 Mbit/s\"", "ef = \"5 Mbit/s\"\nask = true", "have no rates", "[[callee]]"),
+        ("edges = [\"site-a\", \"site-b\"]", "edges = [\"border-1\"]", "no name of an edge", "\"border-1\""),
+        (
+            "\"middle\", \"border-12\"]",
+            "\"middle\", \"border-9\"]",
+            "the end of no border link",
+            "\"border-9\"",
+        ),
+        (
+            "[\"middle\", \"border-12\"]",
+            "[\"site-a\", \"middle\"]",
+            "no way from site-a to border-12",
+            "[declared]",
+        ),
+        (
+            "[declared]\n",
+            "[limits]\nlifetime = \"3 s\"\n\n[declared]\n",
+            "not longer than two refreshes",
+            "[limits]",
+        ),
+        ("[declared]\n", "[limits]\nretransmit = \"1 us\"\n\n[declared]\n", "shorter than 1 ms", "[limits]"),
+    ];
+    for (from, to, what, place) in cases {
+        assert!(WEST.contains(from), "{from}");
+        let text = WEST.replacen(from, to, 1);
+        let Err(problem) = DomainFile::read("domain.toml", &text) else { panic!("{to} is not wrong") };
+        let shown = Source { file: "domain.toml", text: &text }.show(&problem);
+        assert!(problem.what.contains(what), "{to}: {shown}");
+        let (line, column) = problem.place.unwrap();
+        let rest: String = text.lines().nth(line - 1).unwrap().chars().skip(column - 1).collect();
+        assert!(rest.starts_with(place), "{to}: the caret is at {rest:?}\n{shown}");
+        assert!(shown.contains('^') && shown.lines().count() >= 3, "{shown}");
+    }
+}
+
+#[test]
+fn times_are_rounded_up_and_limits_are_taken() {
+    let text = WEST.replacen("delay = \"3 ms\"", "delay = \"1001 ps\"", 1).replacen(
+        "[declared]\n",
+        "[limits]\nrefresh = \"100 ms\"\nlifetime = \"1 s\"\nguard = \"200 ms\"\nmost-hosted = 7\ncallee-patience = \"1 s\"\n\n[declared]\n",
+        1,
+    );
+    let file = read(&text);
+    assert_eq!(file.config.agreements[0].terms[&Class::Ef].delay, 2);
+    let limits = file.config.limits;
+    assert_eq!((limits.refresh, limits.lifetime, limits.guard), (100_000_000, 1_000_000_000, 200_000_000));
+    assert_eq!((limits.most_hosted, file.callee_patience), (7, 1_000_000_000));
+}

@@ -1,0 +1,5 @@
+//! A domain's file, and back-ends: no network.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod backends;
+mod files;

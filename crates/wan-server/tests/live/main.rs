@@ -1,0 +1,9 @@
+//! Managers of three domains as processes, in a network namespace for each test: what they reserve, refuse, keep and tell.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod admitted;
+mod callees;
+mod domains;
+mod killed;
+mod strangers;
+mod thousand;
