@@ -126,13 +126,18 @@ impl Ledger {
     }
 
     /// All ways between two places, and the budget that holds on each of them. `None` if there is none, or one has no bound.
+    ///
+    /// The port of a border link counts what it carries on the wire, which the manager does not know. Its delay is in the agreement.
     pub fn ways(&self, domain: &Domain, from: Place, to: Place, class: Class) -> Option<Ways> {
-        let routers = |place: Place| -> Option<Vec<(usize, Option<PortId>)>> {
+        let routers = |place: Place| -> Option<Vec<(usize, PortId)>> {
             match place {
-                Place::Border(link) => Some(vec![(domain.border(link)?.end.router, None)]),
+                Place::Border(link) => {
+                    let at = domain.borders.iter().position(|border| border.link == link)?;
+                    Some(vec![(domain.borders.get(at)?.end.router, PortId::Border(at))])
+                }
                 Place::Edges => {
                     let edges = domain.edges.iter().enumerate();
-                    Some(edges.map(|(at, edge)| (edge.router, Some(PortId::Edge(at)))).collect())
+                    Some(edges.map(|(at, edge)| (edge.router, PortId::Edge(at))).collect())
                 }
             }
         };
@@ -140,16 +145,17 @@ impl Ledger {
         for (begins, _) in routers(from)? {
             for (ends, last) in routers(to)? {
                 let mut path = self.routes.path(domain, begins, ends)?;
-                path.extend(last);
+                path.push(last);
                 // What varies: the work of each router and the queues. What does not: the way over the links.
-                let (mut varies, mut fixed) = (domain.processing, 0_u64);
-                for (at, port) in path.iter().enumerate() {
-                    let before = ports.entry(*port).or_insert(0_u64);
+                let (mut varies, mut fixed) = (0_u64, 0_u64);
+                for port in path {
+                    varies = varies.checked_add(domain.processing)?;
+                    let before = ports.entry(port).or_insert(0_u64);
                     *before = varies.max(*before);
-                    varies = varies.checked_add(*self.delays.get(&(*port, class))?)?;
-                    fixed = fixed.checked_add(wire(domain, *port)?.propagation)?;
-                    let more = at + 1 < path.len() || last.is_none();
-                    varies = varies.checked_add(if more { domain.processing } else { 0 })?;
+                    if !matches!(port, PortId::Border(_)) {
+                        varies = varies.checked_add(*self.delays.get(&(port, class))?)?;
+                        fixed = fixed.checked_add(wire(domain, port)?.propagation)?;
+                    }
                 }
                 most = most.max(Some(varies.checked_add(fixed)?));
                 least = least.min(fixed);

@@ -211,4 +211,17 @@ fn a_burst_grows_by_the_delays_before_and_is_given_back() {
     ));
     edge.handle(BackendCommand::Release { ticket: 3, holding: Holding::Aggregate(id) });
     assert_eq!(sums(&edge), [(0, 0); 2]);
+
+    // A border link carries no more than its ceiling either, with what is around packets. It adds no delay here.
+    let mut domain = chain();
+    domain.borders[0].wire.rate = 1_000_000;
+    let mut edge = LinuxEdge::new(domain).unwrap();
+    let out = |rate| Demand { from: Place::Edges, to: Place::Border(LinkId(1)), rate, ..demand };
+    let answer = reserve(&mut edge, id, out(433_000));
+    assert!(matches!(answer, BackendAnswer::Refused { offer: 432_520, missing: 480, .. }), "{answer:?}");
+    let answer = reserve(&mut edge, id, out(432_520));
+    assert!(
+        matches!(answer, BackendAnswer::Reserved { delay: 9_562_400, jitter: 9_562_400, .. }),
+        "{answer:?}"
+    );
 }
