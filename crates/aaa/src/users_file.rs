@@ -243,10 +243,7 @@ contract.most-sessions = 4
     fn a_file_says_who_may_do_what() {
         let users = read_users("u.toml", GOOD).unwrap();
         let user = users.authenticate("user-alice", None).unwrap();
-        assert_eq!(
-            (user.id, user.contract.begins, user.contract.ends),
-            (1, 1_767_225_600, 1_798_758_000 - 0)
-        );
+        assert_eq!((user.id, user.contract.begins, user.contract.ends), (1, 1_767_225_600, 1_798_758_000));
         assert_eq!((user.contract.quota, user.contract.classes.len()), (10_000_000, 2));
         assert!(
             users.authenticate("alice", None).is_none() && users.authenticate("alice", Some(b"")).is_none()

@@ -4,164 +4,35 @@
 //! Nothing opens without an answer: within [`Settings::limit`] a request is granted or refused. A session that is open goes on
 //! while no server answers, to the end of its grant. Records are stored before they are sent and forgotten when the server has
 //! confirmed them.
+mod exchange;
 mod records;
+mod words;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
 use diameter::accounting::recorder::Recorder;
 use diameter::accounting::spool::Spool;
-use diameter::command::{SessionAnswer, TerminationCause};
+use diameter::command::TerminationCause;
 use diameter::duplicates::EndToEnd;
 use diameter::header::{ApplicationId, Header};
 use diameter::local::Local;
 use diameter::message::Message;
-use diameter::peer::{Event, Ticket};
-use diameter::qos::QosResources;
-use diameter::result_code::ResultCode;
+use diameter::peer::Ticket;
 use diameter::session::client::{Client as Machine, EndReason, Output as Step, Request, State};
 use diameter::session::session_id;
 use diameter::value::Identity;
 
 use crate::entry::SpoolEntry;
-use crate::peers::{self, ConnectionId, Known, Peers};
+use crate::peers::{ConnectionId, Peers};
 use crate::server::Now;
+
+pub use words::{Ask, Output, Permit, Refusal, Settings};
 
 /// Nanoseconds until a Session-Termination-Request that had no answer is sent again, and how often.
 const AGAIN: u64 = 5_000_000_000;
 const MOST_TIMES: u32 = 12;
 /// Records that are under way at a time.
 const WINDOW: usize = 64;
-
-/// Who asks whom.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// This client.
-    pub host: Identity,
-    /// Its realm.
-    pub realm: Identity,
-    /// The addresses that it tells peers.
-    pub addresses: Vec<std::net::IpAddr>,
-    /// Servers, or agents that know the way to one. The first that can be asked is asked.
-    pub servers: Vec<Known>,
-    /// The realm that decides and keeps records.
-    pub server_realm: Identity,
-    /// Nanoseconds in which a request is granted, or counts as refused.
-    pub limit: u64,
-    /// How often the watchdog looks at a quiet peer, in nanoseconds.
-    pub watchdog: u64,
-    /// Most records that wait for the server.
-    pub most_records: usize,
-    /// Most sessions at a time.
-    pub most_sessions: usize,
-}
-
-/// What is asked for.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    /// The name of the user, or of its certificate, which the owner has verified.
-    pub user: String,
-    /// The user's secret, if the server is to verify it.
-    pub secret: Option<Vec<u8>>,
-    /// The flows and their traffic.
-    pub resources: QosResources,
-}
-
-/// What is granted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Permit {
-    /// The session.
-    pub session: String,
-    /// The flows and their traffic, which may be less than what was asked for.
-    pub resources: Option<QosResources>,
-    /// How often interim records are wanted, in seconds.
-    pub interim: Option<u32>,
-}
-
-/// Why nothing is granted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The server has refused.
-    Denied {
-        /// Its code.
-        code: ResultCode,
-        /// What it says to people.
-        reason: String,
-    },
-    /// No server can be asked now.
-    NoServer,
-    /// There was no answer in so many nanoseconds.
-    NoAnswer(u64),
-    /// There is no room: as many sessions or records as allowed.
-    Full(&'static str),
-    /// It was aborted, or given up here, before it was granted.
-    Ended,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Denied { code, reason } if reason.is_empty() => write!(f, "the server refuses it: {code}"),
-            Self::Denied { code, reason } => write!(f, "the server refuses it: {reason}; {code}"),
-            Self::NoServer => f.write_str("no server can be asked now: nothing is granted without one"),
-            Self::NoAnswer(limit) => {
-                write!(f, "no answer in {} ms: nothing is granted without one", limit / 1_000_000)
-            }
-            Self::Full(what) => write!(f, "as many {what} as allowed: nothing more is granted"),
-            Self::Ended => f.write_str("it was ended before it was granted"),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-/// What the owner has to do or to know.
-#[derive(Debug)]
-pub enum Output {
-    /// Open a connection to a peer, then call [`Client::connected`] or [`Client::connect_failed`].
-    Connect(Identity),
-    /// Send these last bytes and close.
-    Close {
-        /// Which one.
-        connection: ConnectionId,
-        /// What is left to send.
-        last: Vec<u8>,
-    },
-    /// Store this durably, after all that has a smaller number, then call [`Client::stored`].
-    Store {
-        /// Grows by one each time.
-        number: u64,
-        /// What.
-        entry: SpoolEntry,
-    },
-    /// A request is decided.
-    Decided {
-        /// The session.
-        session: String,
-        /// What is granted, or why nothing is.
-        result: Result<Permit, Refusal>,
-    },
-    /// A grant was renewed, maybe with less.
-    Renewed(Permit),
-    /// The session is over: stop serving, and call [`Client::stop_accounting`] if it is accounted.
-    Ended {
-        /// The session.
-        session: String,
-        /// Why.
-        reason: EndReason,
-    },
-    /// A record is stored. After the first one the session may be served.
-    Accounted {
-        /// The session.
-        session: String,
-        /// The number of the record.
-        number: u32,
-    },
-    /// The time for an interim record has come: call [`Client::interim`].
-    InterimDue(String),
-    /// For the log.
-    Log(String),
-}
 
 enum Purpose {
     Authorize(String),
@@ -587,165 +458,6 @@ impl Client {
         if message.encode(&header.answer(), &mut bytes).is_ok() {
             self.peers.send_answer(now.monotonic, peer, ticket, &bytes);
         }
-    }
-
-    /// Takes what peers have done.
-    fn after(&mut self, now: Now) {
-        while let Some(output) = self.peers.poll_output() {
-            match output {
-                peers::Output::Connect(host) => self.outputs.push_back(Output::Connect(host)),
-                peers::Output::Close { connection, last } => {
-                    self.outputs.push_back(Output::Close { connection, last });
-                }
-                peers::Output::Refused(why) => {
-                    self.outputs.push_back(Output::Log(format!("a connection is refused: {why}")));
-                }
-                peers::Output::Peer(host, event) => self.on_event(now, &host, event),
-            }
-        }
-    }
-
-    fn on_event(&mut self, now: Now, host: &Identity, event: Event) {
-        match event {
-            Event::Down(reason) => self.outputs.push_back(Output::Log(format!("{host}: {reason}"))),
-            Event::Available => {
-                self.outputs.push_back(Output::Log(format!("{host}: takes requests")));
-                self.spool.on_available(now.monotonic);
-                self.terminations.iter_mut().for_each(|(at, ..)| *at = now.monotonic);
-                self.after_spool(now);
-            }
-            Event::Request { ticket, message } => self.on_request(now, host, ticket, &message),
-            Event::Answer { token, message } => {
-                if let Some(purpose) = self.purposes.remove(&token) {
-                    self.on_answer(now, purpose, &message);
-                }
-            }
-            Event::Unanswered { token, message, .. } => {
-                if let Some(purpose) = self.purposes.remove(&token) {
-                    self.on_unanswered(now, host, purpose, &message);
-                }
-            }
-            Event::Open { .. } | Event::Suspended | Event::Connect | Event::Close { .. } => {}
-        }
-    }
-
-    fn on_answer(&mut self, now: Now, purpose: Purpose, bytes: &[u8]) {
-        let read = Message::decode(bytes);
-        match purpose {
-            Purpose::Authorize(id) => {
-                if let Some(session) = self.sessions.get_mut(&id) {
-                    session.open_requests = session.open_requests.saturating_sub(1);
-                    match read {
-                        Ok((_, Message::AaAnswer(answer))) => {
-                            session.reason = answer.error_message.clone().unwrap_or_default();
-                            session.machine.on_answer(now.monotonic, &answer);
-                        }
-                        Ok((_, Message::Error(error))) => {
-                            session.reason = error.error_message.unwrap_or_default();
-                            session.machine.on_error(now.monotonic, error.result_code);
-                        }
-                        Ok(_) => session.machine.on_error(now.monotonic, ResultCode::UNABLE_TO_COMPLY),
-                        Err(error) => session.machine.on_error(now.monotonic, error.result_code()),
-                    }
-                }
-                self.step(now, &id, None);
-            }
-            Purpose::Terminate { session, message, times } => match read {
-                Ok((_, Message::SessionTerminationAnswer(_))) => self.terminated(&session),
-                // An agent had no way to the server.
-                Ok((_, Message::Error(error))) if error.result_code.0 / 1000 == 3 => {
-                    self.terminate_later(now, session, message, times);
-                }
-                _ => self.terminated(&session),
-            },
-            Purpose::Record(key) => {
-                match read {
-                    Ok((_, Message::AccountingAnswer(answer))) => {
-                        self.spool.on_answer(now.monotonic, key, &answer);
-                    }
-                    Ok((_, Message::Error(error))) => {
-                        self.spool.on_error(now.monotonic, key, error.result_code);
-                    }
-                    Ok(_) => self.spool.on_error(now.monotonic, key, ResultCode::UNABLE_TO_DELIVER),
-                    Err(error) => self.spool.on_error(now.monotonic, key, error.result_code()),
-                }
-                self.after_spool(now);
-            }
-        }
-    }
-
-    fn on_unanswered(&mut self, now: Now, by: &Identity, purpose: Purpose, message: &[u8]) {
-        match purpose {
-            Purpose::Authorize(id) => {
-                if let Some(session) = self.sessions.get_mut(&id) {
-                    session.open_requests = session.open_requests.saturating_sub(1);
-                }
-                let other = self.peers.first_available().is_some_and(|other| other != *by);
-                if !(other && self.send(now, &id, message).is_some())
-                    && let Some(session) = self.sessions.get_mut(&id)
-                {
-                    session.machine.on_unanswered(now.monotonic);
-                }
-                self.step(now, &id, None);
-            }
-            Purpose::Terminate { session, times, .. } => {
-                self.terminate_later(now, session, message.to_vec(), times);
-            }
-            Purpose::Record(key) => {
-                self.spool.on_unanswered(now.monotonic, key);
-                self.after_spool(now);
-            }
-        }
-    }
-
-    fn on_request(&mut self, now: Now, peer: &Identity, ticket: Ticket, bytes: &[u8]) {
-        let (header, message) = match Message::decode(bytes) {
-            Ok(read) => read,
-            Err(error) => {
-                let answer = self.local.refuse_unreadable(bytes, &error);
-                self.peers.send_answer(now.monotonic, peer, ticket, &answer);
-                return;
-            }
-        };
-        let id = match &message {
-            Message::AbortSessionRequest(request) => request.session_id.clone(),
-            Message::ReAuthRequest(request) => request.session_id.clone(),
-            _ => {
-                let answer = self.local.refuse(bytes, ResultCode::COMMAND_UNSUPPORTED, "");
-                self.peers.send_answer(now.monotonic, peer, ticket, &answer);
-                return;
-            }
-        };
-        let Some(session) = self.sessions.get_mut(&id) else {
-            let unknown = |proxy_info| SessionAnswer {
-                session_id: id.clone(),
-                result_code: ResultCode::UNKNOWN_SESSION_ID,
-                origin_host: self.local.host.clone(),
-                origin_realm: self.local.realm.clone(),
-                user_name: None,
-                origin_state_id: None,
-                error_message: None,
-                error_reporting_host: None,
-                failed_avp: Vec::new(),
-                proxy_info,
-                other: Vec::new(),
-            };
-            let answer = match message {
-                Message::AbortSessionRequest(request) => {
-                    Message::AbortSessionAnswer(unknown(request.proxy_info))
-                }
-                Message::ReAuthRequest(request) => Message::ReAuthAnswer(unknown(request.proxy_info)),
-                _ => return,
-            };
-            self.answer(now, peer, ticket, &header, &answer);
-            return;
-        };
-        match &message {
-            Message::AbortSessionRequest(request) => session.machine.on_abort(request),
-            Message::ReAuthRequest(request) => session.machine.on_re_auth(now.monotonic, request),
-            _ => {}
-        }
-        self.step(now, &id, Some((peer, ticket, header)));
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) struct AskArguments {
     timeout: Duration,
 }
 
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+
 fn class(text: &str) -> Result<Class, String> {
     match text {
         "ef" => Ok(Class::Ef),
@@ -96,7 +99,7 @@ pub(super) fn run(arguments: &AskArguments, out: &mut dyn Write) -> Result<u8, F
     let ask = Ask { user: arguments.user.clone(), secret: secret.transpose()?, resources };
     let mut handle = Handle::start(node).map_err(|error| (FAILED, error.to_string()))?;
     let ended = || (FAILED, "the client has ended".to_owned());
-    wait(&handle, arguments.timeout, |_, available| available)?;
+    wait(&mut handle, arguments.timeout, |_, available| available)?;
     let permit = match handle.authorize(ask).wait().ok_or_else(ended)? {
         Ok(permit) => permit,
         Err(refusal) => {
@@ -112,7 +115,7 @@ pub(super) fn run(arguments: &AskArguments, out: &mut dyn Write) -> Result<u8, F
     let cause = if reason.is_some() { TerminationCause::Administrative } else { TerminationCause::Logout };
     handle.stop(&permit.session, usage, cause).wait().ok_or_else(ended)?.map_err(|text| (FAILED, text))?;
     print(out, format_args!("stopped"))?;
-    let delivered = wait(&handle, arguments.timeout, |open, _| open == 0)?;
+    let delivered = wait(&mut handle, arguments.timeout, |open, _| open == 0)?;
     let told =
         if delivered { "the server has all records" } else { "records wait in the spool for the server" };
     print(out, format_args!("{told}"))?;
@@ -127,18 +130,17 @@ fn hold(handle: &mut Handle, permit: &Permit, arguments: &AskArguments) -> Optio
     let end = Instant::now() + arguments.hold;
     let usage = Usage { output_bytes: arguments.bytes, ..Usage::default() };
     while Instant::now() < end {
-        match handle.poll_event() {
+        match handle.wait_event_for(end - Instant::now().min(end)) {
             Some(Event::Ended { session, reason }) if session == permit.session => return Some(reason),
             Some(Event::InterimDue(session)) => drop(handle.interim(&session, usage)),
-            Some(_) => {}
-            None => std::thread::sleep(Duration::from_millis(5).min(end - Instant::now().min(end))),
+            _ => {}
         }
     }
     None
 }
 
 /// Waits until something is so; whether it came to be.
-fn wait(handle: &Handle, time: Duration, is_so: impl Fn(usize, bool) -> bool) -> Result<bool, Failure> {
+fn wait(handle: &mut Handle, time: Duration, is_so: impl Fn(usize, bool) -> bool) -> Result<bool, Failure> {
     let end = Instant::now() + time;
     loop {
         let known = handle.undelivered().wait();
@@ -149,6 +151,7 @@ fn wait(handle: &Handle, time: Duration, is_so: impl Fn(usize, bool) -> bool) ->
         if Instant::now() >= end {
             return Ok(false);
         }
-        std::thread::sleep(Duration::from_millis(5));
+        // Nothing that an event tells matters here.
+        let _ = handle.wait_event_for(LOOK);
     }
 }

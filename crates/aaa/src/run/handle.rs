@@ -1,6 +1,7 @@
 //! The client for programs: a thread with sockets and files of its own, and a handle that asks it.
 use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
@@ -8,7 +9,7 @@ use diameter::session::client::EndReason;
 use system::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 use tracing::info;
 
 use super::clock::{Clock, random};
@@ -172,6 +173,12 @@ impl Handle {
         self.events.recv().await
     }
 
+    /// The next event, if there is one in so much time, in a thread without an event loop.
+    pub fn wait_event_for(&mut self, time: Duration) -> Option<Event> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
+        runtime.block_on(async { timeout(time, self.events.recv()).await.ok().flatten() })
+    }
+
     /// An event that is there already.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
@@ -256,7 +263,7 @@ impl Running {
                 order = orders.recv(), if ending.is_none() => match order {
                     Some(Order::Close) | None => {
                         self.client.stop(self.clock.now());
-                        let patience = std::time::Duration::from_secs(2);
+                        let patience = Duration::from_secs(2);
                         ending = Some(tokio::time::Instant::now() + patience);
                     }
                     Some(order) => self.on_order(order, &mut open),

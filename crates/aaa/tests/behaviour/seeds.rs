@@ -33,7 +33,11 @@ fn judge_end(world: &World, seed: u64) {
             sessions += 1;
             assert_eq!(taken.get(id.as_str()), Some(&session.records), "seed {seed}: {id}");
             let last = world.records.iter().rfind(|record| record.session == *id && record.cause.is_some());
-            assert_eq!(last.map(|record| record.output_bytes), Some(session.told), "seed {seed}: {id}");
+            assert_eq!(
+                last.map(|record| record.output_bytes),
+                Some(session.told),
+                "seed {seed}: {id}: {session:?}"
+            );
         }
         assert_eq!(manager.client.as_ref().unwrap().undelivered(), 0, "seed {seed}");
     }
@@ -87,6 +91,8 @@ fn run(seed: u64) -> (u64, u64, u64, usize) {
         }
     }
     world.calm = true;
+    // What is being set up is decided.
+    world.run(20 * SECOND);
     for number in 0..2 {
         let running: Vec<String> = world.managers[number]
             .sessions
