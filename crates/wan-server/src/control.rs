@@ -88,16 +88,16 @@ fn attend(number: u64, mut connection: UnixStream, tell: &Sender<Event>) -> io::
             }
         };
         let (lines, told) = sync_channel(WAITING);
-        let is_callee = matches!(ask, Ask::Callee { .. });
+        let is_lasting = matches!(ask, Ask::Callee { .. } | Ask::Monitor);
         if tell.blocking_send(Event::Asked(number, ask, lines)).is_err() {
             let what = "the manager has ended".to_owned();
             return connection.write_all(line(&Answer::Wrong { what }).as_bytes());
         }
-        if !is_callee {
+        if !is_lasting {
             pass(&told, &mut connection)?;
             continue;
         }
-        // Questions go out while answers come in.
+        // Questions and events go out while answers come in; the end of what comes in is noticed also if nothing goes out.
         let mut to = connection.try_clone()?;
         let writes = thread::Builder::new().name("questions".to_owned()).spawn(move || {
             let passed = pass(&told, &mut to);

@@ -70,7 +70,7 @@ fn a_refusal_says_who_refuses_on_which_link_what_is_missing_and_what_can_be_had(
         let domains = Domains::new("refused", PATIENT);
         let held = session("10.3.1.7", vec![flow(4_000_000, 25 * MILLISECOND)]);
         domains.admitted(&held);
-        let refused = |asked| -> Refused { domains.establish(&asked).expect_err("it is refused") };
+        let refused = |asked| -> Refused { *domains.establish(&asked).expect_err("it is refused") };
         // Link 23 carries 10 Mbit/s in this class, of which 4 are taken.
         let why = refused(session("10.3.1.7", vec![flow(7_000_000, 25 * MILLISECOND)]));
         assert_eq!((why.asn, why.link, why.reason.as_str()), (TRANSIT, Some(23), "rate"), "{}", why.text);

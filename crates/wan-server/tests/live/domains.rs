@@ -151,11 +151,11 @@ impl Domains {
     }
 
     /// What a manager answers to a request of AS 65001. A set-up that a busy machine was too slow for is tried again.
-    pub(crate) fn establish(&self, asked: &SessionAsked) -> Result<Admitted, Refused> {
+    pub(crate) fn establish(&self, asked: &SessionAsked) -> Result<Admitted, Box<Refused>> {
         patiently("an answer", || match self.ask(WEST, &Ask::Establish(asked.clone())) {
             Answer::Admitted(admitted) => Some(Ok(admitted)),
             Answer::Refused(refused) if refused.reason == "no-answer" => None,
-            Answer::Refused(refused) => Some(Err(refused)),
+            Answer::Refused(refused) => Some(Err(Box::new(refused))),
             other => panic!("{other:?}"),
         })
     }
