@@ -1,5 +1,6 @@
 //! The command as a person types it: what it prints, and its exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod connections;
 mod export;
 mod graph;
 mod manifests;

@@ -163,6 +163,9 @@ fn transfers_are_those_of_the_network() {
         (of_angle.size, of_angle.separation, of_angle.jitter),
         (100 + STAMPS, Some(10_000_000), 121_000)
     );
+    // A view is as late as the angle and its transfer make it.
+    let topic = flows.topics.iter().find(|topic| topic.name == "Line/view/traced").unwrap();
+    assert_eq!((topic.size, topic.jitter, topic.emission), (2_000 + STAMPS, of_view * 1_000, 20_000));
     // The plan that was written has the same verdicts without the network.
     folder.has("alone.toml", &written.replace("network = \"lab.toml\"\n", ""));
     let (code, alone, _) = folder.deploy("admit {alone.toml}");
@@ -180,10 +183,12 @@ fn transfers_are_those_of_the_network() {
 /// Other flows of the network file take the link: the network refuses the connection, with its reason, and so do admit and launch.
 #[test]
 fn what_the_network_refuses_is_refused() {
+    // 16 Mb/s of views, and 87 Mb/s of video.
+    let large = [("size = 2000", "size = 20000")];
     let full = format!(
         "{LAB}[[flow]]\ntopic = \"video\"\npublisher = \"sense\"\nsubscribers = [{{ host = \"show\", limit = \"9 ms\" }}]\nsize = 60_000\nseparation = \"5500 us\"\n"
     );
-    let (folder, code, out, told) = admitted(&[], Some(&full), "admit {plan.toml}");
+    let (folder, code, out, told) = admitted(&large, Some(&full), "admit {plan.toml}");
     assert_eq!(code, 1, "{out}");
     assert!(out.contains("line: no bound: ") && out.contains("refuses \"view\" within 10 ms: "), "{out}");
     assert!(out.contains("s1 to show"), "{out}");
@@ -192,7 +197,7 @@ fn what_the_network_refuses_is_refused() {
     assert!(code == 1 && told.contains("refuses \"view\"") && told.contains("nothing was changed"), "{told}");
     // A flow that leaves room makes the bound longer, and no more.
     let other = full.replace("5500 us", "100 ms").replace("60_000", "6_000");
-    let (_, code, out, _) = admitted(&[], Some(&other), "admit {plan.toml}");
+    let (_, code, out, _) = admitted(&large, Some(&other), "admit {plan.toml}");
     assert_eq!(code, 0, "{out}");
 }
 
@@ -204,7 +209,7 @@ fn wrong_networks_are_refused() {
         (
             vec![],
             Some(LAB.replace("[[host]]\nname = \"act\"", "[[host]]\nnam = \"act\"")),
-            "lab.toml:5:1: ",
+            "lab.toml:6:1: ",
             "docs/plan.md",
         ),
         (

@@ -50,7 +50,8 @@ fn chains_without_a_proof_start_nothing() {
         place.has("tracker.toml", &plan);
         let (code, out, told) = place.deploy("launch {tracker.toml}");
         assert_eq!((code, out.as_str()), (1, ""), "{told}");
-        for part in ["not every chain of the plan is proved", "fix: no bound: ", "--unproved"] {
+        for part in ["not every chain and connection of the plan is proved", "fix: no bound: ", "--unproved"]
+        {
             assert!(told.contains(part), "{part}: {told}");
         }
         assert_eq!(place.processes(), Vec::<u32>::new());
