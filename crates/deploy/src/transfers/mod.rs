@@ -153,7 +153,10 @@ impl Flow {
             self.bound =
                 Err((what, "add jitter = TIME to the connection, or transfer = { most = TIME }".to_owned()));
         }
-        (self.separation.1, self.jitter.1) = (separation, jitter.max(self.jitter.1));
+        // What is kept is what the network was asked with.
+        if is_later {
+            (self.separation.1, self.jitter.1) = (separation, jitter.max(self.jitter.1));
+        }
         is_later
     }
 

@@ -135,7 +135,7 @@ fn flow_of(
         from: from.to_owned(),
         to: to.to_owned(),
         size: link.connection.size.unwrap_or(0).saturating_add(stamps),
-        separation: (link.connection.separation, 0),
+        separation: (link.connection.separation.filter(|time| *time > 0), 0),
         jitter: (link.connection.jitter, 0),
         is_declared: false,
         send: send.unwrap_or(0),
