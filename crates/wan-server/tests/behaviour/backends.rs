@@ -204,7 +204,7 @@ fn reserve(
     burst: u64,
 ) -> BackendAnswer {
     let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class: Class::Ef };
-    let demand = Demand { from, to, class: Class::Ef, rate, burst, largest_packet: 100 };
+    let demand = Demand { from, to, class: Class::Ef, rate, burst, least_packet: 64, largest_packet: 100 };
     backend.execute(vec![BackendCommand::Reserve { ticket: 1, aggregate, demand }]).remove(0)
 }
 
@@ -257,7 +257,7 @@ fn a_class_or_a_border_that_is_not_declared_carries_nothing() {
     assert_eq!(refused(&reserve(&mut backend, 1, EDGES, border(7), 1, 100)), Some((1, 0)));
     let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 1 }, class: Class::Af1 };
     let (from, to, class) = (EDGES, border(1), Class::Af1);
-    let demand = Demand { from, to, class, rate: 1, burst: 100, largest_packet: 100 };
+    let demand = Demand { from, to, class, rate: 1, burst: 100, least_packet: 64, largest_packet: 100 };
     let answer = backend.execute(vec![BackendCommand::Reserve { ticket: 1, aggregate, demand }]).remove(0);
     assert_eq!(refused(&answer), Some((1, 0)));
 }
