@@ -89,6 +89,11 @@ const fn importance(class: Class) -> u8 {
     }
 }
 
+/// A time in nanoseconds, as people write it.
+fn time(nanoseconds: u64) -> String {
+    diagnostics::written(nanoseconds.saturating_mul(1_000))
+}
+
 /// Names as a list of TOML. They have no quotes and backslashes.
 fn names(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
@@ -109,12 +114,12 @@ pub fn flow_file(advised: &[(Topic, Advice)]) -> String {
                 let _ = writeln!(out, "to = {}", names(&topic.to));
             }
             let _ = writeln!(out, "size = {}", topic.size);
-            let _ = writeln!(out, "separation = \"{} ns\"", topic.separation);
+            let _ = writeln!(out, "separation = \"{}\"", time(topic.separation));
             if topic.burst > 1 {
                 let _ = writeln!(out, "burst = {}", topic.burst);
             }
             if let Some(latency) = topic.latency {
-                let _ = writeln!(out, "latency = \"{latency} ns\"");
+                let _ = writeln!(out, "latency = \"{}\"", time(latency));
             }
             let _ = writeln!(out, "importance = {}\n", importance(class));
         }
