@@ -42,6 +42,8 @@ pub(crate) enum Scope {
     Memory,
     /// Some figures.
     Figures(&'static [u8]),
+    /// Some figures, as far as nothing is lost: what repairs nothing does not end there.
+    Lossless(&'static [u8]),
 }
 
 impl Scope {
@@ -51,7 +53,8 @@ impl Scope {
         let is_pair = || cell.subscribers == 1 && matches!(cell.figure, Some(15 | 17));
         match (self, cell.figure) {
             (Self::Figures(figures), Some(figure)) => figures.contains(&figure),
-            (Self::Figures(_), None) => false,
+            (Self::Lossless(figures), Some(figure)) => figures.contains(&figure) && !cell.is_lossy(),
+            (Self::Figures(_) | Self::Lossless(_), None) => false,
             (Self::All, Some(_)) => is_pair(),
             (Self::Memory, Some(15)) => true,
             (Self::Memory | Self::Rates, Some(_)) => false,
@@ -75,7 +78,7 @@ impl Contender {
     /// One of this program.
     pub(crate) fn own(name: &str, about: &str, scope: Scope, own: &Result<PathBuf, String>) -> Self {
         let words = ["perf", "driver", name].map(str::to_owned).to_vec();
-        let knows_figures = matches!(scope, Scope::Figures(_));
+        let knows_figures = matches!(scope, Scope::Figures(_) | Scope::Lossless(_));
         let program = own.clone().map(|path| Program { path, words, knows_figures });
         Self { name: name.to_owned(), about: about.to_owned(), program, scope }
     }

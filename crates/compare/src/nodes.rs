@@ -1,5 +1,6 @@
 //! Nodes of the stage: a network namespace for each, which a link joins to a bridge.
 use std::cell::RefCell;
+use std::fs::File;
 use std::io::Write as _;
 use std::marker::PhantomData;
 use std::process::{Command, Stdio};
@@ -23,10 +24,12 @@ const LOSSY: &str = "table netdev loss {
     }
 }";
 
-/// The bridge. Nodes are there as long as programs are on them; their links and the bridge go with this.
+/// The bridge. Nodes, their links and the bridge go with this.
 #[derive(Debug)]
 pub(crate) struct Nodes<'s> {
     made: RefCell<Vec<usize>>,
+    /// Keeps the nodes there when the programs on them have ended.
+    namespaces: RefCell<Vec<File>>,
     is_lossy: bool,
     _stage: PhantomData<&'s Stage>,
 }
@@ -38,7 +41,7 @@ impl<'s> Nodes<'s> {
     /// In words: what the system refused.
     pub(crate) fn new(_: &'s Stage, is_lossy: bool) -> Result<Self, String> {
         ip("link add br0 type bridge mcast_snooping 0\nlink set br0 up")?;
-        Ok(Self { made: RefCell::default(), is_lossy, _stage: PhantomData })
+        Ok(Self { made: RefCell::default(), namespaces: RefCell::default(), is_lossy, _stage: PhantomData })
     }
 
     /// Makes a node, whose address is 10.77.0.1 for the first one, and starts something on it.
@@ -53,9 +56,11 @@ impl<'s> Nodes<'s> {
         let stage = gettid();
         let is_lossy = self.is_lossy;
         self.made.borrow_mut().push(node);
-        let made = thread::scope(|scope| {
+        let (made, namespace) = thread::scope(|scope| {
             let on_node = || {
                 unshare(CloneFlags::CLONE_NEWNET).map_err(|error| Why::Failed(format!("a node: {error}")))?;
+                let namespace = File::open("/proc/thread-self/ns/net")
+                    .map_err(|error| Why::Failed(format!("a node: {error}")))?;
                 let link = format!(
                     "link add eth0 type veth peer name n{node} netns {stage}\nlink set lo up\nlink set eth0 up\n\
                      address add 10.77.0.{}/24 dev eth0\nroute add 224.0.0.0/4 dev eth0",
@@ -65,10 +70,11 @@ impl<'s> Nodes<'s> {
                 if is_lossy {
                     run("nft", "nftables", &["-f", "-"], LOSSY).map_err(Why::Failed)?;
                 }
-                start()
+                Ok((start()?, namespace))
             };
             scope.spawn(on_node).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
+        self.namespaces.borrow_mut().push(namespace);
         ip(&format!("link set n{node} master br0\nlink set n{node} up"))
             .and_then(|()| shape(&format!("n{node}")))
             .map_err(Why::Failed)?;

@@ -190,7 +190,7 @@ fn own() -> Vec<Contender> {
         (
             FLOOR,
             "calls by a table; between processes behind a datagram for each event: what the ratios of figures refer to",
-            Scope::Figures(&[13, 14, 15, 16, 17, 18]),
+            Scope::Lossless(&[13, 14, 15, 16, 17, 18]),
         ),
         ("channel", "the channel as a state machine, without a container", process),
         ("ports", "components, connected directly", process),

@@ -68,10 +68,12 @@ fn the_figures_of_the_ciao_paper_have_all_their_curves() {
     for cell in report["cells"].as_array().unwrap() {
         let (id, figure) = (cell["cell"].as_str().unwrap(), cell["figure"].as_u64().unwrap());
         figures.insert(figure);
-        for name in curves(figure) {
+        let is_lossy = id.contains("-lossy-");
+        for name in curves(figure).iter().filter(|name| !is_lossy || **name != "floor") {
             let entry = entry(cell, name);
             let has = |part: &str| entry[part]["median"].as_f64().is_some_and(|value| value > 0.0);
-            assert!(has("figure") && has("ratio"), "{id} {name}: {entry}");
+            // Bare datagrams repair nothing: where some are lost there is no floor.
+            assert!(has("figure") && (has("ratio") || is_lossy), "{id} {name}: {entry}");
             // Whatever carries events of components loses none; bare datagrams may.
             assert!(*name == "floor" || entry["lost"] == 0, "{id} {name}: {entry}");
         }
