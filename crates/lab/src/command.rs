@@ -95,7 +95,13 @@ enum LabVerb {
         json: bool,
     },
     /// Builds and cuts a network of several domains.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+            punctual lab wan up line.toml                        builds the domains of a file; the lab is called line\n  \
+            punctual lab wan cut line 1 --how silent             cuts its link 1\n\n\
+            What files say: docs/lab.md."
+    )]
     Wan(WanVerb),
     /// Is the links of a lab; labs start it.
     #[command(hide = true)]

@@ -1,6 +1,6 @@
 //! How many sessions a second three managers set up through one another, and how long one takes from its request to the answer.
 //!
-//! `set_ups [SESSIONS [AT A TIME]]` starts the three domains of `examples/wan`, each with its store on the disk, in processes of `rm`.
+//! `set_ups [SESSIONS [AT A TIME]]` starts the three domains of `examples/wan`, each with its store on the disk, in processes of `domain_manager`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -63,11 +63,11 @@ fn main() {
     let mut managers = Managers { folder, children: Vec::new() };
     let folder = managers.folder.clone();
     let authority = Authority::open(&folder.join("keys")).unwrap();
-    let rm = std::env::current_exe().unwrap().with_file_name("rm");
+    let manager = std::env::current_exe().unwrap().with_file_name("domain_manager");
     for (asn, name, text) in FILES {
         authority.issue(Role::Domain(asn)).unwrap();
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
-        let mut command = Command::new(&rm);
+        let mut command = Command::new(&manager);
         command.args([
             "serve",
             &format!("{name}.toml"),
@@ -81,7 +81,7 @@ fn main() {
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        managers.children.push(command.spawn().expect("cargo build --examples makes rm"));
+        managers.children.push(command.spawn().expect("cargo build --examples makes domain_manager"));
     }
     wait(&folder);
     let flow = Flow {

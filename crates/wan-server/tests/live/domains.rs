@@ -63,7 +63,7 @@ impl Domains {
     /// The command `rm`, which cargo has built with the tests of this package.
     pub(crate) fn command(&self) -> Command {
         let test = std::env::current_exe().unwrap();
-        let path = test.parent().and_then(Path::parent).unwrap().join("examples/rm");
+        let path = test.parent().and_then(Path::parent).unwrap().join("examples/domain_manager");
         assert!(
             path.is_file(),
             "cargo build --package punctual-wan-server --examples makes {}",
