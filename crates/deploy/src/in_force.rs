@@ -183,8 +183,8 @@ fn renamed(plan: &Plan, here: Option<&str>, name: &str, deployment: &str) -> Pla
 /// The name of this host while plans are compared.
 const HERE: &str = "this host";
 
-/// Nothing if all chains of a plan keep their limits beside what holds on this host, and the chains of that do with it, as far as they were
-/// proved.
+/// Nothing if all chains of a plan, which are proved if it is alone, keep their limits beside what holds on this host, and the chains of that do
+/// with it, as far as they were proved.
 ///
 /// # Errors
 /// The verdicts on those that do not.
@@ -204,7 +204,7 @@ pub(crate) fn demand(loaded: &Loaded, host: Option<&str>, own: &str, verb: &str)
         })
         .collect();
     if others.is_empty() {
-        return admit::demand(loaded, &loaded.plan, &[], verb);
+        return Ok(());
     }
     admit::demand(loaded, &renamed(&loaded.plan, host, HERE, own), &others, verb)
 }

@@ -15,7 +15,7 @@ use crate::files::Loaded;
 use crate::in_force::{self, Change};
 use crate::others;
 use crate::supervision::{Supervision, Told};
-use crate::target::{chosen, sound, target};
+use crate::target::{chosen, opened, target};
 
 /// The request that launches.
 const LAUNCH: u64 = 0;
@@ -54,7 +54,7 @@ pub(crate) fn run(
     out: &mut dyn Write,
     told: &mut dyn Write,
 ) -> Result<u8, Failure> {
-    let loaded = sound(plan, unproved)?;
+    let loaded = opened(plan, unproved, "launch")?;
     let host = chosen(&loaded, host)?;
     let target = target(&loaded, plan, host.as_deref(), told)?;
     others::demand(&target.plan)?;
@@ -195,7 +195,7 @@ impl Launched<'_> {
 
     /// A plan that may be applied. Nothing else changes on this host until it is, or is not.
     fn prepared(&mut self, path: &Path) -> Result<(Target, Change, Loaded), Failure> {
-        let loaded = sound(path, self.unproved)?;
+        let loaded = opened(path, self.unproved, "launch")?;
         let target = target(&loaded, path, self.host.as_deref(), self.told)?;
         others::demand(&target.plan)?;
         let change = Change::try_begin()?;

@@ -17,7 +17,7 @@ use crate::transfers;
 ///
 /// # Errors
 /// A file cannot be read, or what is wrong with the plan; unless nothing has to be proved, what is wrong with the network file.
-pub(crate) fn sound(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
+fn sound(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
     let loaded = Loaded::sound(plan)?;
     let computed = transfers::compute(std::slice::from_ref(&loaded));
     // Without a proof, what can be computed is shown beside what is measured.
