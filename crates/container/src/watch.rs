@@ -162,7 +162,9 @@ enum What<'a, E> {
 }
 
 impl<'a, E: Event> Watched<'a, E> {
-    /// Hands it on, each part of a delivery by itself, and tells of it before.
+    /// Hands it on, each part of a delivery by itself, and tells of it before. What is not watched does not pay for it, in registers neither.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn give(
         &self,
         at: &Context,
