@@ -14,7 +14,8 @@ use crate::output::print;
 #[command(after_help = "Examples:\n  \
     punctual advise topics.toml                          class, policies and reasons for each topic\n  \
     punctual advise topics.toml --group ward             writes ward.xml (QoS) and ward-flows.toml (flow file)\n  \
-    punctual advise --rules > rules.toml                 the rules; --with rules.toml applies others\n\n\
+    punctual advise --rules > rules.toml                 the rules, to be changed\n  \
+    punctual advise topics.toml --with rules.toml        by other rules\n\n\
     What a topic may say: docs/advise.md. Exit code 1: something cannot be had together, and nothing is written.")]
 pub(crate) struct Arguments {
     /// The file that describes topics.
