@@ -16,8 +16,8 @@ use crate::control;
 use crate::files::{Loaded, read};
 use crate::together::Together;
 
-/// How long a command waits for another one that launches.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a command waits for another one that launches; processes may take their time to start.
+const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// What is kept of a plan.
