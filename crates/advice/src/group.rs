@@ -44,7 +44,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Topics of a class with what is advised for them.
-fn of<'a>(advised: &'a [(Topic, Advice)], class: Class) -> impl Iterator<Item = &'a (Topic, Advice)> {
+fn of(advised: &[(Topic, Advice)], class: Class) -> impl Iterator<Item = &(Topic, Advice)> {
     advised.iter().filter(move |(_, advice)| advice.class == Some(class))
 }
 

@@ -131,7 +131,7 @@ impl Flow {
             // Something else has no bound now, and what this leads to has none with it.
             return false;
         }
-        self.is_declared = !stream.is_some_and(|stream| stream.jitter.is_ok());
+        self.is_declared = stream.is_none_or(|stream| stream.jitter.is_err());
         let comes = self.comes(stream);
         let comes = match (stream, unknown) {
             (None, Some(why)) => comes.map_err(|_| why),
