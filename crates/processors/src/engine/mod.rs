@@ -5,7 +5,7 @@ mod handlers;
 mod queues;
 mod state;
 
-use alloc::collections::BinaryHeap;
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -67,6 +67,8 @@ pub(crate) struct Engine<'a> {
     flights: Vec<Flight>,
     /// For each connection the last arrival on another host.
     last_arrival: Vec<u64>,
+    /// For each connection what has not arrived yet, in the order of its pushes.
+    under_way: Vec<VecDeque<usize>>,
     lets: Vec<LetRun>,
     passages: Vec<Passage>,
     /// By connection.
@@ -136,6 +138,7 @@ impl<'a> Engine<'a> {
             ports: parts.ports.iter().map(PortState::new).collect(),
             locks: parts.components.iter().map(|_| Lock::default()).collect(),
             last_arrival: vec![0; parts.connections.len()],
+            under_way: vec![VecDeque::new(); parts.connections.len()],
             outcome: Outcome::new(system),
             log: logged.then(Vec::new),
             now: 0,
@@ -346,12 +349,15 @@ impl<'a> Engine<'a> {
 
     /// Something comes over a connection from another host (D8).
     fn arrive(&mut self, flight: usize) {
-        let Flight { connection, origins, at } = self.flights[flight];
+        let connection = self.flights[flight].connection;
         let target = self.system.parts.connections[connection].target;
         if let Some(until) = self.held_until(target.port()) {
             self.schedule(until, self.port_rank(target.port()), Event::Arrives(flight));
             return;
         }
+        // Order is kept, also of what arrives at one instant.
+        let first = self.under_way[connection].pop_front().unwrap_or(flight);
+        let Flight { origins, at, .. } = self.flights[first];
         self.log(Happening::Arrives { connection });
         self.deliver(connection, origins, at);
     }
@@ -362,6 +368,7 @@ impl<'a> Engine<'a> {
         let at = (self.now + transfer).max(self.last_arrival[connection]);
         self.last_arrival[connection] = at;
         let target: Target = self.system.parts.connections[connection].target;
+        self.under_way[connection].push_back(self.flights.len());
         self.flights.push(Flight { connection, origins, at });
         self.schedule(at, self.port_rank(target.port()), Event::Arrives(self.flights.len() - 1));
     }
