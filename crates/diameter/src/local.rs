@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use crate::avp::AvpCode;
 use crate::command::{
     CapabilitiesExchangeAnswer, CapabilitiesExchangeRequest, DeviceWatchdogAnswer, DeviceWatchdogRequest,
-    DisconnectCause, DisconnectPeerAnswer, DisconnectPeerRequest, ErrorAnswer, ProxyInfo,
+    DisconnectCause, DisconnectPeerAnswer, DisconnectPeerRequest, ErrorAnswer, ProxyInfo, SessionAnswer,
     VendorSpecificApplicationId,
 };
 use crate::error::DecodeError;
@@ -47,6 +47,28 @@ pub(crate) fn told_applications(
 }
 
 impl Local {
+    /// Its answer as a client to a request of the server about a session, without more than that.
+    pub fn session_answer(
+        &self,
+        session_id: String,
+        proxy_info: Vec<ProxyInfo>,
+        result_code: ResultCode,
+    ) -> SessionAnswer {
+        SessionAnswer {
+            session_id,
+            result_code,
+            origin_host: self.host.clone(),
+            origin_realm: self.realm.clone(),
+            user_name: None,
+            origin_state_id: None,
+            error_message: None,
+            error_reporting_host: None,
+            failed_avp: Vec::new(),
+            proxy_info,
+            other: Vec::new(),
+        }
+    }
+
     fn state_id(&self) -> Option<u32> {
         (self.origin_state_id != 0).then_some(self.origin_state_id)
     }

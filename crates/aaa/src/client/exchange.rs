@@ -1,5 +1,4 @@
 //! What comes from peers: answers, requests of the server, and requests that have no answer.
-use diameter::command::SessionAnswer;
 use diameter::message::Message;
 use diameter::peer::{Event, Ticket};
 use diameter::result_code::ResultCode;
@@ -138,18 +137,8 @@ impl Client {
             }
         };
         let Some(session) = self.sessions.get_mut(&id) else {
-            let unknown = |proxy_info| SessionAnswer {
-                session_id: id.clone(),
-                result_code: ResultCode::UNKNOWN_SESSION_ID,
-                origin_host: self.local.host.clone(),
-                origin_realm: self.local.realm.clone(),
-                user_name: None,
-                origin_state_id: None,
-                error_message: None,
-                error_reporting_host: None,
-                failed_avp: Vec::new(),
-                proxy_info,
-                other: Vec::new(),
+            let unknown = |proxy_info| {
+                self.local.session_answer(id.clone(), proxy_info, ResultCode::UNKNOWN_SESSION_ID)
             };
             let answer = match message {
                 Message::AbortSessionRequest(request) => {

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use super::{SECOND, after};
 use crate::command::{
-    AaAnswer, AaRequest, AbortSessionRequest, AuthRequestType, AuthSessionState, ProxyInfo, ReAuthRequest,
-    SessionAnswer, SessionTerminationRequest, TerminationCause,
+    AaAnswer, AaRequest, AbortSessionRequest, AuthRequestType, AuthSessionState, ReAuthRequest,
+    SessionTerminationRequest, TerminationCause,
 };
 use crate::local::Local;
 use crate::message::Message;
@@ -281,7 +281,7 @@ impl Client {
     pub fn on_re_auth(&mut self, now: u64, request: &ReAuthRequest) {
         let known = request.session_id == self.request.session_id && self.state == State::Open;
         let result_code = if known { ResultCode::SUCCESS } else { ResultCode::UNKNOWN_SESSION_ID };
-        self.outputs.push_back(Output::Answer(Message::ReAuthAnswer(self.answer(
+        self.outputs.push_back(Output::Answer(Message::ReAuthAnswer(self.local.session_answer(
             request.session_id.clone(),
             request.proxy_info.clone(),
             result_code,
@@ -291,33 +291,12 @@ impl Client {
         }
     }
 
-    fn answer(
-        &self,
-        session_id: String,
-        proxy_info: Vec<ProxyInfo>,
-        result_code: ResultCode,
-    ) -> SessionAnswer {
-        SessionAnswer {
-            session_id,
-            result_code,
-            origin_host: self.local.host.clone(),
-            origin_realm: self.local.realm.clone(),
-            user_name: None,
-            origin_state_id: None,
-            error_message: None,
-            error_reporting_host: None,
-            failed_avp: Vec::new(),
-            proxy_info,
-            other: Vec::new(),
-        }
-    }
-
     /// The server ends the session.
     pub fn on_abort(&mut self, request: &AbortSessionRequest) {
         let ours = request.session_id == self.request.session_id;
         let known = ours && matches!(self.state, State::Open | State::Pending);
         let result_code = if known { ResultCode::SUCCESS } else { ResultCode::UNKNOWN_SESSION_ID };
-        self.outputs.push_back(Output::Answer(Message::AbortSessionAnswer(self.answer(
+        self.outputs.push_back(Output::Answer(Message::AbortSessionAnswer(self.local.session_answer(
             request.session_id.clone(),
             request.proxy_info.clone(),
             result_code,
