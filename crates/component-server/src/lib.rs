@@ -51,6 +51,7 @@ mod standalone;
 mod topics;
 
 pub use program::Program;
+pub use replay::Replayed;
 
 /// The function `main` of a component server: its component types, and the types of events that go between processes.
 #[macro_export]

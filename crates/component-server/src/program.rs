@@ -1,8 +1,8 @@
 //! A program with its types, and its command line.
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use assembly::Catalogue;
@@ -13,7 +13,7 @@ use crate::describe::manifest;
 use crate::executor::{Runner, recorded};
 use crate::handler_times;
 use crate::recorder::Codec;
-use crate::replay::replay;
+use crate::replay::{Replayed, replayed};
 use crate::session;
 use crate::standalone::{self, Order};
 use crate::topics::Carried;
@@ -61,6 +61,14 @@ impl Program {
         manifest(self.build, &self.types).json()
     }
 
+    /// Gives a component what was recorded of it, in virtual time. The types of this program have to have it.
+    ///
+    /// # Errors
+    /// What is read is no recording of a component, or the program does not have what is in it.
+    pub fn replay(&self, recording: impl Read) -> Result<Replayed, String> {
+        replayed(recording, &self.types, &self.codecs)
+    }
+
     /// Does what the command line says: `--describe`, `--serve`, or `--serve=PROCESS@PLAN`, as an exported plan has it; what follows is for
     /// the program's own use.
     pub fn main(self) -> ExitCode {
@@ -73,7 +81,8 @@ impl Program {
             Some("--serve") => self.serve().map_err(|error| (FAILED, error)),
             Some(asked) if asked.starts_with(REPLAY) => {
                 let file = asked.strip_prefix(REPLAY).unwrap_or_default();
-                match replay(Path::new(file), &self.types, &self.codecs) {
+                let read = File::open(file).map_err(|error| error.to_string());
+                match read.and_then(|read| self.replay(read)) {
                     Ok(replayed) => {
                         let is_same = replayed.different.is_none();
                         let told = writeln!(io::stdout().lock(), "{replayed}");
@@ -83,7 +92,7 @@ impl Program {
                             Err(error) => Err((FAILED, error.to_string())),
                         }
                     }
-                    Err(error) => Err((FAILED, error)),
+                    Err(error) => Err((FAILED, format!("{file}: {error}"))),
                 }
             }
             asked => match asked.and_then(Order::parse) {

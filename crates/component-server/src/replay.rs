@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use container::{ComponentType, Policy, Server, Value};
@@ -43,15 +42,15 @@ fn value(setting: &crate::recorder::Setting) -> Option<Value> {
 
 /// What a replay has shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Replayed {
+pub struct Replayed {
     /// The component.
-    pub(crate) instance: String,
+    pub instance: String,
     /// What came: events, timeouts.
-    pub(crate) inputs: u64,
+    pub inputs: u64,
     /// What was published, and is the same.
-    pub(crate) same: u64,
+    pub same: u64,
     /// The first difference: the port, which of its events, from 0, and what is different.
-    pub(crate) different: Option<(String, usize, &'static str)>,
+    pub different: Option<(String, usize, &'static str)>,
 }
 
 impl fmt::Display for Replayed {
@@ -103,13 +102,7 @@ struct Replay<'t> {
 /// Replays a recording.
 ///
 /// # Errors
-/// The file cannot be read or is no such recording, or the program does not have what is in it.
-pub(crate) fn replay(path: &Path, types: &[ComponentType], codecs: &[Codec]) -> Result<Replayed, String> {
-    let file = std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    replayed(file, types, codecs).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The same of anything that is read.
+/// What is read is no such recording, or the program does not have what is in it.
 pub(crate) fn replayed(
     input: impl Read,
     types: &[ComponentType],

@@ -23,8 +23,8 @@ use crate::turn;
 /// The component's name in the harness, and the container's.
 const NAME: &str = "component";
 
-/// One component, without threads, in virtual time. All that it publishes is kept. It is active from its first event on, or from
-/// [`Harness::activate`].
+/// One component, without threads, in virtual time. All that it publishes is kept. It becomes active when it is first given an event, or when
+/// time first goes on, unless [`Harness::activate`] has done that before.
 pub struct Harness<C: Component> {
     server: Server,
     cell: Arc<Cell<C>>,
@@ -156,13 +156,28 @@ impl<C: Component> Harness<C> {
     }
 
     /// Lets time go on, and timers tick meanwhile.
-    pub fn advance(&mut self, time: Duration) {
+    ///
+    /// # Errors
+    /// As [`Harness::activate`], if the component is not active yet.
+    pub fn advance(&mut self, time: Duration) -> Result<(), ServerError> {
+        if self.state() == State::Inactive {
+            self.activate()?;
+        }
         self.server.advance(time);
+        Ok(())
     }
 
-    /// The events that a port has published since the last call. Empty for an unknown port, or one of another type.
+    /// The events that a port has published since the last call.
+    ///
+    /// # Panics
+    /// The component publishes at no such port, or events of another type: a test that asks for these would see nothing, whatever happens.
     pub fn published<T: crate::Event>(&mut self, port: &str) -> Vec<T> {
         let log = self.published.get(port).and_then(|log| log.downcast_ref::<Arc<Mutex<Vec<T>>>>());
+        assert!(
+            log.is_some(),
+            "no port \"{port}\" publishes events of the type {}",
+            std::any::type_name::<T>()
+        );
         log.map(|log| std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner)))
             .unwrap_or_default()
     }

@@ -70,9 +70,11 @@ component_server::serve! { components: [Sensor, Control, Heater], topics: [Tempe
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use container::{Harness, Value};
 
-    use super::{Control, Power, Temperature, control};
+    use super::{Control, Power, Sensor, Temperature, control};
 
     #[test]
     fn it_heats_more_the_colder_it_is() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,6 +85,16 @@ mod tests {
         let parts = [0.0, 0.5, 1.0].map(|part| Power { part });
         assert_eq!(harness.published::<Power>("power"), parts);
         assert_eq!(harness.published::<Temperature>("cold"), [Temperature { celsius: 2.0 }]);
+        Ok(())
+    }
+
+    #[test]
+    fn it_measures_each_period() -> Result<(), Box<dyn std::error::Error>> {
+        let mut harness = Harness::new(Sensor::default())?;
+        harness.every("tick", Duration::from_millis(100))?;
+        harness.advance(Duration::from_millis(250))?;
+        let measured = [16.0, 17.0].map(|celsius| Temperature { celsius });
+        assert_eq!(harness.published::<Temperature>("temperature"), measured);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use deployment::{ChainReport, Proof};
 use response::Limits;
 use schedulability::{
-    Admission, ChainVerdict, Change, ConnectionVerdict, Deployed, Effort, Obstacle, Order, ShareOfTime,
+    Admission, ChainVerdict, ConnectionVerdict, Deployed, Effort, Obstacle, Offered, Order, ShareOfTime,
     State, admit, assign, changes,
 };
 
@@ -43,11 +43,11 @@ pub(crate) struct AdmitArguments {
 
 /// Steps that an analysis may take, unless the command line says otherwise.
 pub(crate) const STEPS: u64 = 50_000_000;
-/// Steps of each analysis while changes are tried.
+/// Steps of each analysis while changes are tried, at least; more where the plan as it is takes more.
 const STEPS_OF_TRIAL: u64 = 100_000;
 /// Steps of all analyses that look for one change to be offered, which are to take less than two seconds; to write a plan they may be more.
-const STEPS_OF_OFFER: u64 = 4_000_000;
-const STEPS_OF_WRITING: u64 = 40_000_000;
+const STEPS_OF_OFFER: u64 = 20_000_000;
+const STEPS_OF_WRITING: u64 = 100_000_000;
 
 pub(crate) fn run(
     arguments: &AdmitArguments,
@@ -61,8 +61,9 @@ pub(crate) fn run(
     let mut shares = transfers::compute(&loaded)?;
     let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
     let limits = Limits { steps: arguments.steps, ..Limits::default() };
-    let trial = Limits { steps: arguments.steps.min(STEPS_OF_TRIAL), ..limits };
     let mut admission = admit(&deployed, limits);
+    let enough = admission.work.saturating_mul(2).max(STEPS_OF_TRIAL);
+    let trial = Limits { steps: arguments.steps.min(enough), ..limits };
     if let Some(file) = &arguments.write {
         let assigned = assign(&deployed, Effort { each: trial, total: STEPS_OF_WRITING });
         let plan = assigned.plans.first().ok_or((FAILED, "there is no plan".to_owned()))?;
@@ -174,12 +175,21 @@ pub(crate) fn demand(loaded: &Loaded, plan: &Plan, others: &[Other<'_>], verb: &
 /// Changes and parts of a bound that are shown.
 pub(crate) const SHOWN: usize = 3;
 
-fn offer(changes: &[Change], out: &mut dyn Write) -> Result<(), Failure> {
-    if changes.is_empty() {
+fn offer(offered: &Offered, out: &mut dyn Write) -> Result<(), Failure> {
+    let Offered { changes, tried, untried } = offered;
+    if !changes.is_empty() {
+        print(out, format_args!("what would admit more:\n"))?;
+        return changes.iter().take(SHOWN).try_for_each(|change| print(out, format_args!("  {change}\n")));
+    }
+    if *untried == 0 {
         return print(out, format_args!("no single change of a priority, a core or a depth admits more\n"));
     }
-    print(out, format_args!("what would admit more:\n"))?;
-    changes.iter().take(SHOWN).try_for_each(|change| print(out, format_args!("  {change}\n")))
+    print(
+        out,
+        format_args!(
+            "none of {tried} single changes that were tried admits more; {untried} were not tried, since the plan is large\n"
+        ),
+    )
 }
 
 /// Whether a chain keeps its limits, in words.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assembly::{Catalogue, Manifest, Places, Plan};
 use diagnostics::{Problem, Source};
-use network::load;
+use network::{Network, Texts, load};
 use schedulability::{Deployed, Transfers};
 
 use crate::command::{BAD_NEWS, FAILED, Failure};
@@ -21,6 +21,8 @@ pub(crate) struct Loaded {
     manifests: Vec<(String, String)>,
     /// Where the file is; nowhere if it was sent.
     path: Option<PathBuf>,
+    /// The network file that was sent with it.
+    network: Option<Texts>,
     /// The transfers that were computed for it, once that was done.
     transfers: OnceCell<Transfers>,
 }
@@ -78,6 +80,7 @@ impl Loaded {
             types,
             manifests: texts,
             path: None,
+            network: None,
             transfers: OnceCell::new(),
         }))
     }
@@ -117,10 +120,47 @@ impl Loaded {
         Deployed { plan: &self.plan, types: &self.types, transfers: self.transfers.get() }
     }
 
-    /// The file of the network that the plan names; `None` if it names none, or if the plan was sent without its files.
-    pub(crate) fn network_file(&self) -> Option<PathBuf> {
-        let folder = self.path.as_ref()?.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Some(folder.unwrap_or(Path::new(".")).join(self.plan.network.as_ref()?))
+    /// The same plan with the network file that was sent with it, as JSON.
+    ///
+    /// # Errors
+    /// It is no network file.
+    pub(crate) fn with_network(self, sent: Option<&str>) -> Result<Self, Failure> {
+        let wrong = |error: String| (BAD_NEWS, format!("the network file that was sent: {error}"));
+        let read = |sent: &str| serde_json::from_str(sent).map_err(|error| wrong(error.to_string()));
+        let network: Option<Texts> = sent.map(read).transpose()?;
+        if let Some(texts) = &network {
+            texts.network().map_err(|problem| wrong(problem.to_string()))?;
+        }
+        Ok(Self { network, ..self })
+    }
+
+    /// The network file that the plan names, with the network that it makes; `None` if the plan names none, or if it was sent without it.
+    ///
+    /// # Errors
+    /// The file cannot be read or is wrong.
+    pub(crate) fn network(&self) -> Result<Option<(Texts, Network)>, Failure> {
+        if let Some(texts) = &self.network {
+            let network = texts.network().map_err(|problem| (BAD_NEWS, problem.to_string()))?;
+            return Ok(Some((texts.clone(), network)));
+        }
+        let (Some(path), Some(named)) = (&self.path, &self.plan.network) else { return Ok(None) };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = folder.unwrap_or(Path::new(".")).join(named);
+        match Texts::open(&file) {
+            Ok(network) => Ok(Some(network)),
+            Err(Problem { place: None, what, .. }) => {
+                let what = format!("the network file {} cannot be read: {what}", file.display());
+                let remedy = "name a network file, relative to the plan; docs/plan.md shows one";
+                Err(self.wrong("network", what, remedy))
+            }
+            Err(problem) => Err((BAD_NEWS, problem.to_string())),
+        }
+    }
+
+    /// What is wrong with what stands at a path of the plan.
+    pub(crate) fn wrong(&self, path: &str, what: String, remedy: &str) -> Failure {
+        let problem = self.source().problem(self.places.at(path), what, remedy);
+        (BAD_NEWS, self.show(&[problem]))
     }
 
     /// Keeps the transfers that were computed for it; those that are there stay.
@@ -161,6 +201,7 @@ impl Loaded {
             types: self.types.clone(),
             manifests: self.manifests.clone(),
             path: self.path.clone(),
+            network: self.network.clone(),
             transfers: OnceCell::new(),
         }
     }

@@ -65,7 +65,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A plan with its manifests, as hosts get it and as the store keeps it.
+/// A plan with its manifests and its network, as hosts get it and as the store keeps it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Bundle {
@@ -75,6 +75,9 @@ pub struct Bundle {
     pub plan: String,
     /// Its manifests.
     pub manifests: Vec<ManifestText>,
+    /// The network file that it names, with the models of switches, as JSON; `None` if it names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// What is proved of its chains.
     pub proofs: Vec<ChainReport>,
     /// Whether it may run with chains that are not proved to keep their limits.

@@ -184,6 +184,11 @@ fn questions_about_types_and_answers() {
 }
 
 #[test]
+fn recordings_of_components() {
+    withstands(&targets::COMPONENT_RECORDING, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn recordings() {
     withstands(&targets::RECORDING_FILE, "fuzz.stateless_executions", 5);
 }

@@ -38,6 +38,11 @@ impl Texts {
         Ok((Self { file, text, models: models.into_inner() }, network))
     }
 
+    /// Whether the files say the same, whatever they are called.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.text == other.text && self.models.values().eq(other.models.values())
+    }
+
     /// The network that these texts make. No file is read.
     ///
     /// # Errors

@@ -144,11 +144,8 @@ impl Follow<'_, '_> {
     fn hop(&mut self, index: usize, connection: &Connection) -> Result<(), Reason> {
         let model = self.model;
         // Only the handler of the last port pushes to this output.
-        let alone = model.system.ports.iter().enumerate().all(|(other, it)| {
-            other == self.port
-                || !it.steps.iter().any(|step| matches!(step, crate::system::Step::Push { output, .. } if *output == connection.output))
-        });
-        self.pure &= alone;
+        let mut pushing = model.pushing.get(&connection.output).into_iter().flatten();
+        self.pure &= pushing.all(|port| *port == self.port);
         self.arrive(index, connection)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The bounds grow until none is refuted by the others. What they are then holds: the first delivery that exceeded one of them
 //! would come from a time at which all were kept, and from such a time none can be exceeded.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -10,7 +10,7 @@ use core::cell::{Cell, RefCell};
 use crate::cores::Parts;
 use crate::problems::by_output;
 use crate::runs::{Push, Run, run_of};
-use crate::system::{Host, Lane, Scheduling, SourceKind, System, Target};
+use crate::system::{Host, Lane, Scheduling, SourceKind, Step, System, Target};
 use crate::work::{Bound, Limits, Reason, Work, add, fit, mul, skew};
 
 /// The priority of deadline threads: above all fifo threads.
@@ -22,6 +22,8 @@ pub(crate) struct Model<'s> {
     pub(crate) work: Work,
     /// The connections of each output.
     pub(crate) by_output: BTreeMap<usize, Vec<usize>>,
+    /// The ports whose handlers push to each output.
+    pub(crate) pushing: BTreeMap<usize, BTreeSet<usize>>,
     /// The runs of queued ports; direct ports have empty ones.
     pub(crate) runs: Vec<Run>,
     /// The connections that lead to each port.
@@ -89,6 +91,7 @@ impl<'s> Model<'s> {
             limits,
             work,
             by_output,
+            pushing: pushing(system),
             links: links(system),
             pushers: vec![Vec::new(); system.connections.len()],
             callers: vec![Vec::new(); system.ports.len()],
@@ -250,6 +253,19 @@ impl<'s> Model<'s> {
 /// Whether a lane has all of its threads on one core.
 pub(crate) fn single_core(lane: &Lane) -> bool {
     lane.threads.iter().all(|core| Some(core) == lane.threads.first())
+}
+
+/// The ports whose handlers push to each output.
+fn pushing(system: &System) -> BTreeMap<usize, BTreeSet<usize>> {
+    let mut pushing: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (index, port) in system.ports.iter().enumerate() {
+        for step in &port.steps {
+            if let Step::Push { output, .. } = step {
+                pushing.entry(*output).or_default().insert(index);
+            }
+        }
+    }
+    pushing
 }
 
 fn links(system: &System) -> Vec<Links> {

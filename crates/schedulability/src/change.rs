@@ -10,6 +10,7 @@ use response::Limits;
 
 use crate::Deployed;
 use crate::admission::{Admission, PortVerdict, State, admit};
+use crate::nearby::Nearby;
 
 /// A change of one place of a plan.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -136,8 +137,8 @@ pub(crate) fn distance(admission: &Admission) -> Distance {
     distance
 }
 
-/// Most changes that are tried for one answer.
-const MOST_TRIED: usize = 400;
+/// Most changes that are looked at for one answer.
+const MOST_CANDIDATES: usize = 10_000;
 /// Cores that are tried for a lane.
 const MOST_CORES: u16 = 16;
 
@@ -196,13 +197,26 @@ impl Change {
     }
 }
 
+/// The result of [`changes`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offered {
+    /// Single changes after which more is admitted than before, and nothing less.
+    pub changes: Vec<Change>,
+    /// How many changes were tried.
+    pub tried: usize,
+    /// How many more could be tried with more effort.
+    pub untried: usize,
+}
+
 /// Single changes after which more is admitted than before and nothing less, within an effort. First those after which all is admitted, the
-/// cheapest of them first: deeper queues, then other priorities, other cores, another class.
-pub fn changes(plans: &[Deployed<'_>], effort: Effort) -> Vec<Change> {
+/// cheapest of them first: deeper queues, then other priorities, other cores, another class. Changes of lanes of what is refused are tried
+/// before those of others. `effort.each` has to be enough for an analysis of the plans as they are; without that nothing is found.
+pub fn changes(plans: &[Deployed<'_>], effort: Effort) -> Offered {
     let before = admit(plans, effort.each);
     let mut effort = effort;
     effort.spend(before.work);
-    let tried = tried(plans, &before, &mut effort);
+    let (tried, untried) = tried(plans, &before, &mut effort);
+    let count = tried.len();
     let is_kept = |after: &Admission| {
         before.states().zip(after.states()).all(|(was, is)| *was != State::Admitted || *is == State::Admitted)
     };
@@ -221,7 +235,7 @@ pub fn changes(plans: &[Deployed<'_>], effort: Effort) -> Vec<Change> {
         let costs = (change.effect.cost(), change).cmp(&(second.effect.cost(), second));
         one.cmp(other).then(costs)
     });
-    better.into_iter().map(|(_, change)| change).collect()
+    Offered { changes: better.into_iter().map(|(_, change)| change).collect(), tried: count, untried }
 }
 
 /// The result of [`improve`].
@@ -248,7 +262,7 @@ pub fn improve(plans: &[Deployed<'_>], effort: Effort) -> Improved {
             break;
         }
         let now = with(&all, plans);
-        let tried = tried(&now, &admission, &mut effort);
+        let (tried, _) = tried(&now, &admission, &mut effort);
         let best = tried.into_iter().min_by(|(one, change), (other, second)| {
             let costs = (change.effect.cost(), change).cmp(&(second.effect.cost(), second));
             distance(one).cmp(&distance(other)).then(costs)
@@ -270,17 +284,26 @@ pub(crate) fn with<'p>(plans: &'p [Plan], of: &[Deployed<'p>]) -> Vec<Deployed<'
     plans.iter().zip(of).map(|(plan, deployed)| Deployed { plan, ..*deployed }).collect()
 }
 
-/// The verdicts of the plans after each change that could help, as far as the effort goes.
-fn tried(plans: &[Deployed<'_>], before: &Admission, effort: &mut Effort) -> Vec<(Admission, Change)> {
+/// The verdicts of the plans after each change that could help, as far as the effort goes, and how many changes were left.
+fn tried(
+    plans: &[Deployed<'_>],
+    before: &Admission,
+    effort: &mut Effort,
+) -> (Vec<(Admission, Change)>, usize) {
     let mut candidates = depths(before);
     for (index, deployed) in plans.iter().enumerate() {
         lanes(index, deployed.plan, plans, &mut candidates);
     }
+    let nearby = Nearby::of(plans, before);
+    let mut candidates: Vec<Change> = candidates.into_iter().collect();
+    candidates.sort_by_cached_key(|change| nearby.rank(change));
     let mut tried = Vec::new();
+    let mut left = candidates.len();
     for change in candidates {
         if effort.total == 0 {
             break;
         }
+        left -= 1;
         let mut changed: Vec<Plan> = plans.iter().map(|deployed| deployed.plan.clone()).collect();
         let Some(plan) = changed.get_mut(change.plan) else { continue };
         change.apply(plan);
@@ -288,7 +311,7 @@ fn tried(plans: &[Deployed<'_>], before: &Admission, effort: &mut Effort) -> Vec
         effort.spend(after.work);
         tried.push((after, change));
     }
-    tried
+    (tried, left)
 }
 
 /// Queues that are as deep as their backlog.
@@ -306,7 +329,7 @@ pub(crate) fn depths(admission: &Admission) -> BTreeSet<Change> {
 fn lanes(index: usize, plan: &Plan, plans: &[Deployed<'_>], candidates: &mut BTreeSet<Change>) {
     let layout = plan.layout();
     for (name, container) in &plan.containers {
-        if candidates.len() >= MOST_TRIED {
+        if candidates.len() >= MOST_CANDIDATES {
             return;
         }
         let Some(host) = layout.host_of(&container.process) else { continue };
@@ -315,7 +338,7 @@ fn lanes(index: usize, plan: &Plan, plans: &[Deployed<'_>], candidates: &mut BTr
         for (lane, it) in &container.lanes {
             let path = format!("container.{name}.lanes.{lane}");
             let mut add = |effect| {
-                if candidates.len() < MOST_TRIED {
+                if candidates.len() < MOST_CANDIDATES {
                     candidates.insert(Change { plan: index, path: path.clone(), effect });
                 }
             };

@@ -141,10 +141,9 @@ fn place(
         .collect();
     unhindered(parts, built, &hosts)?;
     let handler = parts.handler(plan, link.to);
-    let is_it =
-        |way: &crate::links::Way<'_>| way.plan == plan && way.name == link.name && Some(way.to) == handler;
-    let mut ways = built.ways.iter();
-    ways.position(|way| links.ways.get(*way).is_some_and(is_it)).ok_or_else(|| {
+    let mut ways = link.from.component().into_iter().flat_map(|from| links.numbered(plan, from));
+    let way = ways.find(|(_, way)| way.name == link.name && Some(way.to) == handler);
+    way.and_then(|(way, _)| built.connection_of.get(&way).copied()).ok_or_else(|| {
         let what = format!("no handler is known to push to \"{}\"", link.from);
         (what, "name the port in the steps of the handler that pushes to it".to_string())
     })

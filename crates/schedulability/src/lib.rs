@@ -21,6 +21,7 @@ mod connections;
 mod handlers;
 mod kept;
 mod links;
+mod nearby;
 mod obstacle;
 mod parts;
 mod paths;
@@ -29,7 +30,7 @@ mod words;
 
 pub use admission::{Admission, ChainVerdict, PortVerdict, ShareOfTime, State, admit};
 pub use assign::{Assigned, Order, assign};
-pub use change::{Change, Effect, Effort, Improved, changes, improve};
+pub use change::{Change, Effect, Effort, Improved, Offered, changes, improve};
 pub use connections::ConnectionVerdict;
 pub use obstacle::Obstacle;
 pub use response::Stream;

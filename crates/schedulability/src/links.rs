@@ -159,8 +159,17 @@ impl<'p> Links<'p> {
         plan: usize,
         component: &'s str,
     ) -> impl Iterator<Item = &'s Way<'p>> {
+        self.numbered(plan, component).map(|(_, way)| way)
+    }
+
+    /// The ways that begin at a component, each with its number.
+    pub(crate) fn numbered<'s>(
+        &'s self,
+        plan: usize,
+        component: &'s str,
+    ) -> impl Iterator<Item = (usize, &'s Way<'p>)> {
         let ways = self.from.get(&(plan, component)).into_iter().flatten();
-        ways.filter_map(|way| self.ways.get(*way))
+        ways.filter_map(|way| Some((*way, self.ways.get(*way)?)))
     }
 
     /// Whether what comes to a handler waits for something else than its lane.

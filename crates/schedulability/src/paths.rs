@@ -72,13 +72,11 @@ pub(crate) fn path(
             continue;
         }
         let from = built.ports.get(port).and_then(|it| parts.handlers.get(*it));
-        let fits = |way: &crate::links::Way<'_>| {
-            from.is_some_and(|from| way.plan == from.plan && way.from.0 == from.component)
-                && Some(way.to) == handler
-                && through.is_none_or(|named| named == way.from.1)
-        };
-        let mut found = built.ways.iter().enumerate().filter(|(connection, way)| {
-            links.ways.get(**way).is_some_and(fits) && pushes(built, port, *connection).is_some()
+        let ways = from.into_iter().flat_map(|from| links.numbered(from.plan, from.component));
+        let mut found = ways.filter_map(|(index, way)| {
+            let fits = Some(way.to) == handler && through.is_none_or(|named| named == way.from.1);
+            let connection = *built.connection_of.get(&index).filter(|_| fits)?;
+            pushes(built, port, connection).map(|_| (connection, way))
         });
         let (first, second) = (found.next(), found.next());
         let Some((connection, way)) = first else {
@@ -90,10 +88,9 @@ pub(crate) fn path(
             let what = format!("several connections lead to \"{end}\"");
             return Err((what, "name the port that publishes in the path, too".to_string()));
         }
-        let Some(way) = links.ways.get(*way) else { continue };
         if pushes(built, port, connection) != Some(true) {
             let what = format!("the push to \"{end}\" may be left out by the handler before");
-            let remedy = "a chain with a limit needs certain pushes: take the ? away from the step, if it always pushes";
+            let remedy = "a chain with a limit needs pushes that are always made: end the chain at the port before, or take the ? away if the handler always pushes";
             return Err((what, remedy.to_string()));
         }
         only.extend(links.thinned.get(&(plan, way.name)).cloned());

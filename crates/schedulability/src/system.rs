@@ -23,8 +23,8 @@ pub(crate) struct Built {
     /// For each port of the system its handler.
     pub(crate) ports: Vec<usize>,
     pub(crate) components: Vec<(usize, String)>,
-    /// For each connection of the system the way.
-    pub(crate) ways: Vec<usize>,
+    /// For each way that is in the system its connection.
+    pub(crate) connection_of: BTreeMap<usize, usize>,
     /// For each source of the system the origin.
     pub(crate) origins: Vec<usize>,
     /// For each handler that is in the system its port.
@@ -137,21 +137,17 @@ impl Built {
     }
 
     fn add_ports(&mut self, parts: &Parts<'_>, links: &Links<'_>, handlers: BTreeMap<usize, Vec<Step>>) {
+        let mut known: BTreeMap<(usize, &str), usize> = BTreeMap::new();
         for (index, steps) in handlers {
             let Some(handler) = parts.handlers.get(index) else { continue };
             let Some(host) = self.host(parts.host_of(index)) else { continue };
             let of_type = parts.type_of(handler.plan, handler.component);
             let is_parallel = of_type.is_some_and(|of_type| of_type.is_parallel);
-            let key = (handler.plan, handler.component.to_string());
-            let component = match self.components.iter().position(|known| *known == key) {
-                Some(component) => component,
-                None => {
-                    self.components.push(key);
-                    let serialised = !is_parallel;
-                    self.system.components.push(response::Component { host, serialised });
-                    self.components.len() - 1
-                }
-            };
+            let component = *known.entry((handler.plan, handler.component)).or_insert_with(|| {
+                self.components.push((handler.plan, handler.component.to_string()));
+                self.system.components.push(response::Component { host, serialised: !is_parallel });
+                self.components.len() - 1
+            });
             let room = links.rooms.get(&index);
             let join = match links.kept.get(&index) {
                 Some(Keeper::Join(join)) => kept::conjunction(join),
@@ -198,7 +194,7 @@ impl Built {
                 continue;
             };
             let (output, target) = (*output, *target);
-            self.ways.push(index);
+            self.connection_of.insert(index, self.system.connections.len());
             let target = match links.kept.get(&way.to) {
                 Some(Keeper::Timer(_)) => Target::Register(self.register(way.to, target)),
                 Some(Keeper::Join(join)) if join.kind == JoinKind::Conjunction => {

@@ -7,17 +7,26 @@ use alloc::vec::Vec;
 use super::Checker;
 use crate::explain::Holding;
 use crate::manifest::PortKind;
-use crate::plan::{Chain, End, Placement, ServiceKind};
+use crate::plan::{Chain, Connection, End, Placement, ServiceKind};
 use crate::qos::{Quality, Said};
 use crate::shape::meant;
 
 /// Ports of a chain.
 const LONGEST: usize = 64;
 
+/// The connections that lead to each end.
+type Leading<'p> = BTreeMap<&'p End, Vec<&'p Connection>>;
+
 impl Checker<'_> {
     pub(super) fn chains(&mut self) {
+        let mut leading = Leading::new();
+        for connection in self.plan.connections.values() {
+            for to in &connection.to {
+                leading.entry(to).or_default().push(connection);
+            }
+        }
         for (name, chain) in &self.plan.chains {
-            self.chain(&format!("chain.{name}"), chain);
+            self.chain(&format!("chain.{name}"), chain, &leading);
         }
         if !self.plan.chains.is_empty() {
             self.held();
@@ -67,7 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    fn chain(&mut self, path: &str, chain: &Chain) {
+    fn chain(&mut self, path: &str, chain: &Chain, leading: &Leading<'_>) {
         if chain.path.is_empty() || chain.path.len() > LONGEST {
             let what = format!("a chain has 1 to {LONGEST} ports");
             return self.wrong(
@@ -92,7 +101,7 @@ impl Checker<'_> {
         }
         for (index, hop) in chain.path.windows(2).enumerate() {
             let [from, to] = hop else { continue };
-            if let Err((what, remedy)) = self.hop(from, to) {
+            if let Err((what, remedy)) = self.hop(from, to, leading) {
                 let what = format!("hop {} of the chain, from \"{from}\" to \"{to}\": {what}", index + 1);
                 self.wrong(&format!("{path}.path.{}", index + 1), what, remedy);
             }
@@ -119,13 +128,12 @@ impl Checker<'_> {
     }
 
     /// Whether something at one port leads to something at the next; or why not, and what would fit.
-    fn hop(&self, from: &End, to: &End) -> Result<(), (String, String)> {
+    fn hop(&self, from: &End, to: &End, leading: &Leading<'_>) -> Result<(), (String, String)> {
         let (from_kind, to_kind) = (self.kind_of(from), self.kind_of(to));
         let is_input = |kind: Option<PortKind>| kind.is_some_and(|kind| !kind.is_source());
-        let connections = || self.plan.connections.values();
+        let leading = || leading.get(to).into_iter().flatten();
         // A component may be connected with itself.
-        let is_connected =
-            connections().any(|connection| connection.from == *from && connection.to.contains(to));
+        let is_connected = leading().any(|connection| connection.from == *from);
         if let (End::Port { component, port }, End::Port { component: other, port: next }) = (from, to)
             && component == other
             && !is_connected
@@ -160,20 +168,17 @@ impl Checker<'_> {
             }
             _ => false,
         };
-        if connections().any(|connection| leads(&connection.from) && connection.to.contains(to)) {
+        if leading().any(|connection| leads(&connection.from)) {
             return Ok(());
         }
-        let onward: Vec<String> = connections()
+        let connections = self.plan.connections.values();
+        let onward: Vec<String> = connections
             .filter(|connection| leads(&connection.from))
             .flat_map(|connection| connection.to.iter())
             .take(8)
             .map(ToString::to_string)
             .collect();
-        let backward: Vec<String> = connections()
-            .filter(|connection| connection.to.contains(to))
-            .map(|connection| connection.from.to_string())
-            .take(8)
-            .collect();
+        let backward: Vec<String> = leading().map(|connection| connection.from.to_string()).take(8).collect();
         let list = |ends: Vec<String>| if ends.is_empty() { "nowhere".to_string() } else { ends.join(", ") };
         let mut remedy = format!("from there connections lead to {}", list(onward));
         if is_input(to_kind) || to_kind.is_none() {

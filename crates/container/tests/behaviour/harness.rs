@@ -15,7 +15,6 @@ fn what_is_fed_comes_out_in_virtual_time() {
     assert_eq!(harness.state(), State::Active);
     assert_eq!(harness.published::<Number>("out"), [Number(2), Number(3)]);
     assert!(harness.published::<Number>("out").is_empty());
-    assert!(harness.published::<Number>("nothing").is_empty());
     harness.timeout::<relay::Input>(3).unwrap();
     let log = harness.component().with(|relay, _| relay.log.take()).unwrap();
     assert_eq!(log, ["relay 1", "relay other 5 follows 0", "relay 2", "relay timeout 3"]);
@@ -52,10 +51,9 @@ fn an_event_has_the_priority_and_the_deadline_that_it_is_fed_with() {
 fn timers_tick_as_time_goes_on() {
     let mut harness = Harness::new(Source::default()).unwrap();
     harness.every("tick", Duration::from_millis(10)).unwrap();
-    harness.activate().unwrap();
-    harness.advance(Duration::from_millis(35));
+    harness.advance(Duration::from_millis(35)).unwrap();
     assert_eq!(harness.published::<Number>("out"), [Number(1), Number(2), Number(3)]);
-    harness.advance(Duration::from_millis(5));
+    harness.advance(Duration::from_millis(5)).unwrap();
     assert_eq!(harness.published::<Number>("out"), [Number(4)]);
     let error = harness.every("out", Duration::from_millis(10)).unwrap_err().to_string();
     assert!(error.contains("there is no component.out"), "{error}");
@@ -77,4 +75,24 @@ fn faults_are_seen() {
         harness.next_report().unwrap().to_string(),
         "component: panicked: cannot have 666; it is in the error state"
     );
+}
+
+/// An event that no port has.
+#[derive(Clone)]
+struct Strange;
+impl container::Event for Strange {}
+
+/// A test that asks for what no port publishes would pass whatever the component does.
+#[test]
+fn what_no_port_publishes_cannot_be_asked_for() {
+    let asked = |port: &'static str, is_number: bool| {
+        let mut harness = Harness::new(Relay::default()).unwrap();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match is_number {
+            true => drop(harness.published::<Number>(port)),
+            false => drop(harness.published::<Strange>(port)),
+        }))
+        .is_ok()
+    };
+    assert!(asked("out", true));
+    assert!(!asked("nothing", true) && !asked("out", false));
 }

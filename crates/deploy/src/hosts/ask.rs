@@ -59,14 +59,14 @@ fn decided(at: &At, command: &Command, done: &str, out: &mut dyn Write) -> Resul
 pub(crate) fn launch(at: &At, plan: &Path, unproved: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     let loaded = Loaded::sound(plan)?;
     let done = format!("launched {}", deployment_name(&loaded.plan));
-    decided(at, &Command::Launch(bundle(&loaded, plan, unproved)), &done, out)
+    decided(at, &Command::Launch(bundle(&loaded, plan, unproved)?), &done, out)
 }
 
 /// Goes on to another plan on all hosts.
 pub(crate) fn apply(at: &At, plan: &Path, unproved: bool, out: &mut dyn Write) -> Result<u8, Failure> {
     let loaded = Loaded::sound(plan)?;
     let done = format!("applied {}", deployment_name(&loaded.plan));
-    decided(at, &Command::Apply(bundle(&loaded, plan, unproved)), &done, out)
+    decided(at, &Command::Apply(bundle(&loaded, plan, unproved)?), &done, out)
 }
 
 /// Ends a deployment on all hosts.

@@ -23,6 +23,7 @@ use super::connection::{Reader, send};
 use super::{ManagerArguments, identity, opened};
 use crate::admit::{self, Other};
 use crate::command::{DONE, FAILED, Failure, print};
+use crate::files::Loaded;
 use crate::launch::interruptions;
 use crate::target::processes;
 use crate::together::Together;
@@ -333,20 +334,27 @@ impl Running<'_> {
 
     /// A plan that can be launched as a whole, and whose chains keep their limits beside all others, unless that is not asked for.
     fn screened(&mut self, bundle: Bundle) -> Result<Bundle, String> {
-        let loaded = opened(&bundle).map_err(|(_, what)| what)?;
+        let mut loaded = opened(&bundle).map_err(|(_, what)| what)?;
         // Warnings are told by the hosts.
         processes(&loaded, None, &mut std::io::sink()).map_err(|(_, what)| what)?;
         let name = deployment::deployment_name(&loaded.plan);
         if !bundle.is_unproved {
-            transfers::compute(std::slice::from_ref(&loaded)).map_err(|(_, what)| what)?;
-            let others: Vec<Other<'_>> = self
-                .machine
-                .deployments()
-                .filter(|(other, _)| *other != name)
-                .map(|(_, it)| Other {
-                    name: &it.bundle.file,
-                    is_proved: !it.bundle.is_unproved,
-                    deployed: Deployed { plan: &it.plan, types: &it.types, transfers: None },
+            let bundles = self.machine.deployments().filter(|(other, _)| *other != name);
+            let bundles: Vec<&Bundle> = bundles.map(|(_, it)| &it.bundle).collect();
+            // What is there comes first on networks that plans share.
+            let mut all: Vec<Loaded> =
+                bundles.iter().map(|it| opened(it)).collect::<Result<_, _>>().map_err(|(_, what)| what)?;
+            all.push(loaded);
+            transfers::compute(&all).map_err(|(_, what)| what)?;
+            let Some(next) = all.pop() else { return Err("there is no plan".to_owned()) };
+            loaded = next;
+            let others: Vec<Other<'_>> = bundles
+                .iter()
+                .zip(&all)
+                .map(|(bundle, loaded)| Other {
+                    name: &bundle.file,
+                    is_proved: !bundle.is_unproved,
+                    deployed: loaded.deployed(),
                 })
                 .collect();
             admit::demand(&loaded, &loaded.plan, &others, "launch").map_err(|(_, what)| what)?;
@@ -408,12 +416,11 @@ impl Running<'_> {
         let all: Vec<(&str, &Content)> = self.machine.deployments().collect();
         let bundles: Vec<&Bundle> = all.iter().map(|(_, it)| &it.bundle).collect();
         if !self.together.0.iter().eq(bundles.iter().copied()) {
-            let plans: Vec<Deployed<'_>> = all
-                .iter()
-                .map(|(_, it)| Deployed { plan: &it.plan, types: &it.types, transfers: None })
-                .collect();
-            let names = all.iter().map(|(name, _)| (*name).to_owned());
-            self.together = (bundles.into_iter().cloned().collect(), Together::of(names, &plans));
+            let opened = |(name, it): &(&str, &Content)| Some(((*name).to_owned(), opened(&it.bundle).ok()?));
+            let (names, loaded): (Vec<String>, Vec<Loaded>) = all.iter().filter_map(opened).unzip();
+            let _ = transfers::compute(&loaded);
+            let plans: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
+            self.together = (bundles.into_iter().cloned().collect(), Together::of(names.into_iter(), &plans));
         }
         for deployment in &mut deployments {
             for status in deployment.hosts.iter_mut().filter_map(|host| host.status.as_mut()) {

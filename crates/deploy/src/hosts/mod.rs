@@ -129,13 +129,23 @@ fn node_role(host: &str) -> Result<Role, Failure> {
     })
 }
 
-/// A plan with its manifests, to be sent.
-fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Bundle {
+/// A plan with its manifests and its network file, to be sent.
+///
+/// # Errors
+/// The network file cannot be read or is wrong.
+fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Failure> {
     let manifest = |(name, text): &(String, String)| ManifestText { name: name.clone(), text: text.clone() };
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let (plan, manifests) =
         (loaded.source().text.to_owned(), loaded.manifests().iter().map(manifest).collect());
-    Bundle { file, plan, manifests, proofs: Vec::new(), is_unproved }
+    let network = match loaded.network() {
+        // Without a proof it is not needed.
+        Err(_) if is_unproved => None,
+        network => network?,
+    };
+    let network = network.map(|(texts, _)| serde_json::to_string(&texts));
+    let network = network.transpose().map_err(|error| (FAILED, error.to_string()))?;
+    Ok(Bundle { file, plan, manifests, network, proofs: Vec::new(), is_unproved })
 }
 
 /// The plan of a bundle, which makes sense.
@@ -146,7 +156,7 @@ fn opened(bundle: &Bundle) -> Result<Loaded, Failure> {
         Ok((found.name.clone(), found.text.clone()))
     };
     let loaded = Loaded::of_texts(bundle.file.clone(), bundle.plan.clone(), manifest)?;
-    loaded.map_err(|problems| (BAD_NEWS, problems))?.checked()
+    loaded.map_err(|problems| (BAD_NEWS, problems))?.checked()?.with_network(bundle.network.as_deref())
 }
 
 #[cfg(test)]

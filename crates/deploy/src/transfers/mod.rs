@@ -17,7 +17,7 @@ use schedulability::{Admission, ConnectionVerdict, Deployed, State, Stream, Tran
 use crate::command::{BAD_NEWS, Failure};
 use crate::files::Loaded;
 pub(crate) use told::{export, tell};
-use wanted::{opened, wanted};
+use wanted::wanted;
 
 /// How often events are made later at most until flows allow for it.
 const ROUNDS: usize = 16;
@@ -71,43 +71,59 @@ pub(crate) struct Shares {
 /// # Errors
 /// A network file cannot be read or is wrong, or has no such host.
 pub(crate) fn compute(loaded: &[Loaded]) -> Result<Vec<Shares>, Failure> {
-    let mut all: BTreeMap<String, (Texts, Vec<Flow>)> = BTreeMap::new();
+    let mut all: Vec<(Texts, Vec<Flow>)> = Vec::new();
     let mut sent = Vec::new();
     for (plan, of_plan) in loaded.iter().enumerate() {
-        let Some(file) = of_plan.network_file() else {
+        let Some((texts, network)) = of_plan.network()? else {
             sent.extend(wanted(plan, of_plan, None)?);
             continue;
         };
-        let (texts, network) = opened(of_plan, &file)?;
         let flows = wanted(plan, of_plan, Some(&network))?;
+        if let Some(host) =
+            all.iter().filter(|(known, _)| !known.is_same(&texts)).find_map(|it| shared(&it.1, &flows))
+        {
+            let what =
+                format!("another plan that runs at the same time sends over {host} by another network file");
+            let remedy = "give both plans the same network file: flows of one network are admitted together";
+            return Err(of_plan.wrong("network", what, remedy));
+        }
         // However plans name it, it is one network.
-        let key = std::fs::canonicalize(&file).unwrap_or(file);
-        all.entry(key.display().to_string()).or_insert_with(|| (texts, Vec::new())).1.extend(flows);
+        match all.iter_mut().find(|(known, _)| known.is_same(&texts)) {
+            Some((_, known)) => known.extend(flows),
+            None => all.push((texts, flows)),
+        }
     }
-    let mut transfers = carried(loaded.len(), all.values().flat_map(|(_, flows)| flows).chain(&sent));
-    for round in 0..=ROUNDS {
+    let mut transfers = carried(loaded.len(), all.iter().flat_map(|(_, flows)| flows).chain(&sent));
+    let are_flows = all.iter().any(|(_, flows)| !flows.is_empty());
+    for round in (0..=ROUNDS).take_while(|_| are_flows) {
         let deployed = loaded.iter().zip(&transfers);
         let deployed: Vec<Deployed<'_>> = deployed
             .map(|(loaded, transfers)| Deployed { transfers: Some(transfers), ..loaded.deployed() })
             .collect();
         let admission = schedulability::admit(&deployed, Limits::default());
         let mut is_later = round == 0;
-        for flow in all.values_mut().flat_map(|(_, flows)| flows) {
+        for flow in all.iter_mut().flat_map(|(_, flows)| flows) {
             is_later |= flow.settle(&admission, round == ROUNDS);
         }
         if !is_later {
             break;
         }
-        for (texts, flows) in all.values_mut() {
+        for (texts, flows) in &mut all {
             planned(texts, flows)?;
         }
-        transfers = carried(loaded.len(), all.values().flat_map(|(_, flows)| flows).chain(&sent));
+        transfers = carried(loaded.len(), all.iter().flat_map(|(_, flows)| flows).chain(&sent));
     }
     for (loaded, transfers) in loaded.iter().zip(transfers) {
         loaded.carry(transfers);
     }
-    let shares = all.into_values().map(|(texts, flows)| Shares { file: texts.file().to_owned(), flows });
+    let shares = all.into_iter().map(|(texts, flows)| Shares { file: texts.file().to_owned(), flows });
     Ok(shares.filter(|shares| !shares.flows.is_empty()).collect())
+}
+
+/// A host from or to which flows of both go.
+fn shared<'f>(some: &[Flow], others: &'f [Flow]) -> Option<&'f str> {
+    let mut hosts = others.iter().flat_map(|flow| [flow.from.as_str(), flow.to.as_str()]);
+    hosts.find(|host| some.iter().any(|flow| flow.from == *host || flow.to == *host))
 }
 
 impl Flow {

@@ -1,13 +1,11 @@
 //! The flows that a plan needs of its network: one for each process that takes events of a connection from another host.
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use assembly::{Chain, End, Link, ServiceKind};
-use diagnostics::Problem;
-use network::{Network, Texts};
+use network::Network;
 
 use super::{DRIFT, Flow, NANOSECOND};
-use crate::command::{BAD_NEWS, Failure};
+use crate::command::Failure;
 use crate::files::Loaded;
 
 /// The limit of a flow for which the plan has none, in picoseconds.
@@ -18,28 +16,6 @@ const USUAL_DRIFT: u32 = 200_000;
 /// chain in the component that pushes.
 const STAMPS: u32 = 64;
 const STAMP: u32 = 512;
-
-/// The network file of a plan.
-pub(super) fn opened(loaded: &Loaded, file: &Path) -> Result<(Texts, Network), Failure> {
-    match Texts::open(file) {
-        Ok(network) => Ok(network),
-        Err(Problem { place: None, what, .. }) => {
-            let what = format!("the network file {} cannot be read: {what}", file.display());
-            Err(wrong(
-                loaded,
-                "network",
-                what,
-                "name a network file, relative to the plan; docs/plan.md shows one",
-            ))
-        }
-        Err(problem) => Err((BAD_NEWS, problem.to_string())),
-    }
-}
-
-fn wrong(loaded: &Loaded, path: &str, what: String, remedy: &str) -> Failure {
-    let problem = loaded.source().problem(loaded.places.at(path), what, remedy);
-    (BAD_NEWS, loaded.show(&[problem]))
-}
 
 /// The flows of a plan that names a network: of connections that go by DDS to other hosts and do not say a transfer themselves. Without the
 /// network none has a bound.
@@ -63,7 +39,7 @@ pub(super) fn wanted(plan: usize, loaded: &Loaded, network: Option<&Network>) ->
                     "hosts have the same names in both files; those of the network are {}",
                     known.join(", ")
                 );
-                return Err(wrong(loaded, &format!("host.{host}"), what, &remedy));
+                return Err(loaded.wrong(&format!("host.{host}"), what, &remedy));
             }
         }
         let key = (link.name.to_owned(), to.process.to_owned());
@@ -96,7 +72,7 @@ fn flow_of(
     let clocks = network.map_or(DRIFT, |network| network.clock_drift().min(DRIFT));
     let bound = match (link.connection.size, send, receive) {
         _ if network.is_none() => lacks(
-            "the network file is not sent with a plan to a manager of several hosts".to_owned(),
+            "the plan came without its network file".to_owned(),
             "punctual deploy admit PLAN --write FILE computes the transfers and writes a plan with them",
         ),
         (None, _, _) => lacks(

@@ -6,89 +6,12 @@ use network::{FileLatency, FlowFile, Network};
 use crate::Folder;
 
 /// Three hosts at a switch; the screen's link is slow. They send through queues of their own.
-const LAB: &str = r#"name = "Lab"
-host-defaults = { queues = 8, ring = 0, pause = "off", energy-efficient = false }
-[[host]]
-name = "sense"
-[[host]]
-name = "act"
-[[host]]
-name = "show"
-[[switch]]
-name = "s1"
-model = "gigabit-8-queues"
-[[link]]
-ends = ["sense", "s1:1"]
-[[link]]
-ends = ["act", "s1:2"]
-[[link]]
-ends = ["show", "s1:3"]
-rate = "100 Mb/s"
-"#;
+const LAB: &str = include_str!("../plans/line-lab.toml");
 
 /// A chain over all three hosts, whose costs are nothing but what is said of sending and receiving.
-const PLAN: &str = r#"name = "Line"
-network = "lab.toml"
-manifests = ["types.json"]
-[host.sense]
-cores = 1
-costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
-[host.act]
-cores = 1
-costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
-[host.show]
-cores = 1
-costs = { wake = "0 ns", switch = "0 ns", dispatch = "0 ns", slack = "0 ns", clock-drift = 0, throttling = { runtime = "1 s", period = "1 s" }, send = "20 us", receive = "30 us" }
-[container.one]
-process = "p1"
-lanes.a = { class = "fifo", priority = 10, cores = [0] }
-[container.two]
-process = "p2"
-lanes.a = { class = "fifo", priority = 10, cores = [0] }
-[container.three]
-process = "p3"
-lanes.a = { class = "fifo", priority = 10, cores = [0] }
-[component.sensor]
-type = "Sensor"
-host = "sense"
-process = "p1"
-container = "one"
-lane = "a"
-port.tick.period = "10 ms"
-[component.control]
-type = "Control"
-host = "act"
-process = "p2"
-container = "two"
-lane = "a"
-[component.screen]
-type = "Screen"
-host = "show"
-process = "p3"
-container = "three"
-lane = "a"
-[connection.angle]
-from = "sensor.out"
-to = ["control.angle"]
-size = 100
-queue = { depth = 8, full = "drop-oldest" }
-[connection.view]
-from = "control.out"
-to = ["screen.view"]
-size = 2000
-queue = { depth = 8, full = "drop-oldest" }
-latency = "20 ms"
-[chain.line]
-path = ["sensor.tick", "control.angle", "screen.view"]
-reaction = "30 ms"
-"#;
+const PLAN: &str = include_str!("../plans/line.toml");
 
-const TYPES: &str = r#"{ "component": {
-  "Sensor": { "port": { "tick": { "kind": "timer", "execution": { "worst": "100 us", "steps": ["100 us", "out"] } },
-                        "out": { "kind": "publisher", "type": "E" } } },
-  "Control": { "port": { "angle": { "kind": "consumer", "type": "E", "execution": { "worst": "200 us", "steps": ["200 us", "out"] } },
-                         "out": { "kind": "publisher", "type": "E" } } },
-  "Screen": { "port": { "view": { "kind": "consumer", "type": "E", "execution": { "worst": "300 us" } } } } } }"#;
+const TYPES: &str = include_str!("../plans/line.json");
 
 /// What the command says of the plan and the network with these changes.
 fn admitted(plan: &[(&str, &str)], lab: Option<&str>, arguments: &str) -> (Folder, u8, String, String) {
@@ -272,4 +195,24 @@ fn a_transfer_that_is_said_is_not_computed() {
     assert!(out.contains("transfer of angle from sense to act: at most "), "{out}");
     // 3 ms, and what the screen does; one more may come before.
     assert!(out.contains("connection view to screen.view: admitted"), "{out}");
+}
+
+/// Plans that are admitted together share a network if their files say the same, whatever these are called: then each flow waits for those of the
+/// other plan. Two networks with a host in common are none.
+#[test]
+fn flows_of_plans_that_run_together_are_planned_together() {
+    let (folder, _, alone, _) = admitted(&[], Some(LAB), "admit {plan.toml}");
+    folder.has("other.toml", &PLAN.replace("\"Line\"", "\"Other\"").replace("lab.toml", "same.toml"));
+    folder.has("same.toml", LAB);
+    let (_, together, told) = folder.deploy("admit {plan.toml} {other.toml}");
+    let bound = |out: &str| {
+        let line = out.lines().find(|line| line.starts_with("transfer of angle from sense to act: "));
+        line.unwrap_or_else(|| panic!("{out}{told}")).to_owned()
+    };
+    assert_ne!(bound(&alone), bound(&together));
+    folder.has("same.toml", &LAB.replace("100 Mb/s", "200 Mb/s"));
+    let (code, _, told) = folder.deploy("admit {plan.toml} {other.toml}");
+    assert_eq!(code, 1);
+    assert!(told.contains("other.toml:2:11: another plan that runs at the same time sends over "), "{told}");
+    assert!(told.contains("by another network file"), "{told}");
 }

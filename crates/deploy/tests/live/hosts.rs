@@ -249,6 +249,32 @@ fn a_flipped_byte_in_a_program_starts_nothing() {
     });
 }
 
+/// The network file goes to the manager with the plan: the manager refuses what the network refuses, before it asks any host.
+#[test]
+fn the_manager_plans_the_network() {
+    const LAB: &str = include_str!("../plans/line-lab.toml");
+    let processes = [("p1", "sense"), ("p2", "act"), ("p3", "show")]
+        .map(|(process, host)| format!("[process.{process}]\nhost = \"{host}\"\nartefact = \"all\"\n"));
+    let plan = include_str!("../plans/line.toml").to_owned()
+        + "[artefact.all]\nlocation = [\"line\"]\n"
+        + &processes.concat();
+    alone(|| {
+        let site = Site::new("network");
+        let _manager = site.manager();
+        site.site.has("line.toml", &plan);
+        site.site.has("types.json", include_str!("../plans/line.json"));
+        let launch = |lab: &str| {
+            site.site.has("lab.toml", lab);
+            let (code, out, told) = site.deploy("launch {line.toml}");
+            assert_eq!((code, out.as_str()), (1, ""), "{told}");
+            told
+        };
+        assert!(launch(LAB).contains(" is not there: start punctual deploy node"));
+        let slow = launch(&LAB.replace("100 Mb/s", "1 Mb/s"));
+        assert!(slow.contains("refuses \"view\" within 10 ms: "), "{slow}");
+    });
+}
+
 /// The commands of docs/deploy-hosts.md, in their order.
 #[test]
 fn the_guide_goes_as_it_is_written() {

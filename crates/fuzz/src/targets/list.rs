@@ -4,6 +4,7 @@ use super::plan_list::{
     DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, DOMAIN_FILE, EXECUTION_LINE,
     LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
 };
+use super::replays::COMPONENT_RECORDING;
 use super::{
     admission, agents, bridge_orders, cdr, cdr_rich_type, content_filter, discovery_data, dynamic,
     etcd_answer, federation, files, filter_expression, filtered_types, filters, flow_file, gate_line,
@@ -445,7 +446,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 46] = [
+pub const ALL: [Target; 47] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -480,6 +481,7 @@ pub const ALL: [Target; 46] = [
     DYNAMIC_TEXT,
     IDL_TEXT,
     RECORDING_FILE,
+    COMPONENT_RECORDING,
     OPENFLOW_MESSAGE,
     OPENFLOW_STREAM,
     ADMISSION_SAMPLE,

@@ -166,11 +166,11 @@ fn the_cheapest_change_is_offered_first() {
     );
     let (plan, types) = read(&plan, TYPES);
     let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
-    let found = changes(&deployed, EFFORT);
+    let found = changes(&deployed, EFFORT).changes;
     assert!(matches!(found[0].effect, Effect::Priority { .. }), "{found:?}");
     assert!(found.iter().any(|change| matches!(change.effect, Effect::Core { .. })));
     // With little effort little is tried.
-    let none = changes(&deployed, Effort { total: 1, ..EFFORT });
+    let none = changes(&deployed, Effort { total: 1, ..EFFORT }).changes;
     assert_eq!(none, []);
 }
 
@@ -183,11 +183,35 @@ fn no_more_is_tried_than_the_effort_goes() {
     );
     let (plan, types) = read(&plan, TYPES);
     let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
-    let all = changes(&deployed, EFFORT);
+    let all = changes(&deployed, EFFORT).changes;
     // Each of the other cores would do.
     assert!(all.len() > 15, "{all:?}");
     let one = admit(&deployed, EFFORT.each).work;
-    let some = changes(&deployed, Effort { total: 6 * one, ..EFFORT });
+    let some = changes(&deployed, Effort { total: 6 * one, ..EFFORT }).changes;
     assert!(!some.is_empty() && some.len() < 12, "{some:?}");
-    assert_eq!(changes(&deployed, Effort { total: 1, ..EFFORT }), []);
+    assert_eq!(changes(&deployed, Effort { total: 1, ..EFFORT }).changes, []);
+}
+
+/// Where not all can be tried, lanes of what is refused and of its cores come before lanes elsewhere, whatever these are called; and what was
+/// not tried is counted.
+#[test]
+fn changes_nearby_are_tried_first() {
+    let elsewhere: String = (0..10)
+        .map(|lane| {
+            format!("lanes.l{lane} = {{ class = \"fifo\", priority = {}, cores = [9] }}\n", 60 + 2 * lane)
+        })
+        .collect();
+    let plan = changed(
+        PLAN.split("[chain.log]").next().unwrap(),
+        &[("priority = 20, cores = [0]", "priority = 5, cores = [0]"), ("cores = 2", "cores = 16")],
+    );
+    let process = plan.lines().find(|line| line.starts_with("process = ")).unwrap();
+    let (plan, types) = read(&format!("{plan}\n[container.aaa]\n{process}\n{elsewhere}"), TYPES);
+    let deployed = [Deployed { plan: &plan, types: &types, transfers: None }];
+    let all = changes(&deployed, EFFORT);
+    assert_eq!(all.untried, 0);
+    let one = admit(&deployed, EFFORT.each).work;
+    let some = changes(&deployed, Effort { total: 10 * one, ..EFFORT });
+    assert_eq!(some.tried + some.untried, all.tried);
+    assert!(some.untried > 0 && !some.changes.is_empty(), "{some:?}");
 }

@@ -75,7 +75,7 @@ fn a_change_is_offered() {
         matches!(of(&before, "log.noted").state, State::Refused { missing } if missing >= 5_000_000),
         "{before:?}"
     );
-    let found = changes(&deployed, EFFORT);
+    let found = changes(&deployed, EFFORT).changes;
     let lane = "container.all.lanes.c";
     assert!(
         found.iter().any(|it| it.path == lane && it.effect == Effect::Core { was: Some(0), becomes: 1 }),
