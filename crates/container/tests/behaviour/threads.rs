@@ -357,7 +357,7 @@ fn events_keep_the_time_of_what_led_to_them() {
 #[test]
 fn what_the_system_does_not_grant_is_reported() {
     let mut server = Server::new(&Locality::default());
-    let lane = Threads { cores: vec![0, 5_000], priority: Some(100), ..Threads::default() };
+    let lane = Threads { cores: vec![0, 5_000], ..Threads::fifo(100) };
     server.container("box", Policy { lanes: vec![(1, lane)], ..Policy::default() }).unwrap();
     server.install::<Tap>("box", "s", &[]).unwrap();
     server.install::<Counter>("box", "c", &[]).unwrap();
