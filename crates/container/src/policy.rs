@@ -207,7 +207,8 @@ impl Threads {
                     };
                     let _ =
                         tell.send(cores.and_then(|()| udp::thread::set_scheduling(it.scheduling).map(drop)));
-                    drop((tell, hold.lock()));
+                    drop(tell);
+                    drop(hold.lock());
                 };
                 let started = thread::Builder::new().spawn_scoped(scope, trial);
                 started.map_err(|error| ThreadError::Refused { step: "clone", error })?;

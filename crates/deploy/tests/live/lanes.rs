@@ -12,39 +12,67 @@ fn plan(lane: &str) -> String {
     )
 }
 
-/// The real-time priority and the scheduling policy of each thread of a process with this name.
-fn scheduling(pid: u32, name: &str) -> Vec<(u32, u32)> {
+/// The name, real-time priority and scheduling policy of each thread of a process that has a policy of its own.
+fn scheduling(pid: u32) -> Vec<(String, u32, u32)> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
     let of_thread = |stat: String| {
         let (head, rest) = stat.rsplit_once(") ")?;
-        let fields: Vec<&str> = rest.split(' ').collect();
+        let (_, name) = head.split_once('(')?;
         // Fields 40 and 41 of proc(5), of which the rest begins with the third.
-        head.ends_with(&format!("({name}"))
-            .then(|| Some((fields[37].parse().ok()?, fields[38].parse().ok()?)))?
+        let mut fields = rest.split(' ').skip(37).map_while(|field| field.parse().ok());
+        Some((name.to_owned(), fields.next()?, fields.next()?))
     };
-    stats.filter_map(of_thread).collect()
+    stats.filter_map(of_thread).filter(|(_, _, policy)| *policy != 0).collect()
 }
 
 #[test]
 fn lanes_are_round_robin_or_have_a_deadline_as_the_plan_says() {
     testkit::namespace::alone(|| {
         let place = Place::new("classes");
-        for (lane, expected) in [
-            ("class = \"fifo\", priority = 6", (6, 1)),
-            ("class = \"round-robin\", priority = 7", (7, 2)),
-            ("class = \"deadline\", runtime = \"50 us\", period = \"10 ms\"", (0, 6)),
+        for (lane, expected, names_expected) in [
+            ("class = \"fifo\", priority = 6", (6, 1), &["flight-1"][..]),
+            ("class = \"round-robin\", priority = 7", (7, 2), &["flight-1"]),
+            ("class = \"deadline\", runtime = \"50 us\", period = \"10 ms\"", (0, 6), &["flight-1"]),
+            // The timer of the receiver and the consumer of the airframe.
+            (
+                "class = \"round-robin\", priority = 7, dispatch = \"own\"",
+                (7, 2),
+                &["airframe.fix", "gps.tick"],
+            ),
+            ("class = \"fifo\", priority = 6, dispatch = \"earliest-deadline\"", (6, 1), &["flight-edf"]),
         ] {
             // Not pinned: the kernel lets threads of the class deadline go to all cores.
             place.has("tracker.toml", &plan(lane));
             let mut supervisor = place.launch("tracker.toml");
             supervisor.position();
-            assert_eq!(scheduling(place.pid_of("sense"), "flight-1"), [expected], "{lane}");
+            let threads = scheduling(place.pid_of("sense"));
+            let mut names: Vec<&str> = threads.iter().map(|(name, ..)| name.as_str()).collect();
+            names.sort_unstable();
+            assert_eq!(names, names_expected, "{lane}");
+            assert!(
+                threads.iter().all(|(_, priority, policy)| (*priority, *policy) == expected),
+                "{threads:?}"
+            );
             assert!(!place.ok("status tracker").contains("not permitted"), "{lane}");
             assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
             assert!(supervisor.ended().success());
             supervisor.all_gone();
         }
+    });
+}
+
+#[test]
+fn a_publisher_that_is_silent_is_reported() {
+    testkit::namespace::alone(|| {
+        let place = Place::new("silence");
+        // It publishes each 10 ms.
+        let silent = "to = [\"airframe.fix\"]\npublisher-silence = \"1 ms\"";
+        place.has("tracker.toml", &testkit::changed(&Place::plan(), "to = [\"airframe.fix\"]", silent));
+        let mut supervisor = place.launch("tracker.toml");
+        supervisor.prints_with("has published nothing for longer than its connection allows");
+        assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
+        assert!(supervisor.ended().success());
     });
 }
 

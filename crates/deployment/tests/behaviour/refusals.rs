@@ -249,7 +249,7 @@ fn lanes_and_silence_become_what_containers_know() {
         )
         .replace("container = \"k\"", "container = \"k\"\nport.tick.lane = \"mine\"")
         .replace("process = \"p\"\nport.tick", "process = \"p\"\ncontainer = \"k\"\nport.tick")
-        .replace("to = [\"b.in\", \"c.in\"]", "to = [\"b.in\"]\nsilence = \"2 ms\"\npublisher-silence = \"3 ms\"");
+        .replace("to = [\"b.in\", \"c.in\"]", "to = [\"b.in\"]\nservice = \"channel\"\nsilence = \"2 ms\"\npublisher-silence = \"3 ms\"");
     assert_eq!(said(&text), (String::new(), String::new()));
     let (plan, _) = Plan::read(Source { file: "plan", text: &text }).unwrap();
     let part = Part::of(&plan, "p", &types()).0;
