@@ -65,6 +65,20 @@ choice! {
 }
 
 choice! {
+    /// What the threads of a lane serve.
+    #[derive(Default)]
+    LaneDispatch {
+        /// All of its ports, in the order in which deliveries came.
+        #[default]
+        Lane = "lane",
+        /// One port each: each has a thread of its own.
+        Own = "own",
+        /// All of its ports, of which the one with the earliest deadline is the next.
+        EarliestDeadline = "earliest-deadline",
+    }
+}
+
+choice! {
     /// Of which kind a service is.
     #[derive(Default)]
     ServiceKind {

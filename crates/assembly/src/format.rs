@@ -1,7 +1,7 @@
 //! The format of plans and manifests: every key with its shape and its purpose.
 use crate::plan::{
-    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass,
-    ServiceKind, Timing, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LaneDispatch, LocalityKind, Placement, RestartPolicy,
+    SchedulingClass, ServiceKind, Timing, Transport,
 };
 use crate::qos::{DISCARDS, ORDERS, RELIABILITIES};
 use crate::shape::Shape::{
@@ -94,7 +94,11 @@ const PROCESS: &[Key] = &[
     may("environment", Texts(&Text), "environment variables besides those of its parent"),
     may("cores", CORES, "cores that its threads may use, unless a lane says otherwise"),
     may("lock-memory", Boolean, "whether its memory is locked; false if not given"),
-    may("cgroup", Text, "its control group"),
+    may(
+        "cgroup",
+        Text,
+        "its control group (version 2), from the root of these on; made before it begins if it is not there",
+    ),
     may("requires", Texts(&Any), "resources that it requires of its host"),
     may("restart", Table(RESTART), "when it is started again after its end"),
     may("depends-on", List(&Name), "processes that begin before it and end after it"),
@@ -120,6 +124,16 @@ const LANE: &[Key] = &[
     may("threads", Integer(1, 1_024), "how many threads; 1 if not given"),
     may("runtime", Time, "for the class deadline: processor time in each period"),
     may("period", Time, "for the class deadline"),
+    may(
+        "dispatch",
+        Choice(LaneDispatch::NAMES),
+        "whether its threads serve its ports in turn, each port has a thread of its own, or the port with the earliest deadline is next; lane if not given",
+    ),
+    may(
+        "spin",
+        Time,
+        "how long a thread without work stays awake, and has its core for itself; 0 if not given",
+    ),
 ];
 
 const SERVICE: &[Key] = &[
@@ -223,6 +237,8 @@ const CONNECTION: &[Key] = &[
     may("latency", Time, "time from push to handler at most"),
     may("separation", Time, "time between two events at least"),
     may("jitter", Time, "time by which an event may be late"),
+    may("silence", Time, "each consumer's handler is called with a timeout if nothing has come for so long"),
+    may("publisher-silence", Time, "it is told if the publisher has pushed nothing for so long"),
     may("size", Integer(0, 4_294_967_295), "bytes of the largest event"),
     may("transfer", Table(TRANSFER), "between processes or hosts: the transfer time of an event"),
 ];

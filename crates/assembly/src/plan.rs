@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use crate::choices::{
-    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LocalityKind, Placement, RestartPolicy, SchedulingClass,
-    ServiceKind, Timing, Transport,
+    ArtefactKind, FullPolicy, JoinKind, KeepPolicy, LaneDispatch, LocalityKind, Placement, RestartPolicy,
+    SchedulingClass, ServiceKind, Timing, Transport,
 };
 use crate::qos::Qos;
 use crate::timing::{Costs, Execution, Transfer};
@@ -135,6 +135,10 @@ pub struct Lane {
     pub runtime: Option<u64>,
     /// For the class deadline: the period in picoseconds.
     pub period: Option<u64>,
+    /// What its threads serve.
+    pub dispatch: LaneDispatch,
+    /// Picoseconds for which a thread without work stays awake.
+    pub spin: Option<u64>,
 }
 
 /// A service that carries events.
@@ -278,6 +282,10 @@ pub struct Connection {
     pub separation: Option<u64>,
     /// Picoseconds by which an event may be late.
     pub jitter: Option<u64>,
+    /// Picoseconds after which each consumer gets a timeout if nothing has come.
+    pub silence: Option<u64>,
+    /// Picoseconds after which it is told that the publisher has pushed nothing.
+    pub publisher_silence: Option<u64>,
     /// Bytes of the largest event.
     pub size: Option<u32>,
     /// Between processes or hosts: how long an event is on its way.
@@ -348,6 +356,8 @@ impl Default for Lane {
             threads: 1,
             runtime: None,
             period: None,
+            dispatch: LaneDispatch::Lane,
+            spin: None,
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::get::{choice, flag, named, number, numbers, text, texts, time, values
 use crate::places::Places;
 use crate::plan::{
     Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind,
-    KeepPolicy, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process, Queue, Restart,
-    RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
+    KeepPolicy, Lane, LaneDispatch, Locality, LocalityKind, Mode, Placement, Plan, Port, Process, Queue,
+    Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
 };
 use crate::qos::{Qos, Quality, Said};
 use crate::shape::{self, Shape};
@@ -142,6 +142,8 @@ fn container(node: &Node) -> Container {
             threads: number(node, "threads").unwrap_or(default.threads),
             runtime: time(node, "runtime"),
             period: time(node, "period"),
+            dispatch: choice(node, "dispatch", LaneDispatch::named).unwrap_or_default(),
+            spin: time(node, "spin"),
         }
     };
     Container {
@@ -229,6 +231,8 @@ fn connection(node: &Node) -> Connection {
         latency: time(node, "latency"),
         separation: time(node, "separation"),
         jitter: time(node, "jitter"),
+        silence: time(node, "silence"),
+        publisher_silence: time(node, "publisher-silence"),
         size: number(node, "size"),
         transfer: node.get("transfer").map(timing::transfer),
     }

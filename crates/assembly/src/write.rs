@@ -270,6 +270,8 @@ fn write_container(lines: &mut Lines, name: &str, container: &Container) {
         lines.may("threads", (lane.threads != default.threads).then(|| number(lane.threads)));
         lines.may("runtime", lane.runtime.map(time));
         lines.may("period", lane.period.map(time));
+        lines.may("dispatch", (lane.dispatch != default.dispatch).then(|| text(lane.dispatch)));
+        lines.may("spin", lane.spin.map(time));
     }
 }
 
@@ -328,6 +330,8 @@ fn write_connection(lines: &mut Lines, name: &str, connection: &Connection) {
     lines.may("latency", connection.latency.map(time));
     lines.may("separation", connection.separation.map(time));
     lines.may("jitter", connection.jitter.map(time));
+    lines.may("silence", connection.silence.map(time));
+    lines.may("publisher-silence", connection.publisher_silence.map(time));
     lines.may("size", connection.size.map(number));
     lines.may("transfer", connection.transfer.map(transfer));
 }

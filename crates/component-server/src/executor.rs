@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Policy, Report, Server, ServerError,
-    State, TakenComponent, TakenContainer, Threads,
+    Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Report, Server, ServerError, State,
+    TakenComponent, TakenContainer,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
@@ -18,6 +18,7 @@ use crate::describe::{setting_value, value};
 use crate::gateway::{self, Running};
 use crate::hand_over;
 use crate::handler_times::HandlerTimes;
+use crate::lanes::{Lanes, policy};
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
 use crate::scores::chain_status;
@@ -48,6 +49,7 @@ pub(crate) struct Runner {
     times: Option<BTreeMap<String, Arc<HandlerTimes>>>,
     /// What the system has refused to threads.
     refused: Vec<String>,
+    lanes: Lanes,
 }
 
 /// How long a process that is handed over waits for handlers, queues and acknowledgments.
@@ -111,6 +113,7 @@ impl Runner {
             recorded,
             times: is_measured.then(BTreeMap::new),
             refused: Vec::new(),
+            lanes: Lanes::default(),
         }
     }
 
@@ -133,15 +136,13 @@ impl Runner {
     }
 
     fn add_container(&mut self, name: &str, part: &ContainerPart) -> Result<Performed, String> {
-        let lanes = part.lanes.iter().zip(1..=u8::MAX).map(|(lane, number)| {
-            let cores = lane.cores.iter().copied().map(usize::from).collect();
-            let count = lane.threads.max(1);
-            (number, Threads { count, priority: lane.priority, cores, ..Threads::default() })
-        });
-        let policy = Policy { lanes: lanes.collect(), ..Policy::default() };
-        match self.server()?.container(name, policy) {
+        match self.server()?.container(name, policy(part)) {
             Err(ServerError::Twice(_)) if name.is_empty() => Ok(Performed::Unchanged),
-            made => made.map(|()| Performed::Done).map_err(text),
+            made => {
+                made.map_err(text)?;
+                self.lanes.add(name, part);
+                Ok(Performed::Done)
+            }
         }
     }
 
@@ -218,15 +219,15 @@ impl Runner {
                 let by = joined(served(delivery, filter, parameters), *waits);
                 self.server()?.join(name, to.unwrap_or_default(), usize::from(*parts), &by).map_err(text)
             }
-            Carrier::Timer { period, lane, logical: None } => {
+            Carrier::Timer { period, worker, logical: None } => {
                 let period = Duration::from_nanos(*period);
-                let every = Every { period, dispatch: dispatch(*lane), patience: None };
+                let every = Every { period, dispatch: dispatch(*worker), patience: None };
                 self.server()?.every(name, to.unwrap_or_default(), every).map_err(text)
             }
-            Carrier::Timer { period, lane, logical: Some(logical) } => {
+            Carrier::Timer { period, worker, logical: Some(logical) } => {
                 let (period, interval) =
                     (Duration::from_nanos(*period), Duration::from_nanos(logical.interval));
-                let instants = Instants { period, interval, dispatch: dispatch(*lane), patience: None };
+                let instants = Instants { period, interval, dispatch: dispatch(*worker), patience: None };
                 let reads: Vec<&str> = logical.reads.iter().map(String::as_str).collect();
                 self.server()?.at_instants(name, to.unwrap_or_default(), &reads, instants).map_err(text)
             }
@@ -360,6 +361,7 @@ impl Executor for Runner {
             }
         }
         part.gateway.as_ref().map_or(Ok(()), gateway::check)?;
+        self.lanes.check(part)?;
         let mut warnings = Vec::new();
         if self.server.is_none() {
             if part.locks_memory {
@@ -378,17 +380,25 @@ impl Executor for Runner {
     fn perform(&mut self, work: &Work) -> Result<Performed, String> {
         match work {
             Work::AddContainer(name, part) => return self.add_container(name, part),
-            Work::RemoveContainer(name) => drop(self.server()?.take_container(name).map_err(text)?),
+            Work::RemoveContainer(name) => {
+                drop(self.server()?.take_container(name).map_err(text)?);
+                self.lanes.remove(name);
+            }
             Work::TakeContainer(name) => {
                 let taken = self.server()?.take_container(name).map_err(text)?;
                 self.taken_containers.insert(name.clone(), taken);
+                self.lanes.take(name);
             }
             Work::ReturnContainer(name) => {
                 let taken =
                     self.taken_containers.remove(name).ok_or_else(|| format!("{name} was not taken out"))?;
                 self.server()?.give_container_back(taken).map_err(text)?;
+                self.lanes.end_taken(name, true);
             }
-            Work::EndContainer(name) => drop(self.taken_containers.remove(name)),
+            Work::EndContainer(name) => {
+                drop(self.taken_containers.remove(name));
+                self.lanes.end_taken(name, false);
+            }
             Work::Install(name, part) => self.install(name, part)?,
             Work::Uninstall(name) => {
                 self.parts.remove(name);

@@ -9,7 +9,7 @@ use container::{
 };
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
-use deployment::{Delivery, QueueOrder, Sureness, Waits};
+use deployment::{Delivery, LaneWorker, QueueOrder, Sureness, Waits};
 use gateways::Federated;
 
 /// A type of events that go between processes.
@@ -107,7 +107,9 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
             assembly::Placement::Container => Placement::Container,
             assembly::Placement::Server => Placement::Server,
         },
-        ..ByChannel::new(dispatch(delivery.lane))
+        silence: delivery.silence.map(Duration::from_nanos),
+        source_patience: delivery.publisher_silence.map(Duration::from_nanos),
+        ..ByChannel::new(dispatch(delivery.worker))
     }
 }
 
@@ -124,9 +126,14 @@ pub(crate) fn joined(by: ByChannel, waits: Option<Waits>) -> ByChannel {
     ByChannel { join, ..by }
 }
 
-/// A lane, or the pool.
-pub(crate) fn dispatch(lane: Option<u8>) -> Dispatch {
-    lane.map_or(Dispatch::Pool, Dispatch::Lane)
+/// The threads that serve a port, as containers know them.
+pub(crate) const fn dispatch(worker: LaneWorker) -> Dispatch {
+    match worker {
+        LaneWorker::Pool => Dispatch::Pool,
+        LaneWorker::Lane(number) => Dispatch::Lane(number),
+        LaneWorker::Own => Dispatch::Own,
+        LaneWorker::EarliestDeadline => Dispatch::Deadline,
+    }
 }
 
 /// The participants of a process: one for each domain, from the first topic on.

@@ -99,6 +99,7 @@ pub use watch::{Again, Moment, Watch};
 
 pub use channel::{Counts as Deliveries, Dispatch, Full, Gather, Keep, Order, Queue};
 pub use filter;
+pub use udp::thread::Scheduling;
 
 /// A list of types of components, from which a program makes them by name: `components![Airframe, Gps]`.
 #[macro_export]

@@ -1,11 +1,13 @@
 //! Containers: which threads serve their components.
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
 
 use channel::Dispatch;
+use udp::thread::{Scheduling, ThreadError};
 
 use crate::channel_service::Core;
 use crate::context::Clock;
@@ -17,8 +19,8 @@ use crate::service::ServiceError;
 pub struct Threads {
     /// How many; at least 1.
     pub count: u16,
-    /// The real-time priority, 1 to 99; `None` is in turn with all other threads.
-    pub priority: Option<u8>,
+    /// How the system schedules them: in turn with all other threads, unless this says otherwise.
+    pub scheduling: Scheduling,
     /// Which cores they may run on, from 0; empty is those of the server.
     pub cores: Vec<usize>,
     /// How long a thread without work looks for more before it sleeps; zero is not at all. Meanwhile it has a core for itself: nothing else of
@@ -30,7 +32,7 @@ pub struct Threads {
 impl Default for Threads {
     /// One, without priority, on the cores of the server, which sleeps as soon as it has no work.
     fn default() -> Self {
-        Self { count: 1, priority: None, cores: Vec::new(), spin: Duration::ZERO }
+        Self { count: 1, scheduling: Scheduling::Normal, cores: Vec::new(), spin: Duration::ZERO }
     }
 }
 
@@ -159,9 +161,66 @@ impl Container {
 }
 
 impl Threads {
-    /// Gives the calling thread its name, priority and cores, and reports what cannot be had.
+    /// Threads with a real-time priority, 1 to 99, that run until they wait (SCHED_FIFO).
+    pub fn fifo(priority: u8) -> Self {
+        Self { scheduling: Scheduling::RealTime { priority }, ..Self::default() }
+    }
+
+    /// The real-time priority of threads that have one.
+    pub const fn priority(&self) -> Option<u8> {
+        match self.scheduling {
+            Scheduling::RealTime { priority } | Scheduling::RoundRobin { priority } => Some(priority),
+            _ => None,
+        }
+    }
+
+    /// Which threads the system runs before which others: those of a greater rank.
+    pub(crate) const fn rank(&self) -> u8 {
+        match (self.scheduling, self.priority()) {
+            (Scheduling::Deadline { .. }, _) => u8::MAX,
+            (_, Some(priority)) => priority,
+            _ => 0,
+        }
+    }
+
+    /// Asks the system for all of these threads of the class deadline at once, and ends them again. So a program knows before it begins whether
+    /// it can have them. Others are not asked for.
+    ///
+    /// # Errors
+    ///
+    /// What the system said of the first that it refused.
+    pub fn try_deadline(all: &[Self]) -> Result<(), ThreadError> {
+        let asked = all.iter().filter(|it| matches!(it.scheduling, Scheduling::Deadline { .. }));
+        let each = asked.flat_map(|it| (0..it.count.max(1)).map(move |_| it));
+        // Each has what it got until all have been asked.
+        let hold = Mutex::new(());
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            let _held = hold.lock();
+            for it in each {
+                let (hold, tell) = (&hold, tell.clone());
+                let trial = move || {
+                    let cores = if it.cores.is_empty() {
+                        Ok(())
+                    } else {
+                        udp::thread::set_cores(&it.cores).map(drop)
+                    };
+                    let _ =
+                        tell.send(cores.and_then(|()| udp::thread::set_scheduling(it.scheduling).map(drop)));
+                    drop(tell);
+                    drop(hold.lock());
+                };
+                let started = thread::Builder::new().spawn_scoped(scope, trial);
+                started.map_err(|error| ThreadError::Refused { step: "clone", error })?;
+            }
+            drop(tell);
+            told.iter().collect()
+        })
+    }
+
+    /// Gives the calling thread its name, scheduling and cores, and reports what cannot be had.
     pub(crate) fn settle(&self, name: Option<&str>, of: &str, reports: &Reports) {
-        let check = |error: Option<udp::thread::ThreadError>| {
+        let check = |error: Option<ThreadError>| {
             if let Some(error) = error {
                 reports.add(of, Fault::Thread(error.to_string()));
             }
@@ -178,8 +237,8 @@ impl Threads {
                 other => check(other.err()),
             }
         }
-        if let Some(priority) = self.priority {
-            check(udp::thread::set_real_time(priority).err());
+        if self.scheduling != Scheduling::Normal {
+            check(udp::thread::set_scheduling(self.scheduling).err());
         }
     }
 }

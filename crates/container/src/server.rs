@@ -74,7 +74,8 @@ impl Server {
     pub fn new(locality: &Locality) -> Self {
         let server = Self::with_clock(Clock::Monotonic(Instant::now()));
         let Locality { priority, cores, .. } = locality;
-        let asked = crate::Threads { priority: *priority, cores: cores.clone(), ..Default::default() };
+        let asked = priority.map_or_else(crate::Threads::default, crate::Threads::fifo);
+        let asked = crate::Threads { cores: cores.clone(), ..asked };
         asked.settle(locality.name.as_deref(), "server", &server.reports);
         server
     }

@@ -25,6 +25,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use ring::digest::{SHA256, digest};
 
+use crate::control_groups::{ControlGroups, ENTER};
 use crate::process_identity::{at_end_of, is_alive, start_time};
 use crate::signatures::Signers;
 
@@ -49,6 +50,7 @@ pub(crate) struct Children<T> {
     sockets: Option<PathBuf>,
     /// Who has to have signed programs, if that matters.
     signers: Option<Signers>,
+    groups: ControlGroups,
     tell: Sender<T>,
     wrap: Arc<dyn Fn(Happening) -> T + Send + Sync>,
 }
@@ -84,7 +86,8 @@ impl<T: Send + 'static> Children<T> {
         tell: &Sender<T>,
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
-        Self { all: BTreeMap::new(), sockets, signers, tell: tell.clone(), wrap: Arc::new(wrap) }
+        let groups = ControlGroups::default();
+        Self { all: BTreeMap::new(), sockets, signers, groups, tell: tell.clone(), wrap: Arc::new(wrap) }
     }
 
     /// Starts a process of a plan; says its process id.
@@ -96,19 +99,44 @@ impl<T: Send + 'static> Children<T> {
         let name = said.artefact.as_deref().unwrap_or_default();
         let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
         let path = executable(Path::new(&target.file), name, artefact, self.signers.as_ref())?;
+        let group = said.cgroup.as_ref().map(|group| self.groups.open(group)).transpose()?;
+        let started = self.start_in(group.as_deref(), of, process, target, &said, &path);
+        if started.is_err() {
+            self.groups.clean();
+        }
+        started
+    }
+
+    /// Starts a process in a control group, whose list of processes is named.
+    fn start_in(
+        &mut self,
+        group: Option<&Path>,
+        of: Incarnation,
+        process: &str,
+        target: &Target,
+        said: &assembly::Process,
+        path: &Path,
+    ) -> Result<u32, String> {
         if is_foreign(&target.plan, process) {
-            let command = foreign(&target.plan, process, &said, &path, self.sockets.is_some());
-            let child = spawn(command, &path).map_err(|error| {
+            let command = foreign(&target.plan, process, said, path, group, self.sockets.is_some());
+            let child = spawn(command, path).map_err(|error| {
                 if error.1 == io::ErrorKind::NotFound { error.0 + "; install util-linux" } else { error.0 }
             })?;
             return self.started(of, child, None);
         }
         let (ours, theirs) = self.connection(of)?;
-        let mut command = Command::new(&path);
+        let mut command = match group {
+            None => Command::new(path),
+            Some(group) => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", ENTER]).arg(group).arg(path);
+                command
+            }
+        };
         command.arg("--serve").args(&said.arguments).envs(&said.environment);
         command.stdin(theirs).process_group(0);
         // The end of the process is seen at the socket only if it is not open here, too: the command ends with the call.
-        let child = spawn(command, &path).map_err(|error| error.0)?;
+        let child = spawn(command, path).map_err(|error| error.0)?;
         self.started(of, child, Some(ours))
     }
 
@@ -282,6 +310,7 @@ impl<T: Send + 'static> Children<T> {
                 (true, "how is not known: a node manager before this one started it".to_owned())
             }
         };
+        self.groups.clean();
         Some((is_failure, running.why.map_or(how.clone(), |why| format!("{why} ({how})"))))
     }
 }
@@ -317,6 +346,7 @@ impl<T> Drop for Children<T> {
                 let _ = child.wait();
             }
         }
+        self.groups.clean();
     }
 }
 
@@ -345,9 +375,16 @@ const IF_WATCHED: &str = "[ \"$PPID\" = \"$0\" ] && exec \"$@\"";
 /// Goes on only if a line comes: the supervisor has recorded the process, whose name is the first word.
 const IF_RECORDED: &str = "read -r go && exec \"$@\" < /dev/null";
 
-/// The command line of a program that is no component server: it ends with the supervisor unless it outlives that, and has the priority and the
+/// The command line of a program that is no component server: it ends with the supervisor unless it outlives that, and has the control group, the priority and the
 /// cores that the plan says. Each of these programs executes the next one, so that the process stays the same.
-fn foreign(plan: &Plan, name: &str, process: &assembly::Process, path: &Path, outlives: bool) -> Command {
+fn foreign(
+    plan: &Plan,
+    name: &str,
+    process: &assembly::Process,
+    path: &Path,
+    group: Option<&Path>,
+    outlives: bool,
+) -> Command {
     let lane = foreign_lane(plan, name);
     let mut command = Command::new(if outlives { "/bin/sh" } else { "setpriv" });
     if outlives {
@@ -355,6 +392,9 @@ fn foreign(plan: &Plan, name: &str, process: &assembly::Process, path: &Path, ou
     } else {
         command.args(["--pdeathsig", "KILL", "--", "/bin/sh", "-c", IF_WATCHED]);
         command.arg(std::process::id().to_string()).stdin(Stdio::null());
+    }
+    if let Some(group) = group {
+        command.args(["/bin/sh", "-c", ENTER]).arg(group);
     }
     if let Some(priority) = lane.and_then(|lane| lane.priority) {
         command.args(["chrt", "--fifo", &priority.to_string()]);

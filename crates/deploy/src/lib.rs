@@ -5,6 +5,7 @@ mod admit;
 mod children;
 mod command;
 mod control;
+mod control_groups;
 mod describe;
 mod export;
 mod files;

@@ -8,6 +8,7 @@ use deployment::{Target, launchable};
 use crate::admit;
 use crate::children::{executable, sha256};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
+use crate::control_groups;
 use crate::files::Loaded;
 use crate::shown;
 use crate::signatures::Signers;
@@ -115,6 +116,16 @@ pub(crate) fn program(
     executable(file, name, artefact, signers).map_err(|what| (BAD_NEWS, what))
 }
 
+/// Whether a process can be put into its control group on this host, if it has one.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn group(loaded: &Loaded, process: &str) -> Result<(), Failure> {
+    let said = loaded.plan.processes.get(process).and_then(|process| process.cgroup.as_ref());
+    said.map_or(Ok(()), |group| control_groups::check(group))
+        .map_err(|what| (BAD_NEWS, format!("process {process}: {what}")))
+}
+
 /// The SHA-256 of a file, as it is read now: a program that is built anew has another one.
 fn content_digest(program: &Path) -> Result<String, Failure> {
     let content = std::fs::read(program);
@@ -142,6 +153,7 @@ pub(crate) fn target(
     let file = absolute(path)?;
     let mut programs = Named::new();
     for process in &processes {
+        group(loaded, process)?;
         let program = program(loaded, &file, process, None)?;
         let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.clone());
         programs.insert(artefact.unwrap_or_default(), content_digest(&program)?);

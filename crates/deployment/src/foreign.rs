@@ -3,7 +3,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use assembly::{ArtefactKind, End, Lane, Plan, SchedulingClass};
+use assembly::{ArtefactKind, End, Lane, LaneDispatch, Plan, SchedulingClass};
 
 use crate::launchable::Trouble;
 
@@ -25,10 +25,6 @@ pub(crate) fn foreign_troubles(plan: &Plan, process: &str) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     let mut wrong = |path, what: &str, remedy: &str| troubles.push(Trouble::wrong(path, what, remedy));
     let said = plan.processes.get(process).cloned().unwrap_or_default();
-    if said.cgroup.is_some() {
-        let remedy = "start the supervisor in it: its processes are in the same one";
-        wrong(format!("process.{process}.cgroup"), "processes are not moved into control groups", remedy);
-    }
     if said.locks_memory {
         let what = "the memory of a foreign program is locked by itself alone";
         wrong(format!("process.{process}.lock-memory"), what, "take it out");
@@ -45,6 +41,10 @@ pub(crate) fn foreign_troubles(plan: &Plan, process: &str) -> Vec<Trouble> {
             if lane.threads > 1 {
                 let what = "a foreign program has the threads that it makes itself";
                 wrong(path.clone(), what, "take threads out: one thread at a time is what is analysed");
+            }
+            if lane.spin.is_some() || lane.dispatch != LaneDispatch::Lane {
+                let what = "a foreign program serves nothing of the plan's with its threads";
+                wrong(path.clone(), what, "take spin and dispatch out");
             }
             if matches!(lane.class, SchedulingClass::RoundRobin | SchedulingClass::Deadline) {
                 let what = format!("foreign programs are not put into the class {}", lane.class);

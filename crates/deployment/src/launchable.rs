@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use assembly::{ArtefactKind, Catalogue, Places, Plan};
 use diagnostics::{Problem, Source};
 
+use crate::deadline::overfull_cores;
 use crate::foreign::{far_dependencies, foreign_troubles, is_foreign};
 use crate::part::Part;
 
@@ -70,6 +71,7 @@ pub fn launchable(
             }
         }
     }
+    troubles.extend(overfull_cores(plan, processes));
     let mut lists = (Vec::new(), Vec::new());
     for trouble in troubles {
         let problem = source.problem(places.at(&trouble.path), trouble.what, trouble.remedy);

@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod chains;
+mod deadline;
 mod foreign;
 mod gateway;
 mod hand_over;
@@ -33,7 +34,7 @@ pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
     Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart, LanePart,
-    Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
+    LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HandlerStatus,

@@ -4,15 +4,16 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{
-    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, Placement, Plan,
-    PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, LaneDispatch, Placement,
+    Plan, PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
 };
 
+use crate::deadline::deadline_troubles;
 use crate::gateway::gateway;
 use crate::launchable::{Trouble, deployment_name};
 use crate::part::{
-    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, Logical, Part, QueueOrder, Sureness,
-    Waits,
+    Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, LaneWorker, Logical, Part, QueueOrder,
+    Sureness, Waits,
 };
 
 impl Part {
@@ -28,14 +29,6 @@ impl Part {
             ..Self::default()
         };
         let mut making = Making { plan, types, part, troubles: Vec::new() };
-        if said.cgroup.is_some() {
-            let remedy = "start the supervisor in it: its processes are in the same one";
-            making.wrong(
-                format!("process.{process}.cgroup"),
-                "processes are not moved into control groups",
-                remedy,
-            );
-        }
         let is_here = |component: &Component| component.process == process;
         let here: Vec<(&String, &Component)> = plan.components.iter().filter(|(_, it)| is_here(it)).collect();
         if here.iter().any(|(_, component)| component.container.is_none()) {
@@ -82,9 +75,8 @@ impl Making<'_> {
         let mut lanes = Vec::new();
         for (lane_name, lane) in &container.lanes {
             let path = format!("container.{name}.lanes.{lane_name}");
-            if matches!(lane.class, SchedulingClass::RoundRobin | SchedulingClass::Deadline) {
-                let what = format!("lanes have no threads of the class {}", lane.class);
-                self.wrong(path.clone(), what, "write fifo with a priority, or normal");
+            if lane.class == SchedulingClass::Deadline {
+                self.troubles.extend(deadline_troubles(self.plan, &container.process, lane, &path));
             }
             if lanes.len() >= usize::from(u8::MAX) {
                 self.wrong(path, "a container has at most 255 lanes", "divide it");
@@ -93,7 +85,12 @@ impl Making<'_> {
             lanes.push(LanePart {
                 name: lane_name.clone(),
                 threads: lane.threads,
-                priority: lane.priority.filter(|_| lane.class == SchedulingClass::Fifo),
+                class: lane.class,
+                priority: lane.priority,
+                runtime: lane.runtime.map_or(0, |time| time / 1_000),
+                period: lane.period.map_or(0, |time| time / 1_000),
+                dispatch: lane.dispatch,
+                spin: lane.spin.map_or(0, nanoseconds),
                 cores: lane.cores.clone(),
             });
         }
@@ -134,7 +131,7 @@ impl Making<'_> {
                 to: Some(format!("{name}.{port}")),
                 carrier: Carrier::Timer {
                     period: nanoseconds(period),
-                    lane: self.lane(&End::port(name, port.as_str())),
+                    worker: self.worker(&End::port(name, port.as_str())),
                     logical: (said.timing == Timing::Let).then(|| Logical {
                         interval: nanoseconds(said.interval.unwrap_or(period)),
                         reads: said.samples.iter().map(|port| format!("{name}.{port}")).collect(),
@@ -196,13 +193,22 @@ impl Making<'_> {
         join.parts.iter().position(|part| part == connection)
     }
 
-    /// The number of the lane that calls the handler of a port.
-    fn lane(&self, end: &End) -> Option<u8> {
+    /// The threads that call the handler of a port.
+    fn worker(&self, end: &End) -> LaneWorker {
         let layout = self.plan.layout();
-        let name = layout.lane_of(end)?;
-        let container = layout.place_of(end.component()?)?.container?;
-        let index = self.plan.containers.get(container)?.lanes.keys().position(|lane| lane == name)?;
-        u8::try_from(index + 1).ok()
+        let named = || {
+            let name = layout.lane_of(end)?;
+            let container = layout.place_of(end.component()?)?.container?;
+            let lanes = &self.plan.containers.get(container)?.lanes;
+            let index = lanes.keys().position(|lane| lane == name)?;
+            Some((u8::try_from(index + 1).ok()?, lanes.get(name)?.dispatch))
+        };
+        match named() {
+            None => LaneWorker::Pool,
+            Some((number, LaneDispatch::Lane)) => LaneWorker::Lane(number),
+            Some((_, LaneDispatch::Own)) => LaneWorker::Own,
+            Some((_, LaneDispatch::EarliestDeadline)) => LaneWorker::EarliestDeadline,
+        }
     }
 
     fn is_call(&self, end: &End) -> bool {
@@ -266,8 +272,17 @@ impl Making<'_> {
             _ if is_kept => None,
             _ => Some(self.delivery(link)),
         };
+        let silences = [("silence", connection.silence), ("publisher-silence", connection.publisher_silence)];
+        if kind != ServiceKind::Channel || delivery.is_none() {
+            for (key, _) in silences.iter().filter(|(_, time)| time.is_some()) {
+                let what = "only the channel of a process looks for silence, and this goes another way";
+                self.wrong(format!("{path}.{key}"), what, "write service = \"channel\", or take it out");
+            }
+        }
         match (kind, delivery) {
             (ServiceKind::Channel, Some(delivery)) => {
+                let [silence, publisher_silence] = silences.map(|(_, time)| time.map(nanoseconds));
+                let delivery = Delivery { silence, publisher_silence, ..delivery };
                 let service = link.service.as_ref().and_then(|name| self.plan.services.get(name));
                 let placement = service.map_or(Placement::Container, |service| service.placement);
                 half.carrier = Carrier::Channel(Delivery { placement, ..delivery });
@@ -467,7 +482,7 @@ impl Making<'_> {
         let queue = of_port.and_then(|port| port.queue.as_ref());
         let queue = queue.or(self.plan.connections.get(&link.connection).and_then(|it| it.queue.as_ref()));
         Delivery {
-            lane: self.lane(&link.to),
+            worker: self.worker(&link.to),
             placement: Placement::Container,
             depth,
             full,
@@ -480,6 +495,8 @@ impl Making<'_> {
             start: time(Quality::StartTime).unwrap_or_default(),
             stop: time(Quality::StopTime),
             room,
+            silence: None,
+            publisher_silence: None,
         }
     }
 }

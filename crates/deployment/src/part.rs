@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use assembly::{FullPolicy, KeepPolicy, Named, Placement};
+use assembly::{FullPolicy, KeepPolicy, LaneDispatch, Named, Placement, SchedulingClass};
 
 /// The containers, components and connections of a process.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -109,8 +109,18 @@ pub struct LanePart {
     pub name: String,
     /// The number of threads.
     pub threads: u16,
-    /// Their real-time priority.
+    /// How the system schedules them.
+    pub class: SchedulingClass,
+    /// Their real-time priority, for the classes fifo and round-robin.
     pub priority: Option<u8>,
+    /// Nanoseconds of processor time in each period, for the class deadline.
+    pub runtime: u64,
+    /// Nanoseconds of the period, for the class deadline.
+    pub period: u64,
+    /// What they serve.
+    pub dispatch: LaneDispatch,
+    /// Nanoseconds for which they stay awake without work.
+    pub spin: u64,
     /// Their cores; those of the process if there are none.
     pub cores: Vec<u16>,
 }
@@ -191,8 +201,8 @@ pub enum Carrier {
     Timer {
         /// Nanoseconds from call to call.
         period: u64,
-        /// The lane that calls; `None` is the container's pool.
-        lane: Option<u8>,
+        /// The threads that call.
+        worker: LaneWorker,
         /// For logical execution time: what its handler reads, and when what it publishes goes out.
         logical: Option<Logical>,
     },
@@ -221,8 +231,8 @@ pub struct Logical {
 /// How a consumer gets its events. Times are nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delivery {
-    /// The lane that works; `None` is the container's pool.
-    pub lane: Option<u8>,
+    /// The threads that work.
+    pub worker: LaneWorker,
     /// Which consumers of the process have the channel, and its threads, in common.
     pub placement: Placement,
     /// Deliveries that wait at most.
@@ -247,6 +257,23 @@ pub struct Delivery {
     pub stop: Option<u64>,
     /// Deliveries that wait at most in what a service or a connection has of a channel: its path in the plan, and how many.
     pub room: Option<(String, u32)>,
+    /// Time after which a timeout is delivered if nothing has come.
+    pub silence: Option<u64>,
+    /// Time after which it is reported that a publisher has pushed nothing.
+    pub publisher_silence: Option<u64>,
+}
+
+/// The threads of a container that serve a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneWorker {
+    /// Those without a lane.
+    Pool,
+    /// Those of a lane, by its number.
+    Lane(u8),
+    /// One of its own.
+    Own,
+    /// Those that take the earliest deadline first.
+    EarliestDeadline,
 }
 
 /// How sure it is that events of a topic come.
@@ -282,7 +309,7 @@ impl Delivery {
     /// The defaults.
     pub(crate) const fn plain() -> Self {
         Self {
-            lane: None,
+            worker: LaneWorker::Pool,
             placement: Placement::Container,
             depth: 16,
             full: FullPolicy::DropOldest,
@@ -295,6 +322,8 @@ impl Delivery {
             start: 0,
             stop: None,
             room: None,
+            silence: None,
+            publisher_silence: None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod change;
 mod connections;
 mod handlers;
 mod kept;
+mod lanes;
 mod links;
 mod nearby;
 mod obstacle;

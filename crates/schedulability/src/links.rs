@@ -74,6 +74,11 @@ impl<'p> Links<'p> {
                 let Some(to) = parts.handler(plan, link.to) else { continue };
                 let path = format!("connection.{}", link.name);
                 let host = parts.host_of(to);
+                if link.connection.silence.or(link.connection.publisher_silence).is_some() {
+                    let what = format!("what silence on \"{}\" lets threads do is not analysed", link.name);
+                    let remedy = "take silence and publisher-silence out";
+                    parts.obstacle(plan, path.clone(), host, what, remedy);
+                }
                 match link.from {
                     End::Topic(topic) if links.waits(to) => {
                         let what = format!(

@@ -4,7 +4,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{ArtefactKind, Component, ComponentType, End, Layout, PortKind, PortType, SchedulingClass};
+use assembly::{
+    ArtefactKind, Component, ComponentType, End, LaneDispatch, Layout, PortKind, PortType, SchedulingClass,
+};
 
 use crate::Deployed;
 use crate::obstacle::Obstacle;
@@ -38,6 +40,11 @@ pub(crate) struct Threads<'p> {
     pub(crate) cores: Vec<u16>,
     /// Runtime and period of the class deadline, in picoseconds.
     pub(crate) budget: Option<(u64, u64)>,
+    /// Whether the kernel keeps threads of the class deadline on these cores.
+    pub(crate) keeps_deadline: bool,
+    /// Whether a thread without work stays awake for a time.
+    pub(crate) spins: bool,
+    pub(crate) dispatch: LaneDispatch,
 }
 
 impl Threads<'_> {
@@ -196,6 +203,9 @@ fn threads<'p>(
             count: 1,
             cores: of_process,
             budget: None,
+            keeps_deadline: true,
+            spins: false,
+            dispatch: LaneDispatch::Lane,
         };
     };
     Threads {
@@ -208,5 +218,8 @@ fn threads<'p>(
         count: usize::from(lane.threads),
         cores: if lane.cores.is_empty() { of_process } else { lane.cores.clone() },
         budget: lane.runtime.zip(lane.period),
+        keeps_deadline: deployed.plan.keeps_deadline_threads(&component.process, lane),
+        spins: lane.spin.is_some_and(|time| time > 0),
+        dispatch: lane.dispatch,
     }
 }

@@ -10,6 +10,7 @@ use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKi
 
 use crate::handlers::{Unknown, down, steps, up};
 use crate::kept::{self, Keeper};
+use crate::lanes::check_lanes;
 use crate::links::Links;
 use crate::parts::Parts;
 
@@ -320,7 +321,7 @@ fn shared<'p>(
 }
 
 /// A handler and all that run on its thread within it.
-fn reached(parts: &Parts<'_>, links: &Links<'_>, root: usize) -> BTreeSet<usize> {
+pub(crate) fn reached(parts: &Parts<'_>, links: &Links<'_>, root: usize) -> BTreeSet<usize> {
     let mut all = BTreeSet::from([root]);
     let mut open = vec![root];
     while let Some(index) = open.pop() {
@@ -375,39 +376,6 @@ fn steps_of(
     })?;
     all.extend(own);
     Ok(all)
-}
-
-/// Lanes whose threads may go from core to core, or that are of a class without an analysis.
-fn check_lanes(
-    parts: &mut Parts<'_>,
-    runs: &BTreeSet<usize>,
-    links: &Links<'_>,
-    shared: &BTreeSet<(usize, &str)>,
-) {
-    for index in 0..parts.lanes.len() {
-        let Some(lane) = parts.lanes.get(index).cloned() else { continue };
-        let mut served = runs.iter().filter(|it| !links.direct.contains(it));
-        let is_shared = served.any(|it| {
-            let is_in = parts.handlers.get(*it).is_some_and(|handler| handler.lane == index);
-            is_in
-                && reached(parts, links, *it)
-                    .iter()
-                    .filter_map(|it| parts.handlers.get(*it))
-                    .any(|handler| shared.contains(&(handler.plan, handler.component)))
-        });
-        let path = lane.path.clone().unwrap_or_else(|| "container".to_string());
-        if lane.class == SchedulingClass::RoundRobin {
-            let what = format!("lane {}: the class round-robin is not analysed", lane.name);
-            parts.obstacle(lane.plan, path, lane.host, what, "class = \"fifo\"");
-        } else if (lane.is_real_time() || is_shared) && lane.cores.len() != 1 {
-            let what = match lane.cores.len() {
-                0 => format!("lane {}: its threads may run on every core", lane.name),
-                many => format!("lane {}: its threads may run on {many} cores", lane.name),
-            };
-            let why = if lane.is_real_time() { "" } else { "; it shares a component with a real-time lane" };
-            parts.obstacle(lane.plan, path, lane.host, format!("{what}{why}"), "cores = [ONE]");
-        }
-    }
 }
 
 /// Costs and cores of each host, where they are known and plans agree.

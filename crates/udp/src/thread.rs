@@ -1,8 +1,9 @@
-//! Name, priority and cores of the calling thread, and what the system really granted.
+//! Name, class, priority and cores of the calling thread, and what the system really granted.
 use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::mem;
+use std::time::Duration;
 
 use libc::c_int;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -13,6 +14,11 @@ use nix::unistd::Pid;
 /// Longest name that the system keeps, in bytes.
 const NAME: usize = 15;
 
+/// SCHED_DEADLINE, as `sched_attr` has it.
+const DEADLINE: u32 = 6;
+/// The size of what the system is told of scheduling.
+const SIZE: u32 = size_of::<libc::sched_attr>() as u32;
+
 /// How the system chooses when a thread runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheduling {
@@ -22,6 +28,18 @@ pub enum Scheduling {
     RealTime {
         /// 1 to 99.
         priority: u8,
+    },
+    /// The same, but in turn with others of its priority (SCHED_RR).
+    RoundRobin {
+        /// 1 to 99.
+        priority: u8,
+    },
+    /// Before all of the others, for a time of each period (SCHED_DEADLINE).
+    Deadline {
+        /// Processor time in each period; in nanoseconds at least 1,024 for the system.
+        runtime: Duration,
+        /// The period, which is the deadline, too.
+        period: Duration,
     },
     /// A policy that this crate does not set, by the system's number.
     Other(i32),
@@ -41,6 +59,25 @@ pub enum ThreadError {
         asked: u8,
         /// What it may have (RLIMIT_RTPRIO); 0 is none.
         limit: u64,
+    },
+    /// The process may not have the class deadline, or its thread is kept on cores that are not all of its root domain.
+    DeadlineNotPermitted {
+        /// The cores on which the thread is kept.
+        cores: Vec<usize>,
+    },
+    /// The cores have not so much time left for the class deadline.
+    DeadlineTime {
+        /// What was asked for in each period.
+        runtime: Duration,
+        /// The period.
+        period: Duration,
+    },
+    /// No such runtime and period.
+    DeadlineTimes {
+        /// What was asked for in each period.
+        runtime: Duration,
+        /// The period.
+        period: Duration,
     },
     /// None of these cores can be had: they do not exist, are off, or are not among those of the process's cpuset.
     Cores(Vec<usize>),
@@ -73,10 +110,38 @@ pub fn set_name(name: &str) -> Result<String, ThreadError> {
 /// [`ThreadError::PriorityNotPermitted`] if the process has neither the capability CAP_SYS_NICE nor a limit that allows it;
 /// [`ThreadError::Priority`] for 0 and above 99.
 pub fn set_real_time(priority: u8) -> Result<Scheduling, ThreadError> {
+    set_priority(libc::SCHED_FIFO, priority)
+}
+
+/// Lets the calling thread run as the system is asked to; gives back what it granted. Cores are to be set before: the system changes those of a
+/// thread of the class deadline to others only if these are all of its root domain.
+///
+/// Threads that a thread of the class deadline starts are normal ones.
+///
+/// # Errors
+///
+/// Those of [`set_real_time`] for priorities. For the class deadline: [`ThreadError::DeadlineNotPermitted`] without the capability
+/// CAP_SYS_NICE, or if the thread is kept on some of the cores of its root domain (see cpuset partitions); [`ThreadError::DeadlineTime`] if
+/// other threads of the class have the time; [`ThreadError::DeadlineTimes`] if the system knows no such times. [`Scheduling::Other`] cannot be
+/// set.
+pub fn set_scheduling(asked: Scheduling) -> Result<Scheduling, ThreadError> {
+    match asked {
+        Scheduling::Normal => set_normal(),
+        Scheduling::RealTime { priority } => set_real_time(priority),
+        Scheduling::RoundRobin { priority } => set_priority(libc::SCHED_RR, priority),
+        Scheduling::Deadline { runtime, period } => set_deadline(runtime, period),
+        Scheduling::Other(_) => {
+            let error = io::Error::from(io::ErrorKind::Unsupported);
+            Err(ThreadError::Refused { step: "sched_setattr", error })
+        }
+    }
+}
+
+fn set_priority(policy: c_int, priority: u8) -> Result<Scheduling, ThreadError> {
     if !(1..=99).contains(&priority) {
         return Err(ThreadError::Priority(priority));
     }
-    schedule(libc::SCHED_FIFO, priority.into()).map_err(|error| match error.raw_os_error() {
+    schedule(policy, priority.into()).map_err(|error| match error.raw_os_error() {
         Some(libc::EPERM) => ThreadError::PriorityNotPermitted {
             asked: priority,
             limit: getrlimit(Resource::RLIMIT_RTPRIO).map_or(0, |(soft, _)| soft),
@@ -97,12 +162,53 @@ pub fn set_normal() -> Result<Scheduling, ThreadError> {
     scheduling()
 }
 
+fn set_deadline(runtime: Duration, period: Duration) -> Result<Scheduling, ThreadError> {
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let asked = libc::sched_attr {
+        sched_policy: DEADLINE,
+        // The system refuses threads of threads of this class otherwise.
+        sched_flags: 1, // SCHED_FLAG_RESET_ON_FORK
+        sched_runtime: nanos(runtime),
+        sched_deadline: nanos(period),
+        sched_period: nanos(period),
+        ..attributes()
+    };
+    // SAFETY: the pointer is to a value of the size that it says, which lives during the call; thread 0 is the calling one.
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const asked, 0) };
+    if done != 0 {
+        let error = io::Error::last_os_error();
+        return Err(match error.raw_os_error() {
+            Some(libc::EPERM) => ThreadError::DeadlineNotPermitted { cores: cores().unwrap_or_default() },
+            Some(libc::EBUSY) => ThreadError::DeadlineTime { runtime, period },
+            Some(libc::EINVAL) => ThreadError::DeadlineTimes { runtime, period },
+            _ => ThreadError::Refused { step: "sched_setattr", error },
+        });
+    }
+    scheduling()
+}
+
+/// What says nothing yet.
+fn attributes() -> libc::sched_attr {
+    // SAFETY: all zeros is a `sched_attr`, which has integers only.
+    let nothing: libc::sched_attr = unsafe { mem::zeroed() };
+    libc::sched_attr { size: SIZE, ..nothing }
+}
+
 /// How the calling thread is scheduled.
 ///
 /// # Errors
 ///
 /// The system's error.
 pub fn scheduling() -> Result<Scheduling, ThreadError> {
+    let mut granted = attributes();
+    // SAFETY: the pointer is to a value of the size that is said, which lives during the call; thread 0 is the calling one.
+    let done = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut granted, SIZE, 0) };
+    if done == 0 && granted.sched_policy == DEADLINE {
+        return Ok(Scheduling::Deadline {
+            runtime: Duration::from_nanos(granted.sched_runtime),
+            period: Duration::from_nanos(granted.sched_period),
+        });
+    }
     let mut policy: c_int = 0;
     // SAFETY: all zeros is a `sched_param`.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
@@ -116,6 +222,7 @@ pub fn scheduling() -> Result<Scheduling, ThreadError> {
     Ok(match (policy, u8::try_from(parameters.sched_priority)) {
         (libc::SCHED_OTHER, _) => Scheduling::Normal,
         (libc::SCHED_FIFO, Ok(priority)) => Scheduling::RealTime { priority },
+        (libc::SCHED_RR, Ok(priority)) => Scheduling::RoundRobin { priority },
         (other, _) => Scheduling::Other(other),
     })
 }
@@ -161,6 +268,22 @@ impl fmt::Display for ThreadError {
                 "real-time priority {asked} is not permitted, the limit is {limit}: give the program the capability \
                  CAP_SYS_NICE (setcap cap_sys_nice+ep FILE), or its user a larger limit (rtprio in \
                  /etc/security/limits.conf, LimitRTPRIO= of a systemd service)"
+            ),
+            Self::DeadlineNotPermitted { cores } => write!(
+                f,
+                "the class deadline is not permitted on the cores {cores:?}: the program needs the capability CAP_SYS_NICE (setcap \
+                 cap_sys_nice+ep FILE), and a thread of this class is not kept on some cores of several; a control group that is a \
+                 partition of exactly these cores does that (version 2: cpuset.cpus, then root in cpuset.cpus.partition)"
+            ),
+            Self::DeadlineTime { runtime, period } => write!(
+                f,
+                "the cores have no {runtime:?} in each {period:?} left for the class deadline: its threads get what \
+                 kernel.sched_rt_runtime_us leaves them in each kernel.sched_rt_period_us; ask for less, or use other cores"
+            ),
+            Self::DeadlineTimes { runtime, period } => write!(
+                f,
+                "the system has no class deadline with {runtime:?} in each {period:?}: 1024 ns is the least runtime, and periods are \
+                 between kernel.sched_deadline_period_min_us and kernel.sched_deadline_period_max_us"
             ),
             Self::Cores(cores) => write!(
                 f,
@@ -243,6 +366,66 @@ mod tests {
             }
             assert!(matches!(set_real_time(0), Err(ThreadError::Priority(0))));
             assert!(matches!(set_real_time(100), Err(ThreadError::Priority(100))));
+        });
+    }
+
+    #[test]
+    fn round_robin_and_deadline_are_granted_or_the_error_says_what_to_do() {
+        aside(|| match set_scheduling(Scheduling::RoundRobin { priority: 2 }) {
+            Ok(granted) => {
+                assert_eq!(granted, Scheduling::RoundRobin { priority: 2 });
+                assert_eq!(set_scheduling(Scheduling::Normal).unwrap(), Scheduling::Normal);
+            }
+            Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+        });
+        aside(|| {
+            let asked = Scheduling::Deadline {
+                runtime: Duration::from_micros(20),
+                period: Duration::from_millis(20),
+            };
+            match set_scheduling(asked) {
+                Ok(granted) => {
+                    assert_eq!(granted, asked);
+                    // What it starts is normal; the system refuses to start it otherwise.
+                    std::thread::scope(|scope| {
+                        scope.spawn(|| assert_eq!(scheduling().unwrap(), Scheduling::Normal)).join()
+                    })
+                    .unwrap();
+                }
+                Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+            }
+        });
+        aside(|| {
+            let short =
+                Scheduling::Deadline { runtime: Duration::from_nanos(10), period: Duration::from_millis(1) };
+            let error = set_scheduling(short).unwrap_err().to_string();
+            assert!(
+                error.contains("1024 ns is the least runtime") || error.contains("CAP_SYS_NICE"),
+                "{error}"
+            );
+        });
+    }
+
+    /// The system keeps no thread of the class deadline on some of the cores of a root domain, and no cores are taken from one.
+    #[test]
+    fn some_cores_of_several_are_refused_to_the_class_deadline() {
+        aside(|| {
+            let all = cores().unwrap();
+            if all.len() < 2 {
+                eprintln!("passed over: one core alone is all of them");
+                return;
+            }
+            set_cores(&all[..1]).unwrap();
+            let asked = Scheduling::Deadline {
+                runtime: Duration::from_micros(20),
+                period: Duration::from_millis(20),
+            };
+            let error = set_scheduling(asked).unwrap_err();
+            assert!(
+                matches!(&error, ThreadError::DeadlineNotPermitted { cores } if *cores == all[..1]),
+                "{error}"
+            );
+            assert_eq!(scheduling().unwrap(), Scheduling::Normal);
         });
     }
 }

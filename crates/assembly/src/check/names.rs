@@ -5,7 +5,8 @@ use alloc::string::String;
 
 use super::Checker;
 use crate::plan::{
-    Container, Lane, Named, Placement, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind,
+    Container, Lane, LaneDispatch, Named, Placement, Restart, RestartPolicy, SchedulingClass, Service,
+    ServiceKind,
 };
 use crate::shape::meant;
 
@@ -81,6 +82,12 @@ impl Checker<'_> {
             }
             self.cores(&format!("{path}.cores"), &process.cores, process.host.as_deref());
             self.restart(&path, process.restart.as_ref());
+            let is_path = |group: &String| group.split('/').all(|name| !matches!(name, "" | "." | ".."));
+            if process.cgroup.as_ref().is_some_and(|group| !is_path(group) || group.contains(['\n', '\0'])) {
+                let what = "no path of a control group";
+                let remedy = "write it from the root of control groups on, as in \"punctual/sense\"";
+                self.wrong(&format!("{path}.cgroup"), what, remedy);
+            }
             for (index, other) in process.depends_on.iter().enumerate() {
                 self.needs_process(&format!("{path}.depends-on.{index}"), other);
             }
@@ -169,6 +176,15 @@ impl Checker<'_> {
             self.cores(&format!("{path}.cores"), &lane.cores, host);
             self.lane(&path, lane);
         }
+        for dispatch in [LaneDispatch::Own, LaneDispatch::EarliestDeadline] {
+            let mut of_kind = container.lanes.iter().filter(|(_, lane)| lane.dispatch == dispatch);
+            if let (Some((first, _)), Some((second, _))) = (of_kind.next(), of_kind.next()) {
+                let what = format!(
+                    "\"{first}\" has the dispatch {dispatch}, too, and a container has one such lane"
+                );
+                self.wrong(&format!("{path}.lanes.{second}.dispatch"), what, "give its ports the other lane");
+            }
+        }
     }
 
     /// Tells if a container has no such lane.
@@ -190,6 +206,10 @@ impl Checker<'_> {
                 what,
                 "the classes fifo and round-robin have a priority from 1 to 99, others have none",
             );
+        }
+        if lane.dispatch == LaneDispatch::Own && lane.threads != 1 {
+            let remedy = "take threads out: there are as many as ports";
+            self.wrong(&format!("{path}.threads"), "each port has one thread of its own", remedy);
         }
         let is_deadline = lane.class == SchedulingClass::Deadline;
         match (lane.runtime, lane.period) {

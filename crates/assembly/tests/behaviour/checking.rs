@@ -35,6 +35,7 @@ fn what_is_named_is_there() {
             "there is no artefact \"sens\"\n  20 | artefact = \"sens\"",
         ),
         ("host = \"n2\"", "host = \"n3\"", "there is no host \"n3\""),
+        ("host = \"n2\"", "host = \"n2\"\ncgroup = \"a/../b\"", "no path of a control group"),
         ("host = \"n2\"", "", "it is not said on which host \"display\" is"),
         ("container = \"flight\"\nrequires", "container = \"fligth\"\nrequires", "did you mean \"flight\"?"),
         (
@@ -53,6 +54,16 @@ fn what_is_named_is_there() {
         ("cores = [1]", "cores = [1, 4, 1]", "core 1 is listed twice"),
         ("priority = 80\n", "", "the class fifo without a priority"),
         ("class = \"fifo\"\npriority = 80", "priority = 80", "the class normal with a priority"),
+        (
+            "cores = [1]",
+            "cores = [1]\ndispatch = \"own\"\nthreads = 2",
+            "each port has one thread of its own",
+        ),
+        (
+            "[container.flight.lanes.",
+            "[container.flight.lanes.aaa]\ndispatch = \"own\"\n[container.flight.lanes.zzz]\ndispatch = \"own\"\n[container.flight.lanes.",
+            "\"aaa\" has the dispatch own, too",
+        ),
         (
             "class = \"fifo\"\npriority = 80",
             "class = \"deadline\"",

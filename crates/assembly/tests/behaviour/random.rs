@@ -144,6 +144,7 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
             environment: [(format!("V{process}"), text(random))].into(),
             cores: if random.chance(50) { vec![0, 2] } else { Vec::new() },
             locks_memory: random.chance(50),
+            cgroup: random.chance(50).then(|| format!("one/{process}")),
             restart: restart(random),
             ..Process::default()
         };
@@ -154,6 +155,7 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
                 priority: Some(9),
                 cores: vec![1],
                 threads: 2,
+                spin: random.chance(50).then_some(7_000_000),
                 ..Lane::default()
             };
             let lanes = [("fast".to_owned(), lane), ("slow".to_owned(), Lane::default())].into();

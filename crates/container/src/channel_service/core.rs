@@ -293,7 +293,7 @@ impl Core {
         let Some(inner) = self.lock() else { return Vec::new() };
         let mut lanes = self.container.policy.lanes.clone();
         lanes.extend((1..=u8::MAX).zip(inner.common.iter().cloned()));
-        lanes.sort_by_key(|(number, threads)| (std::cmp::Reverse(threads.priority), *number));
+        lanes.sort_by_key(|(number, threads)| (std::cmp::Reverse(threads.rank()), *number));
         let mut all = vec![Worker::Publisher];
         all.extend(lanes.iter().map(|(number, _)| Worker::Lane(*number)));
         all.extend([Worker::Deadline, Worker::Pool]);

@@ -172,7 +172,7 @@ impl Server {
         };
         let priority = self.containers.iter().flat_map(|container| &container.policy.lanes);
         let priority =
-            priority.filter_map(|(_, lane)| lane.priority).max().map(|most| most.saturating_add(1).min(99));
+            priority.filter_map(|(_, lane)| lane.priority()).max().map(|most| most.saturating_add(1).min(99));
         let logical = Arc::clone(&self.logical);
         let timer_number = logical.add(nanos(instants.period), timed, priority).map_err(failed)?;
         let end = Box::new(Ended { inner: end, logical: Arc::clone(&logical), timer: timer_number });
@@ -212,7 +212,7 @@ impl Logical {
         let mut state = self.state.lock().map_err(unable)?;
         if !state.has_thread && matches!(self.clock, Clock::Monotonic(_)) {
             let (me, reports) = (Arc::downgrade(self), Arc::clone(&self.reports));
-            let threads = Threads { priority, ..Threads::default() };
+            let threads = priority.map_or_else(Threads::default, Threads::fifo);
             let work = move || {
                 threads.settle(Some("instants"), "instants", &reports);
                 keep_time(&me);

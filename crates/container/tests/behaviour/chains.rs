@@ -119,7 +119,7 @@ fn chain(reaction: u64, age: u64) -> Chain {
 
 fn server() -> Server {
     let mut server = Server::simulated();
-    let lane = |priority| Threads { priority: Some(priority), ..Threads::default() };
+    let lane = Threads::fifo;
     let lanes = vec![(1, lane(30)), (2, lane(20)), (3, lane(10))];
     server.container("box", Policy { lanes, ..Policy::default() }).unwrap();
     server

@@ -165,8 +165,7 @@ fn random_assemblies_lose_and_double_nothing_and_are_repeatable() {
 fn play(seed: u64) -> Vec<String> {
     let mut random = Random::new(seed);
     let mut server = Server::simulated();
-    let threads = |priority| Threads { priority, ..Threads::default() };
-    let lanes = vec![(1, threads(Some(3))), (2, threads(None))];
+    let lanes = vec![(1, Threads::fifo(3)), (2, Threads::default())];
     let log = Log::default();
     for container in ["x", "y"] {
         server.container(container, Policy { lanes: lanes.clone(), ..Policy::default() }).unwrap();

@@ -98,7 +98,7 @@ fn instants(period: u64, interval: u64, lane: u8) -> Instants {
 
 fn server() -> Server {
     let mut server = Server::simulated();
-    let lane = |priority| Threads { priority: Some(priority), ..Threads::default() };
+    let lane = Threads::fifo;
     let lanes = (1..=4).map(|number| (number, lane(number * 10))).collect();
     server.container("box", Policy { lanes, ..Policy::default() }).unwrap();
     server

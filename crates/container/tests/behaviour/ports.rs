@@ -9,11 +9,7 @@ use crate::parts::{Counter, Log, Number, Relay, Source, Tap};
 /// A server without threads, with a source `s` and relays `a`, `b` and `c` that write to one log.
 pub(crate) fn scene() -> (Server, Log) {
     let mut server = Server::simulated();
-    let threads = Threads::default();
-    let lanes = vec![
-        (1, Threads { priority: Some(10), ..threads.clone() }),
-        (2, Threads { priority: Some(20), ..threads }),
-    ];
+    let lanes = vec![(1, Threads::fifo(10)), (2, Threads::fifo(20))];
     server.container("box", Policy { lanes, ..Policy::default() }).unwrap();
     server.install::<Tap>("box", "s", &[]).unwrap();
     let log = Log::default();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use container::{
     ByChannel, Component, Consumer, Context, Dispatch, Every, Failure, Fault, Full, Handle, Lifecycle,
-    Locality, Order, Outcome, Policy, Publisher, Queue, Server, State, Threads, Value,
+    Locality, Order, Outcome, Policy, Publisher, Queue, Scheduling, Server, State, Threads, Value,
 };
 
 use testkit::patience::patiently;
@@ -357,7 +357,7 @@ fn events_keep_the_time_of_what_led_to_them() {
 #[test]
 fn what_the_system_does_not_grant_is_reported() {
     let mut server = Server::new(&Locality::default());
-    let lane = Threads { cores: vec![0, 5_000], priority: Some(100), ..Threads::default() };
+    let lane = Threads { cores: vec![0, 5_000], ..Threads::fifo(100) };
     server.container("box", Policy { lanes: vec![(1, lane)], ..Policy::default() }).unwrap();
     server.install::<Tap>("box", "s", &[]).unwrap();
     server.install::<Counter>("box", "c", &[]).unwrap();
@@ -365,6 +365,23 @@ fn what_the_system_does_not_grant_is_reported() {
     let texts: Vec<_> = (0..2).map(|_| server.next_report(PATIENCE).unwrap().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains("box-1: ") && text.contains("5000")), "{texts:?}");
     assert!(texts.iter().any(|text| text.contains("real-time priority 100")), "{texts:?}");
+}
+
+/// All are asked for at once: what one core has not for two threads is refused, though each of them could have it.
+#[test]
+fn threads_of_the_class_deadline_are_asked_for_together() {
+    let millis = Duration::from_millis;
+    let cores = std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap());
+    let asked = |runtime, count| {
+        let scheduling = Scheduling::Deadline { runtime: millis(runtime), period: millis(100) };
+        Threads { count, scheduling, ..Threads::default() }
+    };
+    let refused = match Threads::try_deadline(&[Threads::fifo(100), asked(1, 2), asked(1, 1)]) {
+        Ok(()) => Threads::try_deadline(&[asked(60, 1), asked(60, 2 * cores)]).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(refused.contains("left for the class deadline") || refused.contains("CAP_SYS_NICE"), "{refused}");
+    assert!(Threads::try_deadline(&[threads(2), Threads::fifo(100)]).is_ok(), "others are not asked for");
 }
 
 #[test]

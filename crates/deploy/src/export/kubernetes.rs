@@ -205,7 +205,8 @@ fn pod(pods: &Pods<'_>, name: &str, restart: &str) -> Result<Value, Failure> {
 
 /// What the threads of a process need that others may not do.
 fn capabilities(exported: &Exported<'_>, process: &str) -> Vec<&'static str> {
-    let priority = exported.priority(process).map(|_| "SYS_NICE");
+    let is_real_time = exported.priority(process).is_some() || exported.has_deadline(process);
+    let priority = is_real_time.then_some("SYS_NICE");
     let memory = exported.locks_memory(process).then_some("IPC_LOCK");
     priority.into_iter().chain(memory).collect()
 }

@@ -8,7 +8,7 @@ mod systemd;
 use std::io::Write;
 use std::path::PathBuf;
 
-use assembly::{Plan, RestartPolicy};
+use assembly::{Plan, RestartPolicy, SchedulingClass};
 use clap::{Args, ValueEnum};
 use deployment::{RESTART, deployment_name, is_foreign, start_order};
 
@@ -110,6 +110,12 @@ impl Exported<'_> {
         own.flat_map(|container| container.lanes.values()).filter_map(|lane| lane.priority).max()
     }
 
+    /// Whether a process has threads of the class deadline.
+    fn has_deadline(&self, process: &str) -> bool {
+        let mut own = self.plan().containers.values().filter(|container| container.process == process);
+        own.any(|container| container.lanes.values().any(|lane| lane.class == SchedulingClass::Deadline))
+    }
+
     /// Whether the memory of a process is locked.
     fn locks_memory(&self, process: &str) -> bool {
         self.plan().processes.get(process).is_some_and(|process| process.locks_memory)
@@ -134,6 +140,7 @@ pub(crate) fn run(
         _ => chosen(&loaded, arguments.host.as_deref())?,
     };
     let here = processes(&loaded, host.as_deref(), told)?;
+    refuse_groups(&loaded, &here)?;
     let mut order = start_order(&loaded.plan, &loaded.types);
     order.retain(|process| here.contains(process));
     let text = loaded.plan.to_toml();
@@ -193,6 +200,17 @@ fn hexadecimal(text: &str, digits: usize) -> String {
 }
 
 /// What of a plan the files of another manager cannot say.
+/// Other managers put processes into control groups of their own.
+fn refuse_groups(loaded: &Loaded, processes: &[String]) -> Result<(), Failure> {
+    let has_group = |name: &&String| loaded.plan.processes.get(*name).is_some_and(|it| it.cgroup.is_some());
+    processes.iter().find(has_group).map_or(Ok(()), |name| {
+        let what = format!(
+            "process.{name}.cgroup: the manager of the processes puts each into a control group of its own"
+        );
+        Err(refused(what, "take it out, and say there what the group is to be"))
+    })
+}
+
 fn refused(what: impl std::fmt::Display, remedy: &str) -> Failure {
     (BAD_NEWS, format!("{what}\n  {remedy}"))
 }

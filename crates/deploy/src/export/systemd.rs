@@ -148,6 +148,10 @@ fn service(
     lines.extend(
         exported.priority(name).filter(|_| order.is_some()).map(|priority| format!("LimitRTPRIO={priority}")),
     );
+    if exported.has_deadline(name) {
+        // No limit permits the class deadline.
+        lines.push("AmbientCapabilities=CAP_SYS_NICE".to_owned());
+    }
     if process.locks_memory {
         lines.push("LimitMEMLOCK=infinity".to_owned());
     }

@@ -2,7 +2,9 @@
 //! verdicts.
 use std::collections::{BTreeMap, BTreeSet};
 
-use assembly::{End, GraphNode, Lane, NodeKind, Plan, PortKind, SchedulingClass, ServiceKind, Transfer};
+use assembly::{
+    End, GraphNode, Lane, LaneDispatch, NodeKind, Plan, PortKind, SchedulingClass, ServiceKind, Transfer,
+};
 use diagnostics::written;
 use schedulability::{Admission, ChainVerdict, ConnectionVerdict, Obstacle, State};
 
@@ -299,6 +301,14 @@ fn lane(name: &str, lane: &Lane) -> String {
     line += &cores(&lane.cores);
     if lane.threads != 1 {
         line += &format!(", {} threads", lane.threads);
+    }
+    match lane.dispatch {
+        LaneDispatch::Lane => {}
+        LaneDispatch::Own => line += ", one for each port",
+        LaneDispatch::EarliestDeadline => line += ", earliest deadline first",
+    }
+    if let Some(spin) = lane.spin.filter(|time| *time > 0) {
+        line += &format!(", awake for {}", written(spin));
     }
     line
 }

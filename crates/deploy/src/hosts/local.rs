@@ -18,7 +18,7 @@ use crate::control::{self, Asked};
 use crate::files::Loaded;
 use crate::signatures::Signers;
 use crate::supervision::{Outliving, Supervision, Told};
-use crate::target::{processes, program};
+use crate::target::{group, processes, program};
 
 /// A deployment of the host.
 struct Local {
@@ -105,6 +105,7 @@ impl<'o> Locals<'o> {
         // A host that has no part in the plan any more takes part in the change to it.
         if parts.iter().any(|part| part.host.as_deref() == Some(self.host.as_str())) {
             for process in processes(&loaded, Some(&self.host), &mut std::io::sink())? {
+                group(&loaded, &process)?;
                 program(&loaded, Path::new(&target.file), &process, self.signers.as_ref())?;
             }
         }

@@ -358,6 +358,7 @@ fn what_cannot_be_exported_writes_nothing() {
         (with("arguments = [\"\\u0000\"]"), SYSTEMD, 1, "has a NUL character"),
         (with("arguments = [\"\\u0000\"]"), KUBERNETES, 1, "has a NUL character"),
         (with("cgroup = \"x\""), KUBERNETES, 1, "cgroup"),
+        (with("cgroup = \"x\""), SYSTEMD, 1, "into a control group of its own"),
         (
             plan(),
             "export {tracker.toml} --to systemd -o {units} --image x",

@@ -9,6 +9,7 @@ mod federated;
 mod foreign;
 mod hand_over;
 mod hosts;
+mod lanes;
 mod measured;
 mod page;
 mod place;

@@ -1,7 +1,8 @@
 //! What of a plan is not carried out is refused or told, with its place; hostile lines are answered.
-use assembly::Plan;
+use assembly::{LaneDispatch, Plan, SchedulingClass};
 use deployment::{
-    Answer, Carrier, ComponentServer, Instruction, Order, Part, Phase, Reach, Sureness, launchable,
+    Answer, Carrier, ComponentServer, Instruction, LaneWorker, Order, Part, Phase, Reach, Sureness,
+    launchable,
 };
 use diagnostics::Source;
 use testkit::each_is_told;
@@ -42,7 +43,6 @@ fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
         wrong
     };
     let additions = [
-        ("[process.q]", "cgroup = \"x\"", "plan.toml:10:10: processes are not moved into control groups"),
         (TO_D, "queue = { depth = 4, full = \"block\", wait = \"1 ms\" }", "a topic's queue cannot block"),
         (NODE, "artefact = \"x\"", "code is not loaded into processes that run"),
         (TO_D, "queue = { depth = 99999 }", "queues have at most 65535 entries"),
@@ -56,9 +56,29 @@ fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
     let blocks = "queue = { depth = 4, full = \"block\", wait = \"1 ms\" }";
     let blocks = gate("").replace("\nservice", &format!("\n{blocks}\nservice"));
     let groups = gate("groups = { E = \"ff05::1\" }");
-    let deadline = "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"";
+    // Both cores of the host are all that there are.
+    let plenty = |rest: &str| format!("class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\"{rest}");
+    for fits in [plenty(""), plenty(", cores = [1, 0]"), plenty(", threads = 17")] {
+        assert_eq!(said(&FIRST.replace("threads = 2", &fits)), (String::new(), String::new()), "{fits}");
+    }
+    let deadline = plenty(", cores = [1]");
+    let grouped =
+        FIRST.replace("[process.p]", "[process.p]\ncgroup = \"one\"").replace("threads = 2", &deadline);
+    assert_eq!(said(&grouped), (String::new(), String::new()));
+    let full = "class = \"deadline\", runtime = \"1 ms\", period = \"9 ms\", threads = 18";
     let changes = [
-        ("threads = 2", deadline, "no threads of the class deadline"),
+        ("threads = 2", deadline.as_str(), "keeps no thread of the class deadline on some cores of several"),
+        (
+            "threads = 2",
+            "class = \"deadline\", runtime = \"1 us\", period = \"9 ms\"",
+            "no runtime below 1024 ns",
+        ),
+        (
+            "threads = 2",
+            "class = \"deadline\", runtime = \"5 us\", period = \"99 us\"",
+            "the kernel has no such period",
+        ),
+        ("threads = 2", full, "ask for more time than the kernel gives to the class deadline"),
         ("port.tick.period = \"1 ms\"\n", "", "the timer \"tick\" has no period"),
         ("[process.q]\nartefact = \"x\"", "[process.q]", "nothing says what the process \"q\" executes"),
         ("location = [\"x\"]", "location = [\"http://x\"]", "\"x\" is nowhere on this host"),
@@ -105,7 +125,6 @@ fn what_a_foreign_program_cannot_be_given_is_refused() {
             ("[process.r]", "[process.r]", "a foreign program has the threads that it makes itself"),
             ("threads = 2 }", "}\nlanes.slow = {}", "a foreign program is in one lane"),
             ("threads = 2", "class = \"round-robin\", priority = 3", "not put into the class round-robin"),
-            (q, &format!("{q}\ncgroup = \"x\""), "processes are not moved into control groups"),
             (q, &format!("{q}\nlock-memory = true"), "locked by itself alone"),
         ],
         refused,
@@ -217,6 +236,36 @@ fn qualities_come_to_the_ends_of_connections() {
         assert_eq!((delivery.start, delivery.stop), (2_000, Some(3_000)));
         assert_eq!(delivery.room, Some(("connection.cd".to_owned(), 9)));
     }
+}
+
+/// Lanes whose threads serve one port each, or the earliest deadline, and what a channel says of silence.
+#[test]
+fn lanes_and_silence_become_what_containers_know() {
+    let text = FIRST
+        .replace(
+            "lanes.fast = { threads = 2 }",
+            "lanes.fast = { threads = 2, spin = \"1 us\" }\nlanes.mine = { dispatch = \"own\" }\n\
+             lanes.next = { dispatch = \"earliest-deadline\", class = \"round-robin\", priority = 4 }\nlane = \"next\"",
+        )
+        .replace("container = \"k\"", "container = \"k\"\nport.tick.lane = \"mine\"")
+        .replace("process = \"p\"\nport.tick", "process = \"p\"\ncontainer = \"k\"\nport.tick")
+        .replace("to = [\"b.in\", \"c.in\"]", "to = [\"b.in\"]\nservice = \"channel\"\nsilence = \"2 ms\"\npublisher-silence = \"3 ms\"");
+    assert_eq!(said(&text), (String::new(), String::new()));
+    let (plan, _) = Plan::read(Source { file: "plan", text: &text }).unwrap();
+    let part = Part::of(&plan, "p", &types()).0;
+    let [fast, mine, next] = &*part.containers["k"].lanes else { panic!() };
+    assert_eq!((fast.spin, fast.dispatch), (1_000, LaneDispatch::Lane));
+    assert_eq!((mine.spin, mine.dispatch), (0, LaneDispatch::Own));
+    assert_eq!((next.class, next.priority), (SchedulingClass::RoundRobin, Some(4)));
+    let Carrier::Timer { worker, .. } = part.components["a"].own[0].carrier else { panic!() };
+    assert_eq!(worker, LaneWorker::Own);
+    let Carrier::Channel(delivery) = &part.connections["ab"][0].carrier else { panic!() };
+    assert_eq!(delivery.worker, LaneWorker::EarliestDeadline);
+    assert_eq!((delivery.silence, delivery.publisher_silence), (Some(2_000_000), Some(3_000_000)));
+    // What goes to another process is in no channel.
+    let far = FIRST.replace(TO_D, &format!("{TO_D}\nsilence = \"2 ms\""));
+    let (wrong, _) = said(&far);
+    assert!(wrong.contains("only the channel of a process looks for silence"), "{wrong}");
 }
 
 #[test]

@@ -145,6 +145,72 @@ fn what_is_not_said_has_no_bound() {
     assert_eq!(*state(&admitted(&apart, &types), "control"), State::Admitted);
 }
 
+/// The kernel keeps no thread of the class deadline on one core of two: only a control group can.
+#[test]
+fn a_deadline_lane_has_a_bound_where_the_kernel_keeps_it_on_its_core() {
+    let plan = PLAN.split("[chain.log]").next().unwrap();
+    let deadline = "class = \"deadline\", runtime = \"8 ms\", period = \"50 ms\", cores = [0]";
+    let told = |changes: &[(&str, &str)]| {
+        let lane = ("class = \"fifo\", priority = 10, cores = [0]", deadline);
+        let plan = changed(plan, &[&[lane][..], changes].concat());
+        let admission = admitted(&plan, TYPES);
+        match state(&admission, "control") {
+            State::NoBound { what, .. } => what.clone(),
+            _ => admission.obstacles.iter().map(ToString::to_string).collect(),
+        }
+    };
+    assert!(told(&[]).contains("keeps no thread of the class deadline on one core of several"));
+    let group = "[process.p]\ncgroup = \"partition\"\n[container.all]";
+    assert_eq!(told(&[("[container.all]", group)]), "");
+    assert_eq!(told(&[("cores = 2", "cores = 1")]), "");
+}
+
+/// A thread that stays awake takes what others would have, so it has a core for itself, or nothing has a bound.
+#[test]
+fn threads_that_stay_awake_disturb_no_bound() {
+    let plan = PLAN.split("[chain.log]").next().unwrap();
+    let (low, high) = ("priority = 10, cores = [0]", "priority = 20, cores = [0]");
+    let no_bound =
+        |changes: &[(&str, &str)]| match state(&admitted(&changed(plan, changes), TYPES), "control") {
+            State::NoBound { what, .. } => what.clone(),
+            _ => String::new(),
+        };
+    let spins = |said: &str| format!("{said}, spin = \"1 us\"");
+    assert!(no_bound(&[(high, &spins(high))]).contains("takes time of lane all.b"));
+    assert!(no_bound(&[(low, &spins(low))]).contains("takes time of lane all.a"));
+    let apart = (low, "priority = 10, cores = [1]");
+    assert_eq!(no_bound(&[apart, (high, &spins(high))]), "");
+    assert_eq!(no_bound(&[(high, &format!("{high}, spin = \"0 s\""))]), "");
+    let throttled = ("runtime = \"1 s\"", "runtime = \"950 ms\"");
+    assert!(no_bound(&[apart, throttled, (high, &spins(high))]).contains("throttled for it"));
+    let two = format!("{}, threads = 2", spins(high));
+    assert!(no_bound(&[apart, (high, &two)]).contains("the other threads of the lane"));
+    // Of no real-time class: it keeps no other one from anything.
+    let normal = ("class = \"fifo\", priority = 10, cores = [0]", "class = \"normal\", spin = \"1 us\"");
+    let types = changed(TYPES, &[("execution = { worst = \"6 ms\" }", "required = false")]);
+    assert_eq!(*state(&admitted(&changed(plan, &[normal]), &types), "control"), State::Admitted);
+}
+
+/// Dispatch by threads of ports and by deadlines, and what silence lets handlers do, are not in the analysis.
+#[test]
+fn what_serves_otherwise_has_no_bound() {
+    let plan = PLAN.split("[chain.log]").next().unwrap();
+    let no_bound =
+        |from: &str, to: &str| match state(&admitted(&changed(plan, &[(from, to)]), TYPES), "control") {
+            State::NoBound { what, .. } => what.clone(),
+            other => panic!("{to}: {other:?}"),
+        };
+    for dispatch in ["own", "earliest-deadline"] {
+        let lane = format!("priority = 10, cores = [0], dispatch = \"{dispatch}\"");
+        let what = no_bound("priority = 10, cores = [0]", &lane);
+        assert!(what.contains(&format!("the dispatch {dispatch} is not analysed")), "{what}");
+    }
+    for key in ["silence", "publisher-silence"] {
+        let what = no_bound("to = [\"log.noted\"]", &format!("to = [\"log.noted\"]\n{key} = \"1 ms\""));
+        assert!(what.contains("silence on \"noted\""), "{what}");
+    }
+}
+
 /// Threads without a real-time class that share a component with others have to stay on one core, since they run with the priority of
 /// the threads that wait for them.
 #[test]

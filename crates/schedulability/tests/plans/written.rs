@@ -16,6 +16,19 @@ pub(crate) fn simpler(mut system: Description) -> Description {
         }
     }
     let logical: Vec<bool> = (0..system.ports.len()).map(|port| is_logical(&system, port)).collect();
+    // Beside logical execution time no lane of the class deadline has a bound.
+    let with_instants: Vec<usize> = system
+        .ports
+        .iter()
+        .zip(&logical)
+        .filter(|(_, is_logical)| **is_logical)
+        .map(|(port, _)| system.components[port.component].host)
+        .collect();
+    for lane in system.lanes.iter_mut().filter(|lane| with_instants.contains(&lane.host)) {
+        if matches!(lane.scheduling, Scheduling::Deadline { .. }) {
+            lane.scheduling = Scheduling::Fifo(50);
+        }
+    }
     for (port, _) in system.ports.iter_mut().zip(&logical).filter(|(_, is_logical)| !**is_logical) {
         port.registers = 0;
         port.interval = None;
@@ -183,7 +196,7 @@ pub(crate) fn plan(system: &Description) -> (String, String) {
         .unwrap();
         writeln!(
             plan,
-            "[process.h{index}]\nhost = \"h{index}\"\n[container.h{index}]\nprocess = \"h{index}\""
+            "[process.h{index}]\nhost = \"h{index}\"\ncgroup = \"partition\"\n[container.h{index}]\nprocess = \"h{index}\""
         )
         .unwrap();
         for (number, lane) in system.lanes.iter().enumerate().filter(|(_, lane)| lane.host == index) {
