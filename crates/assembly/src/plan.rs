@@ -338,6 +338,14 @@ pub struct Restart {
     pub delay: Option<u64>,
 }
 
+impl Plan {
+    /// Whether a component is active in the mode that the plan begins in.
+    pub fn is_active_at_start(&self, component: &str) -> bool {
+        let mode = self.start_mode.as_ref().and_then(|mode| self.modes.get(mode));
+        mode.is_none_or(|mode| mode.components.iter().any(|active| active == component))
+    }
+}
+
 impl Default for Lane {
     /// One thread of the class normal.
     fn default() -> Self {

@@ -3,8 +3,8 @@ use std::io::Write;
 use std::path::Path;
 
 use assembly::{Version, difference, steps};
-use deployment::{deployment_name, line};
-use execution::{Answer, Command, DeploymentStatus, HostStatus};
+use deployment::{Target, deployment_name, line};
+use execution::{Answer, Bundle, Command, DeploymentStatus, HostStatus};
 use keys::Identity;
 
 use super::connection::{Reader, send, to_manager};
@@ -67,6 +67,21 @@ pub(crate) fn apply(at: &At, plan: &Path, unproved: bool, out: &mut dyn Write) -
     let loaded = Loaded::sound(plan)?;
     let done = format!("applied {}", deployment_name(&loaded.plan));
     decided(at, &Command::Apply(bundle(&loaded, plan, unproved)), &done, out)
+}
+
+/// Goes on to another mode on all hosts: to the same plan, which begins in it.
+pub(crate) fn mode(at: &At, of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    let deployment = meant(of)?;
+    let held = match ask(at, &Command::Read { deployment: deployment.clone() })? {
+        Answer::Plan { bundle, .. } => bundle,
+        Answer::Refused { what } => return Err((BAD_NEWS, what)),
+        Answer::Done { .. } | Answer::Status { .. } => return Err(strange()),
+    };
+    let loaded = opened(&held)?;
+    let target = Target { plan: loaded.plan.clone(), ..Target::default() };
+    let target = target.in_mode(name).map_err(|what| (BAD_NEWS, what))?;
+    let next = Bundle { plan: target.plan.to_toml(), ..held };
+    decided(at, &Command::Apply(next), &format!("in mode {name}: {deployment}"), out)
 }
 
 /// Ends a deployment on all hosts.
