@@ -318,6 +318,9 @@ pub struct Locality {
     pub members: Vec<String>,
 }
 
+/// Modes that a plan has at most: of each two of them the way from one to the other is proved.
+pub const MOST_MODES: usize = 16;
+
 /// A mode: the components that are active in it. All others are passive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Mode {

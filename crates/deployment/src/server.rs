@@ -335,7 +335,10 @@ impl<E: Executor> ComponentServer<E> {
         self.executor.perform(&Work::CatchUp(starts.to_vec()))?;
         self.work(change, Work::Hold, Work::Release(Vec::new()))?;
         for name in names {
-            self.executor.perform(&Work::Drain(name.clone()))?;
+            // What waits for a component of another mode waits for nothing.
+            if self.part.components.get(name).is_some_and(|component| component.is_active) {
+                self.executor.perform(&Work::Drain(name.clone()))?;
+            }
             self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))?;
         }
         self.executor.perform(&Work::Settle)?;

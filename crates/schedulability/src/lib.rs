@@ -34,7 +34,7 @@ pub use admission::{Admission, ChainVerdict, PortVerdict, ShareOfTime, State, ad
 pub use assign::{Assigned, Order, assign};
 pub use change::{Change, Effect, Effort, Improved, changes, improve};
 pub use connections::ConnectionVerdict;
-pub use modes::{MOST_MODES, Situation};
+pub use modes::Situation;
 pub use obstacle::Obstacle;
 pub use response::Stream;
 

@@ -10,16 +10,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use assembly::{ArtefactKind, Chain, Component, End, JoinKind, Plan};
+use assembly::{ArtefactKind, Chain, Component, End, JoinKind, MOST_MODES, Plan};
 use response::{Limits, Stream};
 
 use crate::Deployed;
 use crate::admission::{Admission, ChainVerdict, PortVerdict, State, admit_active, verdict_without};
 use crate::connections::ConnectionVerdict;
 use crate::parts::Active;
-
-/// Modes of a plan that are analysed; of each two of them the way is, too.
-pub const MOST_MODES: usize = 16;
 
 /// What of a plan is active.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -10,6 +10,7 @@ mod foreign;
 mod hand_over;
 mod hosts;
 mod measured;
+mod modes;
 mod page;
 mod place;
 mod plant;
