@@ -146,10 +146,12 @@ pub(crate) fn status(
     }
     for deployment in &deployments {
         is_bad |= !is_whole(deployment);
+        let mode = deployment.hosts.iter().find_map(|host| host.status.as_ref()?.mode.as_ref());
+        let mode = mode.map_or(String::new(), |mode| format!(", mode {mode}"));
         let epoch = deployment.epoch.map_or_else(|| "none".to_owned(), |epoch| epoch.to_string());
         print(
             out,
-            format_args!("deployment {} ({}), epoch {epoch}\n", deployment.deployment, deployment.file),
+            format_args!("deployment {} ({}), epoch {epoch}{mode}\n", deployment.deployment, deployment.file),
         )?;
         if let Some(text) = &deployment.under_way {
             print(out, format_args!("  under way: {text}\n"))?;
