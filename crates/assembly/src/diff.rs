@@ -406,12 +406,19 @@ impl Work {
         let each = |names: &BTreeSet<String>, step: fn(String) -> Step| {
             names.iter().cloned().map(step).collect::<Vec<_>>()
         };
+        let is_handed_over =
+            |name: &str| new.plan.components.get(name).is_some_and(|it| self.hand_over.contains(&it.process));
+        // What the next mode does not have comes to rest, too.
+        let leaves = |name: &str| {
+            let stays = new.plan.components.contains_key(name) && !is_handed_over(name);
+            stays && old.plan.is_active_at_start(name) && !new.plan.is_active_at_start(name)
+        };
         // Components that publish and call come to rest first.
         let resting: Vec<&str> = was
             .iter()
             .rev()
             .copied()
-            .filter(|name| self.remove.contains(*name) || self.rest.contains(*name))
+            .filter(|name| self.remove.contains(*name) || self.rest.contains(*name) || leaves(name))
             .collect();
         steps.extend(resting.iter().map(|name| Step::Passivate(name.to_string())));
         steps.extend(each(&self.disconnect, Step::Disconnect));
@@ -451,11 +458,11 @@ impl Work {
         steps.extend(fresh.iter().map(|name| Step::Configured(name.to_string())));
         steps.extend(self.hand_over.iter().cloned().map(Step::HandOver));
         // Components that are called and consume begin first.
-        let active = new.plan.start_mode.as_ref().and_then(|mode| new.plan.modes.get(mode));
         let begins = |name: &&&str| {
-            let is_wanted =
-                active.is_none_or(|mode| mode.components.iter().any(|component| component == **name));
-            (self.install.contains(**name) || self.rest.contains(**name)) && is_wanted
+            let is_new = self.install.contains(**name)
+                || self.rest.contains(**name)
+                || !old.plan.is_active_at_start(name);
+            is_new && new.plan.is_active_at_start(name) && !is_handed_over(name)
         };
         steps.extend(is.iter().filter(begins).map(|name| Step::Activate(name.to_string())));
         steps

@@ -53,8 +53,8 @@ pub use manifest::{
 pub use places::Places;
 pub use plan::{
     Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind,
-    KeepPolicy, Lane, LaneDispatch, Locality, LocalityKind, Mode, Named, Placement, Plan, Port, Process,
-    Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
+    KeepPolicy, Lane, LaneDispatch, Locality, LocalityKind, MOST_MODES, Mode, Named, Placement, Plan, Port,
+    Process, Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
 };
 pub use qos::{Qos, Quality, Said, Scope, Side};
 pub use reference::reference;

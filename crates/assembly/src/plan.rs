@@ -326,6 +326,9 @@ pub struct Locality {
     pub members: Vec<String>,
 }
 
+/// Modes that a plan has at most: of each two of them the way from one to the other is proved.
+pub const MOST_MODES: usize = 16;
+
 /// A mode: the components that are active in it. All others are passive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Mode {
@@ -344,6 +347,14 @@ pub struct Restart {
     pub within: Option<u64>,
     /// Picoseconds before the first start again; twice as long before each further one.
     pub delay: Option<u64>,
+}
+
+impl Plan {
+    /// Whether a component is active in the mode that the plan begins in.
+    pub fn is_active_at_start(&self, component: &str) -> bool {
+        let mode = self.start_mode.as_ref().and_then(|mode| self.modes.get(mode));
+        mode.is_none_or(|mode| mode.components.iter().any(|active| active == component))
+    }
 }
 
 impl Default for Lane {

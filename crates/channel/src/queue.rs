@@ -340,6 +340,16 @@ impl<E> Waiting<E> {
         dropped
     }
 
+    /// Drops all that waits. Says how many deliveries that were.
+    pub(crate) fn clear(&mut self) -> u64 {
+        let mut dropped = 0;
+        while let Some(last) = self.entries.len().checked_sub(1) {
+            self.drop_at(last);
+            dropped += 1;
+        }
+        dropped
+    }
+
     fn drop_at(&mut self, index: usize) {
         if let Some(entry) = self.entries.remove(index) {
             self.recycle(entry.parts);

@@ -88,6 +88,17 @@ fn text(error: ServerError) -> String {
     error.to_string()
 }
 
+/// The settings of a component.
+fn settings<'p>(name: &str, part: &'p ComponentPart) -> Result<Vec<(&'p str, container::Value)>, String> {
+    let value = |(setting, said): (&'p String, &assembly::Value)| {
+        let value = setting_value(said).ok_or_else(|| {
+            format!("{name}: {setting} = {}: a setting is a boolean, a number or a text", said.toml())
+        })?;
+        Ok((setting.as_str(), value))
+    };
+    part.settings.iter().map(value).collect()
+}
+
 impl Runner {
     pub(crate) fn new(
         types: Vec<ComponentType>,
@@ -149,13 +160,7 @@ impl Runner {
     fn install(&mut self, name: &str, part: &ComponentPart) -> Result<(), String> {
         let of_type = self.types.iter().find(|of| of.manifest().component == part.component_type).copied();
         let of_type = of_type.ok_or_else(|| self.unknown(&part.component_type))?;
-        let mut settings = Vec::new();
-        for (setting, said) in &part.settings {
-            let value = setting_value(said).ok_or_else(|| {
-                format!("{name}: {setting} = {}: a setting is a boolean, a number or a text", said.toml())
-            })?;
-            settings.push((setting.as_str(), value));
-        }
+        let settings = settings(name, part)?;
         self.server()?.install_as(&of_type, &part.container, name, &settings).map_err(text)?;
         if let Some(path) = self.recorded.get(name).cloned() {
             let settings = settings.iter().map(|(name, value)| setting(name, value)).collect();
@@ -458,6 +463,11 @@ impl Executor for Runner {
             Work::Passivate(name) => return self.passivate(name),
             Work::Configured(name) => self.server()?.configured(name).map_err(text)?,
             Work::Activate(name) => self.server()?.activate(name).map_err(text)?,
+            Work::ActivateAnew(name) => self.server()?.activate_anew(name).map_err(text)?,
+            Work::Renew(name, part) => {
+                let settings = settings(name, part)?;
+                self.server()?.renew(name, &settings).map_err(text)?;
+            }
         }
         Ok(Performed::Done)
     }
@@ -476,6 +486,7 @@ impl Executor for Runner {
                 dropped: deliveries.dropped,
                 missed: counts.missed,
                 failed: counts.failed,
+                restarts: 0,
                 millihertz: 0,
                 handlers: self
                     .times
@@ -485,6 +496,12 @@ impl Executor for Runner {
             })
         });
         there.collect()
+    }
+
+    fn failed(&self) -> Vec<String> {
+        let is_failed =
+            |name: &&String| self.server.as_ref().and_then(|server| server.state(name)) == Some(State::Error);
+        self.parts.keys().filter(is_failed).cloned().collect()
     }
 
     fn gateway(&mut self) -> Option<GatewayStatus> {

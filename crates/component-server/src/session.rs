@@ -3,9 +3,10 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deployment::{Answer, ComponentServer, Instruction, LONGEST_LINE, Lines, line, read};
 use nix::sys::socket::{getsockopt, sockopt::AcceptConn};
@@ -114,12 +115,14 @@ fn serve(
     told: &Receiver<Came>,
 ) -> Result<bool, String> {
     loop {
-        let answers = match told.recv_timeout(LOOK) {
+        let left = server.next_tick().map(|at| Duration::from_nanos(at.saturating_sub(now()) / 1_000 + 1));
+        let mut answers = match told.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
             Ok(Came::Told(instruction)) => server.handle(instruction),
             Ok(Came::Over(wrong)) => return wrong.map_or(Ok(true), Err),
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return Ok(true),
         };
+        answers.extend(server.tick(now()));
         let reports = std::iter::from_fn(|| server.executor_mut().next_report());
         let reports: Vec<String> = reports.map(|report| report.to_string()).collect();
         let notices = std::iter::from_fn(|| server.executor().next_notice());
@@ -135,6 +138,13 @@ fn serve(
             return Ok(false);
         }
     }
+}
+
+/// Picoseconds since this was asked first.
+pub(crate) fn now() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(Instant::now).elapsed().as_nanos();
+    u64::try_from(elapsed.saturating_mul(1_000)).unwrap_or(u64::MAX)
 }
 
 fn send(socket: &mut UnixStream, answer: &Answer) -> io::Result<()> {

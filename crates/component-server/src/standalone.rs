@@ -16,7 +16,7 @@ use deployment::{Answer, ComponentServer, Executor, Instruction, LONGEST_LINE, S
 use nix::sys::signal::{SigSet, Signal};
 
 use crate::executor::Runner;
-use crate::session::HUNG;
+use crate::session::{HUNG, now};
 
 /// How long a report waits until it is printed.
 const LOOK: Duration = Duration::from_millis(200);
@@ -113,6 +113,7 @@ fn look_after(
         while let Some(notice) = server.executor().next_notice() {
             eprintln!("{notice}");
         }
+        server.tick(now()).iter().for_each(tell);
         match stop.recv_timeout(LOOK) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),

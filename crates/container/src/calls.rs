@@ -65,6 +65,10 @@ pub trait AnyReceptacle {
     fn attach(&mut self, connection: u32, facet: AnyFacet) -> Result<(), AttachError>;
     /// Takes the facet of a connection off.
     fn detach(&mut self, connection: u32);
+    /// Takes over the facet of a receptacle of the same type.
+    fn take_over(&mut self, from: &mut dyn AnyReceptacle);
+    /// The receptacle as a value, for [`AnyReceptacle::take_over`].
+    fn as_any(&mut self) -> &mut dyn Any;
 }
 
 impl<I: ?Sized + 'static> AnyReceptacle for Receptacle<I> {
@@ -87,6 +91,16 @@ impl<I: ?Sized + 'static> AnyReceptacle for Receptacle<I> {
 
     fn detach(&mut self, connection: u32) {
         self.provider.take_if(|(of, _)| *of == connection);
+    }
+
+    fn take_over(&mut self, from: &mut dyn AnyReceptacle) {
+        if let Some(from) = from.as_any().downcast_mut::<Self>() {
+            self.provider = from.provider.take();
+        }
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 }
 

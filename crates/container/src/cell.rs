@@ -34,7 +34,7 @@ pub enum State {
     Passive,
     /// A hook is at work, or is waited for.
     Changing,
-    /// Something went wrong. It gets nothing, and may only be removed.
+    /// Something went wrong. It gets nothing, and may only be removed or made anew.
     Error,
     /// It is gone.
     Removed,
@@ -79,6 +79,12 @@ impl Gate {
             may.then_some(state as u8)
         };
         self.0.fetch_update(AcqRel, Acquire, next).is_ok()
+    }
+
+    /// Leaves the error state, since the component is another one. Says whether it was in it.
+    pub(crate) fn renew(&self) -> bool {
+        let (error, inactive) = (State::Error as u8, State::Inactive as u8);
+        self.0.compare_exchange(error, inactive, AcqRel, Acquire).is_ok()
     }
 
     /// Goes to the error state. Says whether it was not over before.
@@ -158,6 +164,10 @@ impl<C> Serialised<C> {
     #[inline(never)]
     fn enter_late<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
         loop {
+            // Whoever comes while a hook is at work does not wait for it.
+            if !gate.is_open() {
+                return Err(Shut::Inactive);
+            }
             match self.0.lock_as(this, LOOK) {
                 Ok(mut held) => return if gate.is_open() { Ok(act(&mut held)) } else { Err(Shut::Inactive) },
                 Err(threads::Refused::Late) if gate.is_open() => {}
@@ -317,7 +327,13 @@ impl<C: Component> Cell<C> {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 let limit = self.limits.get(Hook::Error as usize).copied().unwrap_or(LOOK);
                 let begun = Instant::now();
-                let told = self.body.alone(Some(LOOK), |component| component.error(&fault));
+                let tell = |component: &mut C| {
+                    // It may be another one already.
+                    if self.about.gate.state() == State::Error {
+                        component.error(&fault);
+                    }
+                };
+                let told = self.body.alone(Some(LOOK), tell);
                 if told.is_ok() && begun.elapsed() > limit {
                     let fault = Fault::Overdue { hook: Hook::Error, limit };
                     self.about.reports.add(&self.about.name, fault);

@@ -8,7 +8,7 @@ use crate::error::ServerError;
 use crate::instance::{Instance, Runner};
 use crate::policy::Container;
 use crate::reports::Fault;
-use crate::server::{Placed, Server};
+use crate::server::{Backlog, Placed, Server};
 use crate::settings::Value;
 
 /// A component that was taken out of its server with its state, and gets nothing.
@@ -36,6 +36,32 @@ impl Server {
     /// It works already, or its hook fails.
     pub fn activate(&mut self, name: &str) -> Result<(), ServerError> {
         self.change_from(name, &[State::Inactive, State::Passive], Hook::Activate)
+    }
+
+    /// The same for one that was at rest for long: what has come for it meanwhile is dropped, and does not come at once now.
+    ///
+    /// # Errors
+    /// As [`Server::activate`].
+    pub fn activate_anew(&mut self, name: &str) -> Result<(), ServerError> {
+        let instance = self.still(name, &[State::Inactive, State::Passive])?;
+        self.with_runner(|server, runner| server.begin(runner, &instance, Hook::Activate, Backlog::Dropped))
+    }
+
+    /// Makes a component in the error state anew, with these settings: its connections stay, and all that waits elsewhere for what it had published.
+    /// What came to it meanwhile is missed. It is inactive then.
+    ///
+    /// # Errors
+    /// It is not in the error state, a handler or hook is still in it, its settings are wrong, or [`ServerError::Hook`]; then it is in the error state.
+    pub fn renew(&mut self, name: &str, settings: &[(&str, Value)]) -> Result<(), ServerError> {
+        let instance = self.still(name, &[State::Error])?;
+        let renewed = instance.renew(settings).map_err(|fault| ServerError::hook(name, fault))?;
+        renewed.map_err(|error| ServerError::Setting { instance: name.to_owned(), error })?;
+        self.with_runner(|_, runner| {
+            for hook in [Hook::Construct, Hook::Configure] {
+                runner.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
+            }
+            Ok(())
+        })
     }
 
     /// Gives a component that does not work another value of a setting; `None` is its default. Says which value it had.

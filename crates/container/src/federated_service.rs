@@ -107,6 +107,12 @@ impl End for Ends {
         }
     }
 
+    fn discard(&self, instance: &str) {
+        if let Some(behind) = &self.behind {
+            behind.discard(instance);
+        }
+    }
+
     fn counts(&self, instance: &str) -> channel::Counts {
         self.behind.as_ref().map(|behind| behind.counts(instance)).unwrap_or_default()
     }

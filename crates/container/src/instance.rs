@@ -43,6 +43,8 @@ pub(crate) trait Instance: Send + Sync {
         setting: &str,
         value: Option<&Value>,
     ) -> Result<Result<Value, SettingError>, threads::Refused>;
+    /// Puts a new component into the place of one in the error state: it has these settings, and the connections of the former one.
+    fn renew(&self, settings: &[(&str, Value)]) -> Result<Result<(), SettingError>, Fault>;
     /// Runs a hook on the calling thread; `state` is for [`Hook::Freeze`] and [`Hook::Thaw`].
     fn hook(&self, hook: Hook, state: &mut Vec<u8>) -> Result<(), Fault>;
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
@@ -108,6 +110,31 @@ impl<C: Component> Instance for Cell<C> {
             component.set(setting, value.or(default.as_ref()).ok_or_else(unknown)?)?;
             Ok(before)
         })
+    }
+
+    fn renew(&self, settings: &[(&str, Value)]) -> Result<Result<(), SettingError>, Fault> {
+        let caught = |panic: Box<dyn Any + Send>| Fault::Panic(text_of(&*panic));
+        let made = match catch_unwind(AssertUnwindSafe(|| configured::<C>(settings))).map_err(caught)? {
+            Ok(made) => made,
+            Err(error) => return Ok(Err(error)),
+        };
+        let replace = |component: &mut C| {
+            let mut made = made;
+            for port in C::manifest().ports {
+                if let Some((new, old)) = made.outlet(port.name).zip(component.outlet(port.name)) {
+                    new.take_over(old);
+                }
+                if let Some((new, old)) = made.receptacle(port.name).zip(component.receptacle(port.name)) {
+                    new.take_over(old);
+                }
+            }
+            self.about.gate.renew();
+            std::mem::replace(component, made)
+        };
+        let former = self.body.alone(Some(PATIENCE), replace).map_err(Fault::Lock)?;
+        // It is gone, whatever it does at its end.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(former)));
+        Ok(Ok(()))
     }
 
     fn hook(&self, hook: Hook, state: &mut Vec<u8>) -> Result<(), Fault> {
@@ -191,6 +218,11 @@ fn make<C: Component>(
     clock: &Clock,
     reports: &Arc<Reports>,
 ) -> Result<Arc<dyn Instance>, SettingError> {
+    Ok(Arc::new(Cell::new(name, clock, reports, configured::<C>(settings)?)))
+}
+
+/// A component with settings.
+fn configured<C: Component>(settings: &[(&str, Value)]) -> Result<C, SettingError> {
     let mut component = C::default();
     // A default that is out of its range is found before the component works with it.
     for (name, value) in component.settings() {
@@ -199,7 +231,7 @@ fn make<C: Component>(
     for (name, value) in settings {
         component.set(name, value)?;
     }
-    Ok(Arc::new(Cell::new(name, clock, reports, component)))
+    Ok(component)
 }
 
 /// Runs hooks on a thread aside, so that one that hangs is told of. The thread is there as long as this is.

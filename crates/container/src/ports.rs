@@ -137,6 +137,10 @@ pub trait Outlet {
     fn attach(&mut self, connection: u32, link: AnyLink) -> Result<(), AttachError>;
     /// Takes all links of a connection off.
     fn detach(&mut self, connection: u32);
+    /// Takes over all links of a port of the same type.
+    fn take_over(&mut self, from: &mut dyn Outlet);
+    /// The port as a value, for [`Outlet::take_over`].
+    fn as_any(&mut self) -> &mut dyn Any;
 }
 
 impl<T: Event> Outlet for Publisher<T> {
@@ -160,6 +164,16 @@ impl<T: Event> Outlet for Publisher<T> {
 
     fn detach(&mut self, connection: u32) {
         self.links.retain(|link| link.connection != connection);
+    }
+
+    fn take_over(&mut self, from: &mut dyn Outlet) {
+        if let Some(from) = from.as_any().downcast_mut::<Self>() {
+            self.links.append(&mut from.links);
+        }
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 }
 
@@ -187,6 +201,16 @@ impl<T: Event> Outlet for Emitter<T> {
 
     fn detach(&mut self, connection: u32) {
         self.link.take_if(|link| link.connection == connection);
+    }
+
+    fn take_over(&mut self, from: &mut dyn Outlet) {
+        if let Some(from) = from.as_any().downcast_mut::<Self>() {
+            self.link = from.link.take();
+        }
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
     }
 }
 

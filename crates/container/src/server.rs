@@ -60,6 +60,13 @@ pub(crate) struct Placed {
     pub(crate) container: Arc<Container>,
 }
 
+/// What becomes of what waits for a component that begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Backlog {
+    Kept,
+    Dropped,
+}
+
 /// Counts of a component's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counts {
@@ -421,12 +428,22 @@ impl Server {
         result
     }
 
-    /// Closes a component for events, runs a hook, and goes to the state that follows.
     fn change(
         &self,
         runner: &mut Runner<'_>,
         instance: &Arc<dyn Instance>,
         hook: Hook,
+    ) -> Result<(), ServerError> {
+        self.begin(runner, instance, hook, Backlog::Kept)
+    }
+
+    /// Closes a component for events, runs a hook, and goes to the state that follows.
+    pub(crate) fn begin(
+        &self,
+        runner: &mut Runner<'_>,
+        instance: &Arc<dyn Instance>,
+        hook: Hook,
+        backlog: Backlog,
     ) -> Result<(), ServerError> {
         let about = instance.about();
         let state = match hook {
@@ -445,6 +462,11 @@ impl Server {
         about.gate.go(State::Changing);
         let ended = runner.run(instance, hook, Vec::new());
         ended.map_err(|fault| ServerError::hook(&about.name, fault))?;
+        if backlog == Backlog::Dropped {
+            for end in self.connections.iter().filter_map(|connection| connection.end.as_ref()) {
+                end.discard(&about.name);
+            }
+        }
         about.gate.go(state);
         if state == State::Active {
             self.renew_chains(&about.name);

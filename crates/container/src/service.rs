@@ -59,6 +59,10 @@ pub struct Joined {
 pub trait End: Send + Sync {
     /// A component that consumes is suspended, or goes on. What comes meanwhile waits if the service has queues.
     fn suspend(&self, instance: &str, is_suspended: bool);
+    /// What waits for a component that consumes is dropped.
+    fn discard(&self, instance: &str) {
+        let _ = instance;
+    }
     /// Deliveries that wait for a consuming component, or that its handlers are at.
     fn unfinished(&self, instance: &str) -> usize {
         let _ = instance;

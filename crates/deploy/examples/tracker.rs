@@ -76,12 +76,16 @@ struct Airframe {
     marks: Receptacle<dyn Marks>,
     #[setting(default = 0.5, range = 0.0..=1.0)]
     gain: f64,
+    /// It panics at this fix; 0 is none.
+    #[setting(default = 0)]
+    panics_at: u32,
     last: f64,
     count: u64,
 }
 impl Lifecycle for Airframe {}
 impl Handle<airframe::Fix> for Airframe {
     fn handle(&mut self, fix: &Fix, at: &Context) -> Outcome {
+        assert!(self.panics_at == 0 || fix.x != f64::from(self.panics_at), "it is told to panic");
         self.last += self.gain * (fix.x - self.last);
         self.count += 1;
         let last = self.last;

@@ -8,7 +8,7 @@ use deployment::{ChainReport, Proof};
 use response::Limits;
 use schedulability::{
     Admission, ChainVerdict, ConnectionVerdict, Deployed, Effort, Obstacle, Offered, Order, ShareOfTime,
-    State, admit, assign, changes,
+    Situation, State, admit, assign, changes,
 };
 
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
@@ -194,16 +194,17 @@ fn offer(offered: &Offered, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Whether a chain keeps its limits, in words.
 pub(crate) fn state(chain: &ChainVerdict) -> String {
-    in_words(&chain.state, chain.is_conditional)
+    in_words(&chain.state, chain.is_conditional, chain.situation.as_ref())
 }
 
 /// Whether limits are kept, in words.
-pub(crate) fn in_words(state: &State, is_conditional: bool) -> String {
+pub(crate) fn in_words(state: &State, is_conditional: bool, situation: Option<&Situation>) -> String {
     let condition = if is_conditional { ", as far as the measured times hold" } else { "" };
+    let situation = situation.map(|situation| format!(" {situation}")).unwrap_or_default();
     match state {
         State::Admitted => format!("admitted{condition}"),
-        State::Refused { missing } => format!("refused: {} are missing", time(*missing)),
-        State::NoBound { what, .. } => format!("no bound: {what}"),
+        State::Refused { missing } => format!("refused{situation}: {} are missing", time(*missing)),
+        State::NoBound { what, .. } => format!("no bound{situation}: {what}"),
     }
 }
 
@@ -256,6 +257,17 @@ fn verdict(file: Option<&str>, chain: &ChainVerdict, all: bool, out: &mut dyn Wr
             print(out, format_args!("  {text}\n"))?;
         }
     }
+    for (situation, state, reaction, age) in &chain.bounds {
+        let limited = [("reaction", chain.reaction.0, *reaction), ("age", chain.age.0, *age)].into_iter();
+        let shown = limited.filter(|(_, limit, _)| all || limit.is_some());
+        let bounds: Vec<String> =
+            shown.filter_map(|(what, limit, bound)| proved(what, (limit, bound))).collect();
+        let said = match state {
+            State::Admitted => bounds.join("; "),
+            state => in_words(state, false, None),
+        };
+        print(out, format_args!("  {situation}: {said}\n"))?;
+    }
     more(&chain.state, &chain.only, &chain.shares, all, out)
 }
 
@@ -269,7 +281,7 @@ fn of_connection(
     let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
     let state = match (&connection.state, connection.is_limited()) {
         (State::Admitted, false) => "no limit".to_owned(),
-        (state, _) => in_words(state, connection.is_conditional),
+        (state, _) => in_words(state, connection.is_conditional, connection.situation.as_ref()),
     };
     print(out, format_args!("{file}connection {} to {}: {state}\n", connection.name, connection.to))?;
     if let Some(text) = proved("latency", connection.latency) {

@@ -177,6 +177,20 @@ enum Verb {
         #[arg(long, requires = "manager")]
         unproved: bool,
     },
+    /// Goes on to another mode of the plan: all of it, or nothing
+    #[command(after_help = "Examples:\n  \
+        punctual deploy mode tracker-1 landing     components that both modes have go on undisturbed\n\n\
+        Exit code: 0 the mode holds; 1 it does not, and the mode before goes on.")]
+    Mode {
+        /// The deployment: the id of its plan, or the plan's file
+        #[arg(value_name = "DEPLOYMENT")]
+        deployment: String,
+        /// A mode of its plan
+        #[arg(value_name = "MODE")]
+        mode: String,
+        #[command(flatten)]
+        at: At,
+    },
     /// Ends what was launched, in reverse order
     #[command(after_help = "Examples:\n  \
         punctual deploy stop tracker-1       by the id of the plan, or by its file")]
@@ -249,6 +263,10 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
             hosts::apply(at, plan, *unproved, out)
         }
         Verb::Apply { plan, .. } => status::apply(plan, out),
+        Verb::Mode { deployment, mode, at } if at.manager().is_some() => {
+            hosts::mode(at, deployment, mode, out)
+        }
+        Verb::Mode { deployment, mode, .. } => status::mode(deployment, mode, out),
         Verb::Stop { deployment, at } if at.manager().is_some() => hosts::stop(at, deployment, out),
         Verb::Stop { deployment, .. } => status::stop(deployment, out),
         Verb::Manager(arguments) => hosts::manager(arguments, out, told),

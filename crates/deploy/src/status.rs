@@ -76,7 +76,8 @@ fn deployment_shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Fail
         0 | 1 => String::new(),
         changes => format!(", changed {} times", changes - 1),
     };
-    print(out, format_args!("deployment {} ({}{changes})\n", status.deployment, status.plan))?;
+    let mode = status.mode.as_ref().map_or(String::new(), |mode| format!(", mode {mode}"));
+    print(out, format_args!("deployment {} ({}{changes}){mode}\n", status.deployment, status.plan))?;
     shown(status, out)
 }
 
@@ -183,11 +184,15 @@ fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Fai
         let ComponentStatus {
             name, component_type, state, taken, dropped, missed, failed, millihertz, ..
         } = component;
+        let anew = match component.restarts {
+            0 => String::new(),
+            restarts => format!(", made anew {restarts} times"),
+        };
         let rate = format!("{}.{}/s", millihertz / 1_000, millihertz % 1_000 / 100);
         print(
             out,
             format_args!(
-                "      {name} ({component_type}): {state}; {taken} taken ({rate}), {dropped} dropped, {missed} missed, {failed} failed\n"
+                "      {name} ({component_type}): {state}; {taken} taken ({rate}), {dropped} dropped, {missed} missed, {failed} failed{anew}\n"
             ),
         )?;
     }
@@ -198,6 +203,12 @@ fn process_shown(process: &ProcessStatus, out: &mut dyn Write) -> Result<(), Fai
 pub(crate) fn stop(of: &str, out: &mut dyn Write) -> Result<u8, Failure> {
     let deployment = meant(of)?;
     answered(&deployment, &Control::Stop, "stopped", out)
+}
+
+/// Goes on to another mode of the plan.
+pub(crate) fn mode(of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    let deployment = meant(of)?;
+    answered(&deployment, &Control::Mode { name: name.to_owned() }, &format!("in mode {name}:"), out)
 }
 
 /// Goes on to another plan.

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod again;
 mod chains;
 mod deadline;
 mod foreign;

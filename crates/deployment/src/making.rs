@@ -103,13 +103,6 @@ impl Making<'_> {
             let remedy = "link its type into the executable of its process";
             self.wrong(format!("{path}.artefact"), "code is not loaded into processes that run", remedy);
         }
-        if component.restart.is_some() {
-            let remedy =
-                "it stays in the error state, which the status tells; give its process a restart instead";
-            let warning =
-                Trouble::warning(format!("{path}.restart"), "components are not started again", remedy);
-            self.troubles.push(warning);
-        }
         let container = component.container.clone().unwrap_or_default();
         let ports = self.types.components.get(&component.component_type).map(|of_type| &of_type.ports);
         let timers = ports.into_iter().flatten().filter(|(_, port)| port.kind == PortKind::Timer);
@@ -147,6 +140,8 @@ impl Making<'_> {
                 component_type: component.component_type.clone(),
                 container,
                 settings: component.settings.clone(),
+                is_active: self.plan.is_active_at_start(name),
+                restart: component.restart.clone(),
                 own: halves,
             },
         );

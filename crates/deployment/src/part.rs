@@ -134,6 +134,10 @@ pub struct ComponentPart {
     pub container: String,
     /// Settings that are not their defaults.
     pub settings: Named<assembly::Value>,
+    /// Whether it is active in the mode that holds.
+    pub is_active: bool,
+    /// When it is made anew after a failure.
+    pub restart: Option<assembly::Restart>,
     /// Its joins and timers, which are connected as long as it is there.
     pub own: Vec<Half>,
 }

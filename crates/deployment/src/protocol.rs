@@ -230,6 +230,9 @@ pub struct ComponentStatus {
     pub missed: u64,
     /// Handlers that returned an error.
     pub failed: u64,
+    /// How often it was made anew after a failure.
+    #[serde(default)]
+    pub restarts: u32,
     /// Deliveries a second, in thousandths, since the question before; at the first one, since its process is there. Supervisors fill it in.
     #[serde(default)]
     pub millihertz: u64,
@@ -374,6 +377,11 @@ pub enum Control {
         /// The file, as an absolute path.
         plan: String,
     },
+    /// Goes on to another mode of the plan.
+    Mode {
+        /// Its name.
+        name: String,
+    },
     /// Ends everything.
     Stop,
 }
@@ -406,6 +414,12 @@ pub struct PlanStatus {
     pub plan: String,
     /// How many changes there were that hold; the launch is the first.
     pub changes: u64,
+    /// The mode that holds, if the plan has modes.
+    #[serde(default)]
+    pub mode: Option<String>,
+    /// The modes that the plan has.
+    #[serde(default)]
+    pub modes: Vec<String>,
     /// The change that is under way, if there is one.
     pub under_way: Option<String>,
     /// The processes of this host.

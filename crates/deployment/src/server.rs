@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use assembly::Plan;
 use diagnostics::Source;
 
+use crate::again::Again;
 use crate::hand_over::{Frozen, HandedOver, MOST_STATE, Position};
 use crate::part::{Carrier, ContainerPart, Half, Part};
 use crate::protocol::{Answer, Instruction, Order};
@@ -26,6 +27,8 @@ pub struct ComponentServer<E> {
     has_part: bool,
     /// The last change that ended, and how.
     last: Option<(u64, Answer)>,
+    /// Components that have failed.
+    again: Again,
     is_stopped: bool,
 }
 
@@ -66,6 +69,7 @@ impl<E: Executor> ComponentServer<E> {
             has_part: false,
             change: None,
             last: None,
+            again: Again::default(),
             is_stopped: false,
         }
     }
@@ -97,6 +101,19 @@ impl<E: Executor> ComponentServer<E> {
         !self.is_stopped && (self.has_part || self.change.is_some())
     }
 
+    /// Time has passed, in picoseconds: components that have failed are made anew, as the plan says. That waits for the end of a change.
+    pub fn tick(&mut self, now: u64) -> Vec<Answer> {
+        if self.is_stopped || self.change.is_some() {
+            return Vec::new();
+        }
+        self.again.tick(now, &self.part, &mut self.executor)
+    }
+
+    /// When [`ComponentServer::tick`] is to be called next, besides regularly: nothing else tells that a component has failed.
+    pub fn next_tick(&self) -> Option<u64> {
+        self.again.next_tick().filter(|_| !self.is_stopped && self.change.is_none())
+    }
+
     /// Does what it is told.
     pub fn handle(&mut self, instruction: Instruction) -> Vec<Answer> {
         if self.is_stopped {
@@ -108,7 +125,9 @@ impl<E: Executor> ComponentServer<E> {
             Instruction::Commit { epoch } => self.commit(epoch),
             Instruction::Abort { epoch } => vec![self.abort(epoch)],
             Instruction::Status { number } => {
-                let (components, chains) = (self.executor.status(), self.executor.chains());
+                let mut components = self.executor.status();
+                self.again.tell(&mut components);
+                let chains = self.executor.chains();
                 let (gateway, refused) = (self.executor.gateway(), self.executor.refused());
                 vec![Answer::Status { number, components, chains, gateway, refused }]
             }
@@ -277,7 +296,11 @@ impl<E: Executor> ComponentServer<E> {
             }
             Order::Configured(name) => self.executor.perform(&Work::Configured(name.clone())).map(drop),
             Order::Activate(name) => {
-                self.work(change, Work::Activate(name.clone()), Work::Passivate(name.clone()))
+                // What has rested since a change before has missed what came.
+                let begins =
+                    change.installed.contains(name) || change.undo.contains(&Work::Activate(name.clone()));
+                let work = if begins { Work::Activate } else { Work::ActivateAnew };
+                self.work(change, work(name.clone()), Work::Passivate(name.clone()))
             }
             Order::Hold => self.work(change, Work::Hold, Work::Release(Vec::new())),
             Order::TellMatched => {
@@ -312,7 +335,10 @@ impl<E: Executor> ComponentServer<E> {
         self.executor.perform(&Work::CatchUp(starts.to_vec()))?;
         self.work(change, Work::Hold, Work::Release(Vec::new()))?;
         for name in names {
-            self.executor.perform(&Work::Drain(name.clone()))?;
+            // What waits for a component of another mode waits for nothing.
+            if self.part.components.get(name).is_some_and(|component| component.is_active) {
+                self.executor.perform(&Work::Drain(name.clone()))?;
+            }
             self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))?;
         }
         self.executor.perform(&Work::Settle)?;
@@ -403,6 +429,7 @@ impl<E: Executor> ComponentServer<E> {
             }
         }
         (self.part, self.has_part) = (change.part, true);
+        self.again.keep(&self.part, &change.installed);
         let committed = Answer::Committed { epoch };
         self.last = Some((epoch, committed.clone()));
         answers.push(committed);

@@ -96,8 +96,7 @@ impl Steps {
         launch.extend(fresh.iter().cloned().map(Order::Install));
         let mut ready: Vec<Order> = connections.map(|(name, _)| Order::Connect(name.clone())).collect();
         ready.extend(fresh.iter().cloned().map(Order::Configured));
-        let active = new.plan.start_mode.as_ref().and_then(|mode| new.plan.modes.get(mode));
-        let is_wanted = |name: &&String| active.is_none_or(|mode| mode.components.contains(name));
+        let is_wanted = |name: &&String| new.plan.is_active_at_start(name);
         let mut begin = alloc::vec![Order::TakeOver(Vec::new())];
         begin.extend(fresh.iter().filter(is_wanted).cloned().map(Order::Activate));
         begin.push(Order::Release(Vec::new()));

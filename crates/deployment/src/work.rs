@@ -43,6 +43,10 @@ pub enum Work {
     Configured(String),
     /// Lets a component work.
     Activate(String),
+    /// Lets a component work that was at rest before: what has come for it meanwhile is dropped.
+    ActivateAnew(String),
+    /// Makes a component in the error state anew, with its settings. Its connections stay.
+    Renew(String, ComponentPart),
     /// Measures these chains instead of those before, on connections that are made from then on.
     Follow(Named<ChainPart>),
     /// Has what comes from elsewhere wait, at all ends of connections, also at those that are made later.
@@ -102,6 +106,11 @@ pub trait Executor {
     /// # Errors
     /// Why it is not done; then it is as before, except that a component whose hook failed is in the error state.
     fn perform(&mut self, work: &Work) -> Result<Performed, String>;
+
+    /// Its components in the error state.
+    fn failed(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Its components.
     fn status(&mut self) -> Vec<ComponentStatus>;

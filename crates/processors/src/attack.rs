@@ -104,6 +104,9 @@ pub struct Attack {
     pub origins: Vec<u64>,
     /// Order of equal instants.
     pub ties: Ties,
+    /// For each component: from when on, and until when, its sources make events and it takes what comes over connections; its end is excluded.
+    /// What is in its queues then is still handled. So modes change.
+    pub presence: Vec<(u64, u64)>,
 }
 
 /// An event of a source, in nanoseconds of true time.
@@ -168,6 +171,7 @@ impl Attack {
             rates: vec![0; parts.hosts.len()],
             origins: vec![at; parts.hosts.len()],
             ties: Ties::LowFirst,
+            presence: vec![(0, u64::MAX); parts.components.len()],
         }
     }
 
@@ -219,8 +223,23 @@ impl Attack {
         Random::new(self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ key).bits()
     }
 
-    /// The events of a source up to the horizon, in order.
+    /// Whether the component of a port takes part.
+    pub(crate) fn is_present(&self, system: &System, port: usize, at: u64) -> bool {
+        let (from, until) = self.presence[system.parts.ports[port].component];
+        (from..until).contains(&at)
+    }
+
+    /// The events of a source up to the horizon, in order, as long as its component is present.
     pub(crate) fn arrivals(&self, system: &System, source: usize) -> Vec<Arrival> {
+        let port = system.parts.sources[source].port;
+        let mut all = self.all_arrivals(system, source);
+        all.retain(|arrival| {
+            self.is_present(system, port, arrival.due) && self.is_present(system, port, arrival.at)
+        });
+        all
+    }
+
+    fn all_arrivals(&self, system: &System, source: usize) -> Vec<Arrival> {
         let Emission { at, pattern } = self.sources[source];
         let what = &system.parts.sources[source];
         let late = lateness(system, what);

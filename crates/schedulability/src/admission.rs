@@ -10,8 +10,9 @@ use crate::Deployed;
 use crate::connections::{self, ConnectionVerdict};
 use crate::handlers::{Unknown, down};
 use crate::links::Links;
+use crate::modes::{self, Situation};
 use crate::obstacle::Obstacle;
-use crate::parts::Parts;
+use crate::parts::{Active, Parts};
 use crate::paths;
 use crate::system::Built;
 use crate::words;
@@ -54,6 +55,10 @@ pub struct ChainVerdict {
     pub is_conditional: bool,
     /// Further conditions, in words.
     pub only: Vec<String>,
+    /// Where the verdict is from, if the plan has modes: the worst of them.
+    pub situation: Option<Situation>,
+    /// The bounds of reaction and age in each mode and on each way in which it runs, if the plan has modes.
+    pub bounds: Vec<(Situation, State, Option<u64>, Option<u64>)>,
 }
 
 /// Whether a chain keeps its limits.
@@ -121,9 +126,18 @@ impl Admission {
     }
 }
 
-/// Verdicts for the chains and connections of plans that run at the same time on the hosts that they share. Times are rounded against the plans.
+/// Verdicts for the chains and connections of plans that run at the same time on the hosts that they share, in each of their modes and on each
+/// way from one mode to another. Times are rounded against the plans.
 pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
-    let mut parts = Parts::of(plans);
+    if plans.iter().all(|deployed| deployed.plan.modes.is_empty()) {
+        return admit_active(plans, &[], limits);
+    }
+    modes::admit(plans, limits)
+}
+
+/// Verdicts for chains and connections between these components, which are active all the time.
+pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits: Limits) -> Admission {
+    let mut parts = Parts::of(plans, active);
     let links = Links::of(&mut parts);
     if parts.handlers.len().max(links.ways.len()).max(links.origins.len()) > MOST {
         return too_large(plans, &parts);
@@ -132,6 +146,9 @@ pub fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let mut chains = Vec::new();
     for (index, deployed) in plans.iter().enumerate() {
         for (name, chain) in &deployed.plan.chains {
+            if !parts.are_active(index, chain.path.iter()) {
+                continue;
+            }
             let found: Result<(usize, Vec<String>), Unknown> =
                 unhindered(&parts, &built, &paths::hosts(&parts, index, chain)).and_then(|()| {
                     let path = paths::path(&parts, &links, &built, index, chain)?;
@@ -205,6 +222,32 @@ pub(crate) fn unhindered(parts: &Parts<'_>, built: &Built, hosts: &BTreeSet<&str
     })
 }
 
+/// A chain of which nothing is said yet.
+fn unjudged(plan: usize, name: &str, chain: &Chain) -> ChainVerdict {
+    ChainVerdict {
+        plan,
+        name: name.to_string(),
+        state: State::Admitted,
+        reaction: (chain.reaction.map(down), None),
+        age: (chain.age.map(down), None),
+        shares: Vec::new(),
+        is_conditional: false,
+        only: Vec::new(),
+        situation: None,
+        bounds: Vec::new(),
+    }
+}
+
+/// The verdict of a chain that has no bound, for this reason and with this advice.
+pub(crate) fn verdict_without(
+    plan: usize,
+    name: &str,
+    chain: &Chain,
+    (what, remedy): Unknown,
+) -> ChainVerdict {
+    ChainVerdict { state: State::NoBound { what, remedy }, ..unjudged(plan, name, chain) }
+}
+
 fn verdict(
     parts: &Parts<'_>,
     built: &Built,
@@ -213,19 +256,9 @@ fn verdict(
     chain: &Chain,
     bounds: Result<(Option<&ChainBounds>, Vec<String>), Unknown>,
 ) -> ChainVerdict {
-    let limits = (chain.reaction.map(down), chain.age.map(down));
-    let mut verdict = ChainVerdict {
-        plan,
-        name: name.to_string(),
-        state: State::Admitted,
-        reaction: (limits.0, None),
-        age: (limits.1, None),
-        shares: Vec::new(),
-        is_conditional: false,
-        only: Vec::new(),
-    };
+    let mut verdict = unjudged(plan, name, chain);
     match bounds {
-        Err((what, remedy)) => verdict.state = State::NoBound { what, remedy },
+        Err(unknown) => return verdict_without(plan, name, chain, unknown),
         Ok((None, _)) => {
             let what = "the analysis has no such chain".to_string();
             verdict.state = State::NoBound { what, remedy: String::new() };

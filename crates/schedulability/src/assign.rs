@@ -347,7 +347,7 @@ struct Passing {
 
 impl Passing {
     fn of(plans: &[Deployed<'_>], host: &str) -> Self {
-        let mut parts = Parts::of(plans);
+        let mut parts = Parts::of(plans, &[]);
         let links = Links::of(&mut parts);
         let mut passing = Self { limited: BTreeMap::new(), why: None };
         let name = |lane: usize| -> Option<Name> {

@@ -10,6 +10,7 @@ use response::{Analysis, Stream};
 use crate::admission::{ShareOfTime, State, shares_of, unhindered};
 use crate::handlers::{Unknown, down};
 use crate::links::Links;
+use crate::modes::Situation;
 use crate::parts::Parts;
 use crate::system::Built;
 use crate::words;
@@ -33,6 +34,8 @@ pub struct ConnectionVerdict {
     pub is_conditional: bool,
     /// Further conditions, in words.
     pub only: Vec<String>,
+    /// Where the verdict is from, if the plan has modes: the worst of them.
+    pub situation: Option<Situation>,
     /// When events are pushed, if that is known: those of one source. Nanoseconds.
     pub stream: Option<Stream>,
 }
@@ -56,7 +59,7 @@ pub(crate) fn verdicts(
 ) -> Vec<ConnectionVerdict> {
     let mut verdicts = Vec::new();
     for (plan, (_, layout)) in parts.plans.iter().enumerate() {
-        for link in layout.links() {
+        for link in layout.links().filter(|link| parts.are_active(plan, [link.from, link.to].into_iter())) {
             if parts.handler(plan, link.to).is_some() || link.connection.latency.is_some() {
                 verdicts.push(verdict(parts, links, built, analysis, plan, &link));
             }
@@ -83,6 +86,7 @@ fn verdict(
         shares: Vec::new(),
         is_conditional: false,
         only: Vec::new(),
+        situation: None,
         stream: None,
     };
     let found = place(parts, links, built, plan, link).and_then(|index| match analysis {

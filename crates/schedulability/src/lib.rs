@@ -4,6 +4,8 @@
 //! for each chain and each connection: admitted, refused with the time that is missing, or no bound with the reason. What a plan does not say and a bound needs
 //! is an [`Obstacle`], with the path in the plan and what to write there. Nothing is assumed in its place.
 //!
+//! A plan with modes is admitted in each mode, and on each way from one mode to another: what is active in either counts together there.
+//!
 //! [`changes`] looks for single changes of a plan that admit more, and [`improve`] makes such changes one after the other. [`assign`] fills in
 //! lanes, cores, priorities and depths.
 #![no_std]
@@ -22,6 +24,7 @@ mod handlers;
 mod kept;
 mod lanes;
 mod links;
+mod modes;
 mod nearby;
 mod obstacle;
 mod parts;
@@ -33,6 +36,7 @@ pub use admission::{Admission, ChainVerdict, PortVerdict, ShareOfTime, State, ad
 pub use assign::{Assigned, Order, assign};
 pub use change::{Change, Effect, Effort, Improved, Offered, changes, improve};
 pub use connections::ConnectionVerdict;
+pub use modes::Situation;
 pub use obstacle::Obstacle;
 pub use response::Stream;
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{End, Explained, JoinKind, PortKind, Quality, Said, ServiceKind};
+use assembly::{End, Explained, JoinKind, Link, PortKind, Quality, Said, ServiceKind};
 
 use crate::kept::{Keeper, keepers};
 use crate::parts::Parts;
@@ -71,6 +71,13 @@ impl<'p> Links<'p> {
             let layout = deployed.plan.layout();
             let explained = deployed.plan.explain(deployed.types, None);
             for (link, explained) in layout.links().zip(&explained) {
+                if !parts.are_active(plan, [link.from].into_iter()) {
+                    continue;
+                }
+                if !parts.are_active(plan, [link.to].into_iter()) {
+                    hindering(parts, plan, &link, explained);
+                    continue;
+                }
                 let Some(to) = parts.handler(plan, link.to) else { continue };
                 let path = format!("connection.{}", link.name);
                 let host = parts.host_of(to);
@@ -244,10 +251,7 @@ impl<'p> Links<'p> {
             Some(Said::Number(number)) => u64::try_from(*number).unwrap_or(0),
             _ => 0,
         };
-        let word = |quality| match value(quality).map(|holding| &holding.value) {
-            Some(Said::Word(word)) => word.to_string(),
-            _ => String::new(),
-        };
+        let word = |quality| word(explained, quality);
         let path = format!("connection.{name}");
         let host = parts.host_of(to);
         if matches!(&*word(Quality::OrderPolicy), "priority" | "deadline") {
@@ -273,14 +277,7 @@ impl<'p> Links<'p> {
             0 => NO_LIMIT,
             depth => depth,
         };
-        let rejects = value(Quality::RejectNewEvents).is_some_and(|it| it.value == Said::Flag(true));
-        let full = match (&*word(Quality::DiscardPolicy), rejects) {
-            (_, true) => response::Full::Reject,
-            ("block", _) => response::Full::Block,
-            ("coalesce", _) => response::Full::Coalesce,
-            ("lifo" | "priority" | "deadline", _) => response::Full::DropNewest,
-            _ => response::Full::DropOldest,
-        };
+        let full = full(explained);
         let said = value(Quality::MaxEventsPerConsumer).and_then(|holding| holding.path.clone());
         if said.is_none() && parts.is_foreign(to) {
             let process = parts.handlers.get(to).and_then(|it| parts.component(plan, it.component));
@@ -298,4 +295,39 @@ impl<'p> Links<'p> {
             known.full = full;
         }
     }
+}
+
+/// A quality of a connection that is a word.
+fn word(explained: &Explained, quality: Quality) -> String {
+    match explained.values.iter().find(|holding| holding.quality == quality).map(|holding| &holding.value) {
+        Some(Said::Word(word)) => word.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// What a full queue does.
+fn full(explained: &Explained) -> response::Full {
+    let rejects = explained.values.iter().find(|holding| holding.quality == Quality::RejectNewEvents);
+    let rejects = rejects.is_some_and(|it| it.value == Said::Flag(true));
+    match (&*word(explained, Quality::DiscardPolicy), rejects) {
+        (_, true) => response::Full::Reject,
+        ("block", _) => response::Full::Block,
+        ("coalesce", _) => response::Full::Coalesce,
+        ("lifo" | "priority" | "deadline", _) => response::Full::DropNewest,
+        _ => response::Full::DropOldest,
+    }
+}
+
+/// The queue of a component that is not active fills. That is no matter, unless the publisher has to wait then, or others do not get the event.
+fn hindering(parts: &mut Parts<'_>, plan: usize, link: &Link<'_>, explained: &Explained) {
+    if !matches!(full(explained), response::Full::Block | response::Full::Reject) {
+        return;
+    }
+    let Some(host) = link.from.component().and_then(|from| parts.place(plan, from)) else { return };
+    let what = format!(
+        "the queue of \"{}\" fills in a mode in which its component is not active, and hinders \"{}\" then",
+        link.to, link.from
+    );
+    let remedy = "full = \"drop-oldest\", or the same modes for both components";
+    parts.obstacle(plan, format!("connection.{}", link.name), host, what, remedy);
 }

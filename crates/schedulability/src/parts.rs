@@ -61,16 +61,23 @@ pub(crate) struct Parts<'p> {
     pub(crate) lanes: Vec<Threads<'p>>,
     pub(crate) obstacles: BTreeSet<Obstacle>,
     handler_of: BTreeMap<(usize, &'p str, &'p str), usize>,
+    /// For each plan the components that are active, if not all are.
+    active: Vec<Active<'p>>,
 }
 
+/// Components of a plan that are active; `None` is all.
+pub(crate) type Active<'p> = Option<&'p BTreeSet<String>>;
+
 impl<'p> Parts<'p> {
-    pub(crate) fn of(plans: &[Deployed<'p>]) -> Self {
+    /// The parts of plans of which these components are active.
+    pub(crate) fn of(plans: &[Deployed<'p>], active: &[Active<'p>]) -> Self {
         let mut parts = Self {
             plans: plans.iter().map(|plan| (*plan, plan.plan.layout())).collect(),
             handlers: Vec::new(),
             lanes: Vec::new(),
             obstacles: BTreeSet::new(),
             handler_of: BTreeMap::new(),
+            active: active.to_vec(),
         };
         for plan in 0..plans.len() {
             parts.add(plan, plans);
@@ -82,6 +89,9 @@ impl<'p> Parts<'p> {
         let Some(deployed) = plans.get(plan) else { return };
         let mut known: BTreeMap<(&str, Option<&str>, Option<&str>), usize> = BTreeMap::new();
         for (name, component) in &deployed.plan.components {
+            if !self.is_active(plan, name) {
+                continue;
+            }
             let path = format!("component.{name}");
             let Some(host) = self.place(plan, name) else {
                 let what = format!("it is not said on which host \"{name}\" is");
@@ -114,6 +124,16 @@ impl<'p> Parts<'p> {
                 self.handlers.push(Handler { plan, component: name, port, of_type: of_port, lane });
             }
         }
+    }
+
+    /// Whether a component is active.
+    pub(crate) fn is_active(&self, plan: usize, component: &str) -> bool {
+        self.active.get(plan).copied().flatten().is_none_or(|active| active.contains(component))
+    }
+
+    /// Whether all components of a chain are active, or both ends of a connection.
+    pub(crate) fn are_active<'e>(&self, plan: usize, mut ends: impl Iterator<Item = &'e End>) -> bool {
+        ends.all(|end| end.component().is_none_or(|component| self.is_active(plan, component)))
     }
 
     /// The host of a component.

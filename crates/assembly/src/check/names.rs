@@ -5,8 +5,8 @@ use alloc::string::String;
 
 use super::Checker;
 use crate::plan::{
-    Container, Lane, LaneDispatch, Named, Placement, Restart, RestartPolicy, SchedulingClass, Service,
-    ServiceKind,
+    Container, Lane, LaneDispatch, MOST_MODES, Named, Placement, Restart, RestartPolicy, SchedulingClass,
+    Service, ServiceKind,
 };
 use crate::shape::meant;
 
@@ -47,6 +47,11 @@ impl Checker<'_> {
             }
         }
         self.localities();
+        if let Some(name) = plan.modes.keys().nth(MOST_MODES) {
+            let what = format!("there are {} modes, and {MOST_MODES} are the most", plan.modes.len());
+            let remedy = "make several plans: each mode, and each way from one to another, is proved";
+            self.wrong(&format!("mode.{name}"), what, remedy);
+        }
         for (name, mode) in &plan.modes {
             for (index, component) in mode.components.iter().enumerate() {
                 self.needs(

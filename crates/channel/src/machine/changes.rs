@@ -111,4 +111,24 @@ impl<E: Clone + Fields> Channel<E> {
         subscription.is_suspended = is_suspended;
         self.ready.enter(consumer, subscription, now);
     }
+
+    /// Drops what waits for a consumer, and what its joins have kept; its timers begin anew.
+    pub fn discard(&mut self, now: u64, consumer: ConsumerId) {
+        self.tick(now);
+        self.settle();
+        let now = self.now;
+        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
+        if there.generation != consumer.generation {
+            return;
+        }
+        let Some(subscription) = &mut there.subscription else { return };
+        self.ready.leave(consumer, subscription);
+        let dropped = subscription.queue.clear();
+        subscription.counts.dropped = subscription.counts.dropped.saturating_add(dropped);
+        subscription.node = Node::new(&subscription.tree, now, &mut 0);
+        subscription.timer_at = subscription.node.due();
+        self.due = self.due.min(subscription.due(now));
+        self.ready.enter(consumer, subscription, now);
+        self.tell_of_room();
+    }
 }

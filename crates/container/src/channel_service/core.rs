@@ -217,6 +217,17 @@ impl Core {
         }
     }
 
+    /// Drops what waits for a consumer, and what its joins have kept.
+    pub(super) fn discard(&self, consumer: ConsumerId) {
+        if let Some(mut inner) = self.lock() {
+            let now = self.clock().now();
+            inner.machine.discard(now, consumer);
+            let wakes = self.heed(&mut inner);
+            drop(inner);
+            drop(wakes);
+        }
+    }
+
     /// An event, from the thread that calls, which has looked at the clock just now. If the policy of a queue says so, it waits for room.
     pub(super) fn push(&self, now: u64, publisher: PublisherId, header: &Header, body: &Body) -> Outcome {
         let (mut now, mut limit) = (now, None);

@@ -41,6 +41,13 @@ impl Latch {
         Ok(())
     }
 
+    /// Drops all that has come.
+    pub(super) fn clear(&self) {
+        if let Ok(mut held) = self.held.lock() {
+            held.clear();
+        }
+    }
+
     /// The last that had come at an instant, if that is new.
     pub(super) fn read(&self, instant: u64) -> Option<Part<Body>> {
         let mut held = self.held.lock().ok()?;

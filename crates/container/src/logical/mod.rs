@@ -238,6 +238,14 @@ impl Logical {
         }
     }
 
+    /// What has come for the instants of a timer is dropped.
+    fn discard(&self, timer: u32) {
+        let latches = self.state.lock().ok().and_then(|state| {
+            state.timers.iter().find(|timed| timed.number == timer).map(|timed| timed.latches.clone())
+        });
+        latches.iter().flat_map(|latches| latches.iter()).for_each(|latch| latch.clear());
+    }
+
     /// When there is something to do.
     pub(crate) fn due(&self) -> Option<u64> {
         self.state.lock().ok()?.schedule.due()
@@ -318,6 +326,11 @@ struct Ended {
 impl End for Ended {
     fn suspend(&self, instance: &str, is_suspended: bool) {
         self.inner.suspend(instance, is_suspended);
+    }
+
+    fn discard(&self, instance: &str) {
+        self.inner.discard(instance);
+        self.logical.discard(self.timer);
     }
 
     fn counts(&self, instance: &str) -> channel::Counts {

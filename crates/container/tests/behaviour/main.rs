@@ -1,6 +1,7 @@
 //! What components, containers and services do: in virtual time where order is the point, with threads where threads are.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod anew;
 mod calls;
 mod chains;
 mod changes;

@@ -55,7 +55,7 @@ fn summary(scene: &Scene<'_>) -> Markup {
             "connection {} to {}: {}",
             it.name,
             it.to,
-            admit::in_words(&it.state, it.is_conditional)
+            admit::in_words(&it.state, it.is_conditional, it.situation.as_ref())
         ))
     });
     let lines: Vec<String> = of_chains.chain(of_connections).collect();
@@ -231,7 +231,7 @@ fn connection(name: &str, link: &Link<'_>, verdict: Option<&ConnectionVerdict>) 
                 td class="n" { (connection.latency.map(written).unwrap_or_default()) }
                 td class="n" {
                     (proved.map(time).unwrap_or_default())
-                    @if let Some(refused) = refused { div class="soft" { (clean(&admit::in_words(&refused.state, refused.is_conditional))) } }
+                    @if let Some(refused) = refused { div class="soft" { (clean(&admit::in_words(&refused.state, refused.is_conditional, refused.situation.as_ref()))) } }
                 }
                 td { (filter.as_deref().unwrap_or_default()) }
             }

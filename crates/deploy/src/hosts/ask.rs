@@ -3,8 +3,8 @@ use std::io::Write;
 use std::path::Path;
 
 use assembly::{Version, difference, steps};
-use deployment::{deployment_name, line};
-use execution::{Answer, Command, DeploymentStatus, HostStatus};
+use deployment::{Target, deployment_name, line};
+use execution::{Answer, Bundle, Command, DeploymentStatus, HostStatus};
 use keys::Identity;
 
 use super::connection::{Reader, send, to_manager};
@@ -69,6 +69,21 @@ pub(crate) fn apply(at: &At, plan: &Path, unproved: bool, out: &mut dyn Write) -
     decided(at, &Command::Apply(bundle(&loaded, plan, unproved)?), &done, out)
 }
 
+/// Goes on to another mode on all hosts: to the same plan, which begins in it.
+pub(crate) fn mode(at: &At, of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    let deployment = meant(of)?;
+    let held = match ask(at, &Command::Read { deployment: deployment.clone() })? {
+        Answer::Plan { bundle, .. } => bundle,
+        Answer::Refused { what } => return Err((BAD_NEWS, what)),
+        Answer::Done { .. } | Answer::Status { .. } => return Err(strange()),
+    };
+    let loaded = opened(&held)?;
+    let target = Target { plan: loaded.plan.clone(), ..Target::default() };
+    let target = target.in_mode(name).map_err(|what| (BAD_NEWS, what))?;
+    let next = Bundle { plan: target.plan.to_toml(), ..held };
+    decided(at, &Command::Apply(next), &format!("in mode {name}: {deployment}"), out)
+}
+
 /// Ends a deployment on all hosts.
 pub(crate) fn stop(at: &At, of: &str, out: &mut dyn Write) -> Result<u8, Failure> {
     let deployment = meant(of)?;
@@ -131,10 +146,12 @@ pub(crate) fn status(
     }
     for deployment in &deployments {
         is_bad |= !is_whole(deployment);
+        let mode = deployment.hosts.iter().find_map(|host| host.status.as_ref()?.mode.as_ref());
+        let mode = mode.map_or(String::new(), |mode| format!(", mode {mode}"));
         let epoch = deployment.epoch.map_or_else(|| "none".to_owned(), |epoch| epoch.to_string());
         print(
             out,
-            format_args!("deployment {} ({}), epoch {epoch}\n", deployment.deployment, deployment.file),
+            format_args!("deployment {} ({}), epoch {epoch}{mode}\n", deployment.deployment, deployment.file),
         )?;
         if let Some(text) = &deployment.under_way {
             print(out, format_args!("  under way: {text}\n"))?;

@@ -16,7 +16,7 @@ use keys::{Identity, Name, Role};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG};
 use crate::files::Loaded;
 
-pub(crate) use ask::{apply, diff, launch, state, status, stop};
+pub(crate) use ask::{apply, diff, launch, mode, state, status, stop};
 pub(crate) use execution_manager::run as manager;
 pub(crate) use node::run as node;
 pub(crate) use state::StateFile;

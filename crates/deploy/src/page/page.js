@@ -107,21 +107,22 @@ function processRows(process) {
   const last = process.last ? "ended last: " + process.last : "";
   const state = el("span", { class: "state " + process.state }, process.state);
   const about = [process.pid ? "pid " + process.pid : "", restarts, last].filter(Boolean).join("; ");
-  const head = el("tr", {}, el("th", { colspan: "8" }, "process " + process.name + ": ", state, about ? " (" + about + ")" : ""));
+  const head = el("tr", {}, el("th", { colspan: "9" }, "process " + process.name + ": ", state, about ? " (" + about + ")" : ""));
   const components = [...process.components].sort((a, b) => a.container.localeCompare(b.container) || a.name.localeCompare(b.name, undefined, { numeric: true }));
   const rows = components.map((component) => {
     const number = (count, isBad) => el("td", { class: "n " + (isBad && count > 0 ? "bad" : "") }, String(count));
-    return el("tr", {}, el("td", {}, component.name), el("td", {}, component["component-type"]), el("td", {}, component.container), el("td", { class: component.state === "error" ? "bad" : "" }, component.state), el("td", { class: "n" }, rate(component.millihertz)), number(component.taken, false), number(component.dropped + component.missed, true), number(component.failed, true));
+    return el("tr", {}, el("td", {}, component.name), el("td", {}, component["component-type"]), el("td", {}, component.container), el("td", { class: component.state === "error" ? "bad" : "" }, component.state), el("td", { class: "n" }, rate(component.millihertz)), number(component.taken, false), number(component.dropped + component.missed, true), number(component.failed, true), number(component.restarts, true));
   });
   return el("tbody", {}, head, ...rows);
 }
 
 function deploymentShown(deployment, time) {
   const changed = deployment.changes > 1 ? ", changed " + plural(deployment.changes - 1, "time", "times") : "";
-  const box = el("section", {}, el("h2", {}, called(deployment), " ", el("small", { class: "soft" }, deployment.plan + changed)));
+  const mode = deployment.mode ? ", mode " + deployment.mode : "";
+  const box = el("section", {}, el("h2", {}, called(deployment), " ", el("small", { class: "soft" }, deployment.plan + changed + mode)));
   if (deployment["under-way"]) box.append(el("p", { class: "odd" }, "under way: " + deployment["under-way"]));
   if (deployment.chains.length) box.append(el("h3", {}, "Chains"), el("div", { class: "two" }, ...deployment.chains.map((chain) => chainShown(deployment, chain, time))));
-  const names = ["component", "type", "container", "state", "rate", "taken", "dropped, missed", "failed"];
+  const names = ["component", "type", "container", "state", "rate", "taken", "dropped, missed", "failed", "made anew"];
   const head = el("thead", {}, el("tr", {}, ...names.map((name, index) => el("th", { class: index > 3 ? "n" : "" }, name))));
   box.append(el("h3", {}, "Processes"), el("div", { class: "scroll" }, el("table", {}, head, ...deployment.processes.map(processRows))));
   return box;

@@ -11,6 +11,7 @@ mod hand_over;
 mod hosts;
 mod lanes;
 mod measured;
+mod modes;
 mod page;
 mod place;
 mod plant;

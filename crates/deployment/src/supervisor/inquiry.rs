@@ -114,6 +114,8 @@ impl Supervisor {
                 deployment: self.deployment.clone(),
                 plan: self.current.file.clone(),
                 changes: self.changes,
+                mode: self.current.plan.start_mode.clone(),
+                modes: self.current.plan.modes.keys().cloned().collect(),
                 under_way: self.change.as_ref().map(|change| change.to_string()),
                 processes,
                 chains: self.chains(chains),

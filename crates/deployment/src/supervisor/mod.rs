@@ -44,6 +44,24 @@ pub struct Target {
 }
 
 impl Target {
+    /// The same with another mode to begin in.
+    ///
+    /// # Errors
+    /// The plan has no such mode.
+    pub fn in_mode(&self, mode: &str) -> Result<Self, String> {
+        let modes = &self.plan.modes;
+        if modes.contains_key(mode) {
+            let plan = Plan { start_mode: Some(mode.to_string()), ..self.plan.clone() };
+            return Ok(Self { plan, ..self.clone() });
+        }
+        let known: Vec<&str> = modes.keys().map(String::as_str).collect();
+        let mode = mode.escape_debug();
+        Err(match known.as_slice() {
+            [] => format!("the plan has no modes: add [mode.{mode}] with components, and start-mode"),
+            known => format!("the plan has no mode \"{mode}\": it has {}", known.join(", ")),
+        })
+    }
+
     pub(crate) const fn version(&self) -> Version<'_> {
         Version { plan: &self.plan, types: &self.types, programs: Some(&self.programs) }
     }

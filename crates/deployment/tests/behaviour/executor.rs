@@ -12,6 +12,8 @@ use deployment::{
 pub(crate) struct Made {
     pub(crate) part: ComponentPart,
     pub(crate) is_active: bool,
+    /// It is in the error state.
+    pub(crate) is_failed: bool,
     /// Each one that is made has another number.
     pub(crate) number: u64,
     /// The number of the first one whose state it has.
@@ -39,6 +41,8 @@ pub(crate) struct Model {
     pub(crate) holds: bool,
     /// Components for which nothing waits while it holds.
     drained: BTreeSet<String>,
+    /// Components that were activated after a rest.
+    pub(crate) anew: Vec<String>,
     /// How many ends of connections were made.
     pub(crate) connects: u64,
     /// Components of the process in whose place this one goes on.
@@ -62,6 +66,8 @@ impl Model {
         let plain = |(name, part): (&String, &ComponentPart)| {
             let mut part = part.clone();
             part.settings.retain(|_, value| *value != Value::Integer(0));
+            // It changes with the mode.
+            part.is_active = false;
             (name.clone(), part)
         };
         let components: BTreeMap<String, ComponentPart> =
@@ -70,8 +76,12 @@ impl Model {
         if components != wanted {
             return Some(format!("components {components:?}, and not {wanted:?}"));
         }
-        if let Some((name, _)) = self.components.iter().find(|(_, made)| !made.is_active) {
-            return Some(format!("{name} is not active"));
+        let is_wrong = |name: &String, made: &Made| made.is_active != part.components[name].is_active;
+        if let Some((name, made)) = self.components.iter().find(|(name, made)| is_wrong(name, made)) {
+            return Some(format!("{name} is {}active", if made.is_active { "" } else { "not " }));
+        }
+        if let Some((name, _)) = self.components.iter().find(|(_, made)| made.is_failed) {
+            return Some(format!("{name} has failed"));
         }
         let timers = part.components.values().flat_map(|component| &component.own);
         let halves = part.connections.values().flatten().chain(timers);
@@ -201,7 +211,8 @@ impl Executor for Model {
                     return self.no(format!("{name} is there, or its container is not"));
                 }
                 self.made += 1;
-                let made = Made { part: part.clone(), is_active: false, number: self.made, state: self.made };
+                let (is_active, is_failed, number) = (false, false, self.made);
+                let made = Made { part: part.clone(), is_active, is_failed, number, state: number };
                 self.components.insert(name.clone(), made);
             }
             Work::Uninstall(name) => drop(self.remove(name)?),
@@ -323,13 +334,28 @@ impl Executor for Model {
                 };
                 made.state = u64::from_le_bytes(state.as_slice().try_into().unwrap());
             }
-            Work::Passivate(name) | Work::Activate(name) => {
-                let is_active = matches!(work, Work::Activate(_));
+            Work::Renew(name, part) => {
+                self.made += 1;
+                let number = self.made;
+                let Some(made) = self.components.get_mut(name).filter(|made| made.is_failed) else {
+                    return self.no(format!("{name} has not failed"));
+                };
+                *made =
+                    Made { part: part.clone(), is_active: false, is_failed: false, number, state: number };
+            }
+            Work::Passivate(name) | Work::Activate(name) | Work::ActivateAnew(name) => {
+                let is_active = !matches!(work, Work::Passivate(_));
                 let waits = self.holds && !self.took_over && !self.drained.contains(name);
                 if waits && !is_active && self.components.get(name).is_some_and(|made| made.is_active) {
                     return self.no(format!("something may wait for {name}"));
                 }
                 let Some(made) = self.components.get_mut(name) else { return self.no(format!("no {name}")) };
+                if made.is_failed && is_active {
+                    return Err(format!("{name} has failed"));
+                }
+                if matches!(work, Work::ActivateAnew(_)) {
+                    self.anew.push(name.clone());
+                }
                 if made.is_active == is_active {
                     return Ok(Performed::Unchanged);
                 }
@@ -337,6 +363,10 @@ impl Executor for Model {
             }
         }
         Ok(Performed::Done)
+    }
+
+    fn failed(&self) -> Vec<String> {
+        self.components.iter().filter(|(_, made)| made.is_failed).map(|(name, _)| name.clone()).collect()
     }
 
     fn chains(&mut self) -> Vec<ChainStatus> {

@@ -53,8 +53,17 @@ pub(crate) fn renewed(of: &Target) -> Target {
 
 /// Another plan, or the same one with another build.
 pub(crate) fn next(current: &Target, random: &mut Random) -> Target {
+    if !current.plan.modes.is_empty() && random.chance(40) {
+        let modes: Vec<&String> = current.plan.modes.keys().collect();
+        return current.in_mode(random.pick(&modes).unwrap()).unwrap();
+    }
     let is_renewed = random.chance(35) && !current.plan.components.is_empty();
     if is_renewed { renewed(current) } else { self::random(random) }
+}
+
+/// The names of components, as texts of TOML.
+fn tables_of(components: &[(usize, usize)]) -> impl Iterator<Item = String> {
+    components.iter().map(|(name, _)| format!("\"c{name}\""))
 }
 
 /// A few components in a few processes, connected at random.
@@ -152,6 +161,14 @@ pub(crate) fn random(random: &mut Random) -> Target {
         let further = random.pick(&further).map_or(String::new(), |next| format!(", \"c{next}.in\""));
         writeln!(text, "[chain.k{number}]\npath = [\"c{from}.tick\", \"c{to}.in\"{further}]").unwrap();
         writeln!(text, "reaction = \"{} ms\"", random.range(1, 3)).unwrap();
+    }
+    let modes = if random.chance(50) { 1 + random.below(3) } else { 0 };
+    for mode in 0..modes {
+        let active = tables_of(&components).filter(|_| random.chance(60)).collect::<Vec<_>>().join(", ");
+        writeln!(text, "[mode.m{mode}]\ncomponents = [{active}]").unwrap();
+    }
+    if modes > 0 {
+        text = format!("start-mode = \"m{}\"\n{text}", random.below(modes));
     }
     if random.chance(30) {
         // It has the same peers as without it, but may be reached otherwise.

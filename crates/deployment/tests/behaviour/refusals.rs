@@ -94,7 +94,6 @@ fn what_changes_nothing_is_told() {
     let additions = [
         (TO_D, "separation = \"1 ms\"", "nothing holds a component to separation and jitter"),
         (TO_D, "qos = { timeout = \"1 ms\" }", "timeout is not carried out for cd"),
-        (NODE, "restart = { policy = \"always\" }", "components are not started again"),
     ];
     each_addition_is_told(&additions, |text| {
         let (wrong, warnings) = said(text);

@@ -43,6 +43,11 @@ impl Engine<'_> {
 
     /// Something comes over a connection, on this host or from another.
     pub(super) fn deliver(&mut self, connection: usize, origins: Origins, called: u64) {
+        let port = self.system.parts.connections[connection].target.port();
+        if !self.attack.is_present(self.system, port, self.now) {
+            self.never_answered(&origins);
+            return;
+        }
         match self.system.parts.connections[connection].target {
             Target::Queue(port) => self.enqueue(port, origins, called, Via::Connection(connection), None),
             Target::Part(port, part) => self.join(port, part, origins),

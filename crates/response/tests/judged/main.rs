@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod convert;
+mod modes;
 
 use processors::generate::{Shape, system_of};
 use processors::{

@@ -5,6 +5,7 @@ mod by_hand;
 mod connections;
 mod judged;
 mod kept;
+mod modes;
 mod written;
 
 use assembly::{Catalogue, Manifest, Plan};

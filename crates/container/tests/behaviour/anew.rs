@@ -1,0 +1,97 @@
+//! Components that are made anew after a failure, and components that begin again after a long rest.
+use std::time::Duration;
+
+use container::{ByChannel, Direct, Dispatch, Every, ServerError, State, Value};
+
+use crate::parts::{Relay, Source};
+use crate::ports::{push, scene};
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+#[test]
+fn one_that_failed_goes_on_with_its_connections_and_what_it_had_published() {
+    for by in [None, Some(ByChannel::new(Dispatch::Lane(1)))] {
+        let (mut server, log) = scene();
+        let direct = Direct::default();
+        let service: &dyn container::Service = by.as_ref().map_or(&direct, |by| by);
+        server.connect("in", &["s.out"], &["a.input"], service).unwrap();
+        server.connect("out", &["a.out"], &["b.input"], &ByChannel::new(Dispatch::Lane(2))).unwrap();
+        server.launch().unwrap();
+        // What it has published waits for another one, which rests meanwhile.
+        server.suspend("b").unwrap();
+        for number in [1, 666, 3] {
+            push(&server, number).unwrap();
+            server.advance(Duration::ZERO);
+        }
+        assert_eq!(log.take(), ["a 1", "a: panicked: cannot have 666; it is in the error state"]);
+        assert_eq!(
+            server.renew("b", &[]).unwrap_err(),
+            ServerError::State { name: "b".into(), state: State::Suspended }
+        );
+        // With settings that are wrong it stays as it is.
+        assert!(server.renew("a", &[("panics_at", text("x"))]).is_err());
+        assert_eq!(server.state("a"), Some(State::Error));
+        server.renew("a", &[("name", text("new"))]).unwrap();
+        assert_eq!(server.state("a"), Some(State::Inactive));
+        push(&server, 4).unwrap();
+        server.advance(Duration::ZERO);
+        server.configured("a").unwrap();
+        server.activate_anew("a").unwrap();
+        server.entry::<Relay>("a").unwrap().with(|relay, _| relay.log = log.clone()).unwrap();
+        push(&server, 5).unwrap();
+        server.advance(Duration::ZERO);
+        assert_eq!(log.take(), ["new 5"], "by {by:?}");
+        assert_eq!(server.counts("a").unwrap().missed, 2);
+        server.resume("b").unwrap();
+        server.advance(Duration::ZERO);
+        assert_eq!(log.take(), ["b 2", "b 6"]);
+        // It may fail again.
+        push(&server, 666).unwrap();
+        server.advance(Duration::ZERO);
+        assert_eq!(server.state("a"), Some(State::Error));
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn what_came_during_a_long_rest_is_not_handed_on() {
+    for is_anew in [false, true] {
+        let (mut server, log) = scene();
+        server.connect("in", &["s.out"], &["a.input"], &ByChannel::new(Dispatch::Lane(1))).unwrap();
+        server.launch().unwrap();
+        server.passivate("a").unwrap();
+        (1..4).for_each(|number| push(&server, number).unwrap());
+        server.advance(Duration::ZERO);
+        if is_anew { server.activate_anew("a") } else { server.activate("a") }.unwrap();
+        push(&server, 4).unwrap();
+        server.advance(Duration::ZERO);
+        let all: &[&str] = if is_anew { &["a 4"] } else { &["a 1", "a 2", "a 3", "a 4"] };
+        assert_eq!(log.take(), all);
+        assert_eq!(server.deliveries("a").dropped, if is_anew { 3 } else { 0 });
+    }
+}
+
+#[test]
+fn a_timer_begins_anew_with_its_period() {
+    let (mut server, _) = scene();
+    server.install::<Source>("box", "t", &[]).unwrap();
+    let period = Duration::from_millis(10);
+    let every = Every { period, dispatch: Dispatch::Lane(1), patience: None };
+    server.connect("one", &["t.one"], &["c.input"], &Direct::default()).unwrap();
+    server.every("tick", "t.tick", every).unwrap();
+    server.launch().unwrap();
+    server.advance(Duration::from_millis(25));
+    let ticks =
+        |server: &container::Server| server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap();
+    assert_eq!(ticks(&server), 2);
+    server.passivate("t").unwrap();
+    server.advance(Duration::from_millis(38));
+    server.activate_anew("t").unwrap();
+    // One that waited would come at once.
+    server.advance(Duration::from_millis(9));
+    assert_eq!(ticks(&server), 0);
+    server.advance(Duration::from_millis(1));
+    assert_eq!(ticks(&server), 1);
+}
