@@ -8,6 +8,7 @@ use threads::Lock;
 
 use super::followed::instant;
 use super::score::{EARLIER, Excess, Limit, MOST_HOPS, Quantiles, Scorer, Spent, Stamp, Times};
+use super::stalls::{Stalled, Stalls};
 use crate::context::{Clock, nanos};
 use crate::reports::{Fault, Report, Reports};
 
@@ -24,6 +25,9 @@ pub struct Chain {
     pub period: Option<Duration>,
     /// The ports that events pass, in this order; some of them may be in other processes.
     pub hops: Vec<Hop>,
+    /// It is one connection, of this name in all processes, and has one port: events begin when they are pushed over the connection, and each
+    /// that comes has a latency, whose limit is `reaction`.
+    pub connection: Option<String>,
 }
 
 /// A port of a chain.
@@ -38,7 +42,7 @@ pub struct Hop {
     pub samples: bool,
 }
 
-/// The score of a chain that ends in this process.
+/// The score of a chain that ends in this process, or of a connection. The latency of a connection is its `reaction`, and it has no `age`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainScore {
     /// The chain.
@@ -59,7 +63,7 @@ pub struct ChainScore {
     pub hops: Vec<(String, Times)>,
 }
 
-/// An exceeded limit of a chain, and where the time went.
+/// A limit of a chain or a connection that is exceeded, and where the time went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exceeded {
     /// Which limit.
@@ -76,6 +80,17 @@ pub struct Exceeded {
     pub gave_way: Duration,
     /// The times at each port.
     pub hops: Vec<(String, Times)>,
+    /// By how much the time may be wrong, since clocks of several machines were read.
+    pub error: Duration,
+    /// How long the host stood still meanwhile, if probes look for that.
+    pub stalled: Option<Stalled>,
+}
+
+impl Exceeded {
+    /// Whether the limit is exceeded for certain, and not only by less than the error of clocks.
+    pub fn is_certain(&self) -> bool {
+        self.time.saturating_sub(self.error) > self.most
+    }
 }
 
 /// A chain that is followed.
@@ -95,6 +110,14 @@ pub(crate) struct Track {
     foreign: AtomicU64,
 }
 
+/// What a chain has to tell.
+pub(crate) enum Next {
+    None,
+    /// Something, once probes have looked.
+    Later,
+    Report(Report),
+}
+
 /// The events of a source without a period.
 #[derive(Default)]
 struct Stream {
@@ -112,9 +135,14 @@ pub(super) fn id(text: &str) -> u64 {
 impl Track {
     pub(super) fn new(chain: Chain, clock: &Clock, reports: &Arc<Reports>) -> Self {
         let nanos = |time: Option<Duration>| time.map(nanos);
-        let scorer = Scorer::new(nanos(chain.reaction), nanos(chain.age), nanos(chain.period));
+        let (reaction, age, period) = (nanos(chain.reaction), nanos(chain.age), nanos(chain.period));
+        let (scorer, id) = match &chain.connection {
+            // No chain has such a name.
+            Some(connection) => (Scorer::of_connection(reaction), id(&format!("connection {connection}\n"))),
+            None => (Scorer::new(reaction, age, period), id(&chain.name)),
+        };
         Self {
-            id: id(&chain.name),
+            id,
             left: chain.hops.iter().map(|_| Lock::new(None)).collect(),
             chain,
             clock: clock.clone(),
@@ -126,6 +154,10 @@ impl Track {
             has_excess: AtomicBool::new(false),
             foreign: AtomicU64::new(0),
         }
+    }
+
+    pub(super) const fn is_connection(&self) -> bool {
+        self.chain.connection.is_some()
     }
 
     pub(super) fn is_last(&self, hop: u8) -> bool {
@@ -142,7 +174,9 @@ impl Track {
             earlier: [0; EARLIER],
             known: 0,
             hop: 0,
+            ends_here: false,
             is_foreign: false,
+            error: 0,
             since: start,
             spent: [Spent::default(); MOST_HOPS],
         }
@@ -152,6 +186,11 @@ impl Track {
     pub(super) fn due(&self, start: i64) -> Stamp {
         let period = self.chain.period.map_or(1, nanos).max(1);
         self.stamp(u64::try_from(start).unwrap_or(0) / period, start)
+    }
+
+    /// An event that is pushed over the connection.
+    pub(super) fn pushed(&self, now: i64) -> Stamp {
+        self.stamp(0, now)
     }
 
     /// An event that begins when it comes.
@@ -209,21 +248,33 @@ impl Track {
         }
     }
 
-    /// The exceeded limit that is to be told.
-    pub(crate) fn next_report(&self) -> Option<Report> {
+    /// The exceeded limit that is to be told. What probes do not know yet waits.
+    pub(crate) fn next_report(&self, stalls: Option<&Stalls>) -> Next {
         let now = instant(self.clock.now());
         let excess = {
-            let mut scorer = self.scorer.lock().ok()?;
+            let Ok(mut scorer) = self.scorer.lock() else { return Next::None };
             scorer.look(now);
+            let Some(excess) = scorer.excess() else {
+                self.has_excess.store(false, Relaxed);
+                return Next::None;
+            };
+            if stalls.is_some_and(|stalls| stalls.has_to_look(excess.end, now)) {
+                return Next::Later;
+            }
             self.has_excess.store(false, Relaxed);
-            scorer.take_excess()?
+            scorer.forget_excess();
+            excess
         };
-        let Excess { limit, time, most, count, is_answered, gave_way, spent } = excess;
+        let Excess { limit, time, most, count, is_answered, gave_way, error, end, spent } = excess;
+        let begin = end.saturating_sub(instant(time.saturating_add(error)));
+        let stalled = stalls.map(|stalls| stalls.within(begin, end));
         let of = Duration::from_nanos;
-        let (most, time, gave_way) = (of(most), of(time), of(gave_way));
+        let (most, time, gave_way, error) = (of(most), of(time), of(gave_way), of(error));
         let hops = self.named(&spent);
-        let exceeded = Exceeded { limit, most, time, count, is_answered, gave_way, hops };
-        Some(Report { of: format!("chain {}", self.chain.name), fault: Fault::Exceeded(Box::new(exceeded)) })
+        let exceeded = Exceeded { limit, most, time, count, is_answered, gave_way, hops, error, stalled };
+        let name = &self.chain.name;
+        let of = if self.is_connection() { name.clone() } else { format!("chain {name}") };
+        Next::Report(Report { of, fault: Fault::Exceeded(Box::new(exceeded)) })
     }
 
     fn named(&self, spent: &[Spent]) -> Vec<(String, Times)> {
@@ -248,15 +299,22 @@ impl Track {
 
 impl std::fmt::Display for Exceeded {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { limit, most, time, count, is_answered, gave_way, hops } = self;
+        let Self { limit, most, time, count, is_answered, gave_way, hops, error, stalled } = self;
         let what = match limit {
             Limit::Reaction => "reaction",
             Limit::Age => "age",
+            Limit::Latency => "latency",
         };
         if !is_answered {
-            return write!(out, "nothing was answered for {time:?}; its {what} may be {most:?}");
+            write!(out, "nothing was answered for {time:?}; its {what} may be {most:?}")?;
+            return stalled.map_or(Ok(()), |stalled| stalled.told(*time, *most, out));
         }
-        write!(out, "{what} {time:?}, limit {most:?}")?;
+        let possibly = if self.is_certain() { "" } else { "possibly exceeded: " };
+        write!(out, "{possibly}{what} {time:?}")?;
+        if !error.is_zero() {
+            write!(out, " ± {error:?}")?;
+        }
+        write!(out, ", limit {most:?}")?;
         if *count > 1 {
             write!(out, ", and {} more above it", count - 1)?;
         }
@@ -272,6 +330,6 @@ impl std::fmt::Display for Exceeded {
         if !gave_way.is_zero() {
             write!(out, "{separator}{gave_way:?} until an event that was not lost")?;
         }
-        Ok(())
+        stalled.map_or(Ok(()), |stalled| stalled.told(time.saturating_sub(*error), *most, out))
     }
 }

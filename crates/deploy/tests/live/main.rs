@@ -15,6 +15,7 @@ mod place;
 mod plant;
 mod recorded;
 mod signed;
+mod stalls;
 mod together;
 mod tutorial;
 #[path = "../behaviour/units.rs"]
