@@ -120,7 +120,9 @@ fn what_is_named_is_there() {
 #[test]
 fn probes_fit_into_their_period_and_are_above_all_lanes() {
     let costs = |probe: &str| {
-        format!("cores = 4\ncosts = {{ wake = \"1 us\", switch = \"1 us\", dispatch = \"1 us\", slack = \"1 us\", probe = \"{probe}\" }}")
+        format!(
+            "cores = 4\ncosts = {{ wake = \"1 us\", switch = \"1 us\", dispatch = \"1 us\", slack = \"1 us\", probe = \"{probe}\" }}"
+        )
     };
     let told = |probe: &str, priority: &str| {
         wrong(&changed(&[("cores = 4", &costs(probe)), ("priority = 80", priority)]), &catalogue(TYPES))
@@ -130,7 +132,10 @@ fn probes_fit_into_their_period_and_are_above_all_lanes() {
     }
     assert_eq!(told("499 us", "priority = 98"), "");
     let highest = told("20 us", "priority = 99");
-    assert!(highest.contains("the probes of n1 have to be above all lanes, and 99 is the highest"), "{highest}");
+    assert!(
+        highest.contains("the probes of n1 have to be above all lanes, and 99 is the highest"),
+        "{highest}"
+    );
     assert!(highest.contains("| priority = 99"), "{highest}");
     // Without probes a lane may have it.
     assert_eq!(wrong(&changed(&[("priority = 80", "priority = 99")]), &catalogue(TYPES)), "");

@@ -362,12 +362,15 @@ impl Scorer {
                     first = stamp.newest.saturating_sub(back);
                 }
                 if let Some(most) = most {
-                    let over = |reaction: u64| {
-                        let kept = most.checked_sub(reaction).map_or(0, |rest| rest / period + 1);
-                        (before + 1).saturating_sub(kept)
+                    // With an error it may have ended before it began: the events before waited shorter then.
+                    let reaction = i128::from(end) - i128::from(stamp.newest);
+                    let over = |reaction: i128| {
+                        let rest = u128::try_from(i128::from(most) - reaction);
+                        let kept = rest.map_or(0, |rest| rest / u128::from(period) + 1);
+                        (before + 1).saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
                     };
-                    exceeded = over(reaction.saturating_sub(error));
-                    at_most = over(reaction.saturating_add(error));
+                    exceeded = over(reaction - i128::from(error));
+                    at_most = over(reaction + i128::from(error));
                 }
             }
             None => {

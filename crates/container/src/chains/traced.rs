@@ -222,3 +222,64 @@ impl<T: DdsType> DdsType for Traced<T> {
     const EXTENSIBILITY: Extensibility = Extensibility::Final;
     const HAS_KEY: bool = T::HAS_KEY;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::clocks::RoundTrip;
+    use super::*;
+
+    fn base(machine: u64, ahead: i64) -> Base {
+        Base { machine, ahead, clocks: Arc::default() }
+    }
+
+    fn stamp(newest: i64) -> Stamp {
+        Stamp {
+            chain: 1,
+            run: 2,
+            number: 3,
+            newest,
+            oldest: newest - 100,
+            earlier: [newest - 50, 0, 0, 0],
+            known: 1,
+            hop: 0,
+            ends_here: false,
+            is_foreign: false,
+            error: 7,
+            since: newest,
+            spent: [Spent::default(); MOST_HOPS],
+        }
+    }
+
+    /// What goes from a server of one machine to one of another one.
+    fn across(stamp: &Stamp, from: &Base, to: &Base, now: i64) -> Stamp {
+        let mut sent = Sent::default();
+        sent.set(stamp, from);
+        sent.stamp(now, to.ahead_of(from.machine, now)).unwrap()
+    }
+
+    #[test]
+    fn stamps_of_another_machine_are_translated_and_say_how_wrong_they_may_be() {
+        let (from, to) = (base(9, 5_000), base(7, 1_000));
+        // Nothing is known of its clock: the stamp stays of it, and is not taken for another one on its further way.
+        let unknown = across(&stamp(2_000_000), &from, &to, 1_100_000);
+        assert!(unknown.is_foreign);
+        assert!(across(&unknown, &to, &base(7, 0), 1_100_000).is_foreign, "it was of machine 9");
+        // Its clock is ahead by a million, give or take 50.
+        to.clocks.set_drift(400_000);
+        let trip = RoundTrip { sent: 1_000_000, received: 2_000_050, answered: 2_000_060, came: 1_000_110 };
+        to.clocks.note(9, &trip);
+        let known = across(&stamp(2_000_000), &from, &to, 1_005_000);
+        assert!(!known.is_foreign);
+        assert_eq!((known.newest, known.oldest, known.since), (1_004_000, 1_003_900, 1_004_000));
+        assert_eq!(known.earlier[0], 1_003_950);
+        // 7 from before, 50 of the round trip, 1 of reading, and what clocks part since then and in the age of the stamp.
+        assert!((58..=64).contains(&known.error), "{}", known.error);
+        let older = across(&stamp(1_000_000), &from, &to, 1_005_000);
+        assert!(older.error >= known.error + 400, "{}", older.error);
+        // Within the machine nothing is added.
+        let near = across(&known, &to, &base(7, 0), 1_010_000);
+        assert_eq!((near.newest, near.error), (1_005_000, known.error));
+        // A machine that does not say which it is has no clock that is known.
+        assert!(across(&stamp(0), &base(0, 0), &base(0, 0), 0).is_foreign);
+    }
+}

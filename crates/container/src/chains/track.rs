@@ -333,3 +333,156 @@ impl std::fmt::Display for Exceeded {
         stalled.map_or(Ok(()), |stalled| stalled.told(time.saturating_sub(*error), *most, out))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Random(u64);
+    impl Random {
+        fn below(&mut self, limit: i64) -> i64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % limit.max(1) as u64) as i64
+        }
+    }
+
+    fn track(chain: Chain) -> (Track, Arc<Reports>) {
+        let reports = Arc::<Reports>::default();
+        let hops = vec![Hop { port: "x.in".to_owned(), ..Hop::default() }];
+        let clock = Clock::Virtual(Arc::new(AtomicU64::new(5_000_000_000)));
+        (Track::new(Chain { hops, ..chain }, &clock, &reports), reports)
+    }
+
+    fn connection(limit: u64) -> Chain {
+        let (name, reaction) = ("connection c to x.in".to_owned(), Some(Duration::from_micros(limit)));
+        Chain { name, reaction, connection: Some("c".to_owned()), ..Chain::default() }
+    }
+
+    fn told(next: Next) -> String {
+        match next {
+            Next::Report(report) => report.to_string(),
+            Next::Later => "later".to_owned(),
+            Next::None => String::new(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_certain_exceeds_a_limit() {
+        let (track, _reports) = track(connection(12_000));
+        let mut complete =
+            |time: i64, error: u64| track.complete(Stamp { error, ..track.pushed(100) }, 100 + time);
+        complete(11_700_000, 300_000);
+        complete(12_100_000, 300_000);
+        complete(12_100_000, 300_000);
+        assert_eq!(
+            told(track.next_report(None)),
+            "connection c to x.in: possibly exceeded: latency 12.1ms ± 300µs, limit 12ms, and 1 more above it: 12.1ms in x.in"
+        );
+        // What is certain comes before what is only possible, however far that is above.
+        complete(12_900_000, 2_000_000);
+        complete(12_301_000, 300_000);
+        complete(12_900_000, 2_000_000);
+        assert_eq!(
+            told(track.next_report(None)),
+            "connection c to x.in: latency 12.301ms ± 300µs, limit 12ms: 12.301ms in x.in"
+        );
+        let score = track.score().unwrap().reaction;
+        assert_eq!((score.count, score.exceeded, score.possibly), (6, 1, 4));
+        assert_eq!(score.error, Duration::from_millis(2));
+    }
+
+    /// The judge knows when events truly began; what is measured is wrong by at most the error.
+    #[test]
+    fn what_truly_exceeds_is_between_what_is_certain_and_what_is_possible() {
+        const PERIOD: i64 = 1_000;
+        let (mut certain, mut possible) = (0, 0);
+        for seed in 0..500 {
+            let mut random = Random(seed * 7_919 + 11);
+            let limit = 500 + random.below(5_000);
+            let nanos = |time: i64| Some(Duration::from_nanos(time as u64));
+            let (age, period) = (nanos(limit), nanos(PERIOD));
+            let is_connection = random.below(2) == 0;
+            let chain = Chain {
+                name: "n".to_owned(),
+                reaction: age,
+                age,
+                period,
+                connection: is_connection.then(|| "n".to_owned()),
+                ..Chain::default()
+            };
+            let (track, _reports) = track(chain);
+            let (mut end, mut answered, mut true_ages, mut true_reactions) = (0, None, 0, 0);
+            let mut number = 10;
+            for _ in 0..40 {
+                number += random.below(4);
+                let begun = number * PERIOD;
+                end = (begun + random.below(6_000)).max(end);
+                let error = random.below(900);
+                let wrong = random.below(2 * error + 1) - error;
+                let newest = begun + wrong;
+                let stamp = Stamp { number: number as u64, error: error as u64, ..track.due(newest) };
+                track.complete(stamp, end);
+                // No clamping: what is before its begin is no time.
+                true_ages += u64::from(end - begun > limit);
+                for back in answered.map_or(number, |last| last + 1)..=number {
+                    true_reactions += u64::from(end - back * PERIOD > limit);
+                }
+                answered = answered.max(Some(number));
+            }
+            let score = track.score().unwrap();
+            let within = |quantiles: Quantiles, truth: u64| {
+                assert!(quantiles.exceeded <= truth, "seed {seed}: {quantiles:?}, {truth}");
+                assert!(
+                    truth <= quantiles.exceeded + quantiles.possibly,
+                    "seed {seed}: {quantiles:?}, {truth}"
+                );
+            };
+            if is_connection {
+                within(score.reaction, true_ages);
+            } else {
+                within(score.age, true_ages);
+                within(score.reaction, true_reactions);
+            }
+            certain += score.reaction.exceeded;
+            possible += score.reaction.possibly;
+        }
+        assert!(certain > 1_000 && possible > 1_000, "{certain} {possible}");
+    }
+
+    #[test]
+    fn what_is_too_long_is_held_against_stalls_once_probes_have_looked() {
+        let (track, _reports) = track(connection(1_000));
+        let stalls = Stalls::new(100_000);
+        let end = 4_999_999_000;
+        let seen = stalls.add(Some(0), 0).unwrap();
+        let complete = || track.complete(track.pushed(end - 3_000_000), end);
+        complete();
+        assert_eq!(told(track.next_report(Some(&stalls))), "later");
+        // It stood still for 2.5 ms of the 3 ms, and wakes after the end.
+        seen.lock().unwrap().woke(end - 2_500_000, end + 10, 100_000, 500_000);
+        let text = told(track.next_report(Some(&stalls)));
+        assert!(text.ends_with("limit 1ms: 3ms in x.in; host stall of 2.5ms"), "{text}");
+        assert_eq!(told(track.next_report(Some(&stalls))), "");
+        // A little of it does not explain all, and a stall before it nothing.
+        let seen = stalls.add(Some(1), 0).unwrap();
+        for (from, to, expected) in
+            [(1_000_000, 0, "host stall of 2.5ms"), (9_000_000, 6_000_000, "host stall of 2.5ms")]
+        {
+            complete();
+            seen.lock().unwrap().woke(end - from, end - to, 100_000, 500_000);
+            seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
+            let text = told(track.next_report(Some(&stalls)));
+            assert!(text.ends_with(expected), "{text}");
+        }
+        let quiet = Stalls::new(100_000);
+        let seen = quiet.add(None, 0).unwrap();
+        seen.lock().unwrap().woke(end - 9_000_000, end - 6_000_000, 100_000, 500_000);
+        seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
+        complete();
+        let text = told(track.next_report(Some(&quiet)));
+        assert!(
+            text.ends_with("; not explained by a stall of the host: a defect, or a wrong cost"),
+            "{text}"
+        );
+    }
+}

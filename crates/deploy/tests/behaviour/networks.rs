@@ -168,7 +168,10 @@ fn transfers_are_those_of_the_network() {
     );
     // A view is as late as the angle and its transfer make it.
     let topic = flows.topics.iter().find(|topic| topic.name == "Line/view/traced").unwrap();
-    assert_eq!((topic.size, topic.jitter, topic.emission), (2_000 + STAMPS + OWN_STAMP, of_view * 1_000, 20_000));
+    assert_eq!(
+        (topic.size, topic.jitter, topic.emission),
+        (2_000 + STAMPS + OWN_STAMP, of_view * 1_000, 20_000)
+    );
     // The plan that was written has the same verdicts without the network.
     folder.has("alone.toml", &written.replace("network = \"lab.toml\"\n", ""));
     let (code, alone, _) = folder.deploy("admit {alone.toml}");

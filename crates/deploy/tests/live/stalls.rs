@@ -31,7 +31,8 @@ fn what_a_process_that_stands_still_makes_late_is_told_as_a_stall() {
             let seen = connection(&place, name);
             let measured = &seen["measured"];
             assert_eq!((&seen["to"], &seen["unmeasured"]), (&Value::from(to), &Value::Null), "{seen}");
-            let sum: u64 = ["transfer", "wait", "run"].iter().map(|part| measured[part].as_u64().unwrap()).sum();
+            let sum: u64 =
+                ["transfer", "wait", "run"].iter().map(|part| measured[part].as_u64().unwrap()).sum();
             let (worst, count) = (&measured["latency"]["worst"], measured["completions"].as_u64().unwrap());
             assert!(count >= 15 && sum >= worst.as_u64().unwrap(), "{seen}");
             assert_eq!(measured["latency"]["error"], 0, "one machine has one clock: {seen}");
@@ -48,7 +49,8 @@ fn what_a_process_that_stands_still_makes_late_is_told_as_a_stall() {
         place.deploy("status tracker");
         kill(show, Signal::SIGCONT).unwrap();
         let is_late = |line: &str| line.contains("connection position to display.position: latency ");
-        supervisor.prints_line("a latency with a stall", |line| is_late(line) && line.contains("; host stall of "));
+        supervisor
+            .prints_line("a latency with a stall", |line| is_late(line) && line.contains("; host stall of "));
         let seen = connection(&place, "position");
         assert!(seen["measured"]["latency"]["exceeded"].as_u64().unwrap() >= 1, "{seen}");
         assert_eq!(place.ok("stop tracker"), "stopped tracker\n");

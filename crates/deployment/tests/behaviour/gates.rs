@@ -100,7 +100,10 @@ fn a_latency_is_told_where_its_connection_ends() {
         assert_eq!(clocks, expected, "{process}");
         let measured = part.chains.iter().filter(|(_, part)| part.connection.is_some());
         let measured = measured.map(|(name, part)| {
-            assert_eq!((part.connection.as_deref(), part.reaction, part.age), (Some("ab"), Some(7_000_000), None));
+            assert_eq!(
+                (part.connection.as_deref(), part.reaction, part.age),
+                (Some("ab"), Some(7_000_000), None)
+            );
             (name.clone(), part.hops.iter().flat_map(|hop| hop.connections.clone()).collect())
         });
         measured.collect()
@@ -111,7 +114,8 @@ fn a_latency_is_told_where_its_connection_ends() {
     assert_eq!(ends("p"), [end("b.in", &["ab 0", "ab out"]), end("c.in", &["ab out"])]);
     assert_eq!(ends("q"), [end("c.in", &["ab 1"])]);
     assert_eq!(ends("r"), []);
-    for (host, expected) in [(Some("n1"), &["b.in"][..]), (Some("n2"), &["c.in"]), (None, &["b.in", "c.in"])] {
+    for (host, expected) in [(Some("n1"), &["b.in"][..]), (Some("n2"), &["c.in"]), (None, &["b.in", "c.in"])]
+    {
         let mut world = World::on_host(host, 1, "both");
         assert_eq!(world.apply(1, &plan), Outcome::Done(Vec::new()));
         world.request(2, Request::Status);
@@ -125,7 +129,8 @@ fn a_latency_is_told_where_its_connection_ends() {
 /// What no stamps pass is not measured, and says why.
 #[test]
 fn a_latency_that_is_not_measured_says_why() {
-    let text = FIRST.replace("[connection.cd]\n", "[connection.cd]\nlatency = \"7 ms\"\nservice = \"federated\"\n");
+    let text =
+        FIRST.replace("[connection.cd]\n", "[connection.cd]\nlatency = \"7 ms\"\nservice = \"federated\"\n");
     let plan = target(&text);
     let (part, _) = Part::of(&plan.plan, "q", &plan.types);
     assert!(part.chains.is_empty() && part.clocks.is_none(), "{:?}", part.chains);
@@ -134,7 +139,10 @@ fn a_latency_that_is_not_measured_says_why() {
     world.request(2, Request::Status);
     let Outcome::Status(status) = world.run_until(2) else { panic!("no status") };
     let [connection] = &status.connections[..] else { panic!("{:?}", status.connections) };
-    assert_eq!(connection.unmeasured.as_deref(), Some("events of cd come by gateways, which carry no stamps"));
+    assert_eq!(
+        connection.unmeasured.as_deref(),
+        Some("events of cd come by gateways, which carry no stamps")
+    );
 }
 
 #[test]
