@@ -68,6 +68,11 @@ const COSTS: &[Key] = &[
         Time,
         "most time from the last frame until the event is in the consumer's queue; needed for transfers that are computed",
     ),
+    may(
+        "probe",
+        Time,
+        "most time that a wake of a stall probe takes; probes see stalls if it is given, one of each process on each core of its lanes",
+    ),
     may("stalls", List(&Table(STALL)), "times for which each core does other work; none if not given"),
     may(
         "throttling",

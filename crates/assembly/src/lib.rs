@@ -59,5 +59,5 @@ pub use plan::{
 pub use qos::{Qos, Quality, Said, Scope, Side};
 pub use reference::reference;
 pub use split::{ContainerPart, Endpoint, HostPart, ProcessPart};
-pub use timing::{Costs, Execution, ExecutionStep, Stall, Throttling, Transfer};
+pub use timing::{Costs, Execution, ExecutionStep, PROBE_PERIOD, Stall, Throttling, Transfer};
 pub use value::Value;

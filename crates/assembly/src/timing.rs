@@ -58,6 +58,8 @@ pub struct Costs {
     pub send: Option<u64>,
     /// Most time from the last frame of an event until it is in the queue of its consumer, if that is said.
     pub receive: Option<u64>,
+    /// Most time that a probe takes of its core at each wake: there are probes if it is said, one of each process on each core of its lanes.
+    pub probe: Option<u64>,
     /// Times for which each of its cores does other work.
     pub stalls: Vec<Stall>,
     /// How long threads of the class fifo may run in each period; 950 ms in each second if not given.
@@ -65,6 +67,9 @@ pub struct Costs {
     /// Whether these figures were measured; if not, they are declared.
     pub is_measured: bool,
 }
+
+/// At least that much is between two wakes of a probe, in picoseconds.
+pub const PROBE_PERIOD: u64 = 500_000_000;
 
 /// Something that keeps a core: firmware, a hypervisor, work of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -147,6 +152,7 @@ pub(crate) fn costs(node: &Node) -> Costs {
         clock_error: time("clock-error"),
         send: may("send"),
         receive: may("receive"),
+        probe: may("probe"),
         stalls: stalls.iter().map(stall).collect(),
         throttling: node.get("throttling").map(throttling),
         is_measured: flag(node, "measured").unwrap_or_default(),

@@ -135,6 +135,7 @@ fn costs(costs: &Costs) -> Value {
         ("clock-error", (costs.clock_error > 0).then(|| time(costs.clock_error))),
         ("send", costs.send.map(time)),
         ("receive", costs.receive.map(time)),
+        ("probe", costs.probe.map(time)),
         ("stalls", (!stalls.is_empty()).then_some(Value::List(stalls))),
         ("throttling", costs.throttling.map(throttling)),
         ("measured", costs.is_measured.then_some(Value::Boolean(true))),

@@ -15,6 +15,8 @@ fn spread(of: &Quantiles) -> Spread {
         most_of_hundred: nanos(of.most_of_hundred),
         worst: nanos(of.worst),
         exceeded: of.exceeded,
+        error: nanos(of.error),
+        possibly: of.possibly,
     }
 }
 

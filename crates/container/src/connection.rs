@@ -85,6 +85,7 @@ impl Server {
             sources: &sources,
             targets: &targets,
             clock: &self.clock,
+            clocks: &self.clocks,
             is_followed,
             is_held: self.is_holding,
             reports: &self.reports,
@@ -95,6 +96,7 @@ impl Server {
         let number = self.enter(name, from, to, is_call, Some(end));
         for (port, links) in from.iter().zip(links) {
             for link in links {
+                let link = self.begun(name, event, link);
                 let link = self.watched(port, event, link);
                 let link = self.deferred(port, event, link);
                 self.attach(port, number, link).inspect_err(|_| self.end(number))?;

@@ -64,22 +64,22 @@ trait Form<T>: DdsType + Send + Sync + 'static {
         writer: &DataWriter<Self>,
         event: &T,
         at: &Context,
-        base: Base,
+        base: &Base,
         of: &Self::Writing,
     ) -> Result<(), dds::Error>;
     /// The event; what is pushed until the guard is dropped has the stamps that have come with it.
-    fn came(&self, at: &Context, base: Base) -> (&T, Option<Held>);
+    fn came(&self, at: &Context, base: &Base) -> (&T, Option<Held>);
 }
 
 impl<T: DdsType + Event> Form<T> for T {
     type Writing = ();
     const SUFFIX: &'static str = "";
 
-    fn write(writer: &DataWriter<Self>, event: &T, _: &Context, _: Base, (): &()) -> Result<(), dds::Error> {
+    fn write(writer: &DataWriter<Self>, event: &T, _: &Context, _: &Base, (): &()) -> Result<(), dds::Error> {
         writer.write(event).map(drop)
     }
 
-    fn came(&self, _: &Context, _: Base) -> (&T, Option<Held>) {
+    fn came(&self, _: &Context, _: &Base) -> (&T, Option<Held>) {
         (self, None)
     }
 }
@@ -93,7 +93,7 @@ impl<T: DdsType + Event> Form<T> for Traced<T> {
         writer: &DataWriter<Self>,
         event: &T,
         at: &Context,
-        base: Base,
+        base: &Base,
         of: &Self::Writing,
     ) -> Result<(), dds::Error> {
         let spare = || of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +105,7 @@ impl<T: DdsType + Event> Form<T> for Traced<T> {
         written
     }
 
-    fn came(&self, at: &Context, base: Base) -> (&T, Option<Held>) {
+    fn came(&self, at: &Context, base: &Base) -> (&T, Option<Held>) {
         (&self.event, Some(self.arrived(instant(at.now()), base)))
     }
 }
@@ -123,7 +123,7 @@ struct Writing<T, F: Form<T>> {
 
 impl<T: DdsType + Event, F: Form<T>> Sink<T> for Writing<T, F> {
     fn take(&self, event: &T, at: &Context) -> Outcome {
-        match F::write(&self.writer, event, at, self.base, &self.of) {
+        match F::write(&self.writer, event, at, &self.base, &self.of) {
             Ok(()) => Ok(()),
             Err(error) => {
                 self.reports.add(&self.port, Fault::Service(error.to_string()));
@@ -160,7 +160,7 @@ impl<T: Event, F: Form<T>> Receiving<T, F> {
     fn hand_on(&self, sample: &F) {
         turn::run(|| {
             let at = Context::new(&self.clock);
-            let (event, held) = sample.came(&at, self.base);
+            let (event, held) = sample.came(&at, &self.base);
             for sink in &self.sinks {
                 // A queue that refuses says so by its counts: the writer is elsewhere, and cannot be told.
                 let _ = sink.take(event, &at);
@@ -316,7 +316,7 @@ impl<T: DdsType + Event> ByDds<T> {
     fn join<F: Form<T>>(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
         let topic = format!("{}{}", self.topic, F::SUFFIX);
         let unable = |error: dds::Error| ServiceError::Unable(format!("topic {topic}: {error}"));
-        let base = Base::of(route.clock);
+        let base = Base::of(route.clock, route.clocks);
         let name_of = |inlet: &AnyInlet| inlet.0.name().split('.').next().unwrap_or_default().to_owned();
         let reliability = self.reader.as_ref().map(|qos| qos.endpoint.reliability.kind);
         let mut ends = Ends::<T, F> {
@@ -339,7 +339,8 @@ impl<T: DdsType + Event> ByDds<T> {
             let sinks: Vec<_> = links.into_iter().flatten().filter_map(AnyLink::sink::<T>).collect();
             ends.behind = Some(end);
             let intake = Intake::new(route.is_held);
-            let receiving = Arc::new(Receiving { intake, sinks, clock: route.clock.clone(), base });
+            let receiving =
+                Arc::new(Receiving { intake, sinks, clock: route.clock.clone(), base: base.clone() });
             ends.receiving = Some(Arc::clone(&receiving));
             let mut reader = self.participant.reader::<F>(topic.as_str());
             if let Some(qos) = &self.reader {
@@ -358,7 +359,7 @@ impl<T: DdsType + Event> ByDds<T> {
             ends.writers.push(writer.clone());
             let (port, reports) = (port.clone(), Arc::clone(route.reports));
             let (of, _of) = (F::Writing::default(), std::marker::PhantomData);
-            let sink = Writing::<T, F> { writer, of, base, port, reports, _of };
+            let sink = Writing::<T, F> { writer, of, base: base.clone(), port, reports, _of };
             links.push(vec![AnyLink::new::<T>(Arc::new(sink))]);
         }
         Ok(Joined { links, end: Box::new(ends) })

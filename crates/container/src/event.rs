@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use filter::{Fields, Program, Schema, Value};
 
-use crate::chains::{self, Hops, StampedOf};
+use crate::chains::{self, Begin, Begun, Hops, StampedOf};
 use crate::channel_service::{ChannelLink, Core, Source};
 use crate::context::Context;
 use crate::joins::PartOf;
@@ -123,6 +123,9 @@ pub trait EventType: Send + Sync {
     /// A link that keeps what runs in logical execution time push. One for another type stays as it is.
     #[doc(hidden)]
     fn deferred(&self, component: &str, link: AnyLink) -> AnyLink;
+    /// A link of a connection whose latency is measured. One for another type stays as it is.
+    #[doc(hidden)]
+    fn begun(&self, link: AnyLink, begin: Begin) -> AnyLink;
     /// A link that tells of what passes, and hands it on if there is where to. One for another type stays as it is.
     #[doc(hidden)]
     fn watched(&self, port: &str, watch: Arc<dyn Watch>, link: Option<AnyLink>) -> AnyLink;
@@ -230,6 +233,10 @@ impl<T: Event> EventType for Of<T> {
 
     fn deferred(&self, component: &str, link: AnyLink) -> AnyLink {
         Deferring::<T>::link(component, link)
+    }
+
+    fn begun(&self, link: AnyLink, begin: Begin) -> AnyLink {
+        Begun::<T>::link(link, begin)
     }
 
     fn stamped(&self) -> &'static dyn EventType {

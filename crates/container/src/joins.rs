@@ -57,6 +57,7 @@ impl Server {
             sources: &sources,
             targets: &targets,
             clock,
+            clocks: &self.clocks,
             is_followed,
             is_held: false,
             reports,

@@ -69,7 +69,7 @@ mod watch;
 
 pub use calls::{Facet, Provider, Receptacle};
 pub use cell::State;
-pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Times};
+pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Stalled, Times};
 pub use changes::{TakenComponent, TakenContainer};
 pub use channel_service::{ByChannel, Every, Join};
 pub use component::{

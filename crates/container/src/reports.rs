@@ -1,14 +1,17 @@
 //! Reports of faults, for the program that looks after a server.
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::chains::{Exceeded, Track};
+use crate::chains::{Exceeded, Next, Stalls, Track};
 use crate::component::Hook;
 
 /// How many reports wait until they are asked for; then the oldest give way.
 const MOST: usize = 1_024;
+
+/// How long one who waits sleeps until probes have looked.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Something that went wrong.
 #[derive(Clone, PartialEq, Debug)]
@@ -58,7 +61,7 @@ pub enum Fault {
     Thread(String),
     /// A service could not do what it should.
     Service(String),
-    /// A limit of a chain is exceeded.
+    /// A limit of a chain or a connection is exceeded, or may be.
     Exceeded(Box<Exceeded>),
     /// So many reports before this one were given up because the program did not ask for them.
     Lost(u64),
@@ -70,6 +73,8 @@ pub(crate) struct Reports {
     come: Condvar,
     /// Chains, which keep the worst of what they have to tell.
     chains: Mutex<Vec<Arc<Track>>>,
+    /// When the host stood still, if probes look for that.
+    pub(crate) stalls: OnceLock<Arc<Stalls>>,
 }
 
 #[derive(Default)]
@@ -121,15 +126,20 @@ impl Reports {
             if let Some(report) = waiting.reports.pop_front() {
                 return Some(report);
             }
-            let exceeded = self.chains().iter().find_map(|chain| chain.next_report());
-            if exceeded.is_some() {
-                return exceeded;
+            let mut wait = Duration::MAX;
+            for chain in &*self.chains() {
+                match chain.next_report(self.stalls.get().map(|stalls| &**stalls)) {
+                    Next::None => {}
+                    Next::Later => wait = LOOK,
+                    Next::Report(report) => return Some(report),
+                }
             }
             let left = end.map_or(limit, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return None;
             }
-            waiting = self.come.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+            waiting =
+                self.come.wait_timeout(waiting, left.min(wait)).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cell::{Cell, State};
-use crate::chains::Track;
+use crate::chains::{Clocks, Comparison, Probes, Track};
 use crate::component::{Component, Hook};
 use crate::connection::Connected;
 use crate::context::{Clock, nanos};
@@ -48,6 +48,10 @@ pub struct Server {
     pub(crate) logical: Arc<Logical>,
     pub(crate) reads: Vec<Read>,
     pub(crate) chains: Vec<Arc<Track>>,
+    /// What is known of the clocks of other machines.
+    pub(crate) clocks: Arc<Clocks>,
+    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) probes: Option<Probes>,
     /// What comes from elsewhere waits.
     pub(crate) is_holding: bool,
     /// The thread of hooks: kept while what comes from elsewhere waits, since time counts then.
@@ -107,6 +111,9 @@ impl Server {
             joins: Vec::new(),
             reads: Vec::new(),
             chains: Vec::new(),
+            clocks: Arc::default(),
+            comparisons: Vec::new(),
+            probes: None,
             is_holding: false,
             hooks: Mutex::new(None),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use filter::{Expression, Program};
 
+use crate::chains::Clocks;
 use crate::channel_service::Core;
 use crate::context::Clock;
 use crate::event::{AnyLink, EventType};
@@ -39,6 +40,8 @@ pub struct Route<'a> {
     pub targets: &'a [(AnyInlet, Arc<Container>)],
     /// The time of the server.
     pub(crate) clock: &'a Clock,
+    /// What is known of the clocks of other machines.
+    pub(crate) clocks: &'a Arc<Clocks>,
     /// Whether chains pass it.
     pub(crate) is_followed: bool,
     /// Whether what comes from elsewhere waits.

@@ -45,7 +45,15 @@ impl Handle<length::Input> for Length {
     }
 }
 
-fn server(count: usize, service: &dyn Service, is_followed: bool) -> Server {
+/// What is measured of a connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Measured {
+    Nothing,
+    Chain,
+    Latency,
+}
+
+fn server(count: usize, service: &dyn Service, measured: Measured) -> Server {
     let mut server = Server::simulated();
     let lanes = vec![(1, Threads::default())];
     server.container("box", Policy { lanes, ..Policy::default() }).unwrap();
@@ -54,12 +62,13 @@ fn server(count: usize, service: &dyn Service, is_followed: bool) -> Server {
     names.iter().for_each(|name| server.install::<Length>("box", name, &[]).unwrap());
     let ports: Vec<String> = names.iter().map(|name| format!("{name}.input")).collect();
     let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
-    if is_followed {
+    if measured != Measured::Nothing {
         let limit = Some(Duration::from_secs(1));
         let hops =
             vec![Hop { port: "c0.input".to_owned(), connections: vec!["x".to_owned()], samples: false }];
         let name = "chain".to_owned();
-        server.follow(Chain { name, reaction: limit, age: limit, period: None, hops }).unwrap();
+        let connection = (measured == Measured::Latency).then(|| "x".to_owned());
+        server.follow(Chain { name, reaction: limit, age: limit, period: None, hops, connection }).unwrap();
     }
     server.connect("x", &["t.out"], &ports, service).unwrap();
     server.launch().unwrap();
@@ -73,10 +82,12 @@ fn a_push_takes_nothing_once_all_is_warm() {
     let batches = ByChannel { gather: Gather { most: 3, wait: 0 }, ..by(Dispatch::Publisher) };
     let direct = Direct::default();
     let services: [&dyn Service; 4] = [&direct, &by(Dispatch::Publisher), &batches, &by(Dispatch::Lane(1))];
-    for (service, is_followed) in services.into_iter().flat_map(|service| [(service, false), (service, true)])
+    let all = [Measured::Nothing, Measured::Chain, Measured::Latency];
+    for (service, measured) in
+        services.into_iter().flat_map(|service| all.map(|measured| (service, measured)))
     {
         for count in [1, 32] {
-            let mut server = server(count, service, is_followed);
+            let mut server = server(count, service, measured);
             let entry = server.entry::<Tap>("t").unwrap();
             let text = Text("some text".to_owned());
             let push = |times: usize| {
@@ -90,14 +101,14 @@ fn a_push_takes_nothing_once_all_is_warm() {
             let sum = server.entry::<Length>("c0").unwrap().with(|length, _| length.sum).unwrap();
             assert!(sum >= 4 * 9, "{sum} bytes came by {service:?}");
             let scored = server.chains().first().map_or(0, |score| score.completions);
-            assert_eq!(scored > 0, is_followed, "{scored} completions by {service:?}");
+            assert_eq!(scored > 0, measured != Measured::Nothing, "{scored} completions by {service:?}");
         }
     }
 }
 
 #[test]
 fn a_service_that_no_connection_names_has_no_memory() {
-    let mut server = server(1, &Direct::default(), false);
+    let mut server = server(1, &Direct::default(), Measured::Nothing);
     let by_channel = ByChannel::new(Dispatch::Lane(1));
     // Lists of the server find their size.
     server.connect("y", &["t.out"], &["c0.input"], &by_channel).unwrap();

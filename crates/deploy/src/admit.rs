@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use assembly::Plan;
 use clap::Args;
-use deployment::{ChainReport, Proof};
+use deployment::{ChainReport, Proof, measure_of};
 use response::Limits;
 use schedulability::{
     Admission, ChainVerdict, ConnectionVerdict, Deployed, Effort, Obstacle, Offered, Order, ShareOfTime,
@@ -217,7 +217,7 @@ pub(crate) fn limits(chain: &ChainVerdict) -> Vec<String> {
     [("reaction", chain.reaction), ("age", chain.age)].into_iter().filter_map(line).collect()
 }
 
-/// What is proved of the chains of a plan, for the status of its deployment.
+/// What is proved of the chains of a plan, and of its connections with a latency, for the status of its deployment.
 pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
     proofs_of(&[loaded.deployed()]).swap_remove(0)
 }
@@ -225,18 +225,29 @@ pub(crate) fn proofs(loaded: &Loaded) -> Vec<ChainReport> {
 /// The same for plans that run at the same time, in their order.
 pub(crate) fn proofs_of(plans: &[Deployed<'_>]) -> Vec<Vec<ChainReport>> {
     let admission = admit(plans, Limits { steps: STEPS, ..Limits::default() });
-    let report = |chain: &ChainVerdict| ChainReport {
+    let proof = |state: &State, is_conditional: bool| match (state, is_conditional) {
+        (State::Admitted, false) => Proof::Proved,
+        (State::Admitted, true) => Proof::Conditional,
+        _ => Proof::None,
+    };
+    let of_chain = |chain: &ChainVerdict| ChainReport {
         name: chain.name.clone(),
-        proof: match (&chain.state, chain.is_conditional) {
-            (State::Admitted, false) => Proof::Proved,
-            (State::Admitted, true) => Proof::Conditional,
-            _ => Proof::None,
-        },
+        proof: proof(&chain.state, chain.is_conditional),
         reaction_bound: chain.reaction.1,
         age_bound: chain.age.1,
         ..ChainReport::default()
     };
-    let of = |plan: usize| admission.chains.iter().filter(move |chain| chain.plan == plan).map(report);
+    let of_connection = |it: &ConnectionVerdict| ChainReport {
+        name: measure_of(&it.name, &it.to),
+        proof: proof(&it.state, it.is_conditional),
+        reaction_bound: it.latency.1,
+        ..ChainReport::default()
+    };
+    let of = |plan: usize| {
+        let chains = admission.chains.iter().filter(move |chain| chain.plan == plan).map(of_chain);
+        let limited = admission.connections.iter().filter(move |it| it.plan == plan && it.is_limited());
+        chains.chain(limited.map(of_connection))
+    };
     (0..plans.len()).map(|plan| of(plan).collect()).collect()
 }
 

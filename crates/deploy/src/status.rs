@@ -3,8 +3,8 @@ use std::io::Write;
 use std::path::Path;
 
 use deployment::{
-    ChainReport, ComponentStatus, Control, ControlAnswer, GatewayStatus, PlanStatus, ProcessStatus, Proof,
-    Spread, deployment_name,
+    ChainReport, ComponentStatus, ConnectionReport, Control, ControlAnswer, GatewayStatus, PlanStatus,
+    ProcessStatus, Proof, Spread, deployment_name,
 };
 
 use crate::admit::time;
@@ -87,34 +87,75 @@ pub(crate) fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Fail
         print(out, format_args!("  under way: {text}\n"))?;
     }
     status.processes.iter().try_for_each(|process| process_shown(process, out))?;
-    status.chains.iter().try_for_each(|chain| chain_shown(chain, out))
+    status.chains.iter().try_for_each(|chain| chain_shown(chain, out))?;
+    status.connections.iter().try_for_each(|connection| connection_shown(connection, out))
+}
+
+const fn proof_shown(proof: &Proof) -> &'static str {
+    match proof {
+        Proof::Proved => "proved",
+        Proof::Conditional => "proved, as far as the measured times hold",
+        Proof::None => "not proved",
+    }
+}
+
+/// A limit with its bound, and what was measured.
+fn measured_shown(
+    what: &str,
+    limit: u64,
+    bound: Option<u64>,
+    spread: Option<&Spread>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let bound = bound.map_or_else(|| "none".to_owned(), time);
+    let seen = match spread {
+        Some(Spread { count, median, most_of_hundred, worst, exceeded, error, possibly }) if *count > 0 => {
+            let (median, most, worst) = (time(*median), time(*most_of_hundred), time(*worst));
+            let error = if *error > 0 { format!(", each ± {}", time(*error)) } else { String::new() };
+            let possibly =
+                if *possibly > 0 { format!(", {possibly} possibly exceeded") } else { String::new() };
+            format!(
+                "; {count} measured: median {median}, 99 % {most}, worst {worst}{error}, {exceeded} exceeded{possibly}"
+            )
+        }
+        _ => String::new(),
+    };
+    print(out, format_args!("    {what}: limit {}, bound {bound}{seen}\n", time(limit)))
+}
+
+/// The mean times at a port, of sums over all that have ended.
+fn spent_shown(sums: (u64, u64, u64), completions: u64) -> String {
+    let mean = |sum: u64| time(sum.checked_div(completions).unwrap_or(0));
+    let (transfer, wait, run) = sums;
+    let transfer = if transfer > 0 { format!("{} on the way, ", mean(transfer)) } else { String::new() };
+    format!("{transfer}{} waiting, {} in it", mean(wait), mean(run))
+}
+
+/// The same of a connection with a limit of its latency.
+fn connection_shown(connection: &ConnectionReport, out: &mut dyn Write) -> Result<(), Failure> {
+    let ConnectionReport { name, to, proof, latency, latency_bound, measured, unmeasured } = connection;
+    print(out, format_args!("  connection {name} to {to}: {}\n", proof_shown(proof)))?;
+    let spread = measured.as_ref().map(|measured| &measured.latency);
+    measured_shown("latency", *latency, *latency_bound, spread, out)?;
+    if let Some(why) = unmeasured {
+        print(out, format_args!("    not measured: {why}\n"))?;
+    }
+    let Some(measured) = measured.as_ref().filter(|measured| measured.completions > 0) else { return Ok(()) };
+    let spent = spent_shown((measured.transfer, measured.wait, measured.run), measured.completions);
+    print(out, format_args!("      {to}: {spent}\n"))
 }
 
 /// What is proved of a chain, what was measured, and where its time went.
 fn chain_shown(chain: &ChainReport, out: &mut dyn Write) -> Result<(), Failure> {
-    let proof = match chain.proof {
-        Proof::Proved => "proved",
-        Proof::Conditional => "proved, as far as the measured times hold",
-        Proof::None => "not proved",
-    };
-    print(out, format_args!("  chain {}: {proof}\n", chain.name))?;
+    print(out, format_args!("  chain {}: {}\n", chain.name, proof_shown(&chain.proof)))?;
     let measured = chain.measured.as_ref();
     for (what, limit, bound, spread) in [
         ("reaction", chain.reaction, chain.reaction_bound, measured.map(|it| &it.reaction)),
         ("age", chain.age, chain.age_bound, measured.map(|it| &it.age)),
     ] {
-        let Some(limit) = limit else { continue };
-        let bound = bound.map_or_else(|| "none".to_owned(), time);
-        let seen = match spread {
-            Some(Spread { count, median, most_of_hundred, worst, exceeded }) if *count > 0 => {
-                let (median, most, worst) = (time(*median), time(*most_of_hundred), time(*worst));
-                format!(
-                    "; {count} measured: median {median}, 99 % {most}, worst {worst}, {exceeded} exceeded"
-                )
-            }
-            _ => String::new(),
-        };
-        print(out, format_args!("    {what}: limit {}, bound {bound}{seen}\n", time(limit)))?;
+        if let Some(limit) = limit {
+            measured_shown(what, limit, bound, spread, out)?;
+        }
     }
     if let Some(why) = &chain.unmeasured {
         print(out, format_args!("    not measured: {why}\n"))?;
@@ -130,20 +171,8 @@ fn chain_shown(chain: &ChainReport, out: &mut dyn Write) -> Result<(), Failure> 
         )?;
     }
     for hop in &measured.hops {
-        let mean = |sum: u64| time(sum / measured.completions);
-        let transfer = match hop.transfer {
-            0 => String::new(),
-            sum => format!("{} on the way, ", mean(sum)),
-        };
-        print(
-            out,
-            format_args!(
-                "      {}: {transfer}{} waiting, {} in it\n",
-                hop.port,
-                mean(hop.wait),
-                mean(hop.run)
-            ),
-        )?;
+        let spent = spent_shown((hop.transfer, hop.wait, hop.run), measured.completions);
+        print(out, format_args!("      {}: {spent}\n", hop.port))?;
     }
     Ok(())
 }

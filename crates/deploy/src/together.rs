@@ -1,7 +1,7 @@
 //! What is proved of the chains of plans that run together. A plan that is launched later makes the bounds of others larger, within their limits;
 //! one that is launched without a proof may take them away.
 use assembly::Named;
-use deployment::{ChainReport, PlanStatus};
+use deployment::{ChainReport, PlanStatus, measure_of};
 use schedulability::Deployed;
 
 use crate::admit;
@@ -27,6 +27,13 @@ impl Together {
                 chain.proof = proof.proof.clone();
                 chain.reaction_bound = proof.reaction_bound;
                 chain.age_bound = proof.age_bound;
+            }
+        }
+        for connection in &mut status.connections {
+            let name = measure_of(&connection.name, &connection.to);
+            if let Some(proof) = proofs.iter().find(|proof| proof.name == name) {
+                connection.proof = proof.proof.clone();
+                connection.latency_bound = proof.reaction_bound;
             }
         }
     }

@@ -4,12 +4,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{Catalogue, Chain, End, Named, Plan, PortKind, ServiceKind};
+use assembly::{Catalogue, Chain, End, Link, Named, Plan, PortKind, ServiceKind};
 
-use crate::part::{Carrier, ChainPart, Half, HopPart, Part};
+use crate::part::{Carrier, ChainPart, ClockPart, Half, HopPart, Part};
 
 /// Ports of the longest chain that is measured.
 const MOST_PORTS: usize = 16;
+
+/// How wrong the rate of a clock may be if the plan says nothing, in parts of 10^9.
+const DRIFT: u32 = 200_000;
 
 /// A port of a chain with a handler, and how it is reached.
 type Way<'p> = (&'p End, By<'p>);
@@ -79,6 +82,30 @@ pub(crate) fn ways<'p>(plan: &'p Plan, types: &Catalogue, chain: &'p Chain) -> R
     Ok(ways)
 }
 
+/// The name under which the latency of a connection to one of its ends is measured.
+pub fn measure_of(connection: &str, to: &dyn core::fmt::Display) -> String {
+    format!("connection {connection} to {to}")
+}
+
+/// Why the latency of a connection to one of its ends is not measured.
+pub(crate) fn unmeasured(plan: &Plan, types: &Catalogue, link: &Link<'_>) -> Option<String> {
+    for end in [link.from, link.to] {
+        let End::Port { component, port } = end else {
+            return Some(format!("{end} is a topic, which carries no stamps"));
+        };
+        let of_type = plan.components.get(component).map(|it| &it.component_type);
+        match of_type.and_then(|of_type| types.components.get(of_type)?.ports.get(port)) {
+            None => return Some(format!("the type of {end} is not known: name the manifests")),
+            Some(port) if port.kind.is_call() => {
+                return Some(format!("calls as those of {end} are not measured"));
+            }
+            Some(_) => {}
+        }
+    }
+    let is_by_gateways = is_by_gateways(plan, link.name, link.to);
+    is_by_gateways.then(|| format!("events of {} come by gateways, which carry no stamps", link.name))
+}
+
 /// Whether a connection leads to a port in another process by gateways.
 fn is_by_gateways(plan: &Plan, connection: &str, to: &End) -> bool {
     let layout = plan.layout();
@@ -144,6 +171,69 @@ impl Part {
             if is_here {
                 self.chains.insert(name.clone(), part);
             }
+        }
+    }
+
+    /// Adds the connections with a latency of which something is here.
+    pub(crate) fn add_latencies(&mut self, plan: &Plan, types: &Catalogue) {
+        for link in plan.layout().links() {
+            let Some(latency) = link.connection.latency else { continue };
+            if unmeasured(plan, types, &link).is_some() {
+                continue;
+            }
+            let port = link.to.to_string();
+            let leads = |half: &&Half| match half.to.as_deref() {
+                None => true,
+                Some(to) => to.split('#').next() == Some(&port),
+            };
+            let halves = self.connections.get(link.name).into_iter().flatten().filter(leads);
+            let halves: Vec<String> = halves.map(|half| half.name.clone()).collect();
+            if halves.is_empty() {
+                continue;
+            }
+            let keeper = self.keeper(&port).map(|half| half.name.clone());
+            let connections = halves.into_iter().chain(keeper).collect();
+            let part = ChainPart {
+                reaction: Some(latency / 1_000),
+                connection: Some(link.name.to_string()),
+                hops: Vec::from([HopPart { port, connections, samples: false }]),
+                ..ChainPart::default()
+            };
+            self.chains.insert(measure_of(link.name, link.to), part);
+        }
+    }
+
+    /// Has its clock compared with those of other hosts, if what is measured comes from there or goes there.
+    pub(crate) fn add_clocks(&mut self, plan: &Plan) {
+        let layout = plan.layout();
+        let host = |end: &End| layout.place_of(end.component()?).map(|place| place.host);
+        let is_measured = |name: &str| {
+            let mut hops = self.chains.values().flat_map(|chain| &chain.hops);
+            hops.any(|hop| hop.connections.iter().any(|of| of == name))
+        };
+        let mut domains = BTreeSet::new();
+        for link in layout.links() {
+            let (Some(from), Some(to)) = (host(link.from), host(link.to)) else { continue };
+            if from == to {
+                continue;
+            }
+            for half in self.connections.get(link.name).into_iter().flatten() {
+                if let Carrier::Topic { domain, .. } = &half.carrier
+                    && is_measured(&half.name)
+                {
+                    domains.insert(*domain);
+                }
+            }
+        }
+        // The two that drift most.
+        let of_host = |host: &assembly::Host| host.costs.as_ref().and_then(|costs| costs.drift);
+        let mut drifts: Vec<u32> = plan.hosts.values().map(|host| of_host(host).unwrap_or(DRIFT)).collect();
+        drifts.sort_unstable_by(|a, b| b.cmp(a));
+        let drift = drifts.iter().take(2).fold(0_u32, |sum, drift| sum.saturating_add(*drift));
+        // The rates are counted by one of both clocks, and not by true time.
+        let drift = drift.saturating_add(drift / 1_000).saturating_add(1);
+        if !domains.is_empty() {
+            self.clocks = Some(ClockPart { topic: format!("{}/clocks", self.deployment), domains, drift });
         }
     }
 

@@ -29,18 +29,19 @@ mod steps;
 mod supervisor;
 mod work;
 
+pub use chains::measure_of;
 pub use foreign::{foreign_lane, is_foreign};
 pub use hand_over::{Frozen, HandedOver, MOST_STATE, Matched, Position};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
-    Carrier, ChainPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart, LanePart,
-    LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
+    Carrier, ChainPart, ClockPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart,
+    LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
-    Answer, ChainReport, ChainStatus, ComponentStatus, Control, ControlAnswer, GatewayStatus, HandlerStatus,
-    HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof,
-    ProtocolError, Spread, line, read,
+    Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, Control, ControlAnswer,
+    GatewayStatus, HandlerStatus, HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase,
+    PlanStatus, ProcessStatus, Proof, ProtocolError, Spread, line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};

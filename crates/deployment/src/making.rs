@@ -50,6 +50,10 @@ impl Part {
         making.part.gateway = gateway;
         making.troubles.extend(troubles);
         making.part.add_chains(plan, types);
+        making.part.add_latencies(plan, types);
+        making.part.add_clocks(plan);
+        let host = plan.layout().host_of(process).and_then(|host| plan.hosts.get(host));
+        making.part.has_probes = host.and_then(|host| host.costs.as_ref()?.probe).is_some();
         (making.part, making.troubles)
     }
 }

@@ -1,4 +1,5 @@
 //! A process' part of a plan in terms of containers: lanes by numbers, queues, and its ends of connections.
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -22,8 +23,13 @@ pub struct Part {
     pub components: Named<ComponentPart>,
     /// Its ends of connections, by the names of these.
     pub connections: Named<Vec<Half>>,
-    /// Chains of which something is here, to be measured.
+    /// Chains of which something is here, to be measured; and connections with a latency, under the names of [`measure_of`](crate::measure_of), which no
+    /// chain has.
     pub chains: Named<ChainPart>,
+    /// Whether probes see when the host stands still.
+    pub has_probes: bool,
+    /// How its clock is compared with those of other hosts, if stamps come from them.
+    pub clocks: Option<ClockPart>,
     /// Its gateway to other processes, if it has one.
     pub gateway: Option<GatewayPart>,
 }
@@ -71,10 +77,10 @@ pub enum Reach {
     Accept,
 }
 
-/// A chain, as it is measured. Times are nanoseconds.
+/// A chain, as it is measured, or a connection with a latency. Times are nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChainPart {
-    /// The most time from an event to an answer.
+    /// The most time from an event to an answer; of a connection its latency.
     pub reaction: Option<u64>,
     /// The greatest age of the data behind an answer.
     pub age: Option<u64>,
@@ -82,6 +88,19 @@ pub struct ChainPart {
     pub period: Option<u64>,
     /// Its ports with handlers, in this order, also those in other processes.
     pub hops: Vec<HopPart>,
+    /// The connection, if it is one.
+    pub connection: Option<String>,
+}
+
+/// How clocks of hosts are compared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClockPart {
+    /// The topic of questions and answers.
+    pub topic: String,
+    /// The domains in which they are asked.
+    pub domains: BTreeSet<u8>,
+    /// How much the rates of two clocks differ at most, in parts of 10^9.
+    pub drift: u32,
 }
 
 /// A port of a chain.

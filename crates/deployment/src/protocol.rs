@@ -279,7 +279,7 @@ pub struct GatewayStatus {
     pub bytes: u64,
 }
 
-/// A chain as it was measured since the process that it ends in began. Times are nanoseconds.
+/// A chain as it was measured since the process that it ends in began, or a connection, whose latency is its reaction. Times are nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChainStatus {
@@ -313,8 +313,14 @@ pub struct Spread {
     pub most_of_hundred: u64,
     /// The longest one.
     pub worst: u64,
-    /// How many exceeded the limit.
+    /// How many exceeded the limit for certain.
     pub exceeded: u64,
+    /// By how much each may be wrong at most, since clocks of several machines were read.
+    #[serde(default)]
+    pub error: u64,
+    /// How many exceeded the limit or not, since that is less than the error.
+    #[serde(default)]
+    pub possibly: u64,
 }
 
 /// The time that chains spend at a port, in nanoseconds.
@@ -364,6 +370,44 @@ pub struct ChainReport {
     pub measured: Option<ChainStatus>,
     /// Why it is not measured.
     pub unmeasured: Option<String>,
+}
+
+/// A connection of the plan with a limit of its latency, to one of its ends. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConnectionReport {
+    /// Its name.
+    pub name: String,
+    /// The end, as `component.port`.
+    pub to: String,
+    /// Whether it is proved to keep its limit.
+    pub proof: Proof,
+    /// The most latency that it may have.
+    pub latency: u64,
+    /// The bound of the latency.
+    pub latency_bound: Option<u64>,
+    /// What was measured, if the process of the consumer has answered.
+    pub measured: Option<ConnectionStatus>,
+    /// Why it is not measured.
+    pub unmeasured: Option<String>,
+}
+
+/// The latency of a connection as it was measured since the process of its consumer began. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ConnectionStatus {
+    /// How often the handler has ended.
+    pub completions: u64,
+    /// From the push to the end of the handler.
+    pub latency: Spread,
+    /// Events with stamps of the clock of another machine of which nothing is known.
+    pub foreign: u64,
+    /// Where the time went, summed over all that have ended: from the push in another process to the arrival.
+    pub transfer: u64,
+    /// From the arrival, or the push, to the beginning of the handler.
+    pub wait: u64,
+    /// In the handler.
+    pub run: u64,
 }
 
 /// A request of a command to the supervisor.
@@ -427,6 +471,9 @@ pub struct PlanStatus {
     /// The chains of the plan.
     #[serde(default)]
     pub chains: Vec<ChainReport>,
+    /// The connections of the plan whose latency has a limit.
+    #[serde(default)]
+    pub connections: Vec<ConnectionReport>,
 }
 
 /// The state of a process.

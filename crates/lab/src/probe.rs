@@ -128,17 +128,12 @@ pub fn both_clocks() -> (u64, u64) {
 
 fn watch(core: usize, late: Duration, mut seen: impl FnMut(Stall), ended: impl Fn() -> bool) {
     let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
-    let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
-    let mut slept = monotonic();
-    while !ended() {
-        thread::sleep(PERIOD);
-        let woke = monotonic();
-        let from = slept.saturating_add(period);
-        if woke.saturating_sub(from) > late {
-            seen(Stall { from, to: woke, core });
+    threads::wakes(PERIOD, |due, woke| {
+        if woke.saturating_sub(due) > late {
+            seen(Stall { from: due, to: woke, core });
         }
-        slept = woke;
-    }
+        !ended()
+    });
 }
 
 #[cfg(test)]

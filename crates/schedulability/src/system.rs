@@ -385,7 +385,15 @@ fn costs(parts: &mut Parts<'_>) -> BTreeMap<String, (Costs, u16)> {
     let plans: Vec<_> = parts.plans.iter().map(|(deployed, _)| *deployed).collect();
     for (plan, deployed) in plans.iter().enumerate() {
         for (name, host) in &deployed.plan.hosts {
-            let Some(costs) = host.costs.clone().filter(|_| used.contains(name.as_str())) else { continue };
+            let Some(mut costs) = host.costs.clone().filter(|_| used.contains(name.as_str())) else {
+                continue;
+            };
+            if let Some(length) = costs.probe {
+                // Each process has its own probe on a core.
+                let distance = assembly::PROBE_PERIOD;
+                let processes = probed(&plans, name);
+                costs.stalls.extend((0..processes).map(|_| assembly::Stall { length, distance }));
+            }
             // Cores are only numbers here: where the plan counts none, as many as lanes name.
             let named = parts.lanes.iter().filter(|lane| lane.host == name).flat_map(|lane| &lane.cores);
             let cores = host.cores.unwrap_or_else(|| named.max().map_or(1, |core| core.saturating_add(1)));
@@ -408,6 +416,15 @@ fn costs(parts: &mut Parts<'_>) -> BTreeMap<String, (Costs, u16)> {
         }
     }
     all
+}
+
+/// How many processes of plans may have probes on a host.
+fn probed(plans: &[crate::Deployed<'_>], host: &str) -> usize {
+    let of_plan = |deployed: &crate::Deployed<'_>| {
+        let layout = deployed.plan.layout();
+        layout.processes().values().filter(|at| **at == Some(host)).count()
+    };
+    plans.iter().map(of_plan).sum()
 }
 
 /// Hosts with an obstacle, and those that get events from them.

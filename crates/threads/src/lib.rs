@@ -1,5 +1,6 @@
 //! A lock that inherits priority: the thread that holds it runs with the highest priority of those that wait for it, so that no thread
-//! of a priority between the two keeps the more important one waiting. And a bell, for which a thread waits awake or asleep.
+//! of a priority between the two keeps the more important one waiting. A bell, for which a thread waits awake or asleep. And a thread that wakes again and
+//! again, and sees how late that is.
 //!
 //! ```
 //! let lock = threads::Lock::new(1);
@@ -14,6 +15,8 @@ mod bell;
 mod futex;
 mod lock;
 mod sync;
+mod wakes;
 
 pub use bell::Bell;
 pub use lock::{Guard, Lock, Refused, This};
+pub use wakes::wakes;

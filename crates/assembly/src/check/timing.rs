@@ -6,11 +6,12 @@ use super::Checker;
 use crate::manifest::ComponentType;
 use crate::plan::Component;
 use crate::shape::meant;
-use crate::timing::{Execution, ExecutionStep};
+use crate::timing::{Execution, ExecutionStep, PROBE_PERIOD};
 
 impl Checker<'_> {
     pub(super) fn timing(&mut self) {
         let plan = self.plan;
+        let layout = plan.layout();
         for (name, host) in &plan.hosts {
             let Some(costs) = &host.costs else { continue };
             let path = format!("host.{name}.costs");
@@ -19,6 +20,20 @@ impl Checker<'_> {
                     let what = "a stall that is as long as the time to the next one leaves no time";
                     let path = format!("{path}.stalls.{index}");
                     self.wrong(&path, what, "make the distance longer: it is from one begin to the next");
+                }
+            }
+            if costs.probe.is_some_and(|probe| probe == 0 || probe >= PROBE_PERIOD) {
+                let what =
+                    "a probe wakes each 500 us, so that its wakes take more than nothing and less than that";
+                self.wrong(&format!("{path}.probe"), what, "say what one takes, such as \"20 us\"");
+            }
+            for (container, said) in &plan.containers {
+                let is_here = layout.host_of(&said.process) == Some(name.as_str()) && costs.probe.is_some();
+                for (lane, _) in said.lanes.iter().filter(|(_, lane)| is_here && lane.priority == Some(99)) {
+                    let path = format!("container.{container}.lanes.{lane}.priority");
+                    let what =
+                        format!("the probes of {name} have to be above all lanes, and 99 is the highest");
+                    self.wrong(&path, what, "make it at most 98, or take probe out of the costs");
                 }
             }
             if costs.throttling.is_some_and(|it| it.period == 0 || it.runtime > it.period) {

@@ -127,6 +127,31 @@ fn what_is_named_is_there() {
     each_is_told(TRACKER, &changes, |text| wrong(text, &types));
 }
 
+/// Probes see stalls only if no lane is before them.
+#[test]
+fn probes_fit_into_their_period_and_are_above_all_lanes() {
+    let costs = |probe: &str| {
+        format!(
+            "cores = 4\ncosts = {{ wake = \"1 us\", switch = \"1 us\", dispatch = \"1 us\", slack = \"1 us\", probe = \"{probe}\" }}"
+        )
+    };
+    let told = |probe: &str, priority: &str| {
+        wrong(&changed(&[("cores = 4", &costs(probe)), ("priority = 80", priority)]), &catalogue(TYPES))
+    };
+    for probe in ["0 us", "500 us", "1 s"] {
+        assert!(told(probe, "priority = 80").contains("a probe wakes each 500 us"), "{probe}");
+    }
+    assert_eq!(told("499 us", "priority = 98"), "");
+    let highest = told("20 us", "priority = 99");
+    assert!(
+        highest.contains("the probes of n1 have to be above all lanes, and 99 is the highest"),
+        "{highest}"
+    );
+    assert!(highest.contains("| priority = 99"), "{highest}");
+    // Without probes a lane may have it.
+    assert_eq!(wrong(&changed(&[("priority = 80", "priority = 99")]), &catalogue(TYPES)), "");
+}
+
 #[test]
 fn components_are_what_their_types_say() {
     let changes = [

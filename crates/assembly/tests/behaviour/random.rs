@@ -63,6 +63,7 @@ fn costs(random: &mut Random) -> Option<Costs> {
         slack: time(),
         drift: Some(7),
         clock_error: time(),
+        probe: Some(1 + time() % 400_000_000),
         send: Some(time()),
         receive: Some(time()),
         stalls: vec![Stall { length: time(), distance: 1_000_000_000 + time() }],

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use channel::Part;
 use filter::{Program, Schema, Value};
 
+use super::begun::Begin;
 use super::frames::{self, Came};
 use super::score::Stamp;
 use super::track::Track;
@@ -116,6 +117,10 @@ impl<T: Event> EventType for StampedOf<T> {
         Self::PLAIN.deferred(component, link)
     }
 
+    fn begun(&self, link: AnyLink, begin: Begin) -> AnyLink {
+        Self::PLAIN.begun(link, begin)
+    }
+
     fn stamped(&self) -> &'static dyn EventType {
         &StampedOf::<T>(PhantomData)
     }
@@ -202,6 +207,7 @@ impl<T: Event> Followed<T> {
         let held = frames::enter(now, came, |came: Came<'_>, stamps| {
             for (track, hop) in &self.hops.0 {
                 let stamp = match (*hop, &start) {
+                    (0, _) if track.is_connection() => came.of(track.id, 0),
                     (0, Start::Due(start)) => Some(track.due(*start)),
                     (0, Start::At(start)) => Some(track.came(*start)),
                     (hop, _) if track.samples(hop) => track.left(hop),
@@ -209,6 +215,7 @@ impl<T: Event> Followed<T> {
                 };
                 if let Some(mut stamp) = stamp {
                     stamp.begun(now);
+                    stamp.ends_here = track.is_last(*hop);
                     stamps.push(stamp);
                 }
             }
@@ -219,6 +226,10 @@ impl<T: Event> Followed<T> {
             let is_of = |(track, hop): &&(Arc<Track>, u8)| track.id == stamp.chain && *hop == stamp.hop;
             let Some((track, hop)) = self.hops.0.iter().find(is_of) else { return };
             let is_last = track.is_last(*hop);
+            if is_last && logical::waits() {
+                let track = Arc::clone(track);
+                return logical::once_published(move |now| track.complete(stamp, instant(now)));
+            }
             if is_last || track.samples(hop.saturating_add(1)) {
                 let end = *end.get_or_insert_with(|| logical::ends(instant(at.now())));
                 if is_last { track.complete(stamp, end) } else { track.leave(stamp, end) }

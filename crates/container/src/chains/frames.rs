@@ -16,14 +16,14 @@ struct Frames {
 #[derive(Default)]
 pub(super) struct Frame {
     stamps: Vec<Stamp>,
-    /// They have come from another process, and no handler works on them yet.
+    /// They are on their way, from another process or from a push, and no handler works on them yet.
     have_arrived: bool,
 }
 
 impl Frame {
     /// The stamps of an event that is pushed now.
     fn pushed(&self, now: i64) -> impl Iterator<Item = Stamp> {
-        self.stamps.iter().map(move |stamp| {
+        self.stamps.iter().filter(|stamp| !stamp.ends_here).map(move |stamp| {
             let mut stamp = *stamp;
             if !self.have_arrived {
                 stamp.pushed(now);
@@ -76,13 +76,30 @@ pub(super) fn arrive(fill: impl FnOnce(&mut Vec<Stamp>)) -> Held {
             fill(stamps);
         }
     });
+    keep_as_they_are();
+    held
+}
+
+/// Begins a frame for an event that is pushed now, with one more stamp than those of the handler that pushes.
+pub(super) fn push_with(now: i64, stamp: Stamp) -> Held {
+    let held = enter(now, None, |came, stamps| {
+        if let Came::Outer(frame, now) = came {
+            stamps.extend(frame.into_iter().flat_map(|frame| frame.pushed(now)));
+        }
+        stamps.push(stamp);
+    });
+    keep_as_they_are();
+    held
+}
+
+/// No handler works on the stamps of the innermost frame: they are on their way already.
+fn keep_as_they_are() {
     FRAMES.with_borrow_mut(|frames| {
         let top = frames.depth.checked_sub(1).and_then(|top| frames.all.get_mut(top));
         if let Some(frame) = top {
             frame.have_arrived = true;
         }
     });
-    held
 }
 
 /// The stamps that an event has when its handler begins.
@@ -117,7 +134,8 @@ pub(super) fn pushed(now: i64, out: &mut Vec<Stamp>) {
 pub(crate) fn captured() -> Vec<Stamp> {
     FRAMES.with_borrow(|frames| {
         let top = frames.depth.checked_sub(1).and_then(|top| frames.all.get(top));
-        top.map(|frame| frame.stamps.clone()).unwrap_or_default()
+        let stamps = top.into_iter().flat_map(|frame| &frame.stamps);
+        stamps.filter(|stamp| !stamp.ends_here).copied().collect()
     })
 }
 

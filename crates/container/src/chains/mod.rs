@@ -1,25 +1,37 @@
 //! Chains that are followed while they run: stamps that travel with events, and a score where the chain ends.
+mod begun;
+mod clocks;
+mod comparison;
 mod followed;
 mod frames;
+mod probe;
 mod score;
+mod stalls;
 mod traced;
 mod track;
 
 use std::sync::Arc;
 
 use crate::ServerError;
-use crate::event::Event;
+use crate::event::{AnyLink, Event, EventType};
 use crate::server::Server;
 use crate::target::AnyInlet;
 
+pub(crate) use self::begun::Begin;
+pub(crate) use self::begun::Begun;
+pub(crate) use self::clocks::Clocks;
+pub(crate) use self::comparison::Comparison;
 pub use self::followed::Hops;
 pub(crate) use self::followed::{StampedOf, instant, stamped};
 pub(crate) use self::frames::{Held, again, captured};
+pub(crate) use self::probe::Probes;
 pub(crate) use self::score::Stamp;
 pub use self::score::{Limit, MOST_HOPS, Quantiles, Times};
+pub use self::stalls::Stalled;
+pub(crate) use self::stalls::Stalls;
 pub(crate) use self::traced::{Base, Traced};
-pub(crate) use self::track::Track;
 pub use self::track::{Chain, ChainScore, Exceeded, Hop};
+pub(crate) use self::track::{Next, Track};
 
 /// A port on chains, which stamps. One of another type stays as it is.
 pub(crate) fn follow<T: Event>(inlet: AnyInlet, hops: Hops) -> AnyInlet {
@@ -73,6 +85,20 @@ impl Server {
     pub(crate) fn is_followed(&self, connection: &str) -> bool {
         let mut hops = self.chains.iter().flat_map(|track| &track.chain.hops);
         hops.any(|hop| hop.connections.iter().any(|name| name == connection))
+    }
+
+    /// The link of a connection: one that stamps each push if the latency of the connection is measured.
+    pub(crate) fn begun(&self, connection: &str, event: &'static dyn EventType, link: AnyLink) -> AnyLink {
+        let mut measured = self.chains.iter().filter(|track| track.is_connection());
+        // All ends of a connection have the same stamps.
+        let track = measured.find(|track| {
+            let mut names = track.chain.hops.iter().flat_map(|hop| &hop.connections);
+            names.any(|name| name == connection)
+        });
+        match track {
+            Some(track) => event.begun(link, Begin(Arc::clone(track))),
+            None => link,
+        }
     }
 
     /// A port that a connection leads to: one that stamps if chains pass both.

@@ -65,8 +65,12 @@ pub(crate) struct Stamp {
     pub(crate) known: u8,
     /// The port that it is at, or on the way to.
     pub(crate) hop: u8,
-    /// Its instants are of the clock of another machine.
+    /// It is at the last port of its chain: what the handler pushes has it no more.
+    pub(crate) ends_here: bool,
+    /// Its instants are of the clock of another machine, and nothing is known of that.
     pub(crate) is_foreign: bool,
+    /// By how much its instants may be wrong, since they were read from clocks of other machines.
+    pub(crate) error: u64,
     /// The last instant up to which its time is divided.
     pub(crate) since: i64,
     pub(crate) spent: [Spent; MOST_HOPS],
@@ -129,6 +133,8 @@ pub enum Limit {
     Reaction,
     /// The age of the oldest event behind an answer.
     Age,
+    /// The time from the push of an event over a connection to the end of its handler.
+    Latency,
 }
 
 /// An exceeded limit, before names are given.
@@ -142,7 +148,28 @@ pub(super) struct Excess {
     pub(super) is_answered: bool,
     /// The part of the time in which later events took the place of this one.
     pub(super) gave_way: u64,
+    /// By how much the time may be wrong. It is above the limit for certain if it is so without that.
+    pub(super) error: u64,
+    /// When the time was over.
+    pub(super) end: i64,
     pub(super) spent: [Spent; MOST_HOPS],
+}
+
+impl Excess {
+    /// Of one completion.
+    fn of(limit: Limit, time: u64, most: u64, stamp: &Stamp, end: i64) -> Self {
+        let (count, is_answered, gave_way) = (1, true, 0);
+        Self { limit, time, most, count, is_answered, gave_way, error: stamp.error, end, spent: stamp.spent }
+    }
+
+    pub(super) fn is_certain(&self) -> bool {
+        self.time.saturating_sub(self.error) > self.most
+    }
+
+    /// By how much the limit is exceeded at least; negative if that is not certain.
+    fn above(&self) -> i128 {
+        i128::from(self.time) - i128::from(self.error) - i128::from(self.most)
+    }
 }
 
 /// Times of a chain beside a limit.
@@ -151,10 +178,14 @@ struct Measure {
     /// There is none only if its bounds were wrong.
     histogram: Option<Histogram<u64>>,
     worst: u64,
+    /// The largest error of a time.
+    error: u64,
     exceeded: u64,
+    /// Times that are above the limit by less than their error, or below it by less.
+    possibly: u64,
 }
 
-/// The distribution of the reaction or the age of a chain.
+/// The distribution of the reaction or the age of a chain, or of the latency of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Quantiles {
     /// How many there were.
@@ -167,14 +198,30 @@ pub struct Quantiles {
     pub worst: Duration,
     /// The limit.
     pub limit: Option<Duration>,
-    /// How many exceeded it.
+    /// How many exceeded it for certain.
     pub exceeded: u64,
+    /// By how much each time may be wrong at most, since clocks of several machines were read.
+    pub error: Duration,
+    /// How many exceeded it or not, since that is less than the error.
+    pub possibly: u64,
 }
 
 impl Measure {
     fn new(limit: Option<u64>) -> Self {
         let histogram = Histogram::new_with_bounds(FINEST, LONGEST, 2).ok();
-        Self { limit, histogram, worst: 0, exceeded: 0 }
+        Self { limit, histogram, worst: 0, error: 0, exceeded: 0, possibly: 0 }
+    }
+
+    /// Whether a time is above the limit for certain, and whether it may be.
+    fn is_over(&self, time: u64, error: u64) -> (bool, bool) {
+        let is_over = |time: u64| self.limit.is_some_and(|most| time > most);
+        (is_over(time.saturating_sub(error)), is_over(time.saturating_add(error)))
+    }
+
+    /// Counts what is above the limit: certainly, and at most.
+    fn count(&mut self, exceeded: u64, at_most: u64) {
+        self.exceeded += exceeded;
+        self.possibly += at_most.saturating_sub(exceeded);
     }
 
     /// So many times of this length. Takes no memory: all that there can be was taken in the beginning.
@@ -197,12 +244,16 @@ impl Measure {
             worst: Duration::from_nanos(self.worst),
             limit: self.limit.map(Duration::from_nanos),
             exceeded: self.exceeded,
+            error: Duration::from_nanos(self.error),
+            possibly: self.possibly,
         }
     }
 }
 
 /// The score of a chain, kept where it ends.
 pub(super) struct Scorer {
+    /// It is that of a connection: each event that comes has a latency, which is kept as its reaction.
+    is_connection: bool,
     period: Option<u64>,
     run: u64,
     /// The newest event that was answered: its number, and when it began.
@@ -223,6 +274,7 @@ impl Scorer {
     /// Of a chain with these limits, in nanoseconds, which begins at a timer with this period, if it does.
     pub(super) fn new(reaction: Option<u64>, age: Option<u64>, period: Option<u64>) -> Self {
         Self {
+            is_connection: false,
             period: period.filter(|period| *period > 0),
             run: 0,
             answered: None,
@@ -234,6 +286,11 @@ impl Scorer {
             pending: None,
             is_overdue: false,
         }
+    }
+
+    /// Of a connection with this limit.
+    pub(super) fn of_connection(latency: Option<u64>) -> Self {
+        Self { is_connection: true, ..Self::new(latency, None, None) }
     }
 
     /// What was before does not count: the chain was interrupted on purpose.
@@ -255,10 +312,20 @@ impl Scorer {
         }
         let was_pending = self.pending.is_some();
         let age = between(stamp.oldest, end);
-        self.age.add(age, 1);
-        if let Some(most) = self.age.limit.filter(|most| age > *most) {
-            self.age.exceeded += 1;
-            self.exceeds(Limit::Age, age, most, 1, between(stamp.oldest, stamp.newest), stamp.spent);
+        let (measure, limit) = match self.is_connection {
+            true => (&mut self.reaction, Limit::Latency),
+            false => (&mut self.age, Limit::Age),
+        };
+        measure.add(age, 1);
+        measure.error = measure.error.max(stamp.error);
+        let (is_over, may_be) = measure.is_over(age, stamp.error);
+        measure.count(is_over.into(), may_be.into());
+        if may_be {
+            let (most, gave_way) = (measure.limit.unwrap_or(0), between(stamp.oldest, stamp.newest));
+            self.exceeds(Excess { gave_way, ..Excess::of(limit, age, most, stamp, end) });
+        }
+        if self.is_connection {
+            return self.pending.is_some() && !was_pending;
         }
         if self.answered.is_none_or(|(answered, _)| stamp.number > answered) {
             self.answer(stamp, end);
@@ -271,10 +338,14 @@ impl Scorer {
         let before = self.answered.map_or(0, |(answered, _)| stamp.number - answered - 1);
         self.answered = Some((stamp.number, stamp.newest));
         let reaction = between(stamp.newest, end);
-        let most = self.reaction.limit;
-        let is_over = |time: u64| most.is_some_and(|most| time > most);
+        let (most, error) = (self.reaction.limit, stamp.error);
         self.reaction.add(reaction, 1);
-        let (mut exceeded, mut first) = (u64::from(is_over(reaction)), stamp.newest);
+        self.reaction.error = self.reaction.error.max(error);
+        let over = |measure: &Measure, time: u64| {
+            let (is_over, may_be) = measure.is_over(time, error);
+            (u64::from(is_over), u64::from(may_be))
+        };
+        let ((mut exceeded, mut at_most), mut first) = (over(&self.reaction, reaction), stamp.newest);
         match self.period {
             Some(period) => {
                 // The event `back` before this one began so many periods earlier.
@@ -291,8 +362,15 @@ impl Scorer {
                     first = stamp.newest.saturating_sub(back);
                 }
                 if let Some(most) = most {
-                    let kept = most.checked_sub(reaction).map_or(0, |rest| rest / period + 1);
-                    exceeded = (before + 1).saturating_sub(kept);
+                    // With an error it may have ended before it began: the events before waited shorter then.
+                    let reaction = i128::from(end) - i128::from(stamp.newest);
+                    let over = |reaction: i128| {
+                        let rest = u128::try_from(i128::from(most) - reaction);
+                        let kept = rest.map_or(0, |rest| rest / u128::from(period) + 1);
+                        (before + 1).saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
+                    };
+                    exceeded = over(reaction - i128::from(error));
+                    at_most = over(reaction + i128::from(error));
                 }
             }
             None => {
@@ -300,33 +378,35 @@ impl Scorer {
                 for start in stamp.earlier.iter().take(known) {
                     let time = between(*start, end);
                     self.reaction.add(time, 1);
-                    exceeded += u64::from(is_over(time));
+                    let (is_over, may_be) = over(&self.reaction, time);
+                    (exceeded, at_most) = (exceeded + is_over, at_most + may_be);
                     first = *start;
                 }
                 self.unknown += before.saturating_sub(known as u64);
             }
         }
-        if exceeded > 0 {
-            self.reaction.exceeded += exceeded;
+        self.reaction.count(exceeded, at_most);
+        if at_most > 0 {
             let (time, gave_way) = (between(first, end), between(first, stamp.newest));
-            self.exceeds(Limit::Reaction, time, most.unwrap_or(0), exceeded, gave_way, stamp.spent);
+            let count = if exceeded > 0 { exceeded } else { at_most };
+            let excess = Excess::of(Limit::Reaction, time, most.unwrap_or(0), stamp, end);
+            self.exceeds(Excess { count, gave_way, ..excess });
         }
     }
 
-    /// Keeps the worst of what is to be told: that which is furthest above its limit.
-    fn exceeds(
-        &mut self,
-        limit: Limit,
-        time: u64,
-        most: u64,
-        count: u64,
-        gave_way: u64,
-        spent: [Spent; MOST_HOPS],
-    ) {
-        let new = Excess { limit, time, most, count, is_answered: true, gave_way, spent };
-        let old = self.pending.filter(|old| old.time - old.most.min(old.time) >= time - most.min(time));
-        let all = self.pending.map_or(0, |old| old.count).saturating_add(count);
-        self.pending = Some(Excess { count: all, ..old.unwrap_or(new) });
+    /// Keeps the worst of what is to be told: that which is furthest above its limit. What is only possible gives way to what is certain.
+    fn exceeds(&mut self, new: Excess) {
+        let Some(old) = self.pending else {
+            self.pending = Some(new);
+            return;
+        };
+        let count = match (old.is_certain(), new.is_certain()) {
+            (false, true) => new.count,
+            (true, false) => old.count,
+            _ => old.count.saturating_add(new.count),
+        };
+        let worse = if old.above() >= new.above() { old } else { new };
+        self.pending = Some(Excess { count, ..worse });
     }
 
     /// How long the oldest event that was not answered has waited, if that is longer than the reaction may be. Only a period tells that there
@@ -345,15 +425,20 @@ impl Scorer {
         }
         if let Some((time, most)) = self.overdue(now) {
             self.is_overdue = true;
-            self.exceeds(Limit::Reaction, time, most, 0, 0, [Spent::default(); MOST_HOPS]);
-            if let Some(pending) = self.pending.as_mut().filter(|pending| pending.time == time) {
-                pending.is_answered = false;
-            }
+            let (limit, spent) = (Limit::Reaction, [Spent::default(); MOST_HOPS]);
+            let (count, gave_way, error, is_answered) = (0, 0, 0, false);
+            self.exceeds(Excess { limit, time, most, count, is_answered, gave_way, error, end: now, spent });
         }
     }
 
-    pub(super) fn take_excess(&mut self) -> Option<Excess> {
-        self.pending.take()
+    /// What is to be told.
+    pub(super) const fn excess(&self) -> Option<Excess> {
+        self.pending
+    }
+
+    /// It was told.
+    pub(super) fn forget_excess(&mut self) {
+        self.pending = None;
     }
 
     pub(super) fn counts(&self) -> (u64, u64) {

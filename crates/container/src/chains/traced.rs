@@ -1,14 +1,15 @@
 //! Events with their stamps as samples of DDS, for connections between processes that chains pass.
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dds::DdsType;
 use dds::cdr::{
     CdrType, DecodeError, Decoder, EncodeError, Encoder, Extensibility, LengthCode, Scope, Sink, SizeBound,
 };
 
+use super::clocks::{Clocks, parted_in};
 use super::frames::{self, Held};
-use super::score::{EARLIER, MOST_HOPS, Spent, Stamp};
+use super::score::{EARLIER, MOST_HOPS, Spent, Stamp, between};
 use super::track::id;
 use crate::context::Clock;
 use crate::event::Event;
@@ -42,36 +43,52 @@ struct Sent {
     hop: u8,
     /// Its instants are of a clock that the machine does not have.
     is_foreign: bool,
+    /// By how much they may be wrong, since clocks of several machines were read.
+    error: u64,
     earlier: Vec<i64>,
     /// Transfer, wait and run of each port before, in nanoseconds.
     spent: Vec<u64>,
 }
 
-/// The clock of a server beside that of the machine.
-#[derive(Clone, Copy, Debug)]
+/// The clock of a server beside that of the machine, and those of other machines.
+#[derive(Clone)]
 pub(crate) struct Base {
-    machine: u64,
+    pub(super) machine: u64,
     /// Nanoseconds by which the machine's clock is ahead.
-    ahead: i64,
+    pub(super) ahead: i64,
+    clocks: Arc<Clocks>,
+}
+
+/// Nanoseconds by which the clock of the machine is ahead of that of a server; `None` if that is virtual.
+pub(super) fn ahead(clock: &Clock) -> Option<i64> {
+    let Clock::Monotonic(_) = clock else { return None };
+    let ahead = i128::from(udp::monotonic()) - i128::from(clock.now());
+    Some(i64::try_from(ahead).unwrap_or(i64::MAX))
 }
 
 impl Base {
     /// Of a clock. Virtual time is that of one machine.
-    pub(crate) fn of(clock: &Clock) -> Self {
-        let ahead = match clock {
-            Clock::Monotonic(_) => {
-                let ahead = i128::from(udp::monotonic()) - i128::from(clock.now());
-                i64::try_from(ahead).unwrap_or(i64::MAX)
-            }
-            Clock::Virtual(_) => 0,
-        };
-        Self { machine: machine(), ahead }
+    pub(crate) fn of(clock: &Clock, clocks: &Arc<Clocks>) -> Self {
+        Self { machine: machine(), ahead: ahead(clock).unwrap_or(0), clocks: Arc::clone(clocks) }
+    }
+
+    /// By how much the instants of a machine's clock are ahead of this server's time, by how much that may be wrong, and the drift; `None` if nothing
+    /// is known of that clock.
+    fn ahead_of(&self, machine: u64, now: i64) -> Option<(i64, u64, u32)> {
+        if machine == self.machine && machine != 0 {
+            return Some((self.ahead, 0, 0));
+        }
+        if machine == 0 {
+            return None;
+        }
+        let (ahead, error, drift) = self.clocks.ahead(machine, now.saturating_add(self.ahead))?;
+        Some((ahead.saturating_add(self.ahead), error, drift))
     }
 }
 
 /// A number of this machine since it was booted, and of the clock that the process has there: a time namespace has another one. 0 if the
 /// system does not tell it.
-fn machine() -> u64 {
+pub(crate) fn machine() -> u64 {
     static MACHINE: OnceLock<u64> = OnceLock::new();
     *MACHINE.get_or_init(|| {
         let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else { return 0 };
@@ -82,7 +99,7 @@ fn machine() -> u64 {
 }
 
 impl Sent {
-    fn set(&mut self, stamp: &Stamp, base: Base) {
+    fn set(&mut self, stamp: &Stamp, base: &Base) {
         let by_machine =
             |instant: i64| if stamp.is_foreign { instant } else { instant.saturating_add(base.ahead) };
         self.chain = stamp.chain;
@@ -93,6 +110,7 @@ impl Sent {
         self.since = by_machine(stamp.since);
         self.hop = stamp.hop;
         self.is_foreign = stamp.is_foreign;
+        self.error = stamp.error;
         self.earlier.clear();
         self.earlier.extend(stamp.earlier.iter().take(stamp.known.into()).copied().map(by_machine));
         self.spent.clear();
@@ -100,12 +118,15 @@ impl Sent {
         self.spent.extend(spent.flat_map(|spent| [spent.transfer, spent.wait, spent.run]));
     }
 
-    /// The stamp in this server's time; `None` if it is none.
-    fn stamp(&self, base: Base, is_near: bool) -> Option<Stamp> {
+    /// The stamp in this server's time, which is `now`, if it is known by how much the clock that it is of is ahead; `None` if it is none.
+    fn stamp(&self, now: i64, ahead: Option<(i64, u64, u32)>) -> Option<Stamp> {
         if usize::from(self.hop) >= MOST_HOPS {
             return None;
         }
-        let by_server = |instant: i64| instant.saturating_sub(base.ahead);
+        let (by, error, drift) = ahead.unwrap_or_default();
+        let by_server = |instant: i64| instant.saturating_sub(by);
+        // Bounds of the offset are for now: when the oldest event began it may have been another one.
+        let age = between(by_server(self.oldest), now).saturating_add(error);
         let mut stamp = Stamp {
             chain: self.chain,
             run: self.run,
@@ -115,7 +136,9 @@ impl Sent {
             earlier: [0; EARLIER],
             known: 0,
             hop: self.hop,
-            is_foreign: self.is_foreign || !is_near,
+            ends_here: false,
+            is_foreign: self.is_foreign || ahead.is_none(),
+            error: self.error.saturating_add(error).saturating_add(parted_in(drift, age)),
             since: by_server(self.since),
             spent: [Spent::default(); MOST_HOPS],
         };
@@ -138,7 +161,7 @@ impl<T: Event> Traced<T> {
         known: Option<Self>,
         event: &T,
         now: i64,
-        base: Base,
+        base: &Base,
         stamps: &mut Vec<Stamp>,
     ) -> Self {
         let mut traced = match known {
@@ -159,11 +182,11 @@ impl<T: Event> Traced<T> {
     }
 
     /// It has come: what is pushed until the guard is dropped has its stamps.
-    pub(crate) fn arrived(&self, now: i64, base: Base) -> Held {
-        let is_near = base.machine != 0 && self.trace.machine == base.machine;
+    pub(crate) fn arrived(&self, now: i64, base: &Base) -> Held {
+        let ahead = base.ahead_of(self.trace.machine, now);
         frames::arrive(|stamps| {
             for sent in self.trace.stamps.iter().take(MOST_STAMPS) {
-                if let Some(mut stamp) = sent.stamp(base, is_near) {
+                if let Some(mut stamp) = sent.stamp(now, ahead) {
                     stamp.arrived(now);
                     stamps.push(stamp);
                 }
@@ -198,4 +221,65 @@ impl<T: DdsType> DdsType for Traced<T> {
     const TYPE_NAME: &'static str = "punctual::Traced";
     const EXTENSIBILITY: Extensibility = Extensibility::Final;
     const HAS_KEY: bool = T::HAS_KEY;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clocks::RoundTrip;
+    use super::*;
+
+    fn base(machine: u64, ahead: i64) -> Base {
+        Base { machine, ahead, clocks: Arc::default() }
+    }
+
+    fn stamp(newest: i64) -> Stamp {
+        Stamp {
+            chain: 1,
+            run: 2,
+            number: 3,
+            newest,
+            oldest: newest - 100,
+            earlier: [newest - 50, 0, 0, 0],
+            known: 1,
+            hop: 0,
+            ends_here: false,
+            is_foreign: false,
+            error: 7,
+            since: newest,
+            spent: [Spent::default(); MOST_HOPS],
+        }
+    }
+
+    /// What goes from a server of one machine to one of another one.
+    fn across(stamp: &Stamp, from: &Base, to: &Base, now: i64) -> Stamp {
+        let mut sent = Sent::default();
+        sent.set(stamp, from);
+        sent.stamp(now, to.ahead_of(from.machine, now)).unwrap()
+    }
+
+    #[test]
+    fn stamps_of_another_machine_are_translated_and_say_how_wrong_they_may_be() {
+        let (from, to) = (base(9, 5_000), base(7, 1_000));
+        // Nothing is known of its clock: the stamp stays of it, and is not taken for another one on its further way.
+        let unknown = across(&stamp(2_000_000), &from, &to, 1_100_000);
+        assert!(unknown.is_foreign);
+        assert!(across(&unknown, &to, &base(7, 0), 1_100_000).is_foreign, "it was of machine 9");
+        // Its clock is ahead by a million, give or take 50.
+        to.clocks.set_drift(400_000);
+        let trip = RoundTrip { sent: 1_000_000, received: 2_000_050, answered: 2_000_060, came: 1_000_110 };
+        to.clocks.note(9, &trip);
+        let known = across(&stamp(2_000_000), &from, &to, 1_005_000);
+        assert!(!known.is_foreign);
+        assert_eq!((known.newest, known.oldest, known.since), (1_004_000, 1_003_900, 1_004_000));
+        assert_eq!(known.earlier[0], 1_003_950);
+        // 7 from before, 50 of the round trip, 1 of reading, and what clocks part since then and in the age of the stamp.
+        assert!((58..=64).contains(&known.error), "{}", known.error);
+        let older = across(&stamp(1_000_000), &from, &to, 1_005_000);
+        assert!(older.error >= known.error + 400, "{}", older.error);
+        // Within the machine nothing is added.
+        let near = across(&known, &to, &base(7, 0), 1_010_000);
+        assert_eq!((near.newest, near.error), (1_005_000, known.error));
+        // A machine that does not say which it is has no clock that is known.
+        assert!(across(&stamp(0), &base(0, 0), &base(0, 0), 0).is_foreign);
+    }
 }

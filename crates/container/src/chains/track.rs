@@ -8,6 +8,7 @@ use threads::Lock;
 
 use super::followed::instant;
 use super::score::{EARLIER, Excess, Limit, MOST_HOPS, Quantiles, Scorer, Spent, Stamp, Times};
+use super::stalls::{Stalled, Stalls};
 use crate::context::{Clock, nanos};
 use crate::reports::{Fault, Report, Reports};
 
@@ -24,6 +25,9 @@ pub struct Chain {
     pub period: Option<Duration>,
     /// The ports that events pass, in this order; some of them may be in other processes.
     pub hops: Vec<Hop>,
+    /// It is one connection, of this name in all processes, and has one port: events begin when they are pushed over the connection, and each
+    /// that comes has a latency, whose limit is `reaction`.
+    pub connection: Option<String>,
 }
 
 /// A port of a chain.
@@ -38,7 +42,7 @@ pub struct Hop {
     pub samples: bool,
 }
 
-/// The score of a chain that ends in this process.
+/// The score of a chain that ends in this process, or of a connection. The latency of a connection is its `reaction`, and it has no `age`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainScore {
     /// The chain.
@@ -59,7 +63,7 @@ pub struct ChainScore {
     pub hops: Vec<(String, Times)>,
 }
 
-/// An exceeded limit of a chain, and where the time went.
+/// A limit of a chain or a connection that is exceeded, and where the time went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exceeded {
     /// Which limit.
@@ -76,6 +80,17 @@ pub struct Exceeded {
     pub gave_way: Duration,
     /// The times at each port.
     pub hops: Vec<(String, Times)>,
+    /// By how much the time may be wrong, since clocks of several machines were read.
+    pub error: Duration,
+    /// How long the host stood still meanwhile, if probes look for that.
+    pub stalled: Option<Stalled>,
+}
+
+impl Exceeded {
+    /// Whether the limit is exceeded for certain, and not only by less than the error of clocks.
+    pub fn is_certain(&self) -> bool {
+        self.time.saturating_sub(self.error) > self.most
+    }
 }
 
 /// A chain that is followed.
@@ -95,6 +110,14 @@ pub(crate) struct Track {
     foreign: AtomicU64,
 }
 
+/// What a chain has to tell.
+pub(crate) enum Next {
+    None,
+    /// Something, once probes have looked.
+    Later,
+    Report(Report),
+}
+
 /// The events of a source without a period.
 #[derive(Default)]
 struct Stream {
@@ -112,9 +135,14 @@ pub(super) fn id(text: &str) -> u64 {
 impl Track {
     pub(super) fn new(chain: Chain, clock: &Clock, reports: &Arc<Reports>) -> Self {
         let nanos = |time: Option<Duration>| time.map(nanos);
-        let scorer = Scorer::new(nanos(chain.reaction), nanos(chain.age), nanos(chain.period));
+        let (reaction, age, period) = (nanos(chain.reaction), nanos(chain.age), nanos(chain.period));
+        let (scorer, id) = match &chain.connection {
+            // No chain has such a name.
+            Some(connection) => (Scorer::of_connection(reaction), id(&format!("connection {connection}\n"))),
+            None => (Scorer::new(reaction, age, period), id(&chain.name)),
+        };
         Self {
-            id: id(&chain.name),
+            id,
             left: chain.hops.iter().map(|_| Lock::new(None)).collect(),
             chain,
             clock: clock.clone(),
@@ -126,6 +154,10 @@ impl Track {
             has_excess: AtomicBool::new(false),
             foreign: AtomicU64::new(0),
         }
+    }
+
+    pub(super) const fn is_connection(&self) -> bool {
+        self.chain.connection.is_some()
     }
 
     pub(super) fn is_last(&self, hop: u8) -> bool {
@@ -142,7 +174,9 @@ impl Track {
             earlier: [0; EARLIER],
             known: 0,
             hop: 0,
+            ends_here: false,
             is_foreign: false,
+            error: 0,
             since: start,
             spent: [Spent::default(); MOST_HOPS],
         }
@@ -152,6 +186,11 @@ impl Track {
     pub(super) fn due(&self, start: i64) -> Stamp {
         let period = self.chain.period.map_or(1, nanos).max(1);
         self.stamp(u64::try_from(start).unwrap_or(0) / period, start)
+    }
+
+    /// An event that is pushed over the connection.
+    pub(super) fn pushed(&self, now: i64) -> Stamp {
+        self.stamp(0, now)
     }
 
     /// An event that begins when it comes.
@@ -209,21 +248,33 @@ impl Track {
         }
     }
 
-    /// The exceeded limit that is to be told.
-    pub(crate) fn next_report(&self) -> Option<Report> {
+    /// The exceeded limit that is to be told. What probes do not know yet waits.
+    pub(crate) fn next_report(&self, stalls: Option<&Stalls>) -> Next {
         let now = instant(self.clock.now());
         let excess = {
-            let mut scorer = self.scorer.lock().ok()?;
+            let Ok(mut scorer) = self.scorer.lock() else { return Next::None };
             scorer.look(now);
+            let Some(excess) = scorer.excess() else {
+                self.has_excess.store(false, Relaxed);
+                return Next::None;
+            };
+            if stalls.is_some_and(|stalls| stalls.has_to_look(excess.end, now)) {
+                return Next::Later;
+            }
             self.has_excess.store(false, Relaxed);
-            scorer.take_excess()?
+            scorer.forget_excess();
+            excess
         };
-        let Excess { limit, time, most, count, is_answered, gave_way, spent } = excess;
+        let Excess { limit, time, most, count, is_answered, gave_way, error, end, spent } = excess;
+        let begin = end.saturating_sub(instant(time.saturating_add(error)));
+        let stalled = stalls.map(|stalls| stalls.within(begin, end));
         let of = Duration::from_nanos;
-        let (most, time, gave_way) = (of(most), of(time), of(gave_way));
+        let (most, time, gave_way, error) = (of(most), of(time), of(gave_way), of(error));
         let hops = self.named(&spent);
-        let exceeded = Exceeded { limit, most, time, count, is_answered, gave_way, hops };
-        Some(Report { of: format!("chain {}", self.chain.name), fault: Fault::Exceeded(Box::new(exceeded)) })
+        let exceeded = Exceeded { limit, most, time, count, is_answered, gave_way, hops, error, stalled };
+        let name = &self.chain.name;
+        let of = if self.is_connection() { name.clone() } else { format!("chain {name}") };
+        Next::Report(Report { of, fault: Fault::Exceeded(Box::new(exceeded)) })
     }
 
     fn named(&self, spent: &[Spent]) -> Vec<(String, Times)> {
@@ -248,15 +299,22 @@ impl Track {
 
 impl std::fmt::Display for Exceeded {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { limit, most, time, count, is_answered, gave_way, hops } = self;
+        let Self { limit, most, time, count, is_answered, gave_way, hops, error, stalled } = self;
         let what = match limit {
             Limit::Reaction => "reaction",
             Limit::Age => "age",
+            Limit::Latency => "latency",
         };
         if !is_answered {
-            return write!(out, "nothing was answered for {time:?}; its {what} may be {most:?}");
+            write!(out, "nothing was answered for {time:?}; its {what} may be {most:?}")?;
+            return stalled.map_or(Ok(()), |stalled| stalled.told(*time, *most, out));
         }
-        write!(out, "{what} {time:?}, limit {most:?}")?;
+        let possibly = if self.is_certain() { "" } else { "possibly exceeded: " };
+        write!(out, "{possibly}{what} {time:?}")?;
+        if !error.is_zero() {
+            write!(out, " ± {error:?}")?;
+        }
+        write!(out, ", limit {most:?}")?;
         if *count > 1 {
             write!(out, ", and {} more above it", count - 1)?;
         }
@@ -272,6 +330,159 @@ impl std::fmt::Display for Exceeded {
         if !gave_way.is_zero() {
             write!(out, "{separator}{gave_way:?} until an event that was not lost")?;
         }
-        Ok(())
+        stalled.map_or(Ok(()), |stalled| stalled.told(time.saturating_sub(*error), *most, out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Random(u64);
+    impl Random {
+        fn below(&mut self, limit: i64) -> i64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 33) % limit.max(1) as u64) as i64
+        }
+    }
+
+    fn track(chain: Chain) -> (Track, Arc<Reports>) {
+        let reports = Arc::<Reports>::default();
+        let hops = vec![Hop { port: "x.in".to_owned(), ..Hop::default() }];
+        let clock = Clock::Virtual(Arc::new(AtomicU64::new(5_000_000_000)));
+        (Track::new(Chain { hops, ..chain }, &clock, &reports), reports)
+    }
+
+    fn connection(limit: u64) -> Chain {
+        let (name, reaction) = ("connection c to x.in".to_owned(), Some(Duration::from_micros(limit)));
+        Chain { name, reaction, connection: Some("c".to_owned()), ..Chain::default() }
+    }
+
+    fn told(next: Next) -> String {
+        match next {
+            Next::Report(report) => report.to_string(),
+            Next::Later => "later".to_owned(),
+            Next::None => String::new(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_certain_exceeds_a_limit() {
+        let (track, _reports) = track(connection(12_000));
+        let mut complete =
+            |time: i64, error: u64| track.complete(Stamp { error, ..track.pushed(100) }, 100 + time);
+        complete(11_700_000, 300_000);
+        complete(12_100_000, 300_000);
+        complete(12_100_000, 300_000);
+        assert_eq!(
+            told(track.next_report(None)),
+            "connection c to x.in: possibly exceeded: latency 12.1ms ± 300µs, limit 12ms, and 1 more above it: 12.1ms in x.in"
+        );
+        // What is certain comes before what is only possible, however far that is above.
+        complete(12_900_000, 2_000_000);
+        complete(12_301_000, 300_000);
+        complete(12_900_000, 2_000_000);
+        assert_eq!(
+            told(track.next_report(None)),
+            "connection c to x.in: latency 12.301ms ± 300µs, limit 12ms: 12.301ms in x.in"
+        );
+        let score = track.score().unwrap().reaction;
+        assert_eq!((score.count, score.exceeded, score.possibly), (6, 1, 4));
+        assert_eq!(score.error, Duration::from_millis(2));
+    }
+
+    /// The judge knows when events truly began; what is measured is wrong by at most the error.
+    #[test]
+    fn what_truly_exceeds_is_between_what_is_certain_and_what_is_possible() {
+        const PERIOD: i64 = 1_000;
+        let (mut certain, mut possible) = (0, 0);
+        for seed in 0..500 {
+            let mut random = Random(seed * 7_919 + 11);
+            let limit = 500 + random.below(5_000);
+            let nanos = |time: i64| Some(Duration::from_nanos(time as u64));
+            let (age, period) = (nanos(limit), nanos(PERIOD));
+            let is_connection = random.below(2) == 0;
+            let chain = Chain {
+                name: "n".to_owned(),
+                reaction: age,
+                age,
+                period,
+                connection: is_connection.then(|| "n".to_owned()),
+                ..Chain::default()
+            };
+            let (track, _reports) = track(chain);
+            let (mut end, mut answered, mut true_ages, mut true_reactions) = (0, None, 0, 0);
+            let mut number = 10;
+            for _ in 0..40 {
+                number += random.below(4);
+                let begun = number * PERIOD;
+                end = (begun + random.below(6_000)).max(end);
+                let error = random.below(900);
+                let wrong = random.below(2 * error + 1) - error;
+                let newest = begun + wrong;
+                let stamp = Stamp { number: number as u64, error: error as u64, ..track.due(newest) };
+                track.complete(stamp, end);
+                // No clamping: what is before its begin is no time.
+                true_ages += u64::from(end - begun > limit);
+                for back in answered.map_or(number, |last| last + 1)..=number {
+                    true_reactions += u64::from(end - back * PERIOD > limit);
+                }
+                answered = answered.max(Some(number));
+            }
+            let score = track.score().unwrap();
+            let within = |quantiles: Quantiles, truth: u64| {
+                assert!(quantiles.exceeded <= truth, "seed {seed}: {quantiles:?}, {truth}");
+                assert!(
+                    truth <= quantiles.exceeded + quantiles.possibly,
+                    "seed {seed}: {quantiles:?}, {truth}"
+                );
+            };
+            if is_connection {
+                within(score.reaction, true_ages);
+            } else {
+                within(score.age, true_ages);
+                within(score.reaction, true_reactions);
+            }
+            certain += score.reaction.exceeded;
+            possible += score.reaction.possibly;
+        }
+        assert!(certain > 1_000 && possible > 1_000, "{certain} {possible}");
+    }
+
+    #[test]
+    fn what_is_too_long_is_held_against_stalls_once_probes_have_looked() {
+        let (track, _reports) = track(connection(1_000));
+        let stalls = Stalls::new(100_000);
+        let end = 4_999_999_000;
+        let seen = stalls.add(Some(0), 0).unwrap();
+        let complete = || track.complete(track.pushed(end - 3_000_000), end);
+        complete();
+        assert_eq!(told(track.next_report(Some(&stalls))), "later");
+        // It stood still for 2.5 ms of the 3 ms, and wakes after the end.
+        seen.lock().unwrap().woke(end - 2_500_000, end + 10, 100_000, 500_000);
+        let text = told(track.next_report(Some(&stalls)));
+        assert!(text.ends_with("limit 1ms: 3ms in x.in; host stall of 2.5ms"), "{text}");
+        assert_eq!(told(track.next_report(Some(&stalls))), "");
+        // A little of it does not explain all, and a stall before it nothing.
+        let seen = stalls.add(Some(1), 0).unwrap();
+        for (from, to, expected) in
+            [(1_000_000, 0, "host stall of 2.5ms"), (9_000_000, 6_000_000, "host stall of 2.5ms")]
+        {
+            complete();
+            seen.lock().unwrap().woke(end - from, end - to, 100_000, 500_000);
+            seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
+            let text = told(track.next_report(Some(&stalls)));
+            assert!(text.ends_with(expected), "{text}");
+        }
+        let quiet = Stalls::new(100_000);
+        let seen = quiet.add(None, 0).unwrap();
+        seen.lock().unwrap().woke(end - 9_000_000, end - 6_000_000, 100_000, 500_000);
+        seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
+        complete();
+        let text = told(track.next_report(Some(&quiet)));
+        assert!(
+            text.ends_with("; not explained by a stall of the host: a defect, or a wrong cost"),
+            "{text}"
+        );
     }
 }

@@ -18,7 +18,7 @@ use threads::{Bell, Lock};
 pub use self::latch::Latch;
 pub(crate) use self::latch::Latched;
 use self::run::Run;
-pub(crate) use self::run::{Deferring, ends};
+pub(crate) use self::run::{Deferring, ends, once_published, waits};
 use self::schedule::{Act, Schedule};
 use crate::channel_service::{ByChannel, Core};
 use crate::context::{Clock, Context, nanos};
@@ -151,6 +151,7 @@ impl Server {
             sources: &sources,
             targets: &targets,
             clock: &clock,
+            clocks: &self.clocks,
             is_followed: false,
             is_held: false,
             reports,

@@ -127,7 +127,28 @@ pub(crate) fn ends(now: i64) -> i64 {
     until.map_or(now, |until| now.max(crate::chains::instant(until)))
 }
 
-/// An event that was pushed in a run.
+/// Whether what the handlers on this thread push goes out at the end of an interval.
+pub(crate) fn waits() -> bool {
+    RUN.with_borrow(Option::is_some)
+}
+
+/// Does something once what the handlers on this thread have pushed has gone out, at the end of their interval.
+pub(crate) fn once_published(act: impl FnOnce(u64) + Send + 'static) {
+    if let Some(run) = RUN.with_borrow(Clone::clone) {
+        // It is not done only where the lock cannot be had; then nothing goes out either.
+        let _ = run.keep(Box::new(Then(act)));
+    }
+}
+
+struct Then<F>(F);
+
+impl<F: FnOnce(u64) + Send> Output for Then<F> {
+    fn send(self: Box<Self>, clock: &Clock) {
+        (self.0)(clock.now());
+    }
+}
+
+/// What waits for the end of a run's interval, such as an event that was pushed.
 trait Output: Send {
     fn send(self: Box<Self>, clock: &Clock);
 }

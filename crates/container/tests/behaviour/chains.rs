@@ -13,14 +13,14 @@ use testkit::virtual_domain::VirtualDomain;
 
 /// Which instants of the source an event is of.
 #[derive(DdsType, Clone, Debug)]
-struct Mark {
+pub(crate) struct Mark {
     due: u64,
     text: String,
 }
 impl Event for Mark {}
 
 /// What the judge is told: for each event the instants of pushes, begins and ends, by place.
-type Notes = Arc<Mutex<BTreeMap<u64, Vec<(&'static str, u64)>>>>;
+pub(crate) type Notes = Arc<Mutex<BTreeMap<u64, Vec<(&'static str, u64)>>>>;
 
 fn note(notes: &Notes, due: u64, what: &'static str, at: &Context) {
     notes.lock().unwrap().entry(due).or_default().push((what, at.now()));
@@ -28,12 +28,12 @@ fn note(notes: &Notes, due: u64, what: &'static str, at: &Context) {
 
 /// Makes a mark each period, and takes some time for it.
 #[derive(Component)]
-struct Sensor {
+pub(crate) struct Sensor {
     tick: Timer,
     out: Publisher<Mark>,
-    takes: Vec<u64>,
+    pub(crate) takes: Vec<u64>,
     count: u64,
-    notes: Notes,
+    pub(crate) notes: Notes,
 }
 impl Lifecycle for Sensor {}
 impl Handle<sensor::Tick> for Sensor {
@@ -53,12 +53,12 @@ impl Handle<sensor::Tick> for Sensor {
 
 /// Hands marks on.
 #[derive(Component)]
-struct Middle {
+pub(crate) struct Middle {
     input: Consumer<Mark>,
     out: Publisher<Mark>,
-    takes: Vec<u64>,
+    pub(crate) takes: Vec<u64>,
     count: u64,
-    notes: Notes,
+    pub(crate) notes: Notes,
 }
 impl Lifecycle for Middle {}
 impl Handle<middle::Input> for Middle {
@@ -73,11 +73,11 @@ impl Handle<middle::Input> for Middle {
 
 /// The end.
 #[derive(Component)]
-struct Arm {
+pub(crate) struct Arm {
     input: Consumer<Mark>,
-    takes: Vec<u64>,
+    pub(crate) takes: Vec<u64>,
     count: u64,
-    notes: Notes,
+    pub(crate) notes: Notes,
 }
 impl Lifecycle for Arm {}
 impl Handle<arm::Input> for Arm {
@@ -90,11 +90,11 @@ impl Handle<arm::Input> for Arm {
     }
 }
 
-const PERIOD: u64 = 1_000_000;
+pub(crate) const PERIOD: u64 = 1_000_000;
 /// Events of a test at most.
-const MOST: u64 = 150;
+pub(crate) const MOST: u64 = 150;
 
-fn hop(port: &str, connections: &[&str]) -> Hop {
+pub(crate) fn hop(port: &str, connections: &[&str]) -> Hop {
     Hop {
         port: port.to_owned(),
         connections: connections.iter().map(|name| (*name).to_owned()).collect(),
@@ -114,10 +114,11 @@ fn chain(reaction: u64, age: u64) -> Chain {
             hop("middle.input", &["first", "first out"]),
             hop("arm.input", &["second"]),
         ],
+        connection: None,
     }
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let mut server = Server::simulated();
     let lane = Threads::fifo;
     let lanes = vec![(1, lane(30)), (2, lane(20)), (3, lane(10))];
@@ -125,11 +126,11 @@ fn server() -> Server {
     server
 }
 
-fn every() -> Every {
+pub(crate) fn every() -> Every {
     Every { period: Duration::from_nanos(PERIOD), dispatch: Dispatch::Lane(1), patience: None }
 }
 
-fn queue(lane: u8, depth: u16, full: Full) -> ByChannel {
+pub(crate) fn queue(lane: u8, depth: u16, full: Full) -> ByChannel {
     let queue = Queue { depth, full, order: Order::Fifo };
     ByChannel { queue, ..ByChannel::new(Dispatch::Lane(lane)) }
 }
@@ -182,7 +183,7 @@ fn judge(notes: &Notes) -> Judged {
     judged
 }
 
-fn over(times: &[u64], limit: u64) -> u64 {
+pub(crate) fn over(times: &[u64], limit: u64) -> u64 {
     times.iter().filter(|time| **time > limit).count() as u64
 }
 
@@ -266,7 +267,7 @@ fn a_score_is_what_a_judge_makes_of_the_events() {
 }
 
 /// The components of the chain with these times, in one server.
-fn installed(server: &mut Server, notes: &Notes, takes: [u64; 3]) {
+pub(crate) fn installed(server: &mut Server, notes: &Notes, takes: [u64; 3]) {
     server.install::<Sensor>("box", "sensor", &[]).unwrap();
     server.install::<Middle>("box", "middle", &[]).unwrap();
     server.install::<Arm>("box", "arm", &[]).unwrap();
@@ -400,7 +401,7 @@ fn stamps_go_along_to_another_process() {
 }
 
 /// How much one server is behind the other.
-fn near_by(near: &Server, far: &Server) -> Duration {
+pub(crate) fn near_by(near: &Server, far: &Server) -> Duration {
     Duration::from_nanos(near.now().saturating_sub(far.now() + 1_000_000))
 }
 

@@ -10,7 +10,7 @@ use crate::parts::{Log, Number, Tap};
 
 /// Adds up what a delivery has, and publishes the sum with its last event.
 #[derive(Component)]
-struct Sum {
+pub(crate) struct Sum {
     input: Consumer<Number>,
     out: Publisher<Number>,
     sum: u64,
@@ -37,7 +37,7 @@ impl Handle<sum::Input> for Sum {
 }
 
 /// Three taps and a sum, whose port joins two connections.
-fn scene(by: &ByChannel) -> (Server, Log) {
+pub(crate) fn scene(by: &ByChannel) -> (Server, Log) {
     let mut server = Server::simulated();
     server.container("box", Policy::default()).unwrap();
     for name in ["a", "b", "c"] {
@@ -50,11 +50,11 @@ fn scene(by: &ByChannel) -> (Server, Log) {
     (server, log)
 }
 
-fn push(server: &Server, tap: &str, number: u64) -> Outcome {
+pub(crate) fn push(server: &Server, tap: &str, number: u64) -> Outcome {
     server.entry::<Tap>(tap).unwrap().with(|tap, at| tap.out.push(at, &Number(number))).unwrap()
 }
 
-fn pool(join: Option<Join>) -> ByChannel {
+pub(crate) fn pool(join: Option<Join>) -> ByChannel {
     ByChannel { join, ..ByChannel::new(Dispatch::Pool) }
 }
 
@@ -159,6 +159,7 @@ fn a_chain_through_a_join_knows_its_newest_and_its_oldest_event() {
             age: Some(Duration::from_millis(4)),
             period: None,
             hops: vec![hop("relay.input", "in"), hop("sum.input", "join")],
+            connection: None,
         })
         .unwrap();
     for name in ["a", "b"] {

@@ -91,12 +91,12 @@ impl Handle<probe::Input> for Probe {
 
 const MS: u64 = 1_000_000;
 
-fn instants(period: u64, interval: u64, lane: u8) -> Instants {
+pub(crate) fn instants(period: u64, interval: u64, lane: u8) -> Instants {
     let (period, interval) = (Duration::from_nanos(period), Duration::from_nanos(interval));
     Instants { period, interval, dispatch: Dispatch::Lane(lane), patience: None }
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let mut server = Server::simulated();
     let lane = Threads::fifo;
     let lanes = (1..=4).map(|number| (number, lane(number * 10))).collect();
@@ -104,7 +104,7 @@ fn server() -> Server {
     server
 }
 
-fn mixer(server: &mut Server, name: &str, takes: &[u64], log: &Log) {
+pub(crate) fn mixer(server: &mut Server, name: &str, takes: &[u64], log: &Log) {
     server.install::<Mixer>("box", name, &[]).unwrap();
     let entry = server.entry::<Mixer>(name).unwrap();
     entry
@@ -114,7 +114,7 @@ fn mixer(server: &mut Server, name: &str, takes: &[u64], log: &Log) {
         .unwrap();
 }
 
-fn at(server: &mut Server, name: &str, instants: Instants) -> Result<(), ServerError> {
+pub(crate) fn at(server: &mut Server, name: &str, instants: Instants) -> Result<(), ServerError> {
     let (timer, left, right) = (format!("{name}.tick"), format!("{name}.left"), format!("{name}.right"));
     server.at_instants(&format!("instants of {name}"), &timer, &[&left, &right], instants)
 }
@@ -220,7 +220,16 @@ fn a_chain_ends_when_its_answer_is_published() {
     ];
     let limit = Some(Duration::from_millis(100));
     let period = Some(Duration::from_millis(10));
-    server.follow(Chain { name: "chain".to_owned(), reaction: limit, age: limit, period, hops }).unwrap();
+    server
+        .follow(Chain {
+            name: "chain".to_owned(),
+            reaction: limit,
+            age: limit,
+            period,
+            hops,
+            connection: None,
+        })
+        .unwrap();
     let log = Log::default();
     mixer(&mut server, "first", &[MS], &log);
     mixer(&mut server, "last", &[MS], &log);

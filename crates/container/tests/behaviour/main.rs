@@ -10,6 +10,7 @@ mod hand_over;
 mod harness;
 mod joins;
 mod lanes;
+mod latencies;
 mod life;
 mod logical;
 mod parts;

@@ -26,16 +26,28 @@ function troubles(deployment) {
   for (const chain of deployment.chains) {
     for (const [what, spread] of Object.entries(spreads(chain))) {
       if (spread.exceeded > 0) found.push("chain " + chain.name + ": " + what + " exceeded its limit " + plural(spread.exceeded, "time", "times"));
+      else if (spread.possibly > 0) found.push("chain " + chain.name + ": " + what + " possibly exceeded its limit " + plural(spread.possibly, "time", "times"));
     }
     if (chain.measured && chain.measured.overdue) found.push("chain " + chain.name + ": nothing was answered for " + latency(chain.measured.overdue));
+  }
+  for (const connection of deployment.connections) {
+    const spread = spreads(connection).latency;
+    const often = (count) => plural(count, "time", "times");
+    if (spread && spread.exceeded > 0) found.push(connectionCalled(connection) + ": latency exceeded its limit " + often(spread.exceeded));
+    else if (spread && spread.possibly > 0) found.push(connectionCalled(connection) + ": latency possibly exceeded its limit " + often(spread.possibly));
   }
   return found.map((text) => called(deployment) + ": " + text);
 }
 
-// The times of a chain that have a limit and were measured.
+const connectionCalled = (connection) => "connection " + connection.name + " to " + connection.to;
+
+// What is measured of a chain or a connection.
+const MEASURED = ["reaction", "age", "latency"];
+
+// The times of a chain or a connection that have a limit and were measured.
 function spreads(chain) {
   const all = {};
-  for (const what of ["reaction", "age"]) {
+  for (const what of MEASURED) {
     if (chain[what] != null && chain.measured && chain.measured[what].count > 0) all[what] = chain.measured[what];
   }
   return all;
@@ -66,34 +78,36 @@ function remember(key, time, chain, what, spread) {
   return readings.get(key);
 }
 
-function chainShown(deployment, chain, time) {
+// A chain, or a connection, which is called otherwise.
+function chainShown(deployment, chain, time, name = chain.name) {
   const [kind, words] = PROOF[chain.proof];
-  const box = el("div", { class: "chain" }, el("h4", {}, chain.name, " ", el("span", { class: "state " + kind }, words)));
+  const box = el("div", { class: "chain" }, el("h4", {}, name, " ", el("span", { class: "state " + kind }, words)));
   const list = el("dl");
   const fact = (name, ...values) => list.append(el("dt", {}, name), el("dd", {}, ...values));
-  for (const what of ["reaction", "age"]) {
+  for (const what of MEASURED) {
     if (chain[what] == null) continue;
     const bound = chain[what + "-bound"];
     fact(what, "limit " + latency(chain[what]) + ", bound " + (bound == null ? "none" : latency(bound)));
     const spread = spreads(chain)[what];
     if (!spread) continue;
-    fact("measured", plural(spread.count, "time", "times") + ": median " + latency(spread.median) + ", 99 % " + latency(spread["most-of-hundred"]) + ", ", el("span", { class: bound != null && spread.worst > bound ? "bad" : "" }, "worst " + latency(spread.worst)), ", ", el("span", { class: spread.exceeded ? "bad" : "" }, spread.exceeded + " exceeded"));
+    fact("measured", plural(spread.count, "time", "times") + ": median " + latency(spread.median) + ", 99 % " + latency(spread["most-of-hundred"]) + ", ", el("span", { class: bound != null && spread.worst - spread.error > bound ? "bad" : "" }, "worst " + latency(spread.worst)), spread.error ? ", each ± " + latency(spread.error) : "", ", ", el("span", { class: spread.exceeded ? "bad" : "" }, spread.exceeded + " exceeded"), spread.possibly ? ", " + spread.possibly + " possibly exceeded" : "");
   }
   if (chain.unmeasured) fact("measured", "no: " + chain.unmeasured);
   box.append(list);
   for (const [what, spread] of Object.entries(spreads(chain))) {
-    const past = remember([called(deployment), chain.name, what].join("\n"), time, chain, what, spread);
+    const past = remember([called(deployment), name, what].join("\n"), time, chain, what, spread);
     box.append(plot({ promised: chain[what], readings: past }, true));
   }
-  if (chain.measured && chain.measured.completions > 0) box.append(hops(deployment, chain));
+  if (chain.measured && chain.measured.completions > 0) box.append(hops(deployment, chain, name));
   return box;
 }
 
 // Where the time of a chain went: means over all that ended.
-function hops(deployment, chain) {
-  const key = called(deployment) + "\n" + chain.name;
+function hops(deployment, chain, name) {
+  const key = called(deployment) + "\n" + name;
   const mean = (sum) => latency(sum / chain.measured.completions);
-  const rows = chain.measured.hops.map((hop) => el("tr", {}, el("td", {}, hop.port), ...[hop.transfer, hop.wait, hop.run].map((sum) => el("td", { class: "n" }, mean(sum)))));
+  const all = chain.measured.hops || [{ port: chain.to, ...chain.measured }];
+  const rows = all.map((hop) => el("tr", {}, el("td", {}, hop.port), ...[hop.transfer, hop.wait, hop.run].map((sum) => el("td", { class: "n" }, mean(sum)))));
   const head = el("tr", {}, ...["port", "on the way", "waiting", "in it"].map((name, index) => el("th", { class: index ? "n" : "" }, name)));
   const more = el("details", { open: open.has(key) }, el("summary", {}, "where its time went"), el("div", { class: "scroll" }, el("table", { class: "hops" }, el("thead", {}, head), el("tbody", {}, ...rows))));
   more.addEventListener("toggle", () => (more.open ? open.add(key) : open.delete(key)));
@@ -122,6 +136,7 @@ function deploymentShown(deployment, time) {
   const box = el("section", {}, el("h2", {}, called(deployment), " ", el("small", { class: "soft" }, deployment.plan + changed + mode)));
   if (deployment["under-way"]) box.append(el("p", { class: "odd" }, "under way: " + deployment["under-way"]));
   if (deployment.chains.length) box.append(el("h3", {}, "Chains"), el("div", { class: "two" }, ...deployment.chains.map((chain) => chainShown(deployment, chain, time))));
+  if (deployment.connections.length) box.append(el("h3", {}, "Connections"), el("div", { class: "two" }, ...deployment.connections.map((connection) => chainShown(deployment, connection, time, connectionCalled(connection)))));
   const names = ["component", "type", "container", "state", "rate", "taken", "dropped, missed", "failed", "made anew"];
   const head = el("thead", {}, el("tr", {}, ...names.map((name, index) => el("th", { class: index > 3 ? "n" : "" }, name))));
   box.append(el("h3", {}, "Processes"), el("div", { class: "scroll" }, el("table", {}, head, ...deployment.processes.map(processRows))));

@@ -16,6 +16,8 @@ const USUAL_DRIFT: u32 = 200_000;
 /// chain in the component that pushes.
 const STAMPS: u32 = 64;
 const STAMP: u32 = 512;
+/// The same of the stamp by which the latency of the connection is measured: it has passed no port yet.
+const OWN_STAMP: u32 = 128;
 
 /// The flows of a plan that names a network: of connections that go by DDS to other hosts and do not say a transfer themselves. Without the
 /// network none has a bound.
@@ -94,13 +96,15 @@ fn flow_of(
         _ => Ok(0),
     };
     let mut topics = vec![format!("{deployment}/{}", link.name)];
-    let is_traced = loaded.plan.chains.values().any(|chain| passes(chain, link));
+    let own = link.connection.latency.map_or(0, |_| OWN_STAMP);
+    let is_traced = own > 0 || loaded.plan.chains.values().any(|chain| passes(chain, link));
     if is_traced {
         topics.push(format!("{deployment}/{}/traced", link.name));
     }
     let places = loaded.plan.chains.values().flat_map(|chain| &chain.path);
     let places = places.filter(|end| end.component() == link.from.component()).count();
     let stamps = STAMPS.saturating_add(STAMP.saturating_mul(u32::try_from(places).unwrap_or(u32::MAX)));
+    let stamps = stamps.saturating_add(own);
     let stamps = if is_traced { stamps } else { 0 };
     Flow {
         plan,

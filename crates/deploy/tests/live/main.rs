@@ -17,6 +17,7 @@ mod place;
 mod plant;
 mod recorded;
 mod signed;
+mod stalls;
 mod together;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

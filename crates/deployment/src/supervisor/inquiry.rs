@@ -4,11 +4,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use assembly::Link;
+
 use super::change::{Change, Purpose, Stage};
-use super::{Incarnation, Outcome, Supervisor};
-use crate::chains::ways;
+use super::{Incarnation, Outcome, Supervisor, Target};
+use crate::chains::{measure_of, unmeasured, ways};
 use crate::protocol::{
-    ChainReport, ChainStatus, ComponentStatus, GatewayStatus, Instruction, Phase, PlanStatus, ProcessStatus,
+    ChainReport, ChainStatus, ComponentStatus, ConnectionReport, ConnectionStatus, GatewayStatus, HopStatus,
+    Instruction, Phase, PlanStatus, ProcessStatus,
 };
 
 /// What a process has told: its components, the chains that end in it, its gateway, and what the system has refused to it.
@@ -118,6 +121,7 @@ impl Supervisor {
                 modes: self.current.plan.modes.keys().cloned().collect(),
                 under_way: self.change.as_ref().map(|change| change.to_string()),
                 processes,
+                connections: self.connections(&chains),
                 chains: self.chains(chains),
             };
             self.finish(inquiry.request, Outcome::Status(status));
@@ -142,7 +146,7 @@ impl Supervisor {
             {
                 (Err(why), _) => Some(why),
                 (Ok(_), Some(told)) if told.completions == 0 && told.foreign > 0 => {
-                    Some("clocks: its processes are on several machines".to_string())
+                    Some("clocks: nothing is known yet of that of another machine".to_string())
                 }
                 (Ok(_), Some(_)) => None,
                 (Ok(_), None) => Some("no process here has told of it".to_string()),
@@ -150,6 +154,46 @@ impl Supervisor {
             report
         };
         self.current.plan.chains.iter().filter(|(_, chain)| ends_here(chain)).map(of_chain).collect()
+    }
+
+    /// The connections of the plan with a latency that lead to this host, with what was told of them.
+    fn connections(&self, told: &[ChainStatus]) -> Vec<ConnectionReport> {
+        let Target { plan, types, proofs, .. } = &*self.current;
+        let layout = plan.layout();
+        let of_link = |link: Link<'_>| {
+            let latency = link.connection.latency?;
+            let component = link.to.component().or(link.from.component())?;
+            if !self.is_here(layout.place_of(component)?.host) {
+                return None;
+            }
+            let name = measure_of(link.name, link.to);
+            let proof = proofs.iter().find(|proof| proof.name == name);
+            let told = told.iter().find(|told| told.name == name);
+            let unmeasured = match (unmeasured(plan, types, &link), told) {
+                (Some(why), _) => Some(why),
+                (None, Some(told)) if told.completions == 0 && told.foreign > 0 => {
+                    Some("clocks: nothing is known yet of that of the other machine".to_string())
+                }
+                (None, Some(_)) => None,
+                (None, None) => Some("no process here has told of it".to_string()),
+            };
+            let measured = told.map(|told| {
+                let hop = told.hops.first().cloned().unwrap_or_default();
+                let HopStatus { transfer, wait, run, .. } = hop;
+                let (completions, latency, foreign) = (told.completions, told.reaction, told.foreign);
+                ConnectionStatus { completions, latency, foreign, transfer, wait, run }
+            });
+            Some(ConnectionReport {
+                name: link.name.to_string(),
+                to: link.to.to_string(),
+                proof: proof.map(|proof| proof.proof.clone()).unwrap_or_default(),
+                latency: latency / 1_000,
+                latency_bound: proof.and_then(|proof| proof.reaction_bound),
+                measured,
+                unmeasured,
+            })
+        };
+        layout.links().filter_map(of_link).collect()
     }
 
     fn process_status(&mut self, now: u64, name: String, told: Option<(Incarnation, Told)>) -> ProcessStatus {

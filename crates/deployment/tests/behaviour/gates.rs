@@ -81,6 +81,70 @@ fn a_chain_is_told_where_it_ends() {
     }
 }
 
+/// A connection with a latency is measured at each of its ends, by all processes that it touches, and told where the end is. A chain may have its name.
+#[test]
+fn a_latency_is_told_where_its_connection_ends() {
+    let text = FIRST.replace("cores = 2", "cores = 2\n[host.n2]\ncores = 1\ncosts = { wake = \"1 us\", switch = \"1 us\", dispatch = \"1 us\", slack = \"1 us\", clock-drift = 50000, probe = \"9 us\" }");
+    let text = text.replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    let text = text.replace("[connection.ab]\n", "[connection.ab]\nlatency = \"7 ms\"\n");
+    let plan = target(&(text + "\n[chain.ab]\npath = [\"a.tick\", \"b.in\"]\nreaction = \"9 ms\"\n"));
+    let ends = |process: &str| -> Vec<(String, Vec<String>)> {
+        let (part, _) = Part::of(&plan.plan, process, &plan.types);
+        assert_eq!(part.has_probes, process == "q");
+        let clocks = part.clocks.as_ref().map(|clocks| (&*clocks.topic, clocks.drift));
+        // What crosses no hosts needs no clock: the two that drift most do so by 200,000 and 50,000 parts.
+        let expected = (process != "r").then_some(("both/clocks", 250_251));
+        assert_eq!(clocks, expected, "{process}");
+        let measured = part.chains.iter().filter(|(_, part)| part.connection.is_some());
+        let measured = measured.map(|(name, part)| {
+            assert_eq!(
+                (part.connection.as_deref(), part.reaction, part.age),
+                (Some("ab"), Some(7_000_000), None)
+            );
+            (name.clone(), part.hops.iter().flat_map(|hop| hop.connections.clone()).collect())
+        });
+        measured.collect()
+    };
+    let end = |to: &str, halves: &[&str]| {
+        (format!("connection ab to {to}"), halves.iter().map(|half| (*half).to_owned()).collect::<Vec<_>>())
+    };
+    assert_eq!(ends("p"), [end("b.in", &["ab 0", "ab out"]), end("c.in", &["ab out"])]);
+    assert_eq!(ends("q"), [end("c.in", &["ab 1"])]);
+    assert_eq!(ends("r"), []);
+    for (host, expected) in [(Some("n1"), &["b.in"][..]), (Some("n2"), &["c.in"]), (None, &["b.in", "c.in"])]
+    {
+        let mut world = World::on_host(host, 1, "both");
+        assert_eq!(world.apply(1, &plan), Outcome::Done(Vec::new()));
+        world.request(2, Request::Status);
+        let Outcome::Status(status) = world.run_until(2) else { panic!("no status") };
+        let told: Vec<&str> = status.connections.iter().map(|it| it.to.as_str()).collect();
+        assert_eq!(told, expected, "{host:?}");
+        assert!(status.connections.iter().all(|it| it.name == "ab" && it.latency == 7_000_000));
+    }
+}
+
+/// What no stamps pass is not measured, and says why.
+#[test]
+fn a_latency_that_is_not_measured_says_why() {
+    let text =
+        FIRST.replace("[connection.cd]\n", "[connection.cd]\nlatency = \"7 ms\"\nservice = \"federated\"\n");
+    let plan = target(&text);
+    let (part, _) = Part::of(&plan.plan, "q", &plan.types);
+    assert!(part.chains.is_empty() && part.clocks.is_none(), "{:?}", part.chains);
+    let mut world = World::new(1, "both");
+    assert_eq!(world.apply(1, &plan), Outcome::Done(Vec::new()));
+    world.request(2, Request::Status);
+    let Outcome::Status(status) = world.run_until(2) else { panic!("no status") };
+    let [connection] = &status.connections[..] else { panic!("{:?}", status.connections) };
+    assert_eq!(
+        connection.unmeasured.as_deref(),
+        Some("events of cd come by gateways, which carry no stamps")
+    );
+}
+
 #[test]
 fn what_is_taken_back_is_as_it_was() {
     for phases in 1..=PHASES.len() {

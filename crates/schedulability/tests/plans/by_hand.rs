@@ -86,6 +86,22 @@ fn the_example_of_the_model() {
     assert!(admission.is_whole());
 }
 
+/// Each process has a probe on a core, which takes its time before all lanes as a stall does that is declared.
+#[test]
+fn probes_take_the_time_that_the_plan_says() {
+    let reaction = |changes: &[(&str, &str)]| admitted(&changed(PLAN, changes), TYPES).chains[0].reaction.1;
+    let (probe, stall) = ("probe = \"20 us\"", "{ length = \"20 us\", distance = \"500 us\" }");
+    let with = |more: &str| format!("slack = \"0 ns\", {more}");
+    let second = ("[container.all]", "[process.q]\nhost = \"n1\"\n[container.all]");
+    // Five wakes of the probe begin within 2.1 ms.
+    let one = reaction(&[("slack = \"0 ns\"", &with(probe))]);
+    assert_eq!(one, Some(2_100_000));
+    assert_eq!(one, reaction(&[("slack = \"0 ns\"", &with(&format!("stalls = [{stall}]")))]));
+    let two = reaction(&[("slack = \"0 ns\"", &with(probe)), second]);
+    assert_eq!(two, Some(2_200_000));
+    assert_eq!(two, reaction(&[("slack = \"0 ns\"", &with(&format!("stalls = [{stall}, {stall}]")))]));
+}
+
 /// One nanosecond less is refused, with that nanosecond.
 #[test]
 fn what_is_missing_is_told() {
