@@ -26,7 +26,7 @@ pub(crate) fn simpler(mut system: Description) -> Description {
         .collect();
     for lane in system.lanes.iter_mut().filter(|lane| with_instants.contains(&lane.host)) {
         if matches!(lane.scheduling, Scheduling::Deadline { .. }) {
-            lane.scheduling = Scheduling::Fifo(50);
+            lane.scheduling = Scheduling::Fifo { priority: 50 };
         }
     }
     for (port, _) in system.ports.iter_mut().zip(&logical).filter(|(_, is_logical)| !**is_logical) {
