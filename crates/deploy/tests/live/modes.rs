@@ -107,13 +107,13 @@ fn a_component_that_panics_is_made_anew() {
         assert!(line.ends_with(", made anew 1 times"), "{status}");
         assert_eq!(place.pids(), pids);
         // Its count begins anew.
-        patiently("its second life", || counts(&place, "first").last().filter(|last| **last < 200).map(drop));
-        let all = counts(&place, "first");
-        let again = all
-            .iter()
-            .position(|count| *count == 1 && all[0] != 1)
-            .or_else(|| all.iter().skip(1).position(|count| *count == 1).map(|place| place + 1));
-        let (first, second) = all.split_at(again.expect("a second beginning"));
+        let falls = |all: &[u64]| all.windows(2).position(|pair| pair[1] < pair[0]);
+        let all = patiently("its second life", || {
+            let all = counts(&place, "first");
+            falls(&all).map(|_| all)
+        });
+        let (first, second) = all.split_at(falls(&all).unwrap() + 1);
+        assert_eq!(second[0], 1, "{all:?}");
         // Four of five fixes pass, so the one before the panic is the 241st.
         assert_eq!(first.last(), Some(&241), "{all:?}");
         for life in [first, second] {

@@ -128,12 +128,19 @@ fn change(system: &System, modes: &Modes, random: &mut Random) -> Attack {
     attack
 }
 
-/// The bounds of a mode: sources that it does not have make no event within any window.
+/// The bounds of a mode: sources that it does not have make one event at most, and their handlers take no time.
 fn alone(parts: &Description, mode: &[bool], limits: Limits) -> Option<Claims> {
     let mut parts = parts.clone();
     for source in &mut parts.sources {
         if !mode[parts.ports[source.port].component] {
             source.kind = SourceKind::Sporadic { separation: 1 << 50 };
+        }
+    }
+    for port in parts.ports.iter_mut().filter(|port| !mode[port.component]) {
+        for step in &mut port.steps {
+            if let Step::Run { least, most } = step {
+                (*least, *most) = (0, 0);
+            }
         }
     }
     let system = System::new(parts).ok()?;
