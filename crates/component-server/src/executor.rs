@@ -1,5 +1,5 @@
 //! Does the work of a component server with a container's server.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::describe::{setting_value, value};
 use crate::gateway::{self, Running};
 use crate::hand_over;
 use crate::handler_times::HandlerTimes;
+use crate::host;
 use crate::lanes::{Lanes, policy};
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
@@ -284,30 +285,6 @@ impl Runner {
         )
     }
 
-    /// Looks for stalls, and compares clocks, as far as something is measured that needs it.
-    fn look_at_host(&mut self, part: &Part) -> Result<(), String> {
-        if part.chains.is_empty() {
-            return Ok(());
-        }
-        if part.has_probes {
-            let lanes = || part.containers.values().flat_map(|container| &container.lanes);
-            let cores: BTreeSet<usize> =
-                lanes().flat_map(|lane| &lane.cores).map(|core| (*core).into()).collect();
-            let priority =
-                lanes().filter_map(|lane| lane.priority).max().map_or(1, |most| most.saturating_add(1));
-            let period = Duration::from_nanos(assembly::PROBE_PERIOD / 1_000);
-            self.server()?.watch_stalls(&cores.into_iter().collect::<Vec<_>>(), priority, period);
-        }
-        if let Some(clocks) = &part.clocks {
-            for domain in &clocks.domains {
-                let participant = self.participants.of(*domain)?;
-                let compared = self.server()?.compare_clocks(&participant, &clocks.topic, clocks.drift);
-                compared.map_err(|error| format!("topic {}: {error}", clocks.topic))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Follows these chains, and no others. Those that are the same go on with their scores.
     fn follow(&mut self, chains: &Named<ChainPart>) -> Result<Performed, String> {
         let before = std::mem::take(&mut self.follows);
@@ -405,7 +382,9 @@ impl Executor for Runner {
             let name = Some(part.process.clone());
             self.server = Some(Server::new(&Locality { name, priority: None, cores }));
         }
-        self.look_at_host(part)?;
+        if let Some(server) = &mut self.server {
+            host::watch(part, server, &mut self.participants)?;
+        }
         Ok(warnings)
     }
 

@@ -42,6 +42,7 @@ mod executor;
 mod gateway;
 mod hand_over;
 mod handler_times;
+mod host;
 mod lanes;
 mod program;
 mod recorder;

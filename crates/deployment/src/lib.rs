@@ -39,9 +39,9 @@ pub use part::{
     LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
-    Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, Control, ControlAnswer,
-    GatewayStatus, HandlerStatus, HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST, Order, Phase,
-    PlanStatus, ProcessStatus, Proof, ProtocolError, Spread, line, read,
+    Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, ConnectionStatus, Control,
+    ControlAnswer, GatewayStatus, HandlerStatus, HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST,
+    Order, Phase, PlanStatus, ProcessStatus, Proof, ProtocolError, Spread, line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};

@@ -105,9 +105,12 @@ fn together(mut times: Vec<(i64, i64)>) -> u64 {
     sum
 }
 
+/// Where a probe writes what it sees.
+type Place = Arc<Lock<Seen>>;
+
 /// What the probes of a process have seen, by core; `None` is all cores on which the process may run.
 pub(crate) struct Stalls {
-    cores: Lock<Vec<(Option<usize>, Arc<Lock<Seen>>)>>,
+    cores: Lock<Vec<(Option<usize>, Place)>>,
     /// Later than so many nanoseconds is a stall.
     pub(crate) late: u64,
     is_first: AtomicBool,
@@ -121,7 +124,7 @@ impl Stalls {
     }
 
     /// A place for what the probe of a core sees, unless there is one.
-    pub(crate) fn add(&self, core: Option<usize>, now: i64) -> Option<Arc<Lock<Seen>>> {
+    pub(crate) fn add(&self, core: Option<usize>, now: i64) -> Option<Place> {
         let mut cores = self.cores.lock().ok()?;
         if cores.iter().any(|(other, _)| *other == core) {
             return None;

@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn only_what_is_certain_exceeds_a_limit() {
         let (track, _reports) = track(connection(12_000));
-        let mut complete =
+        let complete =
             |time: i64, error: u64| track.complete(Stamp { error, ..track.pushed(100) }, 100 + time);
         complete(11_700_000, 300_000);
         complete(12_100_000, 300_000);

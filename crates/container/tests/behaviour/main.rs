@@ -13,6 +13,7 @@ mod lanes;
 mod latencies;
 mod life;
 mod logical;
+mod machines;
 mod parts;
 mod placement;
 mod ports;

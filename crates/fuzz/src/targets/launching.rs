@@ -1,9 +1,9 @@
 //! Lines that supervisors, component servers and commands send each other, and a component server that gets them.
 use assembly::{Catalogue, Manifest};
 use deployment::{
-    Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, Control, ControlAnswer, Executor,
-    Frozen, GatewayStatus, HandedOver, HopStatus, Instruction, Lines, Matched, Order, Part, Performed, Phase,
-    PlanStatus, Position, Work, line, read,
+    Answer, ChainReport, ChainStatus, ComponentServer, ComponentStatus, ConnectionReport, ConnectionStatus,
+    Control, ControlAnswer, Executor, Frozen, GatewayStatus, HandedOver, HopStatus, Instruction, Lines,
+    Matched, Order, Part, Performed, Phase, PlanStatus, Position, Work, line, read,
 };
 use diagnostics::Source;
 
@@ -56,6 +56,10 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         }),
         line(&ControlAnswer::Status(PlanStatus {
             chains: vec![ChainReport { measured: Some(ChainStatus::default()), ..ChainReport::default() }],
+            connections: vec![ConnectionReport {
+                measured: Some(ConnectionStatus::default()),
+                ..ConnectionReport::default()
+            }],
             ..PlanStatus::default()
         })),
         line(&Control::Apply { plan: "/next.toml".to_owned() }),
