@@ -371,7 +371,15 @@ fn what_the_system_does_not_grant_is_reported() {
 #[test]
 fn threads_of_the_class_deadline_are_asked_for_together() {
     let millis = Duration::from_millis;
-    let cores = std::thread::available_parallelism().map_or(1, |count| u16::try_from(count.get()).unwrap());
+    if std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|limit| limit.trim() == "-1")
+    {
+        eprintln!("passed over: the kernel is told to admit everything");
+        return;
+    }
+    // All of the machine, whatever this process may use of them.
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let is_core = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    let cores = u16::try_from(stat.lines().filter(is_core).count()).unwrap();
     let asked = |runtime, count| {
         let scheduling = Scheduling::Deadline { runtime: millis(runtime), period: millis(100) };
         Threads { count, scheduling, ..Threads::default() }

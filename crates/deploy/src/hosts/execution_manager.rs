@@ -334,24 +334,26 @@ impl Running<'_> {
 
     /// A plan that can be launched as a whole, and whose chains keep their limits beside all others, unless that is not asked for.
     fn screened(&mut self, bundle: Bundle) -> Result<Bundle, String> {
-        let mut loaded = opened(&bundle).map_err(|(_, what)| what)?;
+        let loaded = opened(&bundle).map_err(|(_, what)| what)?;
         // Warnings are told by the hosts.
         processes(&loaded, None, &mut std::io::sink()).map_err(|(_, what)| what)?;
         let name = deployment::deployment_name(&loaded.plan);
+        let bundles = self.machine.deployments().filter(|(other, _)| *other != name);
+        let bundles: Vec<(&str, &Bundle)> = bundles.map(|(other, it)| (other, &it.bundle)).collect();
+        // What is there comes first on networks that plans share.
+        let of_others = |(other, bundle): &(&str, &Bundle)| {
+            opened(bundle).map_err(|(_, what)| format!("deployment {other}, which runs: {what}"))
+        };
+        let mut all: Vec<Loaded> = bundles.iter().map(of_others).collect::<Result<_, _>>()?;
+        all.push(loaded);
+        // Without a proof, too: a network that does not fit would take the bounds of all others away.
+        transfers::compute(&all).map_err(|(_, what)| what)?;
+        let Some(loaded) = all.pop() else { return Err("there is no plan".to_owned()) };
         if !bundle.is_unproved {
-            let bundles = self.machine.deployments().filter(|(other, _)| *other != name);
-            let bundles: Vec<&Bundle> = bundles.map(|(_, it)| &it.bundle).collect();
-            // What is there comes first on networks that plans share.
-            let mut all: Vec<Loaded> =
-                bundles.iter().map(|it| opened(it)).collect::<Result<_, _>>().map_err(|(_, what)| what)?;
-            all.push(loaded);
-            transfers::compute(&all).map_err(|(_, what)| what)?;
-            let Some(next) = all.pop() else { return Err("there is no plan".to_owned()) };
-            loaded = next;
             let others: Vec<Other<'_>> = bundles
                 .iter()
                 .zip(&all)
-                .map(|(bundle, loaded)| Other {
+                .map(|((_, bundle), loaded)| Other {
                     name: &bundle.file,
                     is_proved: !bundle.is_unproved,
                     deployed: loaded.deployed(),
