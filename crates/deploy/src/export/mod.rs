@@ -199,7 +199,6 @@ fn hexadecimal(text: &str, digits: usize) -> String {
     sha256(text.as_bytes()).chars().take(digits).collect()
 }
 
-/// What of a plan the files of another manager cannot say.
 /// Other managers put processes into control groups of their own.
 fn refuse_groups(loaded: &Loaded, processes: &[String]) -> Result<(), Failure> {
     let has_group = |name: &&String| loaded.plan.processes.get(*name).is_some_and(|it| it.cgroup.is_some());
@@ -211,6 +210,7 @@ fn refuse_groups(loaded: &Loaded, processes: &[String]) -> Result<(), Failure> {
     })
 }
 
+/// What of a plan the files of another manager cannot say.
 fn refused(what: impl std::fmt::Display, remedy: &str) -> Failure {
     (BAD_NEWS, format!("{what}\n  {remedy}"))
 }
