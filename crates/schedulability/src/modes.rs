@@ -1,9 +1,12 @@
-//! Plans with modes: their chains are proved in each mode, and on each way from one mode to another.
+//! Plans with modes: their chains are proved in each mode, on each way from one mode to another, and while several follow each other.
 //!
 //! On the way from A to B the components of A that B does not have come to rest, and then those of B begin. What the former have pushed may
 //! still wait for others then. So everything that is active in A or B counts together: each run of the way is one of this system in which
 //! sources end early or begin late. The analysis counts the most that may come, and less than that is within its bounds. The only time for which
 //! less is worse is the wait of a join for its other parts: these have to come in both modes from the same components.
+//!
+//! Nothing keeps a third mode from following before the work of the first has gone, and the timers of what rests wake threads. So where there are
+//! more than two different modes, or components in none, everything counts together, too.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -25,6 +28,8 @@ pub enum Situation {
     Mode(String),
     /// One of these modes follows on the other.
     Way(String, String),
+    /// More than two modes follow each other, or what is in no mode has timers.
+    Any,
 }
 
 impl fmt::Display for Situation {
@@ -32,6 +37,7 @@ impl fmt::Display for Situation {
         match self {
             Self::Mode(name) => write!(f, "in mode {name}"),
             Self::Way(one, other) => write!(f, "between modes {one} and {other}"),
+            Self::Any => f.write_str("with all modes together"),
         }
     }
 }
@@ -40,17 +46,24 @@ impl fmt::Display for Situation {
 struct Case {
     situation: Situation,
     modes: Vec<BTreeSet<String>>,
+    /// All that may be active; `None` is everything.
+    active: Option<BTreeSet<String>>,
 }
 
 impl Case {
-    /// All that may be active.
-    fn active(&self) -> BTreeSet<String> {
-        self.modes.iter().flatten().cloned().collect()
+    fn of(situation: Situation, modes: Vec<BTreeSet<String>>) -> Self {
+        let active = modes.iter().flatten().cloned().collect();
+        Self { situation, modes, active: Some(active) }
     }
 
     /// Whether one of the modes has all of these.
     fn has<'e>(&self, ends: impl Iterator<Item = &'e End> + Clone) -> bool {
         self.modes.iter().any(|mode| has_all(mode, ends.clone()))
+    }
+
+    /// Whether a component may be active.
+    fn may_have(&self, component: &str) -> bool {
+        self.active.as_ref().is_none_or(|active| active.contains(component))
     }
 }
 
@@ -58,25 +71,30 @@ fn has_all<'e>(mode: &BTreeSet<String>, mut ends: impl Iterator<Item = &'e End>)
     ends.all(|end| end.component().is_none_or(|component| mode.contains(component)))
 }
 
-/// The modes of a plan, then the ways between two of them that differ.
+/// The modes of a plan, the ways between two of them that differ, and all together if more may be active than on a way.
 fn cases(plan: &Plan) -> Vec<Case> {
     let of_mode = |name: &str| -> BTreeSet<String> {
         let mode = plan.modes.get(name).into_iter().flat_map(|mode| &mode.components);
         mode.chain(foreign(plan)).cloned().collect()
     };
-    let names: Vec<&String> = plan.modes.keys().collect();
-    let single = names
-        .iter()
-        .map(|name| Case { situation: Situation::Mode(name.to_string()), modes: [of_mode(name)].into() });
+    let modes: Vec<(&String, BTreeSet<String>)> =
+        plan.modes.keys().map(|name| (name, of_mode(name))).collect();
+    let single =
+        modes.iter().map(|(name, mode)| Case::of(Situation::Mode(name.to_string()), [mode.clone()].into()));
     let mut cases: Vec<Case> = single.collect();
-    for (index, one) in names.iter().enumerate() {
-        for other in names.iter().skip(index + 1) {
-            let modes = [of_mode(one), of_mode(other)];
-            if modes.first() != modes.last() {
+    for (index, (one, of_one)) in modes.iter().enumerate() {
+        for (other, of_other) in modes.iter().skip(index + 1) {
+            if of_one != of_other {
                 let situation = Situation::Way(one.to_string(), other.to_string());
-                cases.push(Case { situation, modes: modes.into() });
+                cases.push(Case::of(situation, [of_one.clone(), of_other.clone()].into()));
             }
         }
+    }
+    let different: BTreeSet<BTreeSet<String>> = modes.into_iter().map(|(_, mode)| mode).collect();
+    let in_any: BTreeSet<&String> = different.iter().flatten().collect();
+    if different.len() > 2 || plan.components.keys().any(|component| !in_any.contains(component)) {
+        let modes = different.into_iter().collect();
+        cases.push(Case { situation: Situation::Any, modes, active: None });
     }
     cases
 }
@@ -98,11 +116,9 @@ struct Known {
     ports: BTreeMap<String, PortVerdict>,
 }
 
-/// The verdicts of plans of which some have modes. Each plan is looked at in each of its situations, while all that others may have active is.
+/// The verdicts of plans of which some have modes. Each plan is looked at in each of its situations, while all that others have is active.
 pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
-    let anything: Vec<Option<BTreeSet<String>>> =
-        plans.iter().map(|deployed| any_mode(deployed.plan)).collect();
-    let all: Vec<Active<'_>> = anything.iter().map(Option::as_ref).collect();
+    let all: Vec<Active<'_>> = plans.iter().map(|_| None).collect();
     let mut merged = Admission::default();
     let mut obstacles = BTreeSet::new();
     let mut spent = Spent { limits, work: 0 };
@@ -115,18 +131,20 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
             known.take(admission, index, None);
             obstacles.extend(admission.obstacles.iter().cloned());
         } else if plan.modes.len() <= MOST_MODES {
+            let (joins, cases) = (leading_to_joins(plan), cases(plan));
+            let looked_at: usize = joins.values().map(BTreeSet::len).sum();
+            let cases = if looked_at.saturating_mul(cases.len()) > MOST_LEADING { Vec::new() } else { cases };
             // Modes that have what others have together need no analysis of their own.
-            let mut done: BTreeMap<BTreeSet<String>, Admission> = BTreeMap::new();
-            for case in cases(plan) {
-                let active = case.active();
-                let admission = done.entry(active).or_insert_with_key(|active| {
+            let mut done: BTreeMap<Option<BTreeSet<String>>, Admission> = BTreeMap::new();
+            for case in cases {
+                let admission = done.entry(case.active.clone()).or_insert_with_key(|active| {
                     let mut of_plans = all.clone();
                     if let Some(of_plan) = of_plans.get_mut(index) {
-                        *of_plan = Some(active);
+                        *of_plan = active.as_ref();
                     }
                     spent.admit(plans, &of_plans)
                 });
-                known.take(admission, index, Some((plan, &case)));
+                known.take(admission, index, Some((plan, &case, &joins)));
                 obstacles.extend(admission.obstacles.iter().cloned());
             }
         }
@@ -146,11 +164,8 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     merged
 }
 
-/// The components of all modes; `None` without modes.
-fn any_mode(plan: &Plan) -> Option<BTreeSet<String>> {
-    let all = plan.modes.values().flat_map(|mode| &mode.components).chain(foreign(plan));
-    (!plan.modes.is_empty()).then(|| all.cloned().collect())
-}
+/// Most components that lead to joins, counted for each join and each situation: more are not looked at.
+const MOST_LEADING: usize = 1_000_000;
 
 /// The limits of all analyses together.
 struct Spent {
@@ -172,6 +187,12 @@ fn without_mode(index: usize, plan: &Plan, name: &str, chain: &Chain) -> ChainVe
     let (what, remedy) = if plan.modes.len() > MOST_MODES {
         let what = format!("{} modes are not analysed, and {MOST_MODES} are the most", plan.modes.len());
         (what, "make several plans, or fewer modes")
+    } else if plan
+        .modes
+        .values()
+        .any(|mode| chain.path.iter().filter_map(End::component).all(|it| mode.components.contains(it)))
+    {
+        ("the plan has too many joins for its modes".to_string(), "make several plans, or fewer modes")
     } else {
         ("no mode has all of its components".to_string(), "add them to a mode, or take the chain out")
     };
@@ -180,14 +201,14 @@ fn without_mode(index: usize, plan: &Plan, name: &str, chain: &Chain) -> ChainVe
 
 impl Known {
     /// Takes over the verdicts on a plan in a situation.
-    fn take(&mut self, admission: &Admission, index: usize, case: Option<(&Plan, &Case)>) {
+    fn take(&mut self, admission: &Admission, index: usize, case: Option<(&Plan, &Case, &Joins<'_>)>) {
         for verdict in admission.chains.iter().filter(|verdict| verdict.plan == index) {
             let mut verdict = verdict.clone();
-            if let Some((plan, case)) = case {
+            if let Some((plan, case, joins)) = case {
                 let Some(chain) = plan.chains.get(&verdict.name).filter(|it| case.has(it.path.iter())) else {
                     continue;
                 };
-                if let Some((what, remedy)) = awaited(plan, case, &chain.path) {
+                if let Some((what, remedy)) = awaited(plan, case, joins, &chain.path) {
                     verdict.state = State::NoBound { what, remedy };
                     (verdict.reaction.1, verdict.age.1) = (None, None);
                 }
@@ -202,7 +223,7 @@ impl Known {
         }
         for verdict in admission.connections.iter().filter(|verdict| verdict.plan == index) {
             let mut verdict = verdict.clone();
-            if let Some((plan, case)) = case {
+            if let Some((plan, case, joins)) = case {
                 let ends = plan.connections.get(&verdict.name);
                 let to = ends.and_then(|it| it.to.iter().find(|to| to.to_string() == verdict.to));
                 let Some((from, to)) = ends.map(|it| &it.from).zip(to) else { continue };
@@ -210,7 +231,7 @@ impl Known {
                 if !case.has(ends.iter()) {
                     continue;
                 }
-                if let Some((what, remedy)) = awaited(plan, case, &ends) {
+                if let Some((what, remedy)) = awaited(plan, case, joins, &ends) {
                     verdict.state = State::NoBound { what, remedy };
                     verdict.latency.1 = None;
                 }
@@ -288,44 +309,57 @@ fn worse_connection(one: ConnectionVerdict, other: ConnectionVerdict) -> Connect
 
 /// Why what passes these ports may wait for parts of a join that do not come while modes change, and what to do. Components that lead to the
 /// join, by whatever ways, have to be active in each mode that has all of the ports.
-fn awaited(plan: &Plan, case: &Case, path: &[End]) -> Option<(String, String)> {
-    let [one, other] = case.modes.as_slice() else { return None };
-    let active = case.active();
+fn awaited(plan: &Plan, case: &Case, joins: &Joins<'_>, path: &[End]) -> Option<(String, String)> {
+    if case.modes.len() < 2 && case.active.is_some() {
+        return None;
+    }
+    let mut modes = case.modes.iter().filter(|mode| has_all(mode, path.iter())).peekable();
+    modes.peek()?;
+    let modes: Vec<&BTreeSet<String>> = modes.collect();
     for end in path {
         let End::Port { component, port } = end else { continue };
-        let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join.as_ref());
-        if join.is_none_or(|join| join.kind != JoinKind::Conjunction) {
+        if !is_conjunction(plan, component, port) {
             continue;
         }
-        let leading = leading_to(plan, component);
-        let lacks = |mode: &BTreeSet<String>| {
-            leading.iter().find(|name| active.contains(**name) && !mode.contains(**name)).copied()
-        };
-        let missing = [one, other].into_iter().filter(|mode| has_all(mode, path.iter())).find_map(lacks);
-        if let Some(missing) = missing {
+        let leading = joins.get(component.as_str()).into_iter().flatten().filter(|name| case.may_have(name));
+        let lacks = |mode: &&BTreeSet<String>| leading.clone().find(|name| !mode.contains(**name)).copied();
+        if let Some(missing) = modes.iter().find_map(lacks) {
             let what = format!(
                 "what comes to the join \"{end}\" begins or ends with \"{missing}\", for which others wait meanwhile"
             );
-            let remedy = "let all components that lead to the join be in both modes";
+            let remedy = "let all components that lead to the join be in each of the modes";
             return Some((what, remedy.to_string()));
         }
     }
     None
 }
 
-/// A component, and all from which events come to it, by whatever ways.
-fn leading_to<'p>(plan: &'p Plan, component: &'p str) -> BTreeSet<&'p str> {
-    let mut all = BTreeSet::from([component]);
-    loop {
-        let before = all.len();
-        for connection in plan.connections.values() {
-            let leads = connection.to.iter().filter_map(End::component).any(|to| all.contains(to));
-            if leads {
-                all.extend(connection.from.component());
-            }
-        }
-        if all.len() == before {
-            return all;
+fn is_conjunction(plan: &Plan, component: &str, port: &str) -> bool {
+    let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join.as_ref());
+    join.is_some_and(|join| join.kind == JoinKind::Conjunction)
+}
+
+/// For each component with a conjunction that one, and all from which events come to it, by whatever ways.
+type Joins<'p> = BTreeMap<&'p str, BTreeSet<&'p str>>;
+
+fn leading_to_joins(plan: &Plan) -> Joins<'_> {
+    let mut before: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for connection in plan.connections.values() {
+        for to in connection.to.iter().filter_map(End::component) {
+            before.entry(to).or_default().extend(connection.from.component());
         }
     }
+    let has_join = |(name, component): (&'_ String, &Component)| {
+        component.ports.keys().any(|port| is_conjunction(plan, name, port))
+    };
+    let with_joins = plan.components.iter().filter(|it| has_join(*it)).map(|(name, _)| name.as_str());
+    let leading = |name| {
+        let (mut all, mut open) = (BTreeSet::from([name]), Vec::from([name]));
+        while let Some(component) = open.pop() {
+            let new = before.get(component).into_iter().flatten().filter(|from| all.insert(**from));
+            open.extend(new.copied());
+        }
+        (name, all)
+    };
+    with_joins.map(leading).collect()
 }

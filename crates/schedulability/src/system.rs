@@ -389,8 +389,10 @@ fn costs(parts: &mut Parts<'_>) -> BTreeMap<String, (Costs, u16)> {
                 continue;
             };
             if let Some(length) = costs.probe {
-                // Each process has its own probe on a core.
-                let distance = assembly::PROBE_PERIOD;
+                // Each process has its own probe on a core, by the host's clock, which may be fast.
+                let drift = u64::from(costs.drift.unwrap_or(DRIFT));
+                let fast = assembly::PROBE_PERIOD.saturating_mul(drift).div_ceil(1_000_000_000);
+                let distance = assembly::PROBE_PERIOD.saturating_sub(fast).max(1);
                 let processes = probed(&plans, name);
                 costs.stalls.extend((0..processes).map(|_| assembly::Stall { length, distance }));
             }
