@@ -100,7 +100,8 @@ impl<M: In> ConsumerPort for PortOf<M> {
     }
 
     fn is_over(&self) -> bool {
-        self.cell.about.gate.is_over()
+        // One in the error state may be made anew, and misses what comes until then.
+        self.cell.about.gate.state() == crate::cell::State::Removed
     }
 
     fn is_active(&self) -> bool {
