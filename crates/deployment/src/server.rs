@@ -242,7 +242,10 @@ impl<E: Executor> ComponentServer<E> {
         let unknown = |name: &str| format!("the process has no {name} in its plan");
         match order {
             Order::Passivate(name) => {
-                self.work(change, Work::Passivate(name.clone()), Work::Activate(name.clone()))
+                // What leaves with its mode begins anew if the change is taken back: what waited for it would come at once, and faster than proofs count.
+                let leaves = change.part.components.get(name).is_some_and(|component| !component.is_active);
+                let undo = if leaves { Work::ActivateAnew } else { Work::Activate };
+                self.work(change, Work::Passivate(name.clone()), undo(name.clone()))
             }
             Order::Disconnect(name) => {
                 for half in self.part.connections.get(name).cloned().unwrap_or_default().into_iter().rev() {

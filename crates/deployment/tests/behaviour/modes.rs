@@ -81,6 +81,40 @@ fn what_both_modes_have_goes_on() {
     assert_eq!(status.modes, ["none", "one", "two"]);
 }
 
+/// It would come at once, and faster than proofs count.
+#[test]
+fn what_waited_for_what_was_to_leave_is_dropped_if_the_change_is_taken_back() {
+    let mut world = World::new(1, "modes");
+    let one = target(PLAN);
+    assert_eq!(world.apply(1, &one), Outcome::Done(Vec::new()));
+    // That which begins cannot; what was to leave has come to rest by then.
+    world.fail_in("q", true, 0);
+    let Outcome::Refused(why) = world.apply(2, &one.in_mode("two").unwrap()) else { panic!() };
+    assert!(why.contains("fails on purpose"), "{why}");
+    calm(&mut world);
+    world.judge("taken back");
+    assert_eq!(active(&world), ["a", "b", "c"]);
+    assert_eq!(world.model("p").anew, ["b"]);
+    assert_eq!(world.model("q").anew, [""; 0]);
+}
+
+/// A component that the next plan does not have rests for no mode: if the change is taken back, it misses nothing.
+#[test]
+fn what_waited_for_what_was_to_be_removed_is_kept_if_the_change_is_taken_back() {
+    let mut world = World::new(1, "modes");
+    let one = target(PLAN);
+    assert_eq!(world.apply(1, &one), Outcome::Done(Vec::new()));
+    let b = "[component.b]\ntype = \"Node\"\nprocess = \"p\"\nport.tick.period = \"1 ms\"\n";
+    let next = PLAN.replace(b, "").replace("[\"a\", \"b\", \"c\"]", "[\"a\", \"c\", \"d\"]");
+    world.fail_in("q", true, 0);
+    let outcome = world.apply(2, &target(&next));
+    assert!(matches!(outcome, Outcome::Refused(_)), "{outcome:?}");
+    calm(&mut world);
+    world.judge("taken back");
+    assert_eq!(active(&world), ["a", "b", "c"]);
+    assert_eq!(world.model("p").anew, [""; 0]);
+}
+
 #[test]
 fn a_mode_that_is_not_there_is_refused() {
     let why = target(PLAN).in_mode("tow").unwrap_err();
