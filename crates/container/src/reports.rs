@@ -127,8 +127,9 @@ impl Reports {
                 return Some(report);
             }
             let mut wait = Duration::MAX;
+            let stalls = self.stalls.get().map(|stalls| &**stalls).filter(|stalls| stalls.are_seen());
             for chain in &*self.chains() {
-                match chain.next_report(self.stalls.get().map(|stalls| &**stalls)) {
+                match chain.next_report(stalls) {
                     Next::None => {}
                     Next::Later => wait = LOOK,
                     Next::Report(report) => return Some(report),

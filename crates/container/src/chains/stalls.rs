@@ -2,8 +2,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use threads::Lock;
@@ -20,7 +18,7 @@ const PATIENCE: u64 = 1_000_000_000;
 pub struct Stalled {
     /// How long one of the cores that are watched, or several, did not run their probe.
     pub time: Duration,
-    /// Whether stalls of the whole time were still known.
+    /// Whether all probes have looked at the whole time, and still know of its stalls.
     pub is_whole: bool,
     /// Whether the probes run before all lanes. If not, other threads delay them, too.
     pub is_first: bool,
@@ -41,7 +39,7 @@ impl Stalled {
             )?,
         }
         if !is_whole {
-            out.write_str(" (older stalls are forgotten)")?;
+            out.write_str(" (not all stalls are known)")?;
         }
         if !is_first {
             out.write_str(
@@ -57,22 +55,39 @@ impl Stalled {
 pub(crate) struct Seen {
     /// Latest last, in nanoseconds of the server's time.
     stalls: VecDeque<(i64, i64)>,
-    /// When the last one was over that is forgotten.
+    /// What was before is not known: the last stall that is forgotten was over, or the probe began.
     forgotten: i64,
     /// When it looked last.
     woke: i64,
-    /// When it is to look next.
-    next: i64,
+    /// When it is to look next; not known before it has looked.
+    next: Option<i64>,
+    /// Whether the probe has a priority above all lanes.
+    pub(crate) is_first: bool,
+    /// The probe is to end.
+    pub(crate) is_over: bool,
 }
 
 impl Seen {
     pub(crate) fn new(now: i64) -> Self {
         let stalls = VecDeque::with_capacity(KEPT);
-        Self { stalls, forgotten: i64::MIN, woke: now, next: i64::MAX }
+        Self { stalls, forgotten: now, woke: now, next: None, is_first: true, is_over: false }
+    }
+
+    /// There is no thread that looks.
+    pub(crate) fn has_no_thread(&mut self) {
+        self.woke = i64::MAX;
+    }
+
+    fn is_without_thread(&self) -> bool {
+        self.woke == i64::MAX
     }
 
     /// The probe was due, and woke; it is to wake again after a period. Later than `late` nanoseconds is a stall. Takes no memory.
     pub(crate) fn woke(&mut self, due: i64, woke: i64, late: u64, period: u64) {
+        if self.next.is_none() {
+            // The first time is a period after it began.
+            self.forgotten = self.forgotten.max(due.saturating_sub_unsigned(period));
+        }
         if between(due, woke) > late {
             if self.stalls.len() >= KEPT
                 && let Some((_, end)) = self.stalls.pop_front()
@@ -82,12 +97,18 @@ impl Seen {
             self.stalls.push_back((due, woke));
         }
         self.woke = woke;
-        self.next = woke.saturating_add_unsigned(period);
+        self.next = Some(woke.saturating_add_unsigned(period));
+    }
+
+    /// Whether it knows of all stalls from an instant on.
+    fn knows(&self, begin: i64) -> bool {
+        self.next.is_some() && self.forgotten <= begin
     }
 
     /// The stalls that meet a time; one that is not over yet is among them once it is longer than `late`.
     fn within(&self, begin: i64, end: i64, late: u64) -> impl Iterator<Item = (i64, i64)> {
-        let lasts = (self.woke < end && between(self.next, end) > late).then_some((self.next, end));
+        let next = self.next.filter(|next| self.woke < end && between(*next, end) > late);
+        let lasts = next.map(|next| (next, end));
         let all = self.stalls.iter().copied().chain(lasts);
         let clipped = all.map(move |(from, to)| (from.max(begin), to.min(end)));
         clipped.filter(|(from, to)| from < to)
@@ -113,19 +134,19 @@ pub(crate) struct Stalls {
     cores: Lock<Vec<(Option<usize>, Place)>>,
     /// Later than so many nanoseconds is a stall.
     pub(crate) late: u64,
-    is_first: AtomicBool,
-    is_over: AtomicBool,
 }
 
 impl Stalls {
     pub(crate) fn new(late: u64) -> Self {
-        let (is_first, is_over) = (AtomicBool::new(true), AtomicBool::new(false));
-        Self { cores: Lock::new(Vec::new()), late, is_first, is_over }
+        Self { cores: Lock::new(Vec::new()), late }
     }
 
-    /// A place for what the probe of a core sees, unless there is one.
+    /// A place for what the probe of a core sees, unless there is one with a thread.
     pub(crate) fn add(&self, core: Option<usize>, now: i64) -> Option<Place> {
         let mut cores = self.cores.lock().ok()?;
+        cores.retain(|(other, seen)| {
+            *other != core || !seen.lock().is_ok_and(|seen| seen.is_without_thread())
+        });
         if cores.iter().any(|(other, _)| *other == core) {
             return None;
         }
@@ -134,18 +155,20 @@ impl Stalls {
         Some(seen)
     }
 
-    /// A probe could not be put above all lanes.
-    pub(crate) fn is_late(&self) {
-        self.is_first.store(false, Relaxed);
+    /// The probes of all other cores are to end.
+    pub(crate) fn keep(&self, kept: &[Option<usize>]) {
+        let Ok(mut cores) = self.cores.lock() else { return };
+        for (_, seen) in cores.iter().filter(|(core, _)| !kept.contains(core)) {
+            if let Ok(mut seen) = seen.lock() {
+                seen.is_over = true;
+            }
+        }
+        cores.retain(|(core, _)| kept.contains(core));
     }
 
-    /// The probes are to end.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Release);
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Acquire)
+    /// Whether there is a probe that looks.
+    pub(crate) fn are_seen(&self) -> bool {
+        self.any(|seen| !seen.is_without_thread())
     }
 
     /// Whether a probe has not looked since the end of a time, and may yet.
@@ -161,16 +184,22 @@ impl Stalls {
     /// How long the host stood still between two instants.
     pub(super) fn within(&self, begin: i64, end: i64) -> Stalled {
         let mut times = Vec::new();
-        let mut is_whole = true;
+        let (mut is_whole, mut is_first) = (true, true);
         if let Ok(cores) = self.cores.lock() {
             for (_, seen) in &*cores {
-                let Ok(seen) = seen.lock() else { continue };
-                is_whole &= seen.forgotten <= begin;
+                let Ok(seen) = seen.lock() else {
+                    is_whole = false;
+                    continue;
+                };
+                is_whole &= seen.knows(begin);
+                is_first &= seen.is_first;
                 times.extend(seen.within(begin, end, self.late));
             }
+        } else {
+            is_whole = false;
         }
         let time = Duration::from_nanos(together(times));
-        Stalled { time, is_whole, is_first: self.is_first.load(Relaxed) }
+        Stalled { time, is_whole, is_first }
     }
 }
 
@@ -250,6 +279,40 @@ mod tests {
         assert!(!stalls.within(0, 200).is_whole);
         assert_eq!(stalls.within(0, 200).time, Duration::from_nanos(30));
         assert!(stalls.within(100, 200).is_whole);
+    }
+
+    #[test]
+    fn what_a_probe_has_not_looked_at_counts_as_not_known() {
+        let stalls = Stalls::new(LATE);
+        let seen = stalls.add(Some(0), 1_000).unwrap();
+        assert!(!stalls.within(1_000, 1_100).is_whole, "it has not looked yet");
+        // The thread began to run 30 after it was asked for.
+        seen.lock().unwrap().woke(1_080, 1_080, LATE, PERIOD);
+        assert!(!stalls.within(1_029, 1_080).is_whole && stalls.within(1_030, 1_080).is_whole);
+        // Of another core there is no thread: the report does not wait for it, and does not take it for one that saw nothing.
+        stalls.add(Some(1), 1_000).unwrap().lock().unwrap().has_no_thread();
+        assert!(!stalls.has_to_look(1_070, 1_090) && !stalls.within(1_030, 1_080).is_whole);
+        assert!(stalls.are_seen() && stalls.add(Some(0), 1_000).is_none());
+        // It is tried again.
+        stalls.add(Some(1), 1_090).unwrap().lock().unwrap().has_no_thread();
+        stalls.keep(&[Some(1)]);
+        assert!(!stalls.are_seen(), "there is no thread on the only core that is left");
+        assert!(seen.lock().unwrap().is_over);
+    }
+
+    #[test]
+    fn probes_of_cores_that_are_not_kept_end() {
+        let stalls = Stalls::new(LATE);
+        let [first, second] = [0, 1].map(|core| stalls.add(Some(core), 0).unwrap());
+        second.lock().unwrap().is_first = false;
+        assert!(!stalls.within(0, 10).is_first);
+        stalls.keep(&[Some(0)]);
+        assert!(stalls.within(0, 10).is_first, "what was delayed has ended");
+        assert!(!first.lock().unwrap().is_over && second.lock().unwrap().is_over);
+        // One that is asked for again is another one.
+        assert!(!stalls.add(Some(1), 20).unwrap().lock().unwrap().is_over && stalls.are_seen());
+        stalls.keep(&[]);
+        assert!(first.lock().unwrap().is_over && !stalls.are_seen());
     }
 
     #[test]
