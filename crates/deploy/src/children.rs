@@ -58,6 +58,8 @@ pub(crate) struct Children<T> {
 struct Running {
     process: Process,
     group: Pid,
+    /// The list of processes of its control group, if this program has started it in one.
+    cgroup: Option<PathBuf>,
     /// When it was started.
     started: u64,
     /// The next program would know of it.
@@ -99,12 +101,22 @@ impl<T: Send + 'static> Children<T> {
         let name = said.artefact.as_deref().unwrap_or_default();
         let artefact = target.plan.artefacts.get(name).ok_or("the plan does not say what it executes")?;
         let path = executable(Path::new(&target.file), name, artefact, self.signers.as_ref())?;
-        let group = said.cgroup.as_ref().map(|group| self.groups.open(group)).transpose()?;
-        let started = self.start_in(group.as_deref(), of, process, target, &said, &path);
+        let cgroup = said.cgroup.as_ref().map(|group| self.groups.open(group)).transpose()?;
+        let started = self.start_in(cgroup.as_deref(), of, process, target, &said, &path);
         if started.is_err() {
-            self.groups.clean();
+            self.left(cgroup.as_deref());
+        } else if let Some(running) = self.all.get_mut(&of) {
+            running.cgroup = cgroup;
         }
         started
+    }
+
+    /// A process that was, or was to be, in the control group of this list of processes is not there any more.
+    fn left(&mut self, cgroup: Option<&Path>) {
+        if let Some(processes) = cgroup {
+            self.groups.leave(processes);
+        }
+        self.groups.clean();
     }
 
     /// Starts a process in a control group, whose list of processes is named.
@@ -181,8 +193,9 @@ impl<T: Send + 'static> Children<T> {
         match attended {
             Ok((started, instructions)) => {
                 let (waits, process) = (child.stdin.take(), Process::Child(child));
-                let (is_recorded, why) = (false, None);
-                let running = Running { process, group, started, is_recorded, waits, instructions, why };
+                let (cgroup, is_recorded, why) = (None, false, None);
+                let running =
+                    Running { process, group, cgroup, started, is_recorded, waits, instructions, why };
                 self.all.insert(of, running);
                 Ok(pid)
             }
@@ -217,7 +230,9 @@ impl<T: Send + 'static> Children<T> {
             Err(why) => (None, Some(why)),
         };
         let (process, started, waits) = (Process::Adopted(process), identity.started, None);
-        let running = Running { process, group, started, is_recorded: true, waits, instructions, why: None };
+        let (cgroup, is_recorded) = (None, true);
+        let running =
+            Running { process, group, cgroup, started, is_recorded, waits, instructions, why: None };
         self.all.insert(of, running);
         if let Some(why) = why {
             self.kill(of, &why);
@@ -310,7 +325,7 @@ impl<T: Send + 'static> Children<T> {
                 (true, "how is not known: a node manager before this one started it".to_owned())
             }
         };
-        self.groups.clean();
+        self.left(running.cgroup.as_deref());
         Some((is_failure, running.why.map_or(how.clone(), |why| format!("{why} ({how})"))))
     }
 }
@@ -344,6 +359,9 @@ impl<T> Drop for Children<T> {
             running.signal(Signal::SIGKILL);
             if let Process::Child(child) = &mut running.process {
                 let _ = child.wait();
+            }
+            if let Some(processes) = &running.cgroup {
+                self.groups.leave(processes);
             }
         }
         self.groups.clean();

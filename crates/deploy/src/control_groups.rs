@@ -1,4 +1,4 @@
-//! Control groups of processes (version 2): made before a process is started in one, and removed when nothing is in them any more.
+//! Control groups of processes (version 2): made before a process is started in one, and removed when no process is, or is to be, in them any more.
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -19,15 +19,21 @@ pub(crate) const ENTER: &str = "echo $$ > \"$0\" && exec \"$@\"";
 pub(crate) struct ControlGroups {
     /// In the order in which they were made: a group comes before those in it.
     made: Vec<PathBuf>,
+    /// Those in which processes are, or will be: each as often as there are such processes. One that was just started is in none yet.
+    used: Vec<PathBuf>,
 }
 
 impl ControlGroups {
-    /// The list of processes of a group, which is made if it is not there.
+    /// The list of processes of a group, which is made if it is not there, and stays until its process has left it.
     ///
     /// # Errors
     /// It cannot be had; then what was made for it is removed.
     pub(crate) fn open(&mut self, group: &str) -> Result<PathBuf, String> {
-        let mut path = root()?;
+        self.open_below(root()?, group)
+    }
+
+    fn open_below(&mut self, root: PathBuf, group: &str) -> Result<PathBuf, String> {
+        let mut path = root;
         for name in group.split('/') {
             path.push(name);
             match fs::create_dir(&path) {
@@ -39,17 +45,28 @@ impl ControlGroups {
                 }
             }
         }
-        Ok(path.join(PROCESSES))
+        let processes = path.join(PROCESSES);
+        self.used.push(path);
+        Ok(processes)
     }
 
-    /// Removes those that were made and in which nothing is left.
+    /// A process has ended that was started in the group of this list of processes, or it was not started.
+    pub(crate) fn leave(&mut self, processes: &Path) {
+        let group = processes.parent();
+        if let Some(at) = self.used.iter().position(|used| Some(used.as_path()) == group) {
+            self.used.swap_remove(at);
+        }
+    }
+
+    /// Removes those that were made and in which nothing is left or will be.
     pub(crate) fn clean(&mut self) {
         let all = std::mem::take(&mut self.made);
         // Groups in others first.
         for path in all.into_iter().rev() {
-            match fs::remove_dir(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => self.made.push(path),
-                _ => {}
+            let is_used = self.used.iter().any(|used| used.starts_with(&path));
+            let stays = || fs::remove_dir(&path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+            if is_used || stays() {
+                self.made.push(path);
             }
         }
         self.made.reverse();
@@ -117,6 +134,41 @@ fn unescaped(word: &[u8]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Groups are folders, and any folder will do here.
+    #[test]
+    fn a_group_stays_until_all_that_are_started_in_it_have_ended() {
+        let root = std::env::temp_dir().join(format!("punctual-groups-{}", std::process::id()));
+        fs::create_dir(&root).unwrap();
+        let [outer, inner] = ["a", "a/b"].map(|group| root.join(group));
+        let mut groups = ControlGroups::default();
+        let first = groups.open_below(root.clone(), "a/b").unwrap();
+        assert_eq!(first, inner.join(PROCESSES));
+        // None is in it yet: each process enters the group by itself, after its start.
+        groups.clean();
+        assert!(inner.is_dir());
+        let second = groups.open_below(root.clone(), "a/b").unwrap();
+        groups.leave(&first);
+        groups.clean();
+        assert!(inner.is_dir(), "the second is about to be in it");
+        // A group that cannot be made takes no other one with it.
+        fs::write(root.join("file"), "").unwrap();
+        let error = groups.open_below(root.clone(), "file/c").unwrap_err();
+        assert!(error.contains("cannot be had"), "{error}");
+        assert!(inner.is_dir());
+        let third = groups.open_below(root.clone(), "a").unwrap();
+        groups.leave(&second);
+        groups.clean();
+        assert!(!inner.exists() && outer.is_dir());
+        groups.leave(&third);
+        // What others made stays.
+        fs::create_dir(root.join("other")).unwrap();
+        let fourth = groups.open_below(root.clone(), "other").unwrap();
+        groups.leave(&fourth);
+        groups.clean();
+        assert!(!outer.exists() && root.join("other").is_dir());
+        fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn the_place_of_version_2_is_found() {
