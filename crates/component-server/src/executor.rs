@@ -11,7 +11,7 @@ use container::{
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
-    GatewayStatus, Half, Part, Performed, Work,
+    GatewayStatus, Half, HostWatch, Part, Performed, Work,
 };
 
 use crate::describe::{setting_value, value};
@@ -42,6 +42,8 @@ pub(crate) struct Runner {
     parts: BTreeMap<String, (String, String)>,
     /// Chains that are followed.
     follows: Named<ChainPart>,
+    /// What it looks for on its host.
+    watches: HostWatch,
     /// How events become bytes, for recordings.
     codecs: Vec<Codec>,
     /// Components that are recorded, and where.
@@ -121,6 +123,7 @@ impl Runner {
             taken_containers: BTreeMap::new(),
             parts: BTreeMap::new(),
             follows: Named::new(),
+            watches: HostWatch::default(),
             codecs,
             recorded,
             times: is_measured.then(BTreeMap::new),
@@ -382,9 +385,6 @@ impl Executor for Runner {
             let name = Some(part.process.clone());
             self.server = Some(Server::new(&Locality { name, priority: None, cores }));
         }
-        if let Some(server) = &mut self.server {
-            host::watch(part, server, &mut self.participants)?;
-        }
         Ok(warnings)
     }
 
@@ -465,6 +465,11 @@ impl Executor for Runner {
                 return Ok(Performed::Positions(hand_over::written_positions(self.server()?.positions())));
             }
             Work::Follow(chains) => return self.follow(chains),
+            Work::Watch(next) => {
+                let server = self.server.as_mut().ok_or("there is no plan yet")?;
+                host::watch(&self.watches, next, server, &mut self.participants)?;
+                self.watches.clone_from(next);
+            }
             Work::Gateway(next) => return self.change_gateway(next.as_ref()),
             Work::Passivate(name) => return self.passivate(name),
             Work::Configured(name) => self.server()?.configured(name).map_err(text)?,

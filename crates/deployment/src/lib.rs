@@ -36,7 +36,7 @@ pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
     Carrier, ChainPart, ClockPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart,
-    LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
+    HostWatch, LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, ConnectionStatus, Control,

@@ -34,6 +34,27 @@ pub struct Part {
     pub gateway: Option<GatewayPart>,
 }
 
+impl Part {
+    /// What it needs of its host: something only if something is measured.
+    pub fn host_watch(&self) -> HostWatch {
+        if self.chains.is_empty() {
+            return HostWatch::default();
+        }
+        let lanes = self.containers.values().flat_map(|container| &container.lanes);
+        let cores: BTreeSet<u16> = lanes.flat_map(|lane| &lane.cores).copied().collect();
+        HostWatch { probes: self.has_probes.then_some(cores), clocks: self.clocks.clone() }
+    }
+}
+
+/// What a process looks for on its host while something is measured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostWatch {
+    /// The cores on which probes see when the host stands still; without a core one does wherever the process may run. `None` is no probe.
+    pub probes: Option<BTreeSet<u16>>,
+    /// How its clock is compared with those of other hosts.
+    pub clocks: Option<ClockPart>,
+}
+
 /// A gateway, which joins the channels of processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GatewayPart {

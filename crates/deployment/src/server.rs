@@ -366,9 +366,13 @@ impl<E: Executor> ComponentServer<E> {
         Ok(())
     }
 
-    /// Lets the chains of the next plan be measured, and has its gateway. What these chains pass, and those before have passed, is connected anew,
+    /// Lets the chains of the next plan be measured, with what that needs of the host, and has its gateway. What these chains pass, and those before have passed, is connected anew,
     /// and so is what goes by a gateway that is another one.
     fn follow(&mut self, change: &mut Change) -> Result<(), String> {
+        let (watches, will_watch) = (self.part.host_watch(), change.part.host_watch());
+        if watches != will_watch {
+            self.work(change, Work::Watch(will_watch), Work::Watch(watches))?;
+        }
         let (has, wants) = (self.part.gateway.clone(), change.part.gateway.clone());
         if wants.is_none() && has.is_some() {
             // Ends by it are there until the plan takes them apart.

@@ -45,15 +45,20 @@ impl Steps {
         }
         // A process that goes on in the place of another one is made ready beside those that are new.
         all.batches.sort_by_key(|batch| batch.phase);
-        let is_of_processes = |plan: &Plan| !plan.chains.is_empty() || !plan.gateways().is_empty();
+        let is_of_processes = |plan: &Plan| {
+            let is_measured = |connection: &Connection| connection.latency.is_some();
+            !plan.chains.is_empty()
+                || !plan.gateways().is_empty()
+                || plan.connections.values().any(is_measured)
+        };
         if is_of_processes(&old.plan) || is_of_processes(&new.plan) {
             all.call_all(&old.plan, &new.plan);
         }
         all
     }
 
-    /// Component servers that have nothing to do get orders without a step: chains may pass them that did not, or not so, and their gateways may
-    /// have to be made, or changed.
+    /// Component servers that have nothing to do get orders without a step: chains may pass them that did not, or not so, what is measured may need
+    /// another thing of their hosts, and their gateways may have to be made, or changed.
     fn call_all(&mut self, old: &Plan, new: &Plan) {
         let (was, is) = (old.layout(), new.layout());
         for process in is.processes().keys().filter(|process| !is_foreign(new, process)) {

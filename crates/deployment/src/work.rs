@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use assembly::{Catalogue, Named, Value};
 
 use crate::hand_over::{Matched, Position};
-use crate::part::{ChainPart, ComponentPart, ContainerPart, GatewayPart, Half, Part};
+use crate::part::{ChainPart, ComponentPart, ContainerPart, GatewayPart, Half, HostWatch, Part};
 use crate::protocol::{ChainStatus, ComponentStatus, GatewayStatus};
 
 /// Something to be done with containers and components. What is taken out is kept by its name until it is returned or ended.
@@ -49,6 +49,8 @@ pub enum Work {
     Renew(String, ComponentPart),
     /// Measures these chains instead of those before, on connections that are made from then on.
     Follow(Named<ChainPart>),
+    /// Looks for stalls of the host and compares clocks so, instead of as before.
+    Watch(HostWatch),
     /// Has what comes from elsewhere wait, at all ends of connections, also at those that are made later.
     Hold,
     /// Hands on what has waited, of each publisher after this position; all of it where there is none.

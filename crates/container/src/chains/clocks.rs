@@ -79,8 +79,8 @@ pub(crate) struct Clocks {
 
 #[derive(Default)]
 struct Known {
-    /// By how many parts of 10^9 the rates of two clocks differ at most.
-    drift: u32,
+    /// By how many parts of 10^9 the rates of two clocks differ at most; `None` as long as none are compared.
+    drift: Option<u32>,
     machines: Vec<(u64, Offset)>,
     /// Stamps of another machine have come.
     is_wanted: bool,
@@ -93,17 +93,27 @@ impl Default for Clocks {
 }
 
 impl Clocks {
-    /// The rates of two clocks differ by that many parts of 10^9 at most.
+    /// The rates of two clocks differ by that many parts of 10^9 at most. What was found with another drift is forgotten.
     pub(crate) fn set_drift(&self, drift: u32) {
+        if let Ok(mut known) = self.known.lock()
+            && known.drift != Some(drift)
+        {
+            known.drift = Some(drift);
+            known.machines.clear();
+        }
+    }
+
+    /// Clocks are compared no more.
+    pub(crate) fn forget(&self) {
         if let Ok(mut known) = self.known.lock() {
-            known.drift = known.drift.max(drift);
+            *known = Known::default();
         }
     }
 
     /// A question was answered.
     pub(crate) fn note(&self, machine: u64, trip: &RoundTrip) {
         let Ok(mut known) = self.known.lock() else { return };
-        let drift = known.drift;
+        let Some(drift) = known.drift else { return };
         let Some(new) = Offset::of(trip, drift) else { return };
         if let Some((_, old)) = known.machines.iter_mut().find(|(other, _)| *other == machine) {
             *old = old.with(new, drift);
@@ -117,7 +127,7 @@ impl Clocks {
     pub(crate) fn ahead(&self, machine: u64, now: i64) -> Option<(i64, u64, u32)> {
         let mut known = self.known.lock().ok()?;
         known.is_wanted = true;
-        let drift = known.drift;
+        let drift = known.drift?;
         let (_, offset) = known.machines.iter().find(|(other, _)| *other == machine)?;
         let (middle, error) = offset.middle(now, drift);
         Some((middle, error, drift))
@@ -259,6 +269,7 @@ mod tests {
         assert!(!clocks.is_wanted());
         assert_eq!(clocks.ahead(1, 0), None);
         assert!(clocks.is_wanted());
+        clocks.set_drift(0);
         for machine in 0..2 * MOST as u64 {
             clocks.note(machine, &trip(0, 1_050, 1_060, 110));
         }
@@ -276,5 +287,23 @@ mod tests {
         assert!(error(110) <= 52);
         assert!((400_000..401_000).contains(&error(1_000_000_110)));
         assert_eq!(parted_in(400_000, 1_000_001), 401);
+    }
+
+    #[test]
+    fn what_was_found_with_another_drift_is_forgotten() {
+        let trip = RoundTrip { sent: 0, received: 1_050, answered: 1_060, came: 110 };
+        let clocks = Clocks::default();
+        clocks.note(3, &trip);
+        assert_eq!(clocks.ahead(3, 110), None, "none are compared");
+        for drift in [100, 400_000, 50] {
+            clocks.set_drift(drift);
+            assert_eq!(clocks.ahead(3, 110), None);
+            clocks.note(3, &trip);
+            clocks.set_drift(drift);
+            assert_eq!(clocks.ahead(3, 110).unwrap().2, drift);
+        }
+        clocks.forget();
+        clocks.note(3, &trip);
+        assert!(clocks.ahead(3, 110).is_none());
     }
 }

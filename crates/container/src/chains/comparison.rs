@@ -63,8 +63,8 @@ fn look(reader: &DataReader<TimeMessage>, writer: &DataWriter<TimeMessage>, aske
 
 impl Server {
     /// Compares the clock of this machine with those of others, whose servers do the same under the same name of a topic: as long as stamps of other
-    /// machines come, they are asked for the time. The rates of two clocks differ by `drift` parts of 10^9 at most. A simulated server has
-    /// nothing to compare.
+    /// machines come, they are asked for the time. The rates of two clocks differ by `drift` parts of 10^9 at most; the last call says it for all
+    /// topics. A simulated server has nothing to compare.
     ///
     /// # Errors
     /// The topic cannot be had.
@@ -74,29 +74,30 @@ impl Server {
         topic: &str,
         drift: u32,
     ) -> Result<(), dds::Error> {
-        self.clocks.set_drift(drift);
         let domain = participant.get_domain_id();
         let is_known = |known: &Comparison| known.domain == domain && known.topic == topic;
         if matches!(self.clock, Clock::Virtual(_)) || machine() == 0 || self.comparisons.iter().any(is_known)
         {
+            self.clocks.set_drift(drift);
             return Ok(());
         }
         let writer = participant.writer::<TimeMessage>(topic).best_effort().create()?;
         // No other server asks with the same number: none of its machine has begun at this instant, and others have other numbers.
         let asker = udp::monotonic() ^ machine();
-        let (answers, clocks) = (writer.clone(), Arc::clone(&self.clocks));
-        let reader = participant.reader::<TimeMessage>(topic).best_effort();
-        let reader = reader.on_data_available(move |reader| look(reader, &answers, asker, &clocks));
-        let reader = reader.create()?;
         let is_over = Arc::new(AtomicBool::new(false));
-        let comparison = Comparison {
+        let mut comparison = Comparison {
             domain,
             topic: topic.to_owned(),
             is_over: Arc::clone(&is_over),
-            reader: Some(reader),
+            reader: None,
             writer: writer.clone(),
         };
+        let (answers, clocks) = (writer.clone(), Arc::clone(&self.clocks));
+        let reader = participant.reader::<TimeMessage>(topic).best_effort();
+        let reader = reader.on_data_available(move |reader| look(reader, &answers, asker, &clocks));
+        comparison.reader = Some(reader.create()?);
         self.comparisons.push(comparison);
+        self.clocks.set_drift(drift);
         let clocks = Arc::clone(&self.clocks);
         let ask = move || {
             while !is_over.load(Relaxed) {
@@ -113,6 +114,15 @@ impl Server {
             self.reports.add("clocks", Fault::Thread(format!("no thread: {error}")));
         }
         Ok(())
+    }
+
+    /// Ends the comparisons of clocks in all domains and by all topics for which `is_kept` says `false`. With the last one all that is known of other
+    /// clocks is forgotten.
+    pub fn keep_comparisons(&mut self, is_kept: impl Fn(u32, &str) -> bool) {
+        self.comparisons.retain(|known| is_kept(known.domain, &known.topic));
+        if self.comparisons.is_empty() {
+            self.clocks.forget();
+        }
     }
 }
 

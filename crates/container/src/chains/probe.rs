@@ -57,7 +57,7 @@ impl Server {
             let name = core.map_or_else(|| "probe".to_owned(), |core| format!("probe {core}"));
             if let Err(error) = thread::Builder::new().name(name).spawn(probe) {
                 if let Ok(mut seen) = place.lock() {
-                    seen.has_no_thread();
+                    seen.give_up();
                 }
                 self.reports.add("probe", Fault::Thread(format!("no thread: {error}")));
             }

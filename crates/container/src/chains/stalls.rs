@@ -74,7 +74,7 @@ impl Seen {
     }
 
     /// There is no thread that looks.
-    pub(crate) fn has_no_thread(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         self.woke = i64::MAX;
     }
 
@@ -290,11 +290,11 @@ mod tests {
         seen.lock().unwrap().woke(1_080, 1_080, LATE, PERIOD);
         assert!(!stalls.within(1_029, 1_080).is_whole && stalls.within(1_030, 1_080).is_whole);
         // Of another core there is no thread: the report does not wait for it, and does not take it for one that saw nothing.
-        stalls.add(Some(1), 1_000).unwrap().lock().unwrap().has_no_thread();
+        stalls.add(Some(1), 1_000).unwrap().lock().unwrap().give_up();
         assert!(!stalls.has_to_look(1_070, 1_090) && !stalls.within(1_030, 1_080).is_whole);
         assert!(stalls.are_seen() && stalls.add(Some(0), 1_000).is_none());
         // It is tried again.
-        stalls.add(Some(1), 1_090).unwrap().lock().unwrap().has_no_thread();
+        stalls.add(Some(1), 1_090).unwrap().lock().unwrap().give_up();
         stalls.keep(&[Some(1)]);
         assert!(!stalls.are_seen(), "there is no thread on the only core that is left");
         assert!(seen.lock().unwrap().is_over);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use assembly::{Catalogue, Named, Value};
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
-    GatewayStatus, Half, Part, Performed, Work,
+    GatewayStatus, Half, HostWatch, Part, Performed, Work,
 };
 
 /// A component that is there.
@@ -34,6 +34,8 @@ pub(crate) struct Model {
     taken_containers: BTreeMap<String, ContainerPart>,
     /// The chains that are followed.
     follows: Named<ChainPart>,
+    /// What it looks for on its host.
+    pub(crate) watches: HostWatch,
     /// For each end of a connection the chains through it that were followed when it was made.
     traced: BTreeMap<String, Named<ChainPart>>,
     made: u64,
@@ -101,6 +103,11 @@ impl Model {
         }
         if self.follows != part.chains {
             return Some(format!("chains {:?}, and not {:?}", self.follows, part.chains));
+        }
+        let watches =
+            if part.chains.is_empty() { (false, None) } else { (part.has_probes, part.clocks.clone()) };
+        if (self.watches.probes.is_some(), self.watches.clocks.clone()) != watches {
+            return Some(format!("looks for {:?}, and not {watches:?}", self.watches));
         }
         for (name, traced) in &self.traced {
             let wanted = through(&part.chains, name);
@@ -292,6 +299,7 @@ impl Executor for Model {
                 }
             }
             Work::Follow(chains) => self.follows.clone_from(chains),
+            Work::Watch(next) => self.watches.clone_from(next),
             Work::Gateway(gateway) => {
                 if self.halves.values().any(is_by_gateway) {
                     return self.no("ends by the gateway are there still".to_owned());

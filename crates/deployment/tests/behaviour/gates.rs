@@ -126,6 +126,41 @@ fn a_latency_is_told_where_its_connection_ends() {
     }
 }
 
+/// Probes and comparisons of clocks begin and end with a change, and a change that is taken back leaves those before.
+#[test]
+fn what_is_looked_for_on_a_host_is_as_the_plan_that_holds() {
+    let text = FIRST.replace("cores = 2", "cores = 2\n[host.n2]\ncores = 1\ncosts = { wake = \"1 us\", switch = \"1 us\", dispatch = \"1 us\", slack = \"1 us\", clock-drift = 50000, probe = \"9 us\" }");
+    let text = text.replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    let measured = text.replace("[connection.ab]\n", "[connection.ab]\nlatency = \"7 ms\"\n");
+    let without = measured.replace(", probe = \"9 us\"", "").replace("50000", "70000");
+    let mut world = World::new(1, "both");
+    let watches = |world: &mut World| {
+        let watches = world.model("q").watches.clone();
+        (watches.probes.is_some(), watches.clocks.map(|clocks| clocks.drift))
+    };
+    assert_eq!(world.apply(1, &target(&measured)), Outcome::Done(Vec::new()));
+    assert_eq!(watches(&mut world), (true, Some(250_251)));
+    // What comes after it in the same change fails.
+    world.fail_in("q", true, 1);
+    let other = target(&without.replace("settings.a = 1", "settings.a = 2"));
+    assert_ne!(world.apply(2, &other), Outcome::Done(Vec::new()));
+    assert_eq!(watches(&mut world), (true, Some(250_251)));
+    world.judge("taken back");
+    // Nothing else changes.
+    assert_eq!(world.apply(3, &target(&without)), Outcome::Done(Vec::new()));
+    assert_eq!(watches(&mut world), (false, Some(270_271)));
+    world.judge("without probes");
+    assert_eq!(world.apply(4, &target(&measured)), Outcome::Done(Vec::new()));
+    assert_eq!(watches(&mut world), (true, Some(250_251)));
+    // Without a latency nothing is measured.
+    assert_eq!(world.apply(5, &target(&text)), Outcome::Done(Vec::new()));
+    assert_eq!(watches(&mut world), (false, None));
+    world.judge("not measured");
+}
+
 /// What no stamps pass is not measured, and says why.
 #[test]
 fn a_latency_that_is_not_measured_says_why() {
