@@ -181,10 +181,7 @@ impl Launched<'_> {
             Control::Status => Request::Status,
             Control::Stop => Request::Stop,
             // Each mode, and each way from one to another, was proved with the plan.
-            Control::Mode { name } => match self.supervision.supervisor().current().in_mode(&name) {
-                Ok(target) => Request::Apply(target.into()),
-                Err(what) => return drop(answer.send(ControlAnswer::Refused { what })),
-            },
+            Control::Mode { name } => Request::Mode(name),
             Control::Apply { plan } => match self.prepared(Path::new(&plan)) {
                 Ok((target, change, loaded)) => {
                     self.change = Some((self.next + 1, change, loaded));

@@ -129,6 +129,17 @@ impl Change {
 }
 
 impl Supervisor {
+    /// Goes on to another mode of the plan that holds now: what this request has waited for may have brought that plan.
+    pub(super) fn change_mode(&mut self, now: u64, request: u64, mode: &str) {
+        if self.is_stopping {
+            return self.finish(request, Outcome::Refused("everything ends".into()));
+        }
+        match self.current.in_mode(mode) {
+            Ok(target) => self.apply(now, request, Arc::new(target), None),
+            Err(what) => self.finish(request, Outcome::Refused(what)),
+        }
+    }
+
     pub(super) fn begin(&mut self, now: u64, purpose: Purpose, target: Arc<Target>, gate: Option<Gate>) {
         self.epoch += 1;
         let steps = self.steps(&purpose, &target);

@@ -72,6 +72,8 @@ impl Target {
 pub enum Request {
     /// Another plan. The first one is launched.
     Apply(Arc<Target>),
+    /// Another mode of the plan that holds when its turn comes.
+    Mode(String),
     /// The part of this host in a change of several hosts: it goes as far as [`Input::Proceed`] lets it, first to the end of
     /// [`Phase::PreparePlan`], and starts no component before [`Input::Decide`].
     Propose(Arc<Target>),
@@ -413,6 +415,7 @@ impl Supervisor {
             if let Some((number, request)) = self.requests.pop_front() {
                 match request {
                     Request::Apply(target) => self.apply(now, number, target, None),
+                    Request::Mode(mode) => self.change_mode(now, number, &mode),
                     Request::Propose(target) => self.apply(now, number, target, Some(Gate::new())),
                     Request::Stop => self.stop(now, number),
                     // These do not wait.

@@ -123,6 +123,30 @@ fn a_mode_that_is_not_there_is_refused() {
     assert!(target(&plain).in_mode("one").unwrap_err().contains("no modes"));
 }
 
+/// A change of mode that waits for a plan does not take that plan back.
+#[test]
+fn a_mode_that_is_asked_for_while_a_plan_is_applied_is_one_of_that_plan() {
+    let mut world = World::new(1, "modes");
+    assert_eq!(world.apply(1, &target(PLAN)), Outcome::Done(Vec::new()));
+    let next = PLAN.replace("[component.b]\n", "[component.b]\nsettings.a = 2\n");
+    let next = next.replace("[\"a\", \"c\", \"d\"]", "[\"b\", \"d\"]");
+    let next = target(&next.replace("[mode.none]", "[mode.nothing]"));
+    world.request(2, Request::Apply(next.clone().into()));
+    world.request(3, Request::Mode("two".to_owned()));
+    world.request(4, Request::Mode("none".to_owned()));
+    assert!(!world.outcomes.contains_key(&2), "the plan is to be under way by now");
+    assert_eq!(world.run_until(2), Outcome::Done(Vec::new()));
+    assert_eq!(world.run_until(3), Outcome::Done(Vec::new()));
+    let refused = "the plan has no mode \"none\": it has nothing, one, two".to_owned();
+    assert_eq!(world.run_until(4), Outcome::Refused(refused));
+    world.judge("the other mode of the other plan");
+    assert_eq!(*world.supervisor.current(), next.in_mode("two").unwrap());
+    assert_eq!(active(&world), ["b", "d"]);
+    world.request(5, Request::Stop);
+    world.request(6, Request::Mode("one".to_owned()));
+    assert_eq!(world.run_until(6), Outcome::Refused("everything ends".to_owned()));
+}
+
 /// A process that falls comes back in the mode that holds.
 #[test]
 fn a_process_comes_back_in_the_mode_that_holds() {
