@@ -85,7 +85,13 @@ impl Stamp {
     /// The stamp of what is made of two events: the newest event of both, and the oldest.
     pub(super) fn with(self, other: Self) -> Self {
         let (newer, older) = if other.newest > self.newest { (other, self) } else { (self, other) };
-        Self { oldest: newer.oldest.min(older.oldest), ..newer }
+        Self {
+            oldest: newer.oldest.min(older.oldest),
+            // The oldest event, or one before, may be of either.
+            error: newer.error.max(older.error),
+            is_foreign: newer.is_foreign || older.is_foreign,
+            ..newer
+        }
     }
 
     fn spent(&mut self) -> Option<&mut Spent> {
@@ -452,5 +458,42 @@ impl Scorer {
     /// Sums over all completions.
     pub(super) fn spent(&self) -> &[Spent] {
         &self.spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(number: u64, newest: i64) -> Stamp {
+        Stamp {
+            chain: 1,
+            run: 2,
+            number,
+            newest,
+            oldest: newest,
+            earlier: [0; EARLIER],
+            known: 0,
+            hop: 0,
+            ends_here: false,
+            is_foreign: false,
+            error: 0,
+            since: newest,
+            spent: [Spent::default(); MOST_HOPS],
+        }
+    }
+
+    #[test]
+    fn what_is_made_of_two_events_is_as_wrong_as_either() {
+        for (newer_error, older_error) in [(7, 900), (900, 7)] {
+            for (newer_foreign, older_foreign) in [(false, false), (false, true), (true, false)] {
+                let newer = Stamp { error: newer_error, is_foreign: newer_foreign, ..stamp(5, 1_000) };
+                let older = Stamp { error: older_error, is_foreign: older_foreign, ..stamp(4, 400) };
+                for both in [newer.with(older), older.with(newer)] {
+                    assert_eq!((both.number, both.newest, both.oldest), (5, 1_000, 400));
+                    assert_eq!((both.error, both.is_foreign), (900, newer_foreign || older_foreign));
+                }
+            }
+        }
     }
 }
