@@ -27,7 +27,7 @@ pub trait ConsumerPort: Send + Sync {
     fn event(&self) -> &'static dyn EventType;
     /// Its handler panicked: its component is in the error state.
     fn caught(&self, panic: &(dyn Any + Send));
-    /// Whether its component gets nothing any more.
+    /// Whether its component has failed, or is gone: what is taken for it is missed.
     fn is_over(&self) -> bool;
     /// Whether its component is active.
     fn is_active(&self) -> bool;

@@ -199,9 +199,13 @@ impl Core {
         self.lock().and_then(|inner| inner.machine.counts(consumer)).unwrap_or_default()
     }
 
-    /// Deliveries that wait for a consumer, or that a worker has taken and is not done with.
+    /// Deliveries that wait for a consumer, or that a worker has taken and is not done with. There are none once its component has failed.
     pub(super) fn unfinished(&self, consumer: ConsumerId) -> usize {
-        self.lock().and_then(|inner| inner.machine.unfinished(consumer)).unwrap_or_default()
+        let Some(inner) = self.lock() else { return 0 };
+        if inner.served(consumer).is_some_and(|served| served.target.port().is_over()) {
+            return 0;
+        }
+        inner.machine.unfinished(consumer).unwrap_or_default()
     }
 
     pub(super) fn suspend(&self, consumer: ConsumerId, is_suspended: bool) {
@@ -233,7 +237,11 @@ impl Core {
         let (mut now, mut limit) = (now, None);
         loop {
             let mut inner = self.lock().ok_or(Failure::Lock)?;
-            let pushed = inner.machine.push(now, publisher, header, body);
+            let mut pushed = inner.machine.push(now, publisher, header, body);
+            if matches!(pushed, Err(Refused::Wait { .. } | Refused::Full(_))) && inner.discard_of_failed(now)
+            {
+                pushed = inner.machine.push(now, publisher, header, body);
+            }
             let wakes = self.heed(&mut inner);
             match pushed {
                 Ok(_) => {
@@ -284,10 +292,9 @@ impl Core {
             }
             let wakes = self.heed(&mut inner);
             if hands.is_empty() {
-                let gone = hands.gone();
                 inner.spare.push(hands);
                 drop(inner);
-                drop((wakes, gone));
+                drop(wakes);
                 return count;
             }
             drop(inner);
@@ -348,11 +355,12 @@ impl Core {
                     }
                 }
                 Signal::SilentConsumer(consumer) => {
-                    inner.machine.unsubscribe(consumer);
-                    if let Some(served) = inner.remove(consumer) {
+                    if let Some(served) = inner.served(consumer) {
                         let limit = Duration::from_nanos(served.patience.unwrap_or_default());
                         served.target.port().is_silent(limit);
                     }
+                    // Publishers that wait for it go on: no worker may take for it as long as its handler is at work.
+                    inner.machine.discard(self.clock().now(), consumer);
                 }
                 // It is for gateways that bring events from elsewhere; a container has none.
                 Signal::Interest => {}
@@ -386,6 +394,21 @@ impl Inner {
         Ok(Dispatch::Lane(number))
     }
 
+    /// Drops what waits for components that have failed, so that they hold up no publisher. Says whether that was anything.
+    #[cold]
+    fn discard_of_failed(&mut self, now: u64) -> bool {
+        let mut is_any = false;
+        for (consumer, served) in self.consumers.iter().flatten() {
+            if served.target.port().is_over()
+                && self.machine.waiting(*consumer).is_some_and(|count| count > 0)
+            {
+                self.machine.discard(now, *consumer);
+                is_any = true;
+            }
+        }
+        is_any
+    }
+
     fn wake_publisher(&mut self, publisher: PublisherId) {
         for (_, thread) in self.waiting.iter().filter(|(other, _)| *other == publisher) {
             thread.unpark();
@@ -397,7 +420,7 @@ impl Inner {
         (*there == consumer).then(|| Arc::clone(served))
     }
 
-    pub(super) fn remove(&mut self, consumer: ConsumerId) -> Option<Arc<Served>> {
+    fn remove(&mut self, consumer: ConsumerId) -> Option<Arc<Served>> {
         let place = self.consumers.get_mut(consumer.place())?;
         let (_, served) = place.take_if(|(there, _)| *there == consumer)?;
         served.is_held.store(true, Release);

@@ -27,8 +27,6 @@ pub(super) struct Hands {
     shared: Vec<Shared>,
     /// What of it is given back.
     single: Batch<Body>,
-    /// Consumers that are gone. They are given back outside of the lock, as what belongs to them ends with them.
-    gone: Vec<Arc<Served>>,
 }
 
 #[derive(Default)]
@@ -38,8 +36,6 @@ struct Taken {
     batch: Batch<Body>,
     /// It was not delivered, because its consumer was suspended meanwhile.
     is_returned: bool,
-    /// Its component gets nothing any more.
-    is_over: bool,
 }
 
 /// A consumer that shares an event with others.
@@ -47,15 +43,6 @@ struct Shared {
     served: Option<Arc<Served>>,
     /// As of [`Taken`].
     is_returned: bool,
-    is_over: bool,
-}
-
-impl Shared {
-    /// It has got its event, or is not to get it.
-    #[inline]
-    fn end(&mut self) {
-        self.is_over = self.served.take().is_some_and(|served| served.target.port().is_over());
-    }
 }
 
 impl Hands {
@@ -72,22 +59,11 @@ impl Hands {
     pub(super) fn len(&self) -> usize {
         self.count + self.shared.len()
     }
-
-    /// Consumers that are gone, to be let go of without the lock.
-    pub(super) fn gone(&mut self) -> Vec<Arc<Served>> {
-        std::mem::take(&mut self.gone)
-    }
-
-    /// Lets go of consumers that are gone. The caller does not hold the lock.
-    pub(super) fn forget(&mut self) {
-        self.gone.clear();
-    }
 }
 
 impl Core {
     /// Gives consumers what was taken for them.
     pub(super) fn deliver(&self, hands: &mut Hands) {
-        hands.forget();
         if !hands.shared.is_empty() {
             self.deliver_multicast(hands);
         }
@@ -97,7 +73,6 @@ impl Core {
             if !taken.is_returned {
                 turn::run(|| self.deliver_batch(&served, &taken.batch));
             }
-            taken.is_over = served.target.port().is_over();
         }
     }
 
@@ -140,7 +115,7 @@ impl Core {
                             turn::run(|| self.deliver_shared(served, part, &at));
                         }
                     }
-                    one.end();
+                    one.served = None;
                     next += 1;
                 }
             });
@@ -150,7 +125,7 @@ impl Core {
                     // What was put off until the end of its turn is done now.
                     turn::run(|| served.target.port().caught(&*panic));
                 }
-                one.end();
+                one.served = None;
             }
             next += 1;
         }
@@ -174,8 +149,7 @@ impl Inner {
     #[inline]
     pub(super) fn take(&mut self, now: u64, worker: Worker, most: usize, hands: &mut Hands) {
         if self.machine.take_multicast(now, worker, most, &mut hands.multicast) {
-            let shared =
-                |consumer| Shared { served: self.served(consumer), is_returned: false, is_over: false };
+            let shared = |consumer| Shared { served: self.served(consumer), is_returned: false };
             hands.shared.extend(hands.multicast.consumers().map(shared));
             return;
         }
@@ -194,7 +168,7 @@ impl Inner {
         }
     }
 
-    /// A worker is done with what it took. A consumer gets nothing more if its component is over.
+    /// A worker is done with what it took.
     #[inline]
     pub(super) fn end(&mut self, now: u64, hands: &mut Hands) {
         for taken in hands.taken.iter_mut().take(hands.count) {
@@ -204,10 +178,6 @@ impl Inner {
             } else {
                 self.machine.done(now, consumer);
             }
-            if taken.is_over {
-                self.machine.unsubscribe(consumer);
-                hands.gone.extend(self.remove(consumer));
-            }
         }
         hands.count = 0;
         if !hands.shared.is_empty() {
@@ -216,17 +186,13 @@ impl Inner {
     }
 
     fn end_multicast(&mut self, now: u64, hands: &mut Hands) {
-        let Hands { multicast, shared, single, gone, .. } = hands;
+        let Hands { multicast, shared, single, .. } = hands;
         for (place, (consumer, one)) in multicast.consumers().zip(shared.iter()).enumerate() {
             if one.is_returned {
                 multicast.single(place, single);
                 self.machine.give_back(now, consumer, single);
             } else {
                 self.machine.done(now, consumer);
-            }
-            if one.is_over {
-                self.machine.unsubscribe(consumer);
-                gone.extend(self.remove(consumer));
             }
         }
         multicast.clear();

@@ -161,7 +161,6 @@ fn work(core: &Weak<Core>, worker: Worker, threads: &Threads, bell: &Bell, ends:
         crate::turn::run(|| {});
         let clock = core.clock().clone();
         drop(core);
-        hands.forget();
         let until = awake_until.min(wakes_at);
         let limit =
             || (wakes_at < u64::MAX).then(|| Duration::from_nanos(wakes_at.saturating_sub(clock.now())));

@@ -1,9 +1,12 @@
 //! Components that are made anew after a failure, and components that begin again after a long rest.
 use std::time::Duration;
 
-use container::{ByChannel, Direct, Dispatch, Every, ServerError, State, Value};
+use container::{
+    ByChannel, Component, Consumer, Context, Direct, Dispatch, EntryError, Every, Full, Handle, Lifecycle,
+    Order, Outcome, Queue, Server, ServerError, State, Value,
+};
 
-use crate::parts::{Relay, Source};
+use crate::parts::{Number, Relay, Source};
 use crate::ports::{push, scene};
 
 fn text(text: &str) -> Value {
@@ -55,6 +58,89 @@ fn one_that_failed_goes_on_with_its_connections_and_what_it_had_published() {
     }
 }
 
+/// Leads a component to the error state outside of its handlers.
+fn fail<C: Component>(server: &Server, name: &str) {
+    let failed = server.entry::<C>(name).unwrap().with::<()>(|_, _| panic!("it is told to panic"));
+    assert_eq!((failed, server.state(name)), (Err(EntryError::Over), Some(State::Error)));
+}
+
+#[test]
+fn one_that_failed_holds_up_no_publisher() {
+    // In virtual time, a publisher that would wait is refused at once.
+    for full in [Full::Block { limit: 1_000_000_000 }, Full::Reject] {
+        for is_suspended in [false, true] {
+            let (mut server, _) = scene();
+            let queue = Queue { depth: 1, full, order: Order::Fifo };
+            let by = ByChannel { queue, ..ByChannel::new(Dispatch::Lane(1)) };
+            server.connect("in", &["s.out"], &["a.input"], &by).unwrap();
+            server.launch().unwrap();
+            if is_suspended {
+                server.suspend("a").unwrap();
+            }
+            push(&server, 1).unwrap();
+            assert!(push(&server, 2).is_err(), "one that works, or rests, refuses");
+            fail::<Relay>(&server, "a");
+            (3..6).for_each(|number| push(&server, number).unwrap());
+            // The last one waits still.
+            assert_eq!(server.deliveries("a").dropped, 3, "{full:?} {is_suspended}");
+        }
+    }
+}
+
+/// Handles each number for so many milliseconds.
+#[derive(Component)]
+struct Slow {
+    input: Consumer<Number>,
+    sum: u64,
+}
+
+impl Lifecycle for Slow {}
+
+impl Handle<slow::Input> for Slow {
+    fn handle(&mut self, number: &Number, at: &Context) -> Outcome {
+        at.pass(Duration::from_millis(number.0));
+        self.sum += number.0;
+        Ok(())
+    }
+}
+
+#[test]
+fn one_whose_handler_was_too_long_gets_what_comes_once_it_is_made_anew() {
+    let (mut server, _) = scene();
+    server.install::<Slow>("box", "slow", &[]).unwrap();
+    let by = ByChannel { patience: Some(Duration::from_millis(5)), ..ByChannel::new(Dispatch::Lane(1)) };
+    server.connect("in", &["s.out"], &["slow.input"], &by).unwrap();
+    server.launch().unwrap();
+    push(&server, 9).unwrap();
+    server.advance(Duration::ZERO);
+    assert_eq!(server.state("slow"), Some(State::Error));
+    server.renew("slow", &[]).unwrap();
+    server.configured("slow").unwrap();
+    server.activate_anew("slow").unwrap();
+    push(&server, 3).unwrap();
+    server.advance(Duration::ZERO);
+    assert_eq!(server.entry::<Slow>("slow").unwrap().with(|slow, _| slow.sum).unwrap(), 3);
+}
+
+#[test]
+fn a_timer_of_one_that_failed_ticks_once_it_is_made_anew() {
+    let (mut server, _) = scene();
+    server.install::<Source>("box", "t", &[]).unwrap();
+    let period = Duration::from_millis(10);
+    let every = Every { period, dispatch: Dispatch::Lane(1), patience: None };
+    server.connect("one", &["t.one"], &["c.input"], &Direct::default()).unwrap();
+    server.every("tick", "t.tick", every).unwrap();
+    server.launch().unwrap();
+    fail::<Source>(&server, "t");
+    server.advance(Duration::from_millis(25));
+    assert_eq!(server.counts("t").unwrap().missed, 2);
+    server.renew("t", &[]).unwrap();
+    server.configured("t").unwrap();
+    server.activate_anew("t").unwrap();
+    server.advance(period);
+    assert_eq!(server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap(), 1);
+}
+
 #[test]
 fn what_came_during_a_long_rest_is_not_handed_on() {
     for is_anew in [false, true] {
@@ -83,8 +169,7 @@ fn a_timer_begins_anew_with_its_period() {
     server.every("tick", "t.tick", every).unwrap();
     server.launch().unwrap();
     server.advance(Duration::from_millis(25));
-    let ticks =
-        |server: &container::Server| server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap();
+    let ticks = |server: &Server| server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap();
     assert_eq!(ticks(&server), 2);
     server.passivate("t").unwrap();
     server.advance(Duration::from_millis(38));
