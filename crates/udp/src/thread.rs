@@ -328,6 +328,33 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(test).join()).unwrap();
     }
 
+    /// A little time of the class deadline.
+    const LITTLE: Scheduling =
+        Scheduling::Deadline { runtime: Duration::from_micros(20), period: Duration::from_millis(20) };
+
+    /// Says what this system does not grant here. The error has a reason that is the system's own, and says what to do about it.
+    fn passed_over(error: &ThreadError) {
+        let told = error.to_string();
+        let is_reason = match error {
+            ThreadError::PriorityNotPermitted { .. } | ThreadError::DeadlineNotPermitted { .. } => {
+                told.contains("CAP_SYS_NICE")
+            }
+            // Other threads of the class have the time.
+            ThreadError::DeadlineTime { .. } => told.contains("ask for less"),
+            // There are systems, and sandboxes, without the call.
+            ThreadError::Refused { error, .. } => error.raw_os_error() == Some(libc::ENOSYS),
+            _ => false,
+        };
+        assert!(is_reason, "{told}");
+        eprintln!("passed over: {told}");
+    }
+
+    /// Whether a thread that is not kept on some cores gets the class deadline; where it does not, it says so.
+    fn may_have_a_deadline() -> bool {
+        let ask = || set_scheduling(LITTLE).inspect_err(passed_over).is_ok();
+        std::thread::scope(|scope| scope.spawn(ask).join()).unwrap()
+    }
+
     #[test]
     fn names_are_cut_where_a_character_ends() {
         aside(|| {
@@ -362,7 +389,7 @@ mod tests {
                     assert_eq!(granted, Scheduling::RealTime { priority: 1 });
                     assert_eq!(set_normal().unwrap(), Scheduling::Normal);
                 }
-                Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+                Err(error) => passed_over(&error),
             }
             assert!(matches!(set_real_time(0), Err(ThreadError::Priority(0))));
             assert!(matches!(set_real_time(100), Err(ThreadError::Priority(100))));
@@ -376,37 +403,36 @@ mod tests {
                 assert_eq!(granted, Scheduling::RoundRobin { priority: 2 });
                 assert_eq!(set_scheduling(Scheduling::Normal).unwrap(), Scheduling::Normal);
             }
-            Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+            Err(error) => passed_over(&error),
         });
-        aside(|| {
-            let asked = Scheduling::Deadline {
-                runtime: Duration::from_micros(20),
-                period: Duration::from_millis(20),
-            };
-            match set_scheduling(asked) {
-                Ok(granted) => {
-                    assert_eq!(granted, asked);
-                    // What it starts is normal; the system refuses to start it otherwise.
-                    std::thread::scope(|scope| {
-                        scope.spawn(|| assert_eq!(scheduling().unwrap(), Scheduling::Normal)).join()
-                    })
-                    .unwrap();
-                }
-                Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+        aside(|| match set_scheduling(LITTLE) {
+            Ok(granted) => {
+                assert_eq!(granted, LITTLE);
+                // What it starts is normal; the system refuses to start it otherwise.
+                std::thread::scope(|scope| {
+                    scope.spawn(|| assert_eq!(scheduling().unwrap(), Scheduling::Normal)).join()
+                })
+                .unwrap();
+            }
+            Err(error) => {
+                passed_over(&error);
+                assert_eq!(scheduling().unwrap(), Scheduling::Normal);
             }
         });
         aside(|| {
             let short =
                 Scheduling::Deadline { runtime: Duration::from_nanos(10), period: Duration::from_millis(1) };
-            let error = set_scheduling(short).unwrap_err().to_string();
-            assert!(
-                error.contains("1024 ns is the least runtime") || error.contains("CAP_SYS_NICE"),
-                "{error}"
-            );
+            let error = set_scheduling(short).unwrap_err();
+            if !matches!(error, ThreadError::DeadlineTimes { .. }) {
+                return passed_over(&error);
+            }
+            let told = error.to_string();
+            assert!(told.contains("1024 ns is the least runtime"), "{told}");
         });
     }
 
-    /// The system keeps no thread of the class deadline on some of the cores of a root domain, and no cores are taken from one.
+    /// The system keeps no thread of the class deadline on some of the cores of a root domain. It does where a core is a root domain of its own
+    /// (the kernel's `isolcpus`, partitions of cpusets), or where the class has no limit (`sched_rt_runtime_us` is -1).
     #[test]
     fn some_cores_of_several_are_refused_to_the_class_deadline() {
         aside(|| {
@@ -415,17 +441,22 @@ mod tests {
                 eprintln!("passed over: one core alone is all of them");
                 return;
             }
+            if !may_have_a_deadline() {
+                return;
+            }
             set_cores(&all[..1]).unwrap();
-            let asked = Scheduling::Deadline {
-                runtime: Duration::from_micros(20),
-                period: Duration::from_millis(20),
-            };
-            let error = set_scheduling(asked).unwrap_err();
-            assert!(
-                matches!(&error, ThreadError::DeadlineNotPermitted { cores } if *cores == all[..1]),
-                "{error}"
-            );
-            assert_eq!(scheduling().unwrap(), Scheduling::Normal);
+            match set_scheduling(LITTLE) {
+                Err(ThreadError::DeadlineNotPermitted { cores }) => {
+                    assert_eq!(cores, all[..1]);
+                    assert_eq!(scheduling().unwrap(), Scheduling::Normal);
+                }
+                Ok(granted) => {
+                    assert_eq!(granted, LITTLE);
+                    eprintln!("passed over: core {} is a root domain, or the class has no limit", all[0]);
+                }
+                // The core is a root domain, and its time is used.
+                Err(error) => passed_over(&error),
+            }
         });
     }
 }
