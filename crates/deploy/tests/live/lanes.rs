@@ -117,23 +117,32 @@ fn what_the_kernel_refuses_to_the_class_deadline_is_not_launched() {
     });
 }
 
-/// Where control groups of version 2 are, if this test may make some.
+/// Where all control groups of version 2 are, if this test may make some; where it may not, it says so.
 fn groups() -> Option<PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-    let of_version_2 = mounts.lines().filter(|line| line.split(' ').nth(2) == Some("cgroup2"));
-    let root = PathBuf::from(of_version_2.last()?.split(' ').nth(1)?);
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    // The root of the mount, and its place; after a dash its type. A mount of which the root is not that of all groups is another one's part.
+    let place = |line: &str| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut words = mount.split(' ').skip(3);
+        let is_whole = words.next() == Some("/") && kind.starts_with("cgroup2 ");
+        words.next().filter(|_| is_whole).map(PathBuf::from)
+    };
+    let Some(root) = mounts.lines().filter_map(place).next_back() else {
+        eprintln!("passed over: control groups of version 2 are not mounted here from their root");
+        return None;
+    };
     let probe = root.join(format!("punctual-probe-{}", std::process::id()));
-    std::fs::create_dir(&probe).ok()?;
+    if let Err(error) = std::fs::create_dir(&probe) {
+        eprintln!("passed over: {}: {error}", probe.display());
+        return None;
+    }
     std::fs::remove_dir(&probe).unwrap();
     Some(root)
 }
 
 #[test]
 fn a_process_is_in_its_control_group_which_is_removed_after_it() {
-    let Some(root) = groups() else {
-        eprintln!("passed over: no control groups of version 2 can be made here");
-        return;
-    };
+    let Some(root) = groups() else { return };
     testkit::namespace::alone(|| {
         let place = Place::new("group");
         let name = format!("punctual-test-{}", std::process::id());
