@@ -239,10 +239,11 @@ impl Logical {
         }
     }
 
-    /// What has come for the instants of a timer is dropped.
-    fn discard(&self, timer: u32) {
+    /// What has come for the instants of a timer is dropped, if it is one of this component.
+    fn discard(&self, timer: u32, component: &str) {
         let latches = self.state.lock().ok().and_then(|state| {
-            state.timers.iter().find(|timed| timed.number == timer).map(|timed| timed.latches.clone())
+            let is_it = |timed: &&Timed| timed.number == timer && *timed.component == *component;
+            state.timers.iter().find(is_it).map(|timed| timed.latches.clone())
         });
         latches.iter().flat_map(|latches| latches.iter()).for_each(|latch| latch.clear());
     }
@@ -331,7 +332,7 @@ impl End for Ended {
 
     fn discard(&self, instance: &str) {
         self.inner.discard(instance);
-        self.logical.discard(self.timer);
+        self.logical.discard(self.timer, instance);
     }
 
     fn counts(&self, instance: &str) -> channel::Counts {

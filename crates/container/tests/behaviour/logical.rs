@@ -154,6 +154,26 @@ fn a_run_reads_as_it_is_due_and_publishes_as_its_interval_ends() {
 }
 
 #[test]
+fn what_has_come_for_an_instant_is_dropped_for_the_component_alone_that_begins_anew() {
+    let (mut server, log) = (server(), Log::default());
+    server.install::<Tap>("box", "tap", &[]).unwrap();
+    for name in ["m", "n"] {
+        mixer(&mut server, name, &[], &log);
+        at(&mut server, name, instants(10 * MS, 10 * MS, 1)).unwrap();
+    }
+    server.connect("left", &["tap.out"], &["m.left", "n.left"], &Direct::default()).unwrap();
+    server.launch().unwrap();
+    server.advance(Duration::from_millis(4));
+    push(&server, 5);
+    server.passivate("m").unwrap();
+    server.activate_anew("m").unwrap();
+    server.advance(Duration::from_millis(6));
+    let mut lines = log.take();
+    lines.sort();
+    assert_eq!(lines, ["m 1 of 10000000", "n 6 of 10000000"]);
+}
+
+#[test]
 fn a_run_that_is_too_long_publishes_as_it_ends_and_says_so() {
     let (mut server, log, probed) = (server(), Log::default(), Log::default());
     server.install::<Probe>("box", "probe", &[]).unwrap();
