@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::clocks::parted_in;
+
 /// Ports of the longest chain that is followed.
 pub const MOST_HOPS: usize = 16;
 /// Starts of earlier events that an event tells of, if no period tells them.
@@ -13,6 +15,10 @@ const FINEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
 /// Into how many groups of equal times the events that one event answers are divided at most.
 const GROUPS: u64 = 256;
+/// Of the events of such a group so many are in a distribution at most, so that sums stay within their numbers.
+const MOST_OF_GROUP: u64 = 1 << 32;
+/// Parts of a rate.
+const WHOLE: u128 = 1_000_000_000;
 
 /// Where the time of a chain went at one of its ports.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -71,6 +77,8 @@ pub(crate) struct Stamp {
     pub(crate) is_foreign: bool,
     /// By how much its instants may be wrong, since they were read from clocks of other machines.
     pub(crate) error: u64,
+    /// By how many parts of 10^9 the clock of its source and those that it was translated to run apart at most.
+    pub(crate) drift: u32,
     /// The last instant up to which its time is divided.
     pub(crate) since: i64,
     pub(crate) spent: [Spent; MOST_HOPS],
@@ -89,6 +97,7 @@ impl Stamp {
             oldest: newer.oldest.min(older.oldest),
             // The oldest event, or one before, may be of either.
             error: newer.error.max(older.error),
+            drift: newer.drift.max(older.drift),
             is_foreign: newer.is_foreign || older.is_foreign,
             ..newer
         }
@@ -226,8 +235,8 @@ impl Measure {
 
     /// Counts what is above the limit: certainly, and at most.
     fn count(&mut self, exceeded: u64, at_most: u64) {
-        self.exceeded += exceeded;
-        self.possibly += at_most.saturating_sub(exceeded);
+        self.exceeded = self.exceeded.saturating_add(exceeded);
+        self.possibly = self.possibly.saturating_add(at_most.saturating_sub(exceeded));
     }
 
     /// So many times of this length. Takes no memory: all that there can be was taken in the beginning.
@@ -262,8 +271,8 @@ pub(super) struct Scorer {
     is_connection: bool,
     period: Option<u64>,
     run: u64,
-    /// The newest event that was answered: its number, and when it began.
-    answered: Option<(u64, i64)>,
+    /// The newest event that was answered: its number, when it began, and by how much the begin of the next one may be wrong.
+    answered: Option<(u64, i64, u64)>,
     completions: u64,
     /// Events that were answered, but of which it is not known when they began.
     unknown: u64,
@@ -333,7 +342,7 @@ impl Scorer {
         if self.is_connection {
             return self.pending.is_some() && !was_pending;
         }
-        if self.answered.is_none_or(|(answered, _)| stamp.number > answered) {
+        if self.answered.is_none_or(|(answered, ..)| stamp.number > answered) {
             self.answer(stamp, end);
         }
         self.pending.is_some() && !was_pending
@@ -341,12 +350,14 @@ impl Scorer {
 
     /// All events after the last one that was answered, up to the newest of this completion.
     fn answer(&mut self, stamp: &Stamp, end: i64) {
-        let before = self.answered.map_or(0, |(answered, _)| stamp.number - answered - 1);
-        self.answered = Some((stamp.number, stamp.newest));
+        let before = self.answered.map_or(0, |(answered, ..)| stamp.number - answered - 1);
+        let of_next = parted_in(stamp.drift, self.period.unwrap_or(0));
+        self.answered = Some((stamp.number, stamp.newest, stamp.error.saturating_add(of_next)));
         let reaction = between(stamp.newest, end);
         let (most, error) = (self.reaction.limit, stamp.error);
         self.reaction.add(reaction, 1);
-        self.reaction.error = self.reaction.error.max(error);
+        // That of the first event: periods are those of the clock of the source.
+        let mut widest = error;
         let over = |measure: &Measure, time: u64| {
             let (is_over, may_be) = measure.is_over(time, error);
             (u64::from(is_over), u64::from(may_be))
@@ -354,29 +365,34 @@ impl Scorer {
         let ((mut exceeded, mut at_most), mut first) = (over(&self.reaction, reaction), stamp.newest);
         match self.period {
             Some(period) => {
-                // The event `back` before this one began so many periods earlier.
+                // The event `back` before this one began so many periods earlier, by the clock of the source.
                 let of = |back: u64| reaction.saturating_add(back.saturating_mul(period));
                 let group = before.div_ceil(GROUPS).max(1);
-                let mut done = 0;
+                let mut done = 0_u64;
                 while done < before {
-                    let next = (done + group).min(before);
-                    self.reaction.add(of(next), next - done);
+                    let next = done.saturating_add(group).min(before);
+                    self.reaction.add(of(next), (next - done).min(MOST_OF_GROUP));
                     done = next;
                 }
                 if before > 0 {
-                    let back = i64::try_from(before.saturating_mul(period)).unwrap_or(i64::MAX);
-                    first = stamp.newest.saturating_sub(back);
+                    let back = before.saturating_mul(period);
+                    first = stamp.newest.saturating_sub_unsigned(back);
+                    widest = widest.saturating_add(parted_in(stamp.drift, back));
                 }
                 if let Some(most) = most {
                     // With an error it may have ended before it began: the events before waited shorter then.
                     let reaction = i128::from(end) - i128::from(stamp.newest);
-                    let over = |reaction: i128| {
-                        let rest = u128::try_from(i128::from(most) - reaction);
-                        let kept = rest.map_or(0, |rest| rest / u128::from(period) + 1);
-                        (before + 1).saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
+                    let (period, drift) = (u128::from(period), u128::from(stamp.drift));
+                    let over = |reaction: i128, kept: &dyn Fn(u128) -> u128| {
+                        let kept = u128::try_from(i128::from(most) - reaction).map_or(0, kept);
+                        before.saturating_add(1).saturating_sub(u64::try_from(kept).unwrap_or(u64::MAX))
                     };
-                    exceeded = over(reaction - i128::from(error));
-                    at_most = over(reaction + i128::from(error));
+                    // With each period the time grows for certain by `slow` parts of `WHOLE`, and by `fast` at most.
+                    let (slow, fast) = (period * WHOLE.saturating_sub(drift), period * (WHOLE + drift));
+                    let certain =
+                        |rest: u128| if slow == 0 { u128::MAX } else { ((rest + 1) * WHOLE).div_ceil(slow) };
+                    exceeded = over(reaction - i128::from(error), &certain);
+                    at_most = over(reaction + i128::from(error), &|rest: u128| rest * WHOLE / fast + 1);
                 }
             }
             None => {
@@ -388,15 +404,16 @@ impl Scorer {
                     (exceeded, at_most) = (exceeded + is_over, at_most + may_be);
                     first = *start;
                 }
-                self.unknown += before.saturating_sub(known as u64);
+                self.unknown = self.unknown.saturating_add(before.saturating_sub(known as u64));
             }
         }
+        self.reaction.error = self.reaction.error.max(widest);
         self.reaction.count(exceeded, at_most);
         if at_most > 0 {
             let (time, gave_way) = (between(first, end), between(first, stamp.newest));
             let count = if exceeded > 0 { exceeded } else { at_most };
             let excess = Excess::of(Limit::Reaction, time, most.unwrap_or(0), stamp, end);
-            self.exceeds(Excess { count, gave_way, ..excess });
+            self.exceeds(Excess { count, gave_way, error: widest, ..excess });
         }
     }
 
@@ -415,12 +432,12 @@ impl Scorer {
         self.pending = Some(Excess { count, ..worse });
     }
 
-    /// How long the oldest event that was not answered has waited, if that is longer than the reaction may be. Only a period tells that there
-    /// was an event.
+    /// How long the oldest event that was not answered has waited at least, if that is longer than the reaction may be. Only a period tells that
+    /// there was an event.
     pub(super) fn overdue(&self, now: i64) -> Option<(u64, u64)> {
-        let (_, start) = self.answered?;
+        let (_, start, error) = self.answered?;
         let most = self.reaction.limit?;
-        let waited = between(start, now).checked_sub(self.period?)?;
+        let waited = between(start, now).checked_sub(self.period?)?.checked_sub(error)?;
         (waited > most).then_some((waited, most))
     }
 
@@ -478,6 +495,7 @@ mod tests {
             ends_here: false,
             is_foreign: false,
             error: 0,
+            drift: 0,
             since: newest,
             spent: [Spent::default(); MOST_HOPS],
         }
@@ -487,12 +505,86 @@ mod tests {
     fn what_is_made_of_two_events_is_as_wrong_as_either() {
         for (newer_error, older_error) in [(7, 900), (900, 7)] {
             for (newer_foreign, older_foreign) in [(false, false), (false, true), (true, false)] {
-                let newer = Stamp { error: newer_error, is_foreign: newer_foreign, ..stamp(5, 1_000) };
-                let older = Stamp { error: older_error, is_foreign: older_foreign, ..stamp(4, 400) };
+                let newer =
+                    Stamp { error: newer_error, is_foreign: newer_foreign, drift: 3, ..stamp(5, 1_000) };
+                let older =
+                    Stamp { error: older_error, is_foreign: older_foreign, drift: 9, ..stamp(4, 400) };
                 for both in [newer.with(older), older.with(newer)] {
                     assert_eq!((both.number, both.newest, both.oldest), (5, 1_000, 400));
                     assert_eq!((both.error, both.is_foreign), (900, newer_foreign || older_foreign));
+                    assert_eq!(both.drift, 9);
                 }
+            }
+        }
+    }
+
+    /// The judge knows by how much the clock of the source runs fast or slow, and so when each event began by the clock here.
+    #[test]
+    fn events_before_one_are_as_wrong_as_the_period_of_another_clock() {
+        const PERIOD: i64 = 1_000_000;
+        const DRIFT: i64 = 50_000_000;
+        let mut state = 1_u64;
+        let mut below = |limit: i64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % limit.max(1) as u64) as i64
+        };
+        let (mut certain, mut possible) = (0, 0);
+        for seed in 0..500 {
+            // A whole number of nanoseconds for each period.
+            let length = PERIOD + [DRIFT / 1_000, -DRIFT / 1_000, 0][seed % 3];
+            let limit = PERIOD * (1 + below(40));
+            let mut scorer = Scorer::new(Some(limit as u64), None, Some(PERIOD as u64));
+            let (mut number, mut last, mut end, mut truth, mut worst) = (0, 0, 0, 0, 0);
+            scorer.complete(&Stamp { drift: DRIFT as u32, ..stamp(0, 0) }, 0);
+            for _ in 0..20 {
+                number += 1 + below(40);
+                let begun = number * length;
+                end = (begun + below(5 * PERIOD)).max(end);
+                let error = below(1_000);
+                let newest = begun + below(2 * error + 1) - error;
+                let stamp =
+                    Stamp { error: error as u64, drift: DRIFT as u32, ..stamp(number as u64, newest) };
+                scorer.complete(&stamp, end);
+                for of in last + 1..=number {
+                    let time = end - of * length;
+                    truth += u64::from(time > limit);
+                    worst = worst.max(time);
+                }
+                last = number;
+            }
+            let (told, _) = scorer.quantiles();
+            assert!(told.exceeded <= truth, "seed {seed}: {told:?}, {truth}");
+            assert!(truth <= told.exceeded + told.possibly, "seed {seed}: {told:?}, {truth}");
+            assert!(
+                told.worst + told.error >= Duration::from_nanos(worst as u64),
+                "seed {seed}: {told:?}, {worst}"
+            );
+            certain += told.exceeded;
+            possible += told.possibly;
+        }
+        assert!(certain > 1_000 && possible > 1_000, "{certain} {possible}");
+    }
+
+    #[test]
+    fn numbers_that_are_as_far_apart_as_can_be_end_at_once() {
+        for (period, drift) in [(Some(1), 0), (Some(u64::MAX), u32::MAX), (None, 0)] {
+            let mut scorer = Scorer::new(Some(1), Some(1), period);
+            for run in 0..3 {
+                for (number, newest) in [(0, i64::MIN), (u64::MAX, i64::MAX)] {
+                    scorer
+                        .complete(&Stamp { run, drift, error: u64::MAX, ..stamp(number, newest) }, i64::MAX);
+                }
+                for (number, newest) in [(0, 0), (u64::MAX, 10)] {
+                    scorer.complete(&Stamp { run: run + 100, drift, ..stamp(number, newest) }, 20);
+                }
+            }
+            let (told, _) = scorer.quantiles();
+            assert!(told.median <= told.worst && told.count >= 12, "{told:?}");
+            assert_eq!(scorer.overdue(i64::MAX).is_some(), period == Some(1));
+            match period {
+                Some(1) => assert_eq!(told.exceeded, u64::MAX),
+                Some(_) => assert!(told.possibly > u64::MAX / 2),
+                None => assert_eq!(scorer.counts(), (12, u64::MAX)),
             }
         }
     }

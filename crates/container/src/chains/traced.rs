@@ -45,6 +45,8 @@ struct Sent {
     is_foreign: bool,
     /// By how much they may be wrong, since clocks of several machines were read.
     error: u64,
+    /// By how many parts of 10^9 these clocks run apart at most.
+    drift: u32,
     earlier: Vec<i64>,
     /// Transfer, wait and run of each port before, in nanoseconds.
     spent: Vec<u64>,
@@ -111,6 +113,7 @@ impl Sent {
         self.hop = stamp.hop;
         self.is_foreign = stamp.is_foreign;
         self.error = stamp.error;
+        self.drift = stamp.drift;
         self.earlier.clear();
         self.earlier.extend(stamp.earlier.iter().take(stamp.known.into()).copied().map(by_machine));
         self.spent.clear();
@@ -125,8 +128,9 @@ impl Sent {
         }
         let (by, error, drift) = ahead.unwrap_or_default();
         let by_server = |instant: i64| instant.saturating_sub(by);
-        // Bounds of the offset are for now: when the oldest event began it may have been another one.
-        let age = between(by_server(self.oldest), now).saturating_add(error);
+        // Bounds of the offset are for now: when the first event began it may have been another one.
+        let first = self.earlier.iter().take(EARLIER).copied().fold(self.oldest.min(self.newest), i64::min);
+        let age = between(by_server(first), now).saturating_add(error);
         let mut stamp = Stamp {
             chain: self.chain,
             run: self.run,
@@ -139,6 +143,7 @@ impl Sent {
             ends_here: false,
             is_foreign: self.is_foreign || ahead.is_none(),
             error: self.error.saturating_add(error).saturating_add(parted_in(drift, age)),
+            drift: self.drift.max(drift),
             since: by_server(self.since),
             spent: [Spent::default(); MOST_HOPS],
         };
@@ -245,6 +250,7 @@ mod tests {
             ends_here: false,
             is_foreign: false,
             error: 7,
+            drift: 0,
             since: newest,
             spent: [Spent::default(); MOST_HOPS],
         }
@@ -276,9 +282,13 @@ mod tests {
         assert!((58..=64).contains(&known.error), "{}", known.error);
         let older = across(&stamp(1_000_000), &from, &to, 1_005_000);
         assert!(older.error >= known.error + 400, "{}", older.error);
-        // Within the machine nothing is added.
+        // Events before it are older than all that it is made of.
+        let earlier = [1_999_950, 1_000_000, 0, 0];
+        let long = across(&Stamp { earlier, known: 2, ..stamp(2_000_000) }, &from, &to, 1_005_000);
+        assert!(long.error >= known.error + 399, "{}", long.error);
+        // Within the machine nothing is added, and the drift stays known.
         let near = across(&known, &to, &base(7, 0), 1_010_000);
-        assert_eq!((near.newest, near.error), (1_005_000, known.error));
+        assert_eq!((near.newest, near.error, near.drift), (1_005_000, known.error, 400_000));
         // A machine that does not say which it is has no clock that is known.
         assert!(across(&stamp(0), &base(0, 0), &base(0, 0), 0).is_foreign);
     }

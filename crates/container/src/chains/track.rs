@@ -177,6 +177,7 @@ impl Track {
             ends_here: false,
             is_foreign: false,
             error: 0,
+            drift: 0,
             since: start,
             spent: [Spent::default(); MOST_HOPS],
         }
