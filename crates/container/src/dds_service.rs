@@ -281,6 +281,12 @@ impl<T: DdsType + Event, F: Form<T>> End for Ends<T, F> {
         }
     }
 
+    fn resume_anew(&self, instance: &str) {
+        if let Some(behind) = &self.behind {
+            behind.resume_anew(instance);
+        }
+    }
+
     fn counts(&self, instance: &str) -> channel::Counts {
         self.behind.as_ref().map(|behind| behind.counts(instance)).unwrap_or_default()
     }

@@ -113,6 +113,12 @@ impl End for Ends {
         }
     }
 
+    fn resume_anew(&self, instance: &str) {
+        if let Some(behind) = &self.behind {
+            behind.resume_anew(instance);
+        }
+    }
+
     fn counts(&self, instance: &str) -> channel::Counts {
         self.behind.as_ref().map(|behind| behind.counts(instance)).unwrap_or_default()
     }

@@ -181,6 +181,7 @@ impl Server {
             runner.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
         }
         self.placed.push(Placed { instance, container });
+        self.made(name);
         Ok(())
     }
 
@@ -458,26 +459,25 @@ impl Server {
             Hook::Suspend => State::Suspended,
             _ => State::Passive,
         };
-        let suspend = |is_suspended| {
-            for end in self.connections.iter().filter_map(|connection| connection.end.as_ref()) {
-                end.suspend(&about.name, is_suspended);
-            }
-        };
+        let ends = || self.connections.iter().filter_map(|connection| connection.end.as_ref());
         if state != State::Active {
-            suspend(true);
+            ends().for_each(|end| end.suspend(&about.name, true));
         }
         about.gate.go(State::Changing);
         let ended = runner.run(instance, hook, Vec::new());
         ended.map_err(|fault| ServerError::hook(&about.name, fault))?;
+        // What timers read at their instants they read as soon as the gate is open.
         if backlog == Backlog::Dropped {
-            for end in self.connections.iter().filter_map(|connection| connection.end.as_ref()) {
-                end.discard(&about.name);
-            }
+            ends().for_each(|end| end.discard(&about.name));
         }
         about.gate.go(state);
         if state == State::Active {
             self.renew_chains(&about.name);
-            suspend(false);
+            // What has come since all was dropped would be a backlog, too.
+            match backlog {
+                Backlog::Kept => ends().for_each(|end| end.suspend(&about.name, false)),
+                Backlog::Dropped => ends().for_each(|end| end.resume_anew(&about.name)),
+            }
         }
         Ok(())
     }

@@ -66,6 +66,10 @@ pub trait End: Send + Sync {
     fn discard(&self, instance: &str) {
         let _ = instance;
     }
+    /// A component that consumes is active from now on, and goes on with what comes from now on: what waits is dropped in the same step.
+    fn resume_anew(&self, instance: &str) {
+        self.suspend(instance, false);
+    }
     /// Deliveries that wait for a consuming component, or that its handlers are at.
     fn unfinished(&self, instance: &str) -> usize {
         let _ = instance;

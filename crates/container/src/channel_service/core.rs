@@ -209,23 +209,27 @@ impl Core {
     }
 
     pub(super) fn suspend(&self, consumer: ConsumerId, is_suspended: bool) {
-        if let Some(mut inner) = self.lock() {
-            let now = self.clock().now();
-            inner.machine.suspend_consumer(now, consumer, is_suspended);
-            if let Some(served) = inner.served(consumer) {
-                served.is_held.store(is_suspended, Release);
-            }
-            let wakes = self.heed(&mut inner);
-            drop(inner);
-            drop(wakes);
-        }
+        self.change(|inner, now| inner.suspend(now, consumer, is_suspended));
     }
 
     /// Drops what waits for a consumer, and what its joins have kept.
     pub(super) fn discard(&self, consumer: ConsumerId) {
+        self.change(|inner, now| inner.machine.discard(now, consumer));
+    }
+
+    /// The same, and lets it go on, so that nothing comes between both.
+    pub(super) fn resume_anew(&self, consumer: ConsumerId) {
+        self.change(|inner, now| {
+            inner.machine.discard(now, consumer);
+            inner.suspend(now, consumer, false);
+        });
+    }
+
+    /// Changes something at once, and does what the channel says then.
+    fn change(&self, act: impl FnOnce(&mut Inner, u64)) {
         if let Some(mut inner) = self.lock() {
             let now = self.clock().now();
-            inner.machine.discard(now, consumer);
+            act(&mut inner, now);
             let wakes = self.heed(&mut inner);
             drop(inner);
             drop(wakes);
@@ -407,6 +411,13 @@ impl Inner {
             }
         }
         is_any
+    }
+
+    fn suspend(&mut self, now: u64, consumer: ConsumerId, is_suspended: bool) {
+        self.machine.suspend_consumer(now, consumer, is_suspended);
+        if let Some(served) = self.served(consumer) {
+            served.is_held.store(is_suspended, Release);
+        }
     }
 
     fn wake_publisher(&mut self, publisher: PublisherId) {

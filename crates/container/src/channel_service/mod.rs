@@ -153,6 +153,14 @@ impl End for Parts {
         }
     }
 
+    fn resume_anew(&self, instance: &str) {
+        for part in &self.0 {
+            for (_, consumer) in part.consumers.iter().filter(|(of, _)| of == instance) {
+                part.core.resume_anew(*consumer);
+            }
+        }
+    }
+
     fn counts(&self, instance: &str) -> channel::Counts {
         let mut sum = channel::Counts::default();
         for part in &self.0 {

@@ -2,11 +2,12 @@
 use std::time::Duration;
 
 use container::{
-    ByChannel, Component, Consumer, Context, Direct, Dispatch, EntryError, Every, Full, Handle, Lifecycle,
-    Order, Outcome, Queue, Server, ServerError, State, Value,
+    ByChannel, Component, Consumer, Context, Direct, Dispatch, End, Entry, EntryError, Every, Full, Handle,
+    Joined, Lifecycle, Order, Outcome, Queue, Route, Server, ServerError, Service, ServiceError, State,
+    Value,
 };
 
-use crate::parts::{Number, Relay, Source};
+use crate::parts::{Number, Relay, Source, Tap};
 use crate::ports::{push, scene};
 
 fn text(text: &str) -> Value {
@@ -18,7 +19,7 @@ fn one_that_failed_goes_on_with_its_connections_and_what_it_had_published() {
     for by in [None, Some(ByChannel::new(Dispatch::Lane(1)))] {
         let (mut server, log) = scene();
         let direct = Direct::default();
-        let service: &dyn container::Service = by.as_ref().map_or(&direct, |by| by);
+        let service: &dyn Service = by.as_ref().map_or(&direct, |by| by);
         server.connect("in", &["s.out"], &["a.input"], service).unwrap();
         server.connect("out", &["a.out"], &["b.input"], &ByChannel::new(Dispatch::Lane(2))).unwrap();
         server.launch().unwrap();
@@ -157,6 +158,53 @@ fn what_came_during_a_long_rest_is_not_handed_on() {
         assert_eq!(log.take(), all);
         assert_eq!(server.deliveries("a").dropped, if is_anew { 3 } else { 0 });
     }
+}
+
+/// A connection at whose end something is published while what waits is dropped, as by another thread.
+#[derive(Debug)]
+struct Meanwhile(Entry<Tap>);
+
+impl Service for Meanwhile {
+    fn connect(&self, route: &Route<'_>) -> Result<Joined, ServiceError> {
+        let Joined { links, .. } = Direct::default().connect(route)?;
+        Ok(Joined { links, end: Box::new(Self(self.0.clone())) })
+    }
+}
+
+impl Meanwhile {
+    fn push(&self, number: u64) {
+        self.0.with(|tap, at| tap.out.push(at, &Number(number))).unwrap().unwrap();
+    }
+}
+
+impl End for Meanwhile {
+    fn suspend(&self, _: &str, _: bool) {}
+
+    fn discard(&self, _: &str) {
+        self.push(2);
+    }
+
+    fn resume_anew(&self, _: &str) {
+        self.push(3);
+    }
+}
+
+#[test]
+fn what_comes_while_a_component_begins_anew_does_not_wait() {
+    let (mut server, log) = scene();
+    let on_the_spot = ByChannel::new(Dispatch::Publisher);
+    server.connect("in", &["s.out"], &["a.input"], &on_the_spot).unwrap();
+    let meanwhile = Meanwhile(server.entry::<Tap>("s").unwrap());
+    server.connect("meanwhile", &["b.out"], &["c.input"], &meanwhile).unwrap();
+    server.launch().unwrap();
+    server.passivate("a").unwrap();
+    push(&server, 1).unwrap();
+    server.activate_anew("a").unwrap();
+    // The last one came after the first connection had gone on, and was handled at once.
+    assert_eq!(log.take(), ["a 3"]);
+    server.advance(Duration::ZERO);
+    assert_eq!(log.take(), [""; 0]);
+    assert_eq!(server.deliveries("a").dropped, 2);
 }
 
 #[test]
