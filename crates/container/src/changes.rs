@@ -56,6 +56,7 @@ impl Server {
         let instance = self.still(name, &[State::Error])?;
         let renewed = instance.renew(settings).map_err(|fault| ServerError::hook(name, fault))?;
         renewed.map_err(|error| ServerError::Setting { instance: name.to_owned(), error })?;
+        self.made(name);
         self.with_runner(|_, runner| {
             for hook in [Hook::Construct, Hook::Configure] {
                 runner.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;

@@ -119,11 +119,15 @@ impl Server {
         if is_stamped { inlet.0.event().followed(inlet, Hops(hops)) } else { inlet }
     }
 
+    /// A component is made, or made anew.
+    pub(crate) fn made(&self, instance: &str) {
+        self.chains.iter().for_each(|track| track.made(instance));
+    }
+
     /// A component begins to work, or goes on.
     pub(crate) fn renew_chains(&self, instance: &str) {
-        let is_of = |port: &str| port.split('.').next() == Some(instance);
         for track in &self.chains {
-            if track.chain.hops.iter().any(|hop| is_of(&hop.port)) {
+            if track.chain.hops.iter().any(|hop| hop.is_of(instance)) {
                 track.renew();
             }
         }

@@ -42,6 +42,13 @@ pub struct Hop {
     pub samples: bool,
 }
 
+impl Hop {
+    /// Whether it is a port of this component.
+    pub(super) fn is_of(&self, instance: &str) -> bool {
+        self.port.split('.').next() == Some(instance)
+    }
+}
+
 /// The score of a chain that ends in this process, or of a connection. The latency of a connection is its `reaction`, and it has no `age`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainScore {
@@ -206,6 +213,15 @@ impl Track {
         }
         source.known = source.known.saturating_add(1).min(EARLIER as u8);
         stamp
+    }
+
+    /// A component is made, or made anew: what one of this name had left for its ports is gone.
+    pub(super) fn made(&self, instance: &str) {
+        for (_, left) in self.chain.hops.iter().zip(&self.left).filter(|(hop, _)| hop.is_of(instance)) {
+            if let Ok(mut left) = left.lock() {
+                *left = None;
+            }
+        }
     }
 
     /// A component of it begins to work, or goes on: what was not answered before was not to be.
@@ -465,25 +481,43 @@ mod tests {
         assert!(text.ends_with("limit 1ms: 3ms in x.in; host stall of 2.5ms"), "{text}");
         assert_eq!(told(track.next_report(Some(&stalls))), "");
         // A little of it does not explain all, and a stall before it nothing.
-        let seen = stalls.add(Some(1), 0).unwrap();
-        for (from, to, expected) in
-            [(1_000_000, 0, "host stall of 2.5ms"), (9_000_000, 6_000_000, "host stall of 2.5ms")]
-        {
+        for (from, to, expected) in [
+            (1_000_000, 0, "; host stall of 1ms, which does not explain the rest: a defect, or a wrong cost"),
+            (9_000_000, 6_000_000, "; not explained by a stall of the host: a defect, or a wrong cost"),
+        ] {
+            let stalls = Stalls::new(100_000);
+            let seen = stalls.add(None, 0).unwrap();
+            for (due, woke) in [(0, 0), (end - from, end - to), (end + 20, end + 20)] {
+                seen.lock().unwrap().woke(due, woke, 100_000, 500_000);
+            }
             complete();
-            seen.lock().unwrap().woke(end - from, end - to, 100_000, 500_000);
-            seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
             let text = told(track.next_report(Some(&stalls)));
             assert!(text.ends_with(expected), "{text}");
         }
-        let quiet = Stalls::new(100_000);
-        let seen = quiet.add(None, 0).unwrap();
-        seen.lock().unwrap().woke(end - 9_000_000, end - 6_000_000, 100_000, 500_000);
-        seen.lock().unwrap().woke(end + 20, end + 20, 100_000, 500_000);
-        complete();
-        let text = told(track.next_report(Some(&quiet)));
-        assert!(
-            text.ends_with("; not explained by a stall of the host: a defect, or a wrong cost"),
-            "{text}"
-        );
+    }
+
+    /// What a component has left for a port that samples is gone with the component, and with no other one.
+    #[test]
+    fn a_component_that_is_made_anew_has_left_nothing() {
+        let hop =
+            |port: &str| Hop { port: port.to_owned(), samples: port.ends_with("tick"), ..Hop::default() };
+        let hops = ["x.in", "x.tick", "y.in", "y.tick"].map(hop).to_vec();
+        let clock = Clock::Virtual(Arc::new(AtomicU64::new(0)));
+        let track = Track::new(Chain { hops, ..Chain::default() }, &clock, &Arc::default());
+        let leave = || {
+            for hop in [0, 2] {
+                track.leave(Stamp { hop, ..track.came(10) }, 20);
+            }
+        };
+        let left = || [1, 3].map(|hop| track.left(hop).is_some());
+        leave();
+        assert_eq!(left(), [true, true]);
+        track.made("y");
+        assert_eq!(left(), [true, false]);
+        leave();
+        track.made("x");
+        assert_eq!(left(), [false, true]);
+        track.made("in");
+        assert_eq!(left(), [false, true]);
     }
 }
