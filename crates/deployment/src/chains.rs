@@ -233,7 +233,9 @@ impl Part {
         // The rates are counted by one of both clocks, and not by true time.
         let drift = drift.saturating_add(drift / 1_000).saturating_add(1);
         if !domains.is_empty() {
-            self.clocks = Some(ClockPart { topic: format!("{}/clocks", self.deployment), domains, drift });
+            // No connection has such a topic: names have no slash.
+            self.clocks =
+                Some(ClockPart { topic: format!("{}/clocks/time", self.deployment), domains, drift });
         }
     }
 

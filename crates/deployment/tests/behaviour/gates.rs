@@ -96,7 +96,7 @@ fn a_latency_is_told_where_its_connection_ends() {
         assert_eq!(part.has_probes, process == "q");
         let clocks = part.clocks.as_ref().map(|clocks| (&*clocks.topic, clocks.drift));
         // What crosses no hosts needs no clock: the two that drift most do so by 200,000 and 50,000 parts.
-        let expected = (process != "r").then_some(("both/clocks", 250_251));
+        let expected = (process != "r").then_some(("both/clocks/time", 250_251));
         assert_eq!(clocks, expected, "{process}");
         let measured = part.chains.iter().filter(|(_, part)| part.connection.is_some());
         let measured = measured.map(|(name, part)| {
