@@ -366,8 +366,8 @@ impl<E: Executor> ComponentServer<E> {
         Ok(())
     }
 
-    /// Lets the chains of the next plan be measured, with what that needs of the host, and has its gateway. What these chains pass, and those before have passed, is connected anew,
-    /// and so is what goes by a gateway that is another one.
+    /// Lets the chains of the next plan be measured, with what that needs of the host, and has its gateway. What these chains pass, and those before
+    /// have passed, is connected anew, and so is what goes by a gateway that is another one.
     fn follow(&mut self, change: &mut Change) -> Result<(), String> {
         let (watches, will_watch) = (self.part.host_watch(), change.part.host_watch());
         if watches != will_watch {

@@ -17,4 +17,5 @@ mod machines;
 mod parts;
 mod placement;
 mod ports;
+mod stalls;
 mod threads;
