@@ -190,7 +190,7 @@ fn without_mode(index: usize, plan: &Plan, name: &str, chain: &Chain) -> ChainVe
     } else if plan
         .modes
         .values()
-        .any(|mode| chain.path.iter().filter_map(End::component).all(|it| mode.components.contains(it)))
+        .any(|mode| has_all(&mode.components.iter().cloned().collect(), chain.path.iter()))
     {
         ("the plan has too many joins for its modes".to_string(), "make several plans, or fewer modes")
     } else {
