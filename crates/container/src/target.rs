@@ -100,8 +100,7 @@ impl<M: In> ConsumerPort for PortOf<M> {
     }
 
     fn is_over(&self) -> bool {
-        // One in the error state may be made anew, and misses what comes until then.
-        self.cell.about.gate.state() == crate::cell::State::Removed
+        self.cell.about.gate.is_over()
     }
 
     fn is_active(&self) -> bool {
