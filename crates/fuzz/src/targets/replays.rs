@@ -20,7 +20,11 @@ pub const COMPONENT_RECORDING: Target = Target {
     name: "component_recording",
     structure: Structure::Plain,
     seeds,
-    session: || Box::new(component_recording),
+    session: || {
+        // What the first replay of a thread makes for good is no input's.
+        seeds().iter().for_each(|seed| component_recording(seed));
+        Box::new(component_recording)
+    },
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: HUNGER,
