@@ -123,22 +123,30 @@ fn one_whose_handler_was_too_long_gets_what_comes_once_it_is_made_anew() {
     assert_eq!(server.entry::<Slow>("slow").unwrap().with(|slow, _| slow.sum).unwrap(), 3);
 }
 
-#[test]
-fn a_timer_of_one_that_failed_ticks_once_it_is_made_anew() {
+/// The period of a timer.
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// The scene with a timer, launched.
+fn ticking() -> Server {
     let (mut server, _) = scene();
     server.install::<Source>("box", "t", &[]).unwrap();
-    let period = Duration::from_millis(10);
-    let every = Every { period, dispatch: Dispatch::Lane(1), patience: None };
+    let every = Every { period: PERIOD, dispatch: Dispatch::Lane(1), patience: None };
     server.connect("one", &["t.one"], &["c.input"], &Direct::default()).unwrap();
     server.every("tick", "t.tick", every).unwrap();
     server.launch().unwrap();
+    server
+}
+
+#[test]
+fn a_timer_of_one_that_failed_ticks_once_it_is_made_anew() {
+    let mut server = ticking();
     fail::<Source>(&server, "t");
     server.advance(Duration::from_millis(25));
     assert_eq!(server.counts("t").unwrap().missed, 2);
     server.renew("t", &[]).unwrap();
     server.configured("t").unwrap();
     server.activate_anew("t").unwrap();
-    server.advance(period);
+    server.advance(PERIOD);
     assert_eq!(server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap(), 1);
 }
 
@@ -209,13 +217,7 @@ fn what_comes_while_a_component_begins_anew_does_not_wait() {
 
 #[test]
 fn a_timer_begins_anew_with_its_period() {
-    let (mut server, _) = scene();
-    server.install::<Source>("box", "t", &[]).unwrap();
-    let period = Duration::from_millis(10);
-    let every = Every { period, dispatch: Dispatch::Lane(1), patience: None };
-    server.connect("one", &["t.one"], &["c.input"], &Direct::default()).unwrap();
-    server.every("tick", "t.tick", every).unwrap();
-    server.launch().unwrap();
+    let mut server = ticking();
     server.advance(Duration::from_millis(25));
     let ticks = |server: &Server| server.entry::<Source>("t").unwrap().with(|it, _| it.ticks).unwrap();
     assert_eq!(ticks(&server), 2);
