@@ -374,16 +374,7 @@ fn stamps_go_along_to_another_process() {
     by_lane.served = Some(queue(2, 4, Full::DropOldest));
     far.connect("first", &[], &["middle.input"], &by_lane).unwrap();
     far.connect("second", &["middle.out"], &["arm.input"], &queue(3, 4, Full::DropOldest)).unwrap();
-    near.launch().unwrap();
-    far.launch().unwrap();
-    domain.run(dds::Duration::from_secs(2));
-    for _ in 0..3 {
-        near.advance(Duration::from_millis(1));
-        // The other process is later by what the transfer takes, and serves its queue later still.
-        far.advance(Duration::from_micros(1_003) + near_by(&near, &far));
-        domain.run(dds::Duration::from_millis(20));
-        far.advance(Duration::from_micros(50));
-    }
+    three_periods(&mut near, &mut far, &mut domain);
     assert_eq!(near.chains().len(), 0, "a chain is scored where it ends");
     let scores = far.chains();
     let [score] = &scores[..] else { panic!("{scores:?}") };
@@ -400,9 +391,19 @@ fn stamps_go_along_to_another_process() {
     assert!(score.hops[1].1.transfer > Duration::ZERO && score.hops[0].1.transfer.is_zero());
 }
 
-/// How much one server is behind the other.
-pub(crate) fn near_by(near: &Server, far: &Server) -> Duration {
-    Duration::from_nanos(near.now().saturating_sub(far.now() + 1_000_000))
+/// Launches two servers, and lets them run for three periods of a millisecond.
+pub(crate) fn three_periods(near: &mut Server, far: &mut Server, domain: &mut VirtualDomain) {
+    near.launch().unwrap();
+    far.launch().unwrap();
+    domain.run(dds::Duration::from_secs(2));
+    for _ in 0..3 {
+        near.advance(Duration::from_millis(1));
+        // The other process is later by what the transfer takes, and serves its queue later still.
+        let behind = near.now().saturating_sub(far.now() + 1_000_000);
+        far.advance(Duration::from_micros(1_003) + Duration::from_nanos(behind));
+        domain.run(dds::Duration::from_millis(20));
+        far.advance(Duration::from_micros(50));
+    }
 }
 
 /// Another consumer of a connection that a chain passes gets the events, too, and filters see their fields.

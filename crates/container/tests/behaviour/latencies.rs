@@ -6,7 +6,9 @@ use container::{ByDds, Chain, ChainScore, Direct, Fault, Full, Hop, Limit, Serve
 use testkit::random::Random;
 use testkit::virtual_domain::VirtualDomain;
 
-use crate::chains::{Arm, Mark, Middle, Notes, Sensor, every, hop, installed, near_by, over, queue, server};
+use crate::chains::{
+    Arm, Mark, Middle, Notes, Sensor, every, hop, installed, over, queue, server, three_periods,
+};
 use crate::{joins, logical};
 
 const MS: u64 = 1_000_000;
@@ -149,15 +151,7 @@ fn a_latency_between_processes_counts_from_the_push_in_the_other_one() {
     by_lane.served = Some(queue(2, 4, Full::DropOldest));
     far.connect("marks 0", &[], &["queued.input"], &by_lane).unwrap();
     far.connect("marks 1", &[], &["direct.input"], &ByDds::<Mark>::new(&there, "marks")).unwrap();
-    near.launch().unwrap();
-    far.launch().unwrap();
-    domain.run(dds::Duration::from_secs(2));
-    for _ in 0..3 {
-        near.advance(Duration::from_millis(1));
-        far.advance(Duration::from_micros(1_003) + near_by(&near, &far));
-        domain.run(dds::Duration::from_millis(20));
-        far.advance(Duration::from_micros(50));
-    }
+    three_periods(&mut near, &mut far, &mut domain);
     assert_eq!(near.chains().len(), 0, "a latency is scored where the consumer is");
     let scores = far.chains();
     let [queued, direct] = &scores[..] else { panic!("{scores:?}") };
