@@ -106,6 +106,18 @@ enum Verb {
         #[command(flatten)]
         at: At,
     },
+    /// Lets a session last longer
+    #[command(after_help = "Examples:\n  punctual rm extend 65001-7537283473409 '10 min'     after the end that it has")]
+    Extend {
+        /// The session
+        #[arg(value_name = "SESSION")]
+        session: String,
+        /// How much longer, as in '10 min'
+        #[arg(value_name = "TIME", value_parser = flow_text::parse_time)]
+        by: u64,
+        #[command(flatten)]
+        at: At,
+    },
     /// Says what is free on the fastest path to a domain
     #[command(after_help = "Examples:\n  punctual rm query 65003 ef     nothing is reserved by it")]
     Query {
@@ -189,6 +201,9 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
             one(at, &Ask::Establish(asked), out)
         }
         Verb::Stop { session, at } => one(at, &Ask::Stop { session: session.clone() }, out),
+        Verb::Extend { session, by, at } => {
+            one(at, &Ask::Extend { session: session.clone(), by: *by }, out)
+        }
         Verb::Query { to, class, at } => one(at, &Ask::Query { asn: *to, class: class.clone() }, out),
         Verb::Status { at } => one(at, &Ask::Status, out),
         Verb::Monitor { at } => {

@@ -19,6 +19,13 @@ pub enum Ask {
         /// As it was told when the session was admitted.
         session: String,
     },
+    /// A session of a caller of this domain is to last longer.
+    Extend {
+        /// As it was told when the session was admitted.
+        session: String,
+        /// Nanoseconds after the end that it has.
+        by: u64,
+    },
     /// What is free on the way to a domain?
     Query {
         /// The domain.
@@ -95,6 +102,11 @@ pub enum Answer {
     Stopped {
         /// Which.
         session: String,
+    },
+    /// A session lasts longer.
+    Extended {
+        /// Nanoseconds since 1970 when it ends now.
+        ends: u64,
     },
     /// What could be reserved.
     Free {
@@ -266,6 +278,8 @@ pub struct SessionStatus {
     pub rates: Vec<u64>,
     /// Flows that leave this domain.
     pub bounds: Vec<Bound>,
+    /// Nanoseconds since 1970 when it ends.
+    pub ends: u64,
 }
 
 /// An aggregate: all that one tunnel carries in one class.

@@ -216,6 +216,11 @@ impl Running {
                 self.stopping.entry(id).or_default().push(lines.clone());
                 self.input(Input::Stop(id));
             }
+            Ask::Extend { session, by } => {
+                let session = convert::session_of(&session)?;
+                let ticket = self.ticket(lines);
+                self.input(Input::Extend { ticket, session, by });
+            }
             Ask::Query { asn, class } => {
                 let class = convert::class_of(&class)?;
                 let ticket = self.ticket(lines);
@@ -259,6 +264,15 @@ impl Running {
                 }
                 Action::Answer { ticket, answer: said } => self.answered(ticket, said),
                 Action::Ended { session, refusal } => self.ended(session, &refusal),
+                Action::ExtendAnswer { ticket, answer: said } => {
+                    let said = match said {
+                        Ok(ends) => Answer::Extended { ends },
+                        Err(refusal) => Answer::Refused(convert::refused(&refusal)),
+                    };
+                    if let Some(lines) = self.asked.remove(&ticket) {
+                        answer(&lines, &said);
+                    }
+                }
                 Action::QueryAnswer { ticket, answer: said } => {
                     let said = match said {
                         Ok(free) => Answer::Free { rate: free.rate, delay: free.delay, jitter: free.jitter },
@@ -374,6 +388,7 @@ impl Running {
             callees: request.callees.clone(),
             rates: rates.to_vec(),
             bounds: self.bounds(id),
+            ends: self.machine.ends(id).unwrap_or(0),
         });
         Status {
             asn: own.0,

@@ -177,6 +177,7 @@ pub(crate) fn shown(answer: &Answer) -> String {
         Answer::Admitted(of) => admitted(&mut text, of),
         Answer::Refused(of) => text = format!("refused: {}\n", refused(of)),
         Answer::Stopped { session } => text = format!("session {session} has ended\n"),
+        Answer::Extended { ends } => text = format!("it lasts until {}\n", date(*ends)),
         Answer::Free { rate: bits, delay, jitter } => {
             text = format!(
                 "free: {}, with a delay of at most {}, which varies by at most {}\n",

@@ -38,6 +38,15 @@ pub enum Input {
     },
     /// A caller ends its session.
     Stop(SessionId),
+    /// A session of a caller of this domain is to last longer.
+    Extend {
+        /// Of the answer.
+        ticket: u64,
+        /// Which.
+        session: SessionId,
+        /// Nanoseconds after the end that it has.
+        by: u64,
+    },
     /// A border link works, or does not.
     Link {
         /// Which.
@@ -114,6 +123,13 @@ pub enum Action {
         ticket: u64,
         /// What.
         answer: Result<Available, Refusal>,
+    },
+    /// To a session that is to last longer.
+    ExtendAnswer {
+        /// Of the request.
+        ticket: u64,
+        /// When it ends now, in nanoseconds; what is refused changes nothing.
+        answer: Result<u64, Refusal>,
     },
 }
 

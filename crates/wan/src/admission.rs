@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use crate::config::Config;
+use crate::config::{Config, Contract};
 use crate::request::SessionRequest;
 use crate::words::{Asn, Direction, Reason};
 
@@ -15,6 +15,16 @@ fn forward(request: &SessionRequest, domains: usize) -> u64 {
     let flows = request.flows.iter().filter(|flow| flow.direction == Direction::Forward);
     let sum = flows.fold(0_u64, |sum, flow| sum.saturating_add(flow.desired.rate));
     sum.saturating_mul(domains as u64)
+}
+
+/// The contract of a user, if it is valid now.
+pub(crate) fn contract(now: u64, config: &Config, user: u32) -> Result<&Contract, Reason> {
+    let contract = config.users.iter().find(|(known, _)| *known == user).map(|(_, contract)| contract);
+    let contract = contract.ok_or(Reason::UnknownUser)?;
+    if now < contract.begins || contract.ends <= now {
+        return Err(Reason::ContractExpired);
+    }
+    Ok(contract)
 }
 
 /// The domains of the callees and which callees they have, or why the request is refused.
@@ -36,11 +46,7 @@ pub(crate) fn admit<'a>(
         let asn = config.owner(*callee).ok_or(Reason::UnknownDestination(*callee))?;
         peers.entry(asn).or_default().push(*callee);
     }
-    let contract = config.users.iter().find(|(user, _)| *user == request.user).map(|(_, contract)| contract);
-    let contract = contract.ok_or(Reason::UnknownUser)?;
-    if now < contract.begins || contract.ends <= now {
-        return Err(Reason::ContractExpired);
-    }
+    let contract = contract(now, config, request.user)?;
     let service = config.session_services.iter().find(|service| service.id == request.service);
     let service = service.ok_or(Reason::UnknownService)?;
     let network = config.network_services.iter().find(|network| network.id == service.network_service);

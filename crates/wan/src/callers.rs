@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::action::Action;
-use crate::admission::admit;
+use crate::admission::{admit, contract};
 use crate::backend::Addresses;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
@@ -44,6 +44,8 @@ struct Session {
     peers: BTreeMap<Asn, Peer>,
     rates: Vec<u64>,
     ends: u64,
+    /// A later end that is being stored: the ticket of the store, whoever asks, and the end.
+    extending: Option<(u64, u64, u64)>,
 }
 
 /// All sessions of callers of this domain.
@@ -86,6 +88,7 @@ impl Callers {
             peers: peers.into_iter().map(peer).collect(),
             rates: Vec::new(),
             ends: u64::MAX,
+            extending: None,
         };
         if let Some(peer) = session.peers.get(&context.config.asn) {
             context.out.actions.push(Action::AskCallee {
@@ -195,13 +198,7 @@ impl Callers {
                     return;
                 }
                 session.ends = context.now.saturating_add(session.request.lasts);
-                let record = OwnSession {
-                    request: session.request.clone(),
-                    rates: session.rates.clone(),
-                    peers: session.peers.keys().copied().collect(),
-                    legs: legs.records(id),
-                    ends: session.ends,
-                };
+                let record = session.record(legs, id, session.ends);
                 session.stage = Stage::Storing(context.out.store(Key::Own(id), Some(Record::Own(record))));
             }
             Stage::Opening if progress == Progress::Open => {
@@ -220,9 +217,44 @@ impl Callers {
         }
     }
 
-    /// A record is durable: flows may be let in, or the end of a session is said.
+    /// A session is to last longer: the later end counts, and is said, when it is durable. Other domains hold their parts as long as this one
+    /// refreshes them, so they need not be asked.
+    pub(crate) fn extend(
+        &mut self,
+        context: &mut Context<'_>,
+        legs: &Legs,
+        (ticket, id): (u64, SessionId),
+        by: u64,
+    ) {
+        let reason = match self.sessions.get_mut(&id) {
+            Some(Session { extending: Some(_), .. }) => Reason::Busy,
+            Some(session) if session.stage == Stage::Up => {
+                match contract(context.now, context.config, session.request.user) {
+                    Ok(_) => {
+                        let ends = session.ends.saturating_add(by);
+                        let record = session.record(legs, id, ends);
+                        let stored = context.out.store(Key::Own(id), Some(Record::Own(record)));
+                        session.extending = Some((stored, ticket, ends));
+                        return;
+                    }
+                    Err(reason) => reason,
+                }
+            }
+            _ => Reason::UnknownSession,
+        };
+        let answer = Err(context.refusal(reason));
+        context.out.actions.push(Action::ExtendAnswer { ticket, answer });
+    }
+
+    /// A record is durable: flows may be let in, a later end counts, or the end of a session is said.
     pub(crate) fn on_stored(&mut self, context: &mut Context<'_>, legs: &mut Legs, ticket: u64) {
         context.out.actions.extend(self.ending.remove(&ticket));
+        for session in self.sessions.values_mut() {
+            if let Some((_, asked, ends)) = session.extending.take_if(|(stored, ..)| *stored == ticket) {
+                session.ends = ends;
+                context.out.actions.push(Action::ExtendAnswer { ticket: asked, answer: Ok(ends) });
+            }
+        }
         let mut of = self.sessions.iter_mut().filter(|(_, session)| session.stage == Stage::Storing(ticket));
         let Some((id, session)) = of.next() else { return };
         session.stage = Stage::Opening;
@@ -258,6 +290,10 @@ impl Callers {
         refusal: Refusal,
     ) {
         let Some(session) = self.sessions.remove(&id) else { return };
+        if let Some((_, ticket, _)) = session.extending {
+            let answer = Err(context.refusal(Reason::UnknownSession));
+            context.out.actions.push(Action::ExtendAnswer { ticket, answer });
+        }
         legs.close(context, id);
         for asn in session.peers.keys().filter(|asn| **asn != context.config.asn) {
             context.out.send(*asn, Body::Session(id, SessionBody::Stop));
@@ -351,8 +387,14 @@ impl Callers {
             deadline: u64::MAX,
             rates: record.rates,
             ends: record.ends,
+            extending: None,
         };
         self.sessions.insert(id, session);
+    }
+
+    /// When a session ends.
+    pub(crate) fn ends(&self, id: SessionId) -> Option<u64> {
+        self.sessions.get(&id).map(|session| session.ends)
     }
 
     /// Sessions whose flows are all let in.
@@ -363,6 +405,17 @@ impl Callers {
 }
 
 impl Session {
+    /// What of it has to survive a restart.
+    fn record(&self, legs: &Legs, id: SessionId, ends: u64) -> OwnSession {
+        OwnSession {
+            request: self.request.clone(),
+            rates: self.rates.clone(),
+            peers: self.peers.keys().copied().collect(),
+            legs: legs.records(id),
+            ends,
+        }
+    }
+
     /// Without more answers it ends then.
     fn deadline(&self, limits: &crate::config::Limits, own: Asn) -> u64 {
         let keeps = limits.lifetime.saturating_sub(limits.guard);

@@ -113,10 +113,17 @@ impl ResourceManager {
             Input::Backend(answer) => self.on_backend(now, &answer),
             // Until it knows what its back-end holds, it is as if it were not there yet.
             _ if !matches!(self.start, Start::Ready) => {
-                if let Input::Request { ticket, .. } = input {
-                    let refusal =
-                        crate::words::Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
-                    self.out.actions.push(Action::Answer { ticket, answer: QosAnswer::Refused(refusal) });
+                let refusal =
+                    crate::words::Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
+                match input {
+                    Input::Request { ticket, .. } => {
+                        let answer = QosAnswer::Refused(refusal);
+                        self.out.actions.push(Action::Answer { ticket, answer });
+                    }
+                    Input::Extend { ticket, .. } => {
+                        self.out.actions.push(Action::ExtendAnswer { ticket, answer: Err(refusal) });
+                    }
+                    _ => {}
                 }
             }
             Input::Message(message) => {
@@ -130,6 +137,10 @@ impl ResourceManager {
                 callers.request(&mut context, ticket, request);
             }
             Input::CalleeAnswer { session, rates } => self.on_callee_answer(now, session, rates),
+            Input::Extend { ticket, session, by } => {
+                let (callers, _, legs, mut context) = self.parts(now);
+                callers.extend(&mut context, legs, (ticket, session), by);
+            }
             Input::Stop(session) => {
                 let (callers, _, legs, mut context) = self.parts(now);
                 let refusal = context.refusal(Reason::Stopped);
@@ -323,6 +334,11 @@ impl ResourceManager {
     /// Sessions of callers of this domain that are up: what was asked, and the rates that callees agreed to.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &SessionRequest, &[u64])> {
         self.callers.up()
+    }
+
+    /// When a session of a caller of this domain ends, in nanoseconds.
+    pub fn ends(&self, session: SessionId) -> Option<u64> {
+        self.callers.ends(session)
     }
 
     /// Sessions with callees of this domain that are up, with their rates.

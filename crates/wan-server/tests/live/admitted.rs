@@ -133,6 +133,15 @@ fn commands_print_what_is_so_and_end_with_its_exit_code() {
         assert_eq!(code, Some(0), "{told}");
         let line = "  flow 0 to AS 65003: at most 7.4 ms, 1 Mbit/s reserved, DSCP 46\n";
         assert!(out.contains(line) && out.contains("no device is set up"), "{out}");
+        let status = domains.status(WEST);
+        let (name, ends) = (&status.sessions[0].session, status.sessions[0].ends);
+        let (code, out, told) = run(&["extend", name, "5 min", "--asn", "65001", "--json"]);
+        assert_eq!(code, Some(0), "{told}");
+        let said: Answer = serde_json::from_str(&out).unwrap();
+        assert_eq!(said, Answer::Extended { ends: ends + 300 * 1_000 * MILLISECOND });
+        assert_eq!(domains.status(WEST).sessions[0].ends, ends + 300 * 1_000 * MILLISECOND);
+        let (code, out, _) = run(&["extend", "65001-7", "5 min", "--asn", "65001"]);
+        assert!(code == Some(1) && out.contains("refused: AS 65001"), "{out}");
         let (code, out, _) = establish("class=ef, rate=10 Mbit/s, limit=25 ms", &[]);
         let said = "refused: AS 65002, link 23: there is too little by 1 Mbit/s; 9 Mbit/s can be had\n";
         assert_eq!((code, out.as_str()), (Some(1), said));

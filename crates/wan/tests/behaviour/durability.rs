@@ -1,5 +1,5 @@
 //! What is durable before what, and what crashes and refusals leave in stores and back-ends: single rules, on worlds without other faults.
-use wan::{Asn, Body, Class, Establish, Input, Key, LinkId, Message, Reason, Record, SessionBody, SessionId};
+use wan::{Asn, Body, Class, Establish, Input, Key, LinkId, Message, Reason, Record, SessionBody, SessionId, SessionRequest};
 
 use crate::scenarios::{line, reliable, request};
 use crate::topologies::{MILLISECOND, SECOND, address};
@@ -66,6 +66,36 @@ fn an_end_is_said_when_it_is_durable() {
     world.store_goes_on(0);
     world.run(2 * SECOND);
     assert_eq!(world.ended.get(&session).map(|refusal| &refusal.reason), Some(&Reason::Stopped));
+    assert_eq!(world.at_rest(), 0);
+}
+
+/// A crash would bring back the earlier end of a session whose caller has heard of the later one.
+#[test]
+fn a_later_end_counts_and_is_said_when_it_is_durable() {
+    let mut world = line(3, 1 << 40);
+    let request = SessionRequest { lasts: 10 * SECOND, ..reliable(1, &[3], 100_000) };
+    let (crashes, ends) = (world.admitted(0, request.clone()), world.admitted(0, request));
+    world.domains[0].hangs_at_sessions = true;
+    world.extend(crashes, 20 * SECOND);
+    world.run(SECOND);
+    assert_eq!(world.extended.get(&crashes), None, "said, and not durable");
+    world.extend(crashes, 20 * SECOND);
+    assert_eq!(world.not_extended, [Reason::Busy], "one after the other");
+    world.store_goes_on(0);
+    world.run(SECOND);
+    let end = world.extended[&crashes];
+    assert_eq!(world.domains[0].manager.as_ref().unwrap().ends(crashes), Some(end));
+    assert!((25 * SECOND..=31 * SECOND).contains(&end), "{end}");
+    world.domains[0].manager = None;
+    world.mend();
+    assert_eq!(world.domains[0].manager.as_ref().unwrap().ends(crashes), Some(end));
+    world.run(15 * SECOND);
+    assert_eq!(world.ended.get(&ends).map(|refusal| &refusal.reason), Some(&Reason::TimeOver));
+    assert_eq!(world.ended.get(&crashes), None);
+    world.extend(ends, SECOND);
+    assert_eq!(world.not_extended.last(), Some(&Reason::UnknownSession));
+    world.run(20 * SECOND);
+    assert_eq!(world.ended.get(&crashes).map(|refusal| &refusal.reason), Some(&Reason::TimeOver));
     assert_eq!(world.at_rest(), 0);
 }
 

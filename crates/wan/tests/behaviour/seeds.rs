@@ -101,7 +101,11 @@ fn play(seed: u64) -> Count {
                 });
                 let admitted: Vec<_> = admitted.collect();
                 if let Some(id) = world.random.pick(&admitted).copied() {
-                    world.input(id.origin.0 as usize - 1, Input::Stop(id));
+                    if world.random.one_in(3) {
+                        world.extend(id, SECOND);
+                    } else {
+                        world.input(id.origin.0 as usize - 1, Input::Stop(id));
+                    }
                 }
             }
         }

@@ -5,10 +5,7 @@ mod looks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use testkit::random::Random;
-use wan::{
-    Action, BackendAnswer, BackendCommand, FlowRequest, Input, LinkId, Message, QosAnswer, Refusal,
-    ResourceManager, SessionId, SessionRequest,
-};
+use wan::{Action, BackendAnswer, BackendCommand, FlowRequest, Input, LinkId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId, SessionRequest};
 
 use crate::domain::Domain;
 use crate::model::Topology;
@@ -75,6 +72,11 @@ pub(crate) struct World {
     pub(crate) requests: BTreeMap<u64, (usize, u32, SessionRequest)>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
     pub(crate) ended: BTreeMap<SessionId, Refusal>,
+    /// Which sessions are to last longer, by ticket; until when others do, as their callers have heard; why others do not.
+    extending: BTreeMap<u64, SessionId>,
+    extensions: u64,
+    pub(crate) extended: BTreeMap<SessionId, u64>,
+    pub(crate) not_extended: Vec<Reason>,
     /// Callees agree to everything at once.
     pub(crate) callees_agree: bool,
     /// Looks for numbers of agreements in messages to others.
@@ -110,6 +112,10 @@ impl World {
             requests: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             ended: BTreeMap::new(),
+            extending: BTreeMap::new(),
+            extensions: 0,
+            extended: BTreeMap::new(),
+            not_extended: Vec::new(),
             callees_agree: false,
             looks_for_secrets: false,
             secrets,
@@ -213,10 +219,21 @@ impl World {
                 Action::Answer { ticket, answer } => self.answer(at, ticket, answer),
                 Action::Ended { session, refusal } => {
                     assert!(!refusal.to_string().is_empty());
+                    if let Some(ends) = self.extended.get(&session) {
+                        let is_over = refusal.reason == Reason::TimeOver;
+                        assert!(!is_over || *ends <= self.now, "{}: {session:?} ends early", self.context);
+                    }
                     let before = self.ended.insert(session, refusal);
                     assert!(before.is_none(), "{}: {session:?} ended twice", self.context);
                 }
                 Action::QueryAnswer { ticket, answer } => self.answers.push((ticket, answer)),
+                Action::ExtendAnswer { ticket, answer } => {
+                    let session = self.extending.remove(&ticket).expect("an answer that is asked for");
+                    match answer {
+                        Ok(ends) => drop(self.extended.insert(session, ends)),
+                        Err(refusal) => self.not_extended.push(refusal.reason),
+                    }
+                }
             }
         }
     }
@@ -397,6 +414,14 @@ impl World {
         if let Some(aggregate) = may_uncover {
             self.look_at_cover(aggregate);
         }
+    }
+
+    /// A caller wants its session to last longer.
+    pub(crate) fn extend(&mut self, session: SessionId, by: u64) {
+        self.extensions += 1;
+        self.extending.insert(self.extensions, session);
+        let extend = Input::Extend { ticket: self.extensions, session, by };
+        self.input(session.origin.0 as usize - 1, extend);
     }
 
     /// A caller asks.
