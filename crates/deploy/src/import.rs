@@ -15,6 +15,7 @@ use crate::files::{read, show};
 #[command(after_help = "Examples:\n  \
     punctual deploy import plan.cdp                                   the plan as TOML, and what was left out\n  \
     punctual deploy import plan.cdp --domain lab.cdd --events es.ced -o plan.toml\n  \
+    punctual deploy import plan.cdp --events es.ced --program target/debug/server -o plan.toml\n  \
     punctual deploy import robot.launch.xml --arg use_sim=false --prefix /opt/ros/jazzy -o robot.toml\n  \
     punctual deploy import dataflow.yml -o dataflow.toml              and dataflow.types.json, which has its ports\n\n\
     Exit code: 0 all of it is in the plan; 1 something has no place there, and is listed; 3 a file cannot be read or written.")]
@@ -27,6 +28,9 @@ pub(crate) struct ImportArguments {
     /// Events descriptors of CIAO (.ced)
     #[arg(long, value_name = "FILE")]
     events: Vec<PathBuf>,
+    /// Descriptors: the component server that all processes execute, in place of the libraries; its path as the plan is to say it
+    #[arg(long, value_name = "LOCATION")]
+    program: Option<String>,
     /// Launch files: a value of an argument
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arguments: Vec<String>,
@@ -80,14 +84,16 @@ fn format(arguments: &ImportArguments) -> Result<Format, Failure> {
         _ => Format::Descriptors,
     };
     let is_of_launch = !arguments.arguments.is_empty() || arguments.prefix.is_some();
-    let is_of_descriptors = arguments.domain.is_some() || !arguments.events.is_empty();
+    let is_of_descriptors =
+        arguments.domain.is_some() || !arguments.events.is_empty() || arguments.program.is_some();
     match format {
         Format::Descriptors | Format::Dataflow if is_of_launch => {
             Err((WRONG, "--arg and --prefix are for launch files (.xml)\n  leave them out".to_owned()))
         }
-        Format::Launch | Format::Dataflow if is_of_descriptors => {
-            Err((WRONG, "--domain and --events are for descriptors (.cdp)\n  leave them out".to_owned()))
-        }
+        Format::Launch | Format::Dataflow if is_of_descriptors => Err((
+            WRONG,
+            "--domain, --events and --program are for descriptors (.cdp)\n  leave them out".to_owned(),
+        )),
         format => Ok(format),
     }
 }
@@ -223,7 +229,10 @@ fn descriptors(
     // A problem is shown with the lines of its own file.
     let files: Vec<Source<'_>> =
         [plan.source()].into_iter().chain(descriptors.domain).chain(sources.iter().copied()).collect();
-    let imported = import(&descriptors).map_err(|problems| (BAD_NEWS, shown(&problems, &files)))?;
+    let mut imported = import(&descriptors).map_err(|problems| (BAD_NEWS, shown(&problems, &files)))?;
+    if let Some(program) = &arguments.program {
+        imported = imported.with_program(plan.source(), program);
+    }
     write(arguments, &imported.plan.to_toml(), out)?;
     tell(&imported.left_out, &files, told)
 }

@@ -11,7 +11,7 @@ use super::events::Filter;
 use super::instances::Known;
 use super::names::plain;
 use super::xml::{Element, at, elements, first, name, named, reference, text_of};
-use crate::plan::{Connection, End, Topic};
+use crate::plan::{Connection, End, Join, JoinKind, KeepPolicy, Topic};
 use crate::tree::Problems;
 use crate::value::Value;
 
@@ -32,6 +32,16 @@ struct Half {
 struct Through {
     publishers: Vec<Half>,
     consumers: Vec<Half>,
+}
+
+/// Consumers whose handler is called once all of their publishers have sent something: the connections that lead to each.
+type Collecting = BTreeMap<End, Vec<String>>;
+
+/// The publishers whose events a consumer gets.
+struct Wanted {
+    publishers: Vec<String>,
+    /// An event of each is collected first.
+    collects: bool,
 }
 
 /// An end with what its descriptor says of it.
@@ -65,21 +75,35 @@ impl Import {
             return;
         }
         let mut supplied: BTreeSet<String> = BTreeSet::new();
+        let mut collecting = Collecting::new();
         for (service, halves) in &through {
             if !self.services.known.contains_key(service) {
                 self.with_topic(source, service, halves);
                 supplied.insert(service.clone());
                 continue;
             }
-            self.join(source, service, &through);
+            self.join(source, service, &through, &mut collecting);
             if !halves.publishers.is_empty() {
                 supplied.extend(self.reached(service));
             }
         }
+        self.collect(collecting);
         for (service, halves) in through.iter().filter(|(service, _)| !supplied.contains(*service)) {
             for consumer in &halves.consumers {
                 let what = format!("nothing is published to \"{service}\" for \"{}\"", consumer.end);
                 self.leave(source, consumer.place, what, "connect a publisher");
+            }
+        }
+    }
+
+    /// Ports that collect get a join of the connections that lead to them.
+    fn collect(&mut self, collecting: Collecting) {
+        for (end, parts) in collecting {
+            let End::Port { component, port } = end else { continue };
+            if let Some(component) = self.plan.components.get_mut(&component) {
+                let (kind, keep) = (JoinKind::Conjunction, KeepPolicy::First);
+                component.ports.entry(port).or_default().join =
+                    Some(Join { kind, parts, keep, most: None, within: None });
             }
         }
     }
@@ -173,10 +197,12 @@ impl Import {
         }
     }
 
-    fn add(&mut self, called: &str, place: usize, connection: Connection) {
+    /// Adds a connection: its name in the plan.
+    fn add(&mut self, called: &str, place: usize, connection: Connection) -> String {
         let name = self.names.fresh("connection", called);
         self.places.note(format!("connection.{name}"), place);
-        self.plan.connections.insert(name, connection);
+        self.plan.connections.insert(name.clone(), connection);
+        name
     }
 
     fn side(&mut self, element: Element<'_>, known: &Known) -> Option<Side> {
@@ -192,7 +218,13 @@ impl Import {
     }
 
     /// Connections from what publishes to a service.
-    fn join(&mut self, source: Source<'_>, service: &String, through: &BTreeMap<String, Through>) {
+    fn join(
+        &mut self,
+        source: Source<'_>,
+        service: &String,
+        through: &BTreeMap<String, Through>,
+        collecting: &mut Collecting,
+    ) {
         let Some(halves) = through.get(service) else { return };
         let known = self.services.known.get(service).and_then(|known| known.service.clone());
         let plan_service = known.unwrap_or_else(|| "direct".to_string());
@@ -200,11 +232,15 @@ impl Import {
         let all: Vec<String> = publishers().map(ToString::to_string).collect();
         // Consumers with the filter that decides whose events they get.
         let mut of_publisher: BTreeMap<usize, Vec<End>> = BTreeMap::new();
+        let mut collectors: BTreeSet<&End> = BTreeSet::new();
         for reached in self.reached(service) {
             for consumer in through.get(&reached).into_iter().flat_map(|halves| &halves.consumers) {
                 let wanted = self.wanted_by(source, &reached, consumer, &all);
+                if wanted.collects {
+                    collectors.insert(&consumer.end);
+                }
                 for (number, publisher) in publishers().enumerate() {
-                    if wanted.iter().any(|name| name == publisher) {
+                    if wanted.publishers.iter().any(|name| name == publisher) {
                         of_publisher.entry(number).or_default().push(consumer.end.clone());
                     }
                 }
@@ -220,28 +256,37 @@ impl Import {
                 self.leave(source, publisher.place, what, "connect a consumer");
                 continue;
             };
+            let collected: Vec<End> = to.iter().filter(|end| collectors.contains(end)).cloned().collect();
             let said = Connection {
                 from: publisher.end.clone(),
                 to,
                 service: Some(plan_service.clone()),
                 ..Connection::default()
             };
-            self.add(&publisher.name, publisher.place, said);
+            let name = self.add(&publisher.name, publisher.place, said);
+            for end in collected {
+                collecting.entry(end).or_default().push(name.clone());
+            }
         }
     }
 
     /// The publishers of a service whose events a consumer gets.
-    fn wanted_by(
-        &mut self,
-        source: Source<'_>,
-        service: &str,
-        consumer: &Half,
-        all: &[String],
-    ) -> Vec<String> {
-        let Some((name, place)) = &consumer.filter else { return all.to_vec() };
-        let filter = self.services.known.get(service).and_then(|known| known.filters.get(name));
-        match filter.map(|filter| wanted(filter, all)) {
-            Some(Ok(wanted)) => return wanted,
+    fn wanted_by(&mut self, source: Source<'_>, service: &str, consumer: &Half, all: &[String]) -> Wanted {
+        let everything = || Wanted { publishers: all.to_vec(), collects: false };
+        let Some((name, place)) = &consumer.filter else { return everything() };
+        let filter = self.services.known.get(service).and_then(|known| known.filters.get(name)).cloned();
+        match filter.map(|filter| wanted(&filter, all)) {
+            Some(Ok(wanted)) => {
+                if wanted.collects {
+                    let what = format!(
+                        "the filter \"{name}\" becomes a join that keeps the first event of each source"
+                    );
+                    let why =
+                        "the service of CIAO hands over all that it has collected: keep = \"all\" does that";
+                    self.leave(source, *place, what, why);
+                }
+                return wanted;
+            }
             Some(Err(why)) => {
                 self.leave(source, *place, format!("the filter \"{name}\" has no place in a plan"), &why);
             }
@@ -250,7 +295,7 @@ impl Import {
                 self.leave(source, *place, what, "the consumer gets all events");
             }
         }
-        all.to_vec()
+        everything()
     }
 
     /// An end outside of the plan is a topic of DDS.
@@ -277,20 +322,25 @@ impl Import {
 }
 
 /// The publishers whose events pass a filter over sources; or why that cannot be said by connections.
-fn wanted(filter: &Filter, all: &[String]) -> Result<Vec<String>, String> {
-    let is_source = |name: &&String| filter.sources.contains(*name);
+fn wanted(filter: &Filter, all: &[String]) -> Result<Wanted, String> {
+    let of = |passes: &dyn Fn(&String) -> bool, collects| {
+        Ok(Wanted { publishers: all.iter().filter(|name| passes(name)).cloned().collect(), collects })
+    };
+    let is_source = |name: &String| filter.sources.contains(name);
     let kind = filter.kind.as_str();
-    if kind.starts_with("disj")
-        || (kind.contains("and") || kind.starts_with("conj")) && filter.sources.len() == 1
-    {
-        return Ok(all.iter().filter(is_source).cloned().collect());
+    if kind.starts_with("disj") || (kind.starts_with("and") && filter.sources.len() == 1) {
+        return of(&is_source, false);
     }
     if kind.starts_with("neg") {
-        return Ok(all.iter().filter(|name| !is_source(name)).cloned().collect());
+        return of(&|name| !is_source(name), false);
     }
-    Err(if kind.starts_with("conj") {
-        "it collects an event of each source: subscribe with a join in the component; the consumer gets all events".to_string()
-    } else {
-        format!("no event is of several sources at once ({kind}); the consumer gets all events")
-    })
+    if !kind.starts_with("conj") {
+        return Err(format!("no event is of several sources at once ({kind}); the consumer gets all events"));
+    }
+    if let Some(missing) = filter.sources.iter().find(|name| !all.contains(name)) {
+        return Err(format!(
+            "it waits for an event of \"{missing}\", which publishes nothing to the service; the consumer gets all events"
+        ));
+    }
+    of(&is_source, filter.sources.len() > 1)
 }

@@ -17,14 +17,16 @@ mod yaml;
 pub use dora::{ImportedPrograms, import_dataflow};
 pub use ros::{Included, LaunchFile, import_launch};
 
+use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use diagnostics::{Problem, Source};
 use roxmltree::Document;
 
 use crate::places::Places;
-use crate::plan::Plan;
+use crate::plan::{Artefact, ArtefactKind, Plan};
 use crate::tree::Problems;
 
 /// The descriptors of one plan.
@@ -47,6 +49,43 @@ pub struct Imported {
     pub places: Places,
     /// Elements that have no place in a plan, or a different one: the place, the element, and the reason. Each should be looked at.
     pub left_out: Vec<Problem>,
+}
+
+impl Imported {
+    /// Lets all processes execute one program, a component server that has the component types of the plan: it is at this location. The libraries of
+    /// the descriptors are in it, so they are no artefacts of the plan any more; each is told.
+    #[must_use]
+    pub fn with_program(mut self, source: Source<'_>, location: &str) -> Self {
+        for (name, library) in core::mem::take(&mut self.plan.artefacts) {
+            let users = self.plan.components.values();
+            let types: BTreeSet<&str> = users
+                .filter(|component| component.artefact.as_ref() == Some(&name))
+                .map(|component| component.component_type.as_str())
+                .collect();
+            let types: Vec<&str> = types.into_iter().collect();
+            let file = library.location.first().map_or(name.as_str(), |first| first);
+            let at = self.places.at(&format!("artefact.{name}"));
+            self.left_out.push(source.problem(
+                at,
+                format!("the library {file} is not loaded"),
+                format!("{location} has to have what it holds: {}", types.join(", ")),
+            ));
+        }
+        let layout = self.plan.layout();
+        let hosts = layout.processes().iter().map(|(name, host)| ((*name).into(), host.map(Into::into)));
+        let hosts: Vec<(String, Option<String>)> = hosts.collect();
+        let program: String = "program".into();
+        for (name, host) in hosts {
+            let process = self.plan.processes.entry(name).or_default();
+            process.host = process.host.take().or(host);
+            process.artefact = Some(program.clone());
+        }
+        self.plan.components.values_mut().for_each(|component| component.artefact = None);
+        let executable =
+            Artefact { location: [location.into()].into(), digest: None, kind: ArtefactKind::Executable };
+        self.plan.artefacts.insert(program, executable);
+        self
+    }
 }
 
 /// A plan of descriptors.
@@ -81,7 +120,7 @@ const MOST_SERVICES: usize = 256;
 
 impl Import {
     /// Something has no place, or another one.
-    fn leave(&mut self, source: Source<'_>, at: usize, what: impl Into<alloc::string::String>, why: &str) {
+    fn leave(&mut self, source: Source<'_>, at: usize, what: impl Into<String>, why: &str) {
         if self.left_out.len() < MOST_LEFT_OUT {
             self.left_out.push(source.problem(at, what, why));
         }

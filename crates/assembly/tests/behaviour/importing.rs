@@ -1,5 +1,8 @@
 //! Descriptors in XML become plans; what has no place in one is told.
-use assembly::{Catalogue, Descriptors, End, Imported, LocalityKind, Plan, ServiceKind, Value, import};
+use assembly::{
+    ArtefactKind, Catalogue, Descriptors, End, Imported, JoinKind, KeepPolicy, LocalityKind, Plan,
+    ServiceKind, Value, import,
+};
 use diagnostics::{Problem, Source};
 
 const PLAIN: &str = include_str!("../../descriptors/plain.cdp");
@@ -86,17 +89,42 @@ fn two_connections_with_a_service_are_one() {
 fn filters_over_sources_say_who_is_connected() {
     let made = right(FILTERS[0], &FILTERS[1..], None);
     let to = |name: &str| made.plan.connections[name].to.iter().map(End::to_string).collect::<Vec<_>>();
-    // Of the collecting filter all events come: what it means is told.
     assert_eq!(to("north-to-bus"), ["any.in", "both.in", "all.in"]);
     assert_eq!(to("south-to-bus"), ["both.in", "others.in", "all.in"]);
+    // What collects an event of each is a join; CIAO would hand over all of them.
+    let join = made.plan.components["both"].ports["in"].join.as_ref().unwrap();
+    assert_eq!((join.kind, join.keep), (JoinKind::Conjunction, KeepPolicy::First));
+    assert_eq!(join.parts, ["north-to-bus", "south-to-bus"]);
     let told = left_out(&made);
-    assert!(
-        told.contains(
-            "the filter \"north-and-south\" has no place in a plan\n  it collects an event of each source"
-        ),
-        "{told}"
-    );
+    assert!(told.contains("the filter \"north-and-south\" becomes a join that keeps the first"), "{told}");
     assert_eq!(told.matches("the filter").count(), 1, "{told}");
+    // One that waits for what never comes is no join.
+    let silent = FILTERS[1].replace("<source>south</source>", "<source>east</source>");
+    let made = right(FILTERS[0], &[&silent], None);
+    assert!(made.plan.components["both"].ports.is_empty());
+    assert!(left_out(&made).contains("it waits for an event of \"east\", which publishes nothing"));
+}
+
+#[test]
+fn one_program_stands_for_all_libraries() {
+    let source = Source { file: "x.cdp", text: PLAIN };
+    let made = imported(PLAIN, &[], None).unwrap().with_program(source, "bin/server");
+    let (plan, told) = (&made.plan, left_out(&made));
+    assert_eq!(plan.artefacts.keys().collect::<Vec<_>>(), ["program"]);
+    let program = &plan.artefacts["program"];
+    assert_eq!(
+        (program.kind, &program.location[..]),
+        (ArtefactKind::Executable, &["bin/server".to_owned()][..])
+    );
+    let left = &plan.processes["left"];
+    assert_eq!((left.host.as_deref(), left.artefact.as_deref()), (Some("left"), Some("program")));
+    assert!(plan.components.values().all(|component| component.artefact.is_none()));
+    for line in [
+        "x.cdp:5:3: the library libsensor.so is not loaded\n  bin/server has to have what it holds: Sensor",
+        "x.cdp:10:3: the library libview.so is not loaded\n  bin/server has to have what it holds: View",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
 }
 
 #[test]

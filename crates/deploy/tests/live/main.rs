@@ -4,6 +4,7 @@
 mod adoption;
 mod avionics;
 mod bad;
+mod descriptors;
 mod exported;
 mod federated;
 mod foreign;
