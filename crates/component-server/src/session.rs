@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use deployment::{Answer, ComponentServer, Instruction, LONGEST_LINE, Lines, line, read};
+use deployment::{Answer, ComponentServer, Instruction, LEASE, LONGEST_LINE, Lines, line, read};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{getsockopt, sockopt::AcceptConn};
 
 use crate::executor::Runner;
@@ -68,13 +70,50 @@ fn accept(
     listener: &UnixListener,
     server: &mut ComponentServer<Runner>,
 ) -> Result<bool, String> {
+    let lease = lease()?;
+    let mut is_led = false;
     loop {
+        if is_led && lease.is_some_and(|lease| !comes_within(listener, lease)) {
+            eprintln!("{build}: no node manager has come back in time: the process ends");
+            thread::spawn(end_by_force);
+            return Ok(true);
+        }
+        is_led = true;
         let (socket, _) = listener.accept().map_err(|error| format!("no supervisor can connect: {error}"))?;
         let result = converse(build, socket, server, AtEnd::Stays);
         if !server.outlives_supervisor() {
             return result;
         }
     }
+}
+
+/// How long the process goes on without a supervisor.
+fn lease() -> Result<Option<Duration>, String> {
+    let Some(said) = std::env::var_os(LEASE) else { return Ok(None) };
+    let time = said.to_str().and_then(|text| text.parse().ok()).map(Duration::from_millis);
+    time.map(Some).ok_or_else(|| format!("{LEASE} is no number of milliseconds"))
+}
+
+/// Whether a supervisor connects in this time.
+fn comes_within(listener: &UnixListener, lease: Duration) -> bool {
+    let until = Instant::now() + lease;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = PollTimeout::try_from(left.as_millis().saturating_add(1)).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(listener.as_fd(), PollFlags::POLLIN)], left) {
+            Err(Errno::EINTR) => {}
+            Ok(0) if Instant::now() < until => {}
+            Ok(0) => return false,
+            // What is wrong with the socket is said by the call that uses it.
+            Ok(_) | Err(_) => return true,
+        }
+    }
+}
+
+/// Ends a process that does not end by itself in some time.
+fn end_by_force() {
+    thread::sleep(GRACE);
+    std::process::exit(HUNG);
 }
 
 /// Does what one supervisor tells; says whether it is gone.
@@ -182,7 +221,6 @@ fn hear(mut socket: UnixStream, tell: &Sender<Came>, at_end: AtEnd) {
     };
     let _ = tell.send(Came::Over(wrong));
     if at_end == AtEnd::Exits {
-        thread::sleep(GRACE);
-        std::process::exit(HUNG);
+        end_by_force();
     }
 }

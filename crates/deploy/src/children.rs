@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use assembly::{Artefact, Plan};
 use deployment::{
-    Answer, Incarnation, Instruction, LONGEST_LINE, Lines, Target, foreign_lane, is_foreign, line, read,
+    Answer, Incarnation, Instruction, LEASE, LONGEST_LINE, Lines, Target, foreign_lane, is_foreign, line,
+    read,
 };
 use execution::ProcessIdentity;
 use nix::sys::signal::{Signal, killpg};
@@ -43,11 +44,19 @@ pub(crate) enum Happening {
     Ended(Incarnation),
 }
 
+/// How processes outlive this program.
+pub(crate) struct Outlives {
+    /// What the paths of their sockets begin with.
+    pub(crate) sockets: PathBuf,
+    /// How long component servers go on without a supervisor.
+    pub(crate) lease: Option<Duration>,
+}
+
 /// The processes that there are.
 pub(crate) struct Children<T> {
     all: BTreeMap<Incarnation, Running>,
-    /// What the paths of sockets of processes begin with, if processes outlive this program.
-    sockets: Option<PathBuf>,
+    /// How processes outlive this program, if they do.
+    outlives: Option<Outlives>,
     /// Who has to have signed programs, if that matters.
     signers: Option<Signers>,
     groups: ControlGroups,
@@ -80,16 +89,15 @@ enum Process {
 }
 
 impl<T: Send + 'static> Children<T> {
-    /// None yet. What they do is sent to `tell`, as `wrap` makes it. They outlive this program if there is a path that their sockets begin with,
-    /// and what they execute is signed if `signers` are named.
+    /// None yet. What they do is sent to `tell`, as `wrap` makes it. They outlive this program if it is said how, and what they execute is signed if `signers` are named.
     pub(crate) fn new(
-        sockets: Option<PathBuf>,
+        outlives: Option<Outlives>,
         signers: Option<Signers>,
         tell: &Sender<T>,
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
         let groups = ControlGroups::default();
-        Self { all: BTreeMap::new(), sockets, signers, groups, tell: tell.clone(), wrap: Arc::new(wrap) }
+        Self { all: BTreeMap::new(), outlives, signers, groups, tell: tell.clone(), wrap: Arc::new(wrap) }
     }
 
     /// Starts a process of a plan; says its process id.
@@ -130,7 +138,7 @@ impl<T: Send + 'static> Children<T> {
         path: &Path,
     ) -> Result<u32, String> {
         if is_foreign(&target.plan, process) {
-            let command = foreign(&target.plan, process, said, path, group, self.sockets.is_some());
+            let command = foreign(&target.plan, process, said, path, group, self.outlives.is_some());
             let child = spawn(command, path).map_err(|error| {
                 if error.1 == io::ErrorKind::NotFound { error.0 + "; install util-linux" } else { error.0 }
             })?;
@@ -146,6 +154,9 @@ impl<T: Send + 'static> Children<T> {
             }
         };
         command.arg("--serve").args(&said.arguments).envs(&said.environment);
+        if let Some(lease) = self.outlives.as_ref().and_then(|outlives| outlives.lease) {
+            command.env(LEASE, lease.as_millis().to_string());
+        }
         command.stdin(theirs).process_group(0);
         // The end of the process is seen at the socket only if it is not open here, too: the command ends with the call.
         let child = spawn(command, path).map_err(|error| error.0)?;
@@ -170,7 +181,7 @@ impl<T: Send + 'static> Children<T> {
 
     /// Where a process listens, if it outlives this program.
     fn socket(&self, of: Incarnation) -> Option<PathBuf> {
-        let mut path = self.sockets.clone()?.into_os_string();
+        let mut path = self.outlives.as_ref()?.sockets.clone().into_os_string();
         path.push(format!("-{}.process", of.0));
         Some(path.into())
     }
@@ -352,7 +363,7 @@ impl Running {
 impl<T> Drop for Children<T> {
     /// Nothing is left behind, whatever ends the supervisor, unless it is to be adopted.
     fn drop(&mut self) {
-        if self.sockets.is_some() {
+        if self.outlives.is_some() {
             return;
         }
         for running in self.all.values_mut() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use deployment::{Action, Incarnation, Input, Outcome, Phase, Supervisor, Target};
 use execution::DeploymentState;
 
-use crate::children::{Children, Happening};
+use crate::children::{Children, Happening, Outlives};
 use crate::hosts::StateFile;
 use crate::process_identity::pin;
 use crate::signatures::Signers;
@@ -43,6 +43,8 @@ pub(crate) struct Outliving {
     pub(crate) sockets: PathBuf,
     /// Who has to have signed programs, if that matters.
     pub(crate) signers: Option<Signers>,
+    /// How long they go on without a supervisor; without a limit if there is none.
+    pub(crate) lease: Option<Duration>,
 }
 
 impl<T: Send + 'static> Supervision<T> {
@@ -55,11 +57,11 @@ impl<T: Send + 'static> Supervision<T> {
         wrap: impl Fn(Happening) -> T + Send + Sync + 'static,
     ) -> Self {
         let supervisor = Supervisor::new(deployment, host, PATIENCE);
-        let (mut state, mut sockets, mut signers) = (None, None, None);
-        if let Some(outliving) = outliving {
-            (state, sockets, signers) = (Some(outliving.state), Some(outliving.sockets), outliving.signers);
+        let (mut state, mut outlives, mut signers) = (None, None, None);
+        if let Some(Outliving { state: file, sockets, signers: who, lease }) = outliving {
+            (state, outlives, signers) = (Some(file), Some(Outlives { sockets, lease }), who);
         }
-        let children = Children::new(sockets, signers, tell, wrap);
+        let children = Children::new(outlives, signers, tell, wrap);
         Self { supervisor, children, state, start: Instant::now() }
     }
 

@@ -40,8 +40,8 @@ pub use part::{
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, ConnectionStatus, Control,
-    ControlAnswer, GatewayStatus, HandlerStatus, HopStatus, Instruction, LONGEST_LINE, LONGEST_REQUEST,
-    Order, Phase, PlanStatus, ProcessStatus, Proof, ProtocolError, Spread, line, read,
+    ControlAnswer, GatewayStatus, HandlerStatus, HopStatus, Instruction, LEASE, LONGEST_LINE,
+    LONGEST_REQUEST, Order, Phase, PlanStatus, ProcessStatus, Proof, ProtocolError, Spread, line, read,
 };
 pub use quoting::{Unquotable, pod_text, unit_value, unit_word};
 pub use restart::{RESTART, Restarts};

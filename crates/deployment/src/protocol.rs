@@ -14,6 +14,10 @@ pub const LONGEST_LINE: usize = 8 << 20;
 /// Bytes of the longest line of a command.
 pub const LONGEST_REQUEST: usize = 64 << 10;
 
+/// The environment variable of a component server that outlives its supervisor: so many milliseconds after one is gone it ends, unless the next one
+/// has come. Without it, it goes on.
+pub const LEASE: &str = "PUNCTUAL_LEASE";
+
 /// An instruction to a component server. A server that gets the same again answers the same again, and does nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

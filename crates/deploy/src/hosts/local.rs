@@ -40,14 +40,23 @@ enum Asker {
     Command(Sender<ControlAnswer>),
 }
 
+/// How a host runs programs.
+pub(super) struct Hosting {
+    /// The folder that locations of artefacts are relative to.
+    pub(super) programs: PathBuf,
+    /// Who has to have signed them, if that matters.
+    pub(super) signers: Option<Signers>,
+    /// How long component servers go on without a node manager.
+    pub(super) lease: Option<Duration>,
+}
+
 /// The deployments of a host.
 pub(super) struct Locals<'o> {
     all: BTreeMap<String, Local>,
     examined: BTreeMap<String, (EpochPlan, Target)>,
     states: StateFolder,
     host: String,
-    programs: PathBuf,
-    signers: Option<Signers>,
+    hosting: Hosting,
     manager: String,
     tell: Sender<Event>,
     next: u64,
@@ -58,15 +67,14 @@ impl<'o> Locals<'o> {
     pub(super) fn new(
         host: &str,
         states: StateFolder,
-        programs: PathBuf,
-        signers: Option<Signers>,
+        hosting: Hosting,
         manager: &str,
         tell: &Sender<Event>,
         told: &'o mut dyn Write,
     ) -> Self {
         let (all, examined) = (BTreeMap::new(), BTreeMap::new());
         let (host, manager, tell) = (host.to_owned(), manager.to_owned(), tell.clone());
-        Self { all, examined, states, host, programs, signers, manager, tell, next: 0, told }
+        Self { all, examined, states, host, hosting, manager, tell, next: 0, told }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -106,7 +114,7 @@ impl<'o> Locals<'o> {
         if parts.iter().any(|part| part.host.as_deref() == Some(self.host.as_str())) {
             for process in processes(&loaded, Some(&self.host), &mut std::io::sink())? {
                 group(&loaded, &process)?;
-                program(&loaded, Path::new(&target.file), &process, self.signers.as_ref())?;
+                program(&loaded, Path::new(&target.file), &process, self.hosting.signers.as_ref())?;
             }
         }
         Ok(target)
@@ -115,7 +123,7 @@ impl<'o> Locals<'o> {
     fn target(&self, bundle: &Bundle, loaded: &Loaded) -> Target {
         // Only the name of the file: it is nowhere on this host, and locations are relative to the folder of programs.
         let name = Path::new(&bundle.file).file_name().unwrap_or_default();
-        let file = self.programs.join(name).to_string_lossy().into_owned();
+        let file = self.hosting.programs.join(name).to_string_lossy().into_owned();
         let (plan, types) = (loaded.plan.clone(), loaded.types.clone());
         Target { plan, types, file, proofs: bundle.proofs.clone(), ..Target::default() }
     }
@@ -208,7 +216,8 @@ impl<'o> Locals<'o> {
         let outliving = Outliving {
             state: self.states.file(deployment),
             sockets: self.states.sockets(deployment),
-            signers: self.signers.clone(),
+            signers: self.hosting.signers.clone(),
+            lease: self.hosting.lease,
         };
         let supervision = Supervision::new(deployment.to_owned(), host, Some(outliving), &self.tell, wrap);
         Ok(Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() })

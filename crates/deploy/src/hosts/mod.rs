@@ -8,8 +8,10 @@ mod state;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use diagnostics::picoseconds;
 use execution::{Bundle, ManifestText};
 use keys::{Identity, Name, Role};
 
@@ -45,7 +47,8 @@ pub(crate) struct ManagerArguments {
 /// The node manager of a host.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
-    punctual deploy node --manager 192.0.2.1 --name east --keys keys --programs /opt/plant\n\n\
+    punctual deploy node --manager 192.0.2.1 --name east --keys keys --programs /opt/plant\n  \
+    punctual deploy node --manager 192.0.2.1 --name east --keys keys --lease '10 s'\n\n\
     Ctrl-C ends all of its processes in reverse order. If it is killed they go on, and the next one adopts them.\n\
     See docs/deploy-hosts.md.")]
 pub(crate) struct NodeArguments {
@@ -64,6 +67,9 @@ pub(crate) struct NodeArguments {
     /// Starts only programs that an operator has signed, by `punctual deploy sign`
     #[arg(long)]
     signed: bool,
+    /// How long component servers go on if this program is gone and does not come back, as in '10 s'; without it they go on
+    #[arg(long, value_name = "TIME", value_parser = parse_lease)]
+    lease: Option<Duration>,
 }
 
 /// Which execution manager a command asks; without one it is about this host alone.
@@ -85,6 +91,15 @@ impl At {
     pub(crate) fn manager(&self) -> Option<(&str, &Path, Option<&str>)> {
         Some((self.manager.as_deref()?, self.keys.as_deref()?, self.operator.as_deref()))
     }
+}
+
+/// A lease of a millisecond to a day.
+fn parse_lease(text: &str) -> Result<Duration, String> {
+    const MILLISECOND: u64 = 1_000_000_000;
+    let time = picoseconds(text).map(|time| Duration::from_millis(time / MILLISECOND));
+    let is_right = |time: &Duration| !time.is_zero() && time.as_secs() <= 86_400;
+    time.filter(is_right)
+        .ok_or_else(|| format!("\"{text}\" is no time of 1 ms to 24 h: write one such as \"10 s\""))
 }
 
 /// The address of an interface, and the port of managers if none is said.

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Reader, send, to_manager};
-use super::local::Locals;
+use super::local::{Hosting, Locals};
 use super::state::StateFolder;
 use super::{NodeArguments, identity, node_role};
 use crate::children::Happening;
@@ -65,6 +65,7 @@ pub(crate) fn run(
     let signers = arguments.signed.then(|| Signers(identity.clone()));
     let programs = std::fs::canonicalize(&arguments.programs)
         .map_err(|error| (FAILED, format!("--programs {}: {error}", arguments.programs.display())))?;
+    let hosting = Hosting { programs, signers, lease: arguments.lease };
     let (tell, events) = channel();
     interruptions(&tell, || Event::Interrupted)?;
     let folder = folder()?;
@@ -74,7 +75,7 @@ pub(crate) fn run(
     let incarnation = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     let mut running = Running {
         machine: NodeManager::new(arguments.name.clone(), incarnation, PATIENCE),
-        locals: Locals::new(&arguments.name, states, programs, signers, &arguments.manager, &tell, told),
+        locals: Locals::new(&arguments.name, states, hosting, &arguments.manager, &tell, told),
         start: Instant::now(),
         say: None,
         interruptions: 0,

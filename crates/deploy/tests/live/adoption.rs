@@ -115,6 +115,36 @@ fn what_is_stopped_while_a_node_manager_is_away_is_stopped_when_the_next_one_is_
     });
 }
 
+/// Nothing is left of processes whose node manager does not come back; one that comes in time finds them as they were.
+#[test]
+fn a_lease_that_is_over_ends_processes() {
+    alone(|| {
+        let site = Site::new("lease");
+        site.site.has("tracker.toml", &Site::plan());
+        let _manager = site.manager();
+        let mut east = site.begin_node_with("east", " --lease 10min");
+        let mut west = site.begin_node_with("west", " --lease 1s");
+        for node in [&mut east, &mut west] {
+            node.prints("punctual: connected to the manager");
+        }
+        site.ok("launch {tracker.toml}");
+        let before = site.whole();
+        east.kill();
+        west.kill();
+        patiently("the end of what is in the west", || site.west.processes().is_empty().then_some(()));
+        assert_eq!(site.east.processes().len(), 1, "the other lease is not over");
+        let (east, mut west) = (site.node("east"), site.begin_node("west"));
+        west.prints_with("tracker: process show ended");
+        west.prints_with("tracker: process show runs again");
+        let after = site.whole();
+        assert_eq!(pid_of(&after, "sense"), pid_of(&before, "sense"));
+        assert_ne!(pid_of(&after, "show"), pid_of(&before, "show"));
+        site.ok("stop tracker");
+        east.interrupt();
+        west.interrupt();
+    });
+}
+
 /// What is left is damaged, or of a process that is gone: nothing is adopted that is not what was left, and nothing of others ended.
 #[test]
 fn a_node_manager_that_cannot_know_what_was_left_begins_nothing() {

@@ -57,9 +57,14 @@ impl Site {
 
     /// Starts a node manager, and waits for nothing.
     pub(crate) fn begin_node(&self, name: &str) -> Supervisor {
+        self.begin_node_with(name, "")
+    }
+
+    /// Starts a node manager with more options.
+    pub(crate) fn begin_node_with(&self, name: &str, more: &str) -> Supervisor {
         let place = if name == "east" { &self.east } else { &self.west };
         let keys = self.keys();
-        place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}", keys.display()))
+        place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}{more}", keys.display()))
     }
 
     pub(crate) fn asked(line: &str) -> String {
