@@ -65,10 +65,14 @@ struct View {
     /// What it calls itself.
     #[setting(default = "view")]
     name: String,
+    /// Milliseconds that it takes to show a reading.
+    #[setting(default = 0)]
+    slow: u32,
 }
 impl Lifecycle for View {}
 impl Handle<view::In> for View {
     fn handle(&mut self, reading: &Reading, at: &Context) -> Outcome {
+        std::thread::sleep(std::time::Duration::from_millis(self.slow.into()));
         show(&self.name, reading, at)
     }
 }

@@ -5,6 +5,7 @@ mod adoption;
 mod avionics;
 mod bad;
 mod descriptors;
+mod epochs;
 mod exported;
 mod federated;
 mod foreign;
