@@ -156,4 +156,52 @@ fn components_and_ports_are_small() {
     });
     println!("a direct connection: {} bytes", connection.kept);
     assert!(connection.kept <= 1_024, "{connection:?}");
+    // What one more port at a channel takes: a connection with two consumers less one with one, each with a queue of one event.
+    let names: Vec<String> = (0..3).map(|number| format!("more{number}")).collect();
+    names.iter().for_each(|name| server.install::<Ports>("box", name, &[]).unwrap());
+    let queue = Queue { depth: 1, full: Full::DropOldest, order: Order::Fifo };
+    let by_channel = ByChannel { queue, ..ByChannel::new(Dispatch::Publisher) };
+    let mut kept = |name: &str, to: &[&str]| {
+        let ((), usage) =
+            alloc_meter::measure(|| server.connect(name, &["more0.a"], to, &by_channel).unwrap());
+        server.disconnect(name).unwrap();
+        usage.kept
+    };
+    kept("lists find their size", &["more1.c", "more2.c"]);
+    let (one, two) = (kept("one", &["more1.c"]), kept("two", &["more1.c", "more2.c"]));
+    println!("a channel with a port: {one} bytes, with two: {two} bytes");
+    assert!(two - one <= 1_024, "{one} and {two} bytes");
+}
+
+/// Open files and sockets, threads, and mappings of memory of this process.
+fn resources() -> [usize; 3] {
+    let entries = |folder: &str| std::fs::read_dir(folder).unwrap().count();
+    let mappings = std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    [entries("/proc/self/fd"), entries("/proc/self/task"), mappings]
+}
+
+/// Each test of this file is a thread of its own: this one looks at a process of its own.
+#[test]
+fn what_no_connection_uses_has_no_file_no_socket_no_thread_and_no_mapping() {
+    const ALONE: &str = "PUNCTUAL_TEST_ALONE";
+    const NAME: &str = "what_no_connection_uses_has_no_file_no_socket_no_thread_and_no_mapping";
+    if std::env::var_os(ALONE).is_none() {
+        let test = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", NAME, "--nocapture", "--test-threads=1"])
+            .env(ALONE, "1")
+            .status()
+            .unwrap();
+        assert!(test.success());
+        return;
+    }
+    let made = || {
+        let mut server = server(8, &Direct::default(), Measured::Nothing);
+        server.advance(Duration::from_millis(1));
+        server
+    };
+    drop(made());
+    let before = resources();
+    let server = made();
+    assert_eq!(resources(), before, "files, threads and mappings");
+    drop(server);
 }
