@@ -195,15 +195,78 @@ fn a_query_has_an_expression_whose_parameters_change() {
     assert_eq!((wrong.code, wrong.place), (ReturnCode::BadParameter, "create_querycondition_where"));
 }
 
-/// What the filter of [`play`] says, without a filter.
-fn passes(of: Reading, least: i64) -> bool {
-    of.sensor != 3 && (of.value >= least || of.value == -9)
+/// A condition over a reading, as an evaluator of its own has it.
+enum Condition {
+    Sensor(usize, i64),
+    Value(usize, i64),
+    Between(i64, i64),
+    Not(Box<Self>),
+    Both(Box<Self>, Box<Self>),
+    Either(Box<Self>, Box<Self>),
+}
+
+/// Relations, as expressions write them.
+const RELATIONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
+
+fn relates(relation: usize, one: i64, other: i64) -> bool {
+    match RELATIONS[relation] {
+        "=" => one == other,
+        "<>" => one != other,
+        "<" => one < other,
+        "<=" => one <= other,
+        ">" => one > other,
+        _ => one >= other,
+    }
+}
+
+impl Condition {
+    fn random(random: &mut Random, depth: usize) -> Self {
+        let value = |random: &mut Random| random.below(34) as i64 - 12;
+        let within = |random: &mut Random| Box::new(Self::random(random, depth - 1));
+        match if depth == 0 { random.below(3) } else { random.below(6) } {
+            0 => Self::Sensor(random.below(6), random.below(5) as i64),
+            1 => Self::Value(random.below(6), value(random)),
+            2 => {
+                let least = value(random);
+                Self::Between(least, least + random.below(10) as i64)
+            }
+            3 => Self::Not(within(random)),
+            4 => Self::Both(within(random), within(random)),
+            _ => Self::Either(within(random), within(random)),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Sensor(relation, other) => format!("sensor {} {other}", RELATIONS[*relation]),
+            Self::Value(relation, other) => format!("value {} {other}", RELATIONS[*relation]),
+            Self::Between(least, most) => format!("value BETWEEN {least} AND {most}"),
+            Self::Not(inner) => format!("NOT ({})", inner.text()),
+            Self::Both(one, other) => format!("({}) AND ({})", one.text(), other.text()),
+            Self::Either(one, other) => format!("({}) OR ({})", one.text(), other.text()),
+        }
+    }
+
+    fn holds(&self, of: Reading) -> bool {
+        match self {
+            Self::Sensor(relation, other) => relates(*relation, i64::from(of.sensor), *other),
+            Self::Value(relation, other) => relates(*relation, of.value, *other),
+            Self::Between(least, most) => *least <= of.value && of.value <= *most,
+            Self::Not(inner) => !inner.holds(of),
+            Self::Both(one, other) => one.holds(of) && other.holds(of),
+            Self::Either(one, other) => one.holds(of) || other.holds(of),
+        }
+    }
 }
 
 /// A writer, a reader that gets all, filtered readers, one of which comes late; datagrams are lost and overtake each other, and parameters
 /// change while samples are under way.
 fn play(seed: u64) {
     let mut random = Random::new(seed);
+    // A greater parameter lets no more pass, whatever the rest says.
+    let (first, second) = (Condition::random(&mut random, 2), Condition::random(&mut random, 2));
+    let expression = format!("({}) AND (value >= %0 OR ({}))", first.text(), second.text());
+    let passes = |of: Reading, least: i64| first.holds(of) && (of.value >= least || second.holds(of));
     let mut desk = Desk::new();
     let hosts: Vec<_> = (0..4).map(|_| desk.participant()).collect();
     let is_lasting = random.one_in(2);
@@ -224,7 +287,7 @@ fn play(seed: u64) {
         named_topic(&hosts[host], "Readings");
         let builder = hosts[host].reader::<Reading>("Readings").type_name("Reading").reliable().keep_all();
         let builder = builder.with_qos(asks);
-        builder.filter("sensor <> 3 AND (value >= %0 OR value = -9)", [least.to_string()]).create().unwrap()
+        builder.filter(&expression, [least.to_string()]).create().unwrap()
     };
     let mut least = 0;
     // What the parameter of `changing` has been since all were last told of it.
