@@ -119,7 +119,10 @@ enum Verb {
     #[command(after_help = "Examples:\n  \
         punctual deploy launch tracker.toml               Ctrl-C, or punctual deploy stop, ends all of it in reverse order\n  \
         punctual deploy launch tracker.toml --host n1     of a plan with several hosts, what is on this one\n  \
-        punctual deploy launch plant.toml --manager east --keys keys    on all of its hosts; the command returns then\n\n\
+        punctual deploy launch plant.toml --manager east --keys keys    on all of its hosts; the command returns then\n  \
+        PUNCTUAL_MEASURE=1 punctual deploy launch tracker.toml --unproved      with processor times of handlers, for deploy measure\n  \
+        PUNCTUAL_RECORD=gps=/tmp/gps.mcap punctual deploy launch tracker.toml  with a recording of the component gps, for deploy replay\n\n\
+        Processes of the plan inherit the environment of launch. Several components are recorded by PUNCTUAL_RECORD=ONE=FILE:OTHER=FILE.\n\n\
         Exit code: 0 it was stopped; 1 it was not launched, and nothing is left of it.")]
     Launch {
         /// The plan (TOML or JSON)

@@ -44,7 +44,7 @@ fn examples_of_the_page_are_right() {
     let explained: Vec<String> = plan.explain(&types, Some("fix")).iter().map(ToString::to_string).collect();
     assert_eq!(shown[1].trim_end(), explained.join("\n"));
     let wrong = plans[0].replace("to = [\"display.position\"]", "to = [\"display.positon\"]");
-    let source = Source { file: "tracker.toml", text: &wrong };
+    let source = Source { file: "flight.toml", text: &wrong };
     let (plan, places) = crate::plan(&wrong);
     let told = source.show(&plan.check(source, &places, &types)[0]);
     assert_eq!(shown[0].trim_end(), told);

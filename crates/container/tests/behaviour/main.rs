@@ -14,6 +14,7 @@ mod latencies;
 mod life;
 mod logical;
 mod machines;
+mod pages;
 mod parts;
 mod placement;
 mod ports;

@@ -76,9 +76,13 @@ fn a_plant_of_three_hosts_is_refused_mended_launched_and_broken() {
     let blocks = PAGE.split("```text\n").skip(1).map(|block| block.split_once("```").unwrap().0);
     let proofs: Vec<&str> = blocks.filter(|block| block.starts_with("$ punctual deploy admit ")).collect();
     assert_eq!(proofs.len(), 2, "refused, and mended");
-    for shown in proofs {
+    for shown in &proofs {
         assert!(text.contains(shown), "{shown}\nis not in\n{text}");
     }
+    // The change is the first that was offered.
+    let offered = between(proofs[0], "what would admit more:\n  ", "\n");
+    assert!(text.contains(&format!("\nchanged: {offered}\n")), "{offered}: {text}");
+    assert!(PAGE.contains(&format!("`{offered}`")), "{offered}");
 
     // All three hosts have followed, with 50 components, and chains over them are measured beside what is proved.
     let status = between(&text, "$ punctual deploy status plant --manager ..\n", "\nplant: ");

@@ -9,14 +9,18 @@ use testkit::namespace::alone;
 use crate::hosts::Site;
 use crate::place::Place;
 
-/// What `openssl` says of a signature, if it is there.
+/// What `openssl` says of a signature; nothing if it is not there, which it may be outside of continuous integration alone.
 fn openssl_verifies(program: &Path) -> Option<bool> {
     let beside = |end: &str| format!("{}{end}", program.display());
     let key = beside(".key");
     let shown = Command::new("openssl")
         .args(["x509", "-pubkey", "-noout", "-in", &beside(".signer.pem"), "-out", &key])
         .output();
-    shown.ok()?;
+    if let Err(error) = shown {
+        assert!(std::env::var_os("CI").is_none(), "openssl: {error}: scripts/setup installs it");
+        eprintln!("passed over: openssl is not there");
+        return None;
+    }
     let verified = Command::new("openssl")
         .args(["dgst", "-sha256", "-verify", &key, "-signature", &beside(".signature"), &beside("")])
         .output();

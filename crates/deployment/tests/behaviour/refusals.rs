@@ -1,5 +1,5 @@
 //! What of a plan is not carried out is refused or told, with its place; hostile lines are answered.
-use assembly::{LaneDispatch, Plan, SchedulingClass};
+use assembly::{Catalogue, LaneDispatch, Manifest, Plan, SchedulingClass};
 use deployment::{
     Answer, Carrier, ComponentServer, Instruction, LaneWorker, Order, Part, Phase, Reach, Sureness,
     launchable,
@@ -8,16 +8,20 @@ use diagnostics::Source;
 use testkit::each_is_told;
 
 use crate::executor::Model;
-use crate::plans::types;
+use crate::plans::{TYPES, types};
 
 const FIRST: &str = include_str!("plans/first.toml");
 
 /// What forbids a launch, and what is told, as text.
 fn said(text: &str) -> (String, String) {
+    said_with(text, &types())
+}
+
+fn said_with(text: &str, types: &Catalogue) -> (String, String) {
     let source = Source { file: "plan.toml", text };
     let (plan, places) = Plan::read(source).unwrap_or_else(|problems| panic!("{problems:?}"));
-    assert_eq!(plan.check(source, &places, &types()), [], "{text}");
-    let (wrong, warnings) = launchable(&plan, source, &places, &types(), &["p", "q", "r"]);
+    assert_eq!(plan.check(source, &places, types), [], "{text}");
+    let (wrong, warnings) = launchable(&plan, source, &places, types, &["p", "q", "r"]);
     let shown = |problems: &[diagnostics::Problem]| {
         problems.iter().map(|problem| source.show(problem)).collect::<Vec<_>>().join("\n")
     };
@@ -87,6 +91,20 @@ fn what_cannot_be_carried_out_is_refused_where_it_is_said() {
         (TO_D, groups.as_str(), "the version of IP that its address has"),
     ];
     each_is_told(FIRST, &changes, refused);
+}
+
+/// A plan may describe one, but no service carries it.
+#[test]
+fn a_call_between_processes_is_refused() {
+    let ports = "\"ask\": { \"kind\": \"receptacle\", \"type\": \"C\", \"required\": false },
+        \"answer\": { \"kind\": \"facet\", \"type\": \"C\" }, \"tick\":";
+    let text = testkit::changed(TYPES, "\"tick\":", ports);
+    let manifest = Manifest::read(Source { file: "types", text: &text }).unwrap();
+    let types = Catalogue::of([("types".to_owned(), manifest)]).unwrap();
+    let plan = |to: &str| format!("{FIRST}[connection.asks]\nfrom = \"a.ask\"\nto = [\"{to}.answer\"]\n");
+    assert_eq!(said_with(&plan("b"), &types).0, "", "within a process");
+    let (wrong, _) = said_with(&plan("c"), &types);
+    assert!(wrong.contains("calls between processes are not carried out") && wrong.contains('^'), "{wrong}");
 }
 
 #[test]
