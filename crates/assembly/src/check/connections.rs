@@ -34,6 +34,8 @@ impl Checker<'_> {
             self.service_of(&path, connection);
             self.queue(&path, connection.queue.as_ref());
             self.filter(&path, connection);
+            self.required_of_service(&path, connection);
+            self.suspended(&path, connection);
         }
         for (name, component) in &plan.components {
             for (port, said) in &component.ports {
