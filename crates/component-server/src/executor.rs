@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    ByChannel, Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Report, Server, ServerError, State,
-    TakenComponent, TakenContainer,
+    ByChannel, Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Report, Server,
+    ServerError, State, TakenComponent, TakenContainer,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,

@@ -244,12 +244,16 @@ pub(crate) fn mode(of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Fail
 }
 
 /// Suspends a connection of the plan, or resumes it.
-pub(crate) fn suspend(of: &str, connection: &str, is_suspended: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+pub(crate) fn suspend(
+    of: &str,
+    connection: &str,
+    is_suspended: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     let deployment = meant(of)?;
     let connection = connection.to_owned();
     let done = suspended(&connection, is_suspended);
-    let control =
-        if is_suspended { Control::Suspend { connection } } else { Control::Resume { connection } };
+    let control = if is_suspended { Control::Suspend { connection } } else { Control::Resume { connection } };
     answered(&deployment, &control, &done, out)
 }
 

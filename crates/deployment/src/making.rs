@@ -49,7 +49,10 @@ impl Part {
         let (gateway, troubles) = gateway(plan, process, types);
         making.part.gateway = gateway;
         // All is checked, so that what is suspended can be resumed; nothing of it is connected.
-        making.part.connections.retain(|name, _| !plan.connections.get(name).is_some_and(|it| it.is_suspended));
+        making
+            .part
+            .connections
+            .retain(|name, _| !plan.connections.get(name).is_some_and(|it| it.is_suspended));
         making.troubles.extend(troubles);
         making.part.add_chains(plan, types);
         making.part.add_latencies(plan, types);

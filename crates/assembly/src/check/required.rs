@@ -28,8 +28,7 @@ impl Checker<'_> {
             }
             None => {
                 let what = "a connection requires something of a service, and names no service of the plan";
-                let remedy =
-                    "add [service.NAME] with its kind and resources, and service = \"NAME\"; or take requires out";
+                let remedy = "add [service.NAME] with its kind and resources, and service = \"NAME\"; or take requires out";
                 self.wrong(&path, what, remedy);
             }
         }
@@ -51,7 +50,11 @@ impl Checker<'_> {
                     let known = resources.keys().map(String::as_str);
                     let remedy =
                         meant(resource, known, format!("add {resource} to the resources of [{kind}.{name}]"));
-                    self.wrong(&path, format!("the {kind} \"{name}\" has no resource \"{resource}\""), remedy);
+                    self.wrong(
+                        &path,
+                        format!("the {kind} \"{name}\" has no resource \"{resource}\""),
+                        remedy,
+                    );
                 }
                 Some(Value::Integer(_)) if matches!(value, Value::Integer(0..)) => {}
                 Some(has) if has == value && !matches!(value, Value::Integer(_)) => {}

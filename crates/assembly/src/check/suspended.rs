@@ -21,7 +21,8 @@ impl Plan {
             return Err((what, String::from("take the chain out, or end it before the connection")));
         }
         let is_foreign = |end: &End| {
-            let process = end.component().and_then(|name| self.processes.get(&self.components.get(name)?.process));
+            let process =
+                end.component().and_then(|name| self.processes.get(&self.components.get(name)?.process));
             let artefact = process.and_then(|process| self.artefacts.get(process.artefact.as_ref()?));
             artefact.is_some_and(|artefact| artefact.kind == ArtefactKind::Foreign)
         };
@@ -38,10 +39,14 @@ impl Plan {
         let remedy = || String::from("take suspended out, or let a publisher and consumers be its ends");
         for kind in kinds {
             if kind.is_call() {
-                return Err((String::from("a connection of calls cannot be suspended: its caller has to be answered"), remedy()));
+                return Err((
+                    String::from("a connection of calls cannot be suspended: its caller has to be answered"),
+                    remedy(),
+                ));
             }
             if kind == PortKind::Emitter {
-                let what = format!("the connection of an {kind} cannot be suspended: it needs its one consumer");
+                let what =
+                    format!("the connection of an {kind} cannot be suspended: it needs its one consumer");
                 return Err((what, remedy()));
             }
         }
@@ -58,7 +63,9 @@ impl Plan {
             return chain.path.contains(to);
         }
         let from = &connection.from;
-        let comes = |before: &End| before == from || (from.component().is_some() && before.component() == from.component());
+        let comes = |before: &End| {
+            before == from || (from.component().is_some() && before.component() == from.component())
+        };
         chain.path.windows(2).any(|hop| matches!(hop, [before, next] if next == to && comes(before)))
     }
 }

@@ -123,7 +123,8 @@ impl Import {
             if resource == "EventFilter" {
                 filter = text_of(inner, "name").map(|name| (name, at(inner)));
             } else if !resource.is_empty() && resource.len() <= 128 {
-                let what = format!("the connection requires \"{}\" of what it goes over", resource.escape_debug());
+                let what =
+                    format!("the connection requires \"{}\" of what it goes over", resource.escape_debug());
                 let remedy =
                     "add [service.NAME] with that among its resources, name it by service, and say requires";
                 self.leave(source, at(inner), what, remedy);

@@ -138,7 +138,11 @@ fn joins_name_the_connections_that_lead_to_them() {
         ("within = \"15 ms\"", "within = \"15 ps\"", "shorter than a nanosecond"),
         ("within = \"15 ms\"", "every = \"15 ps\"", "shorter than a nanosecond"),
         ("within = \"15 ms\"", "silence = \"15 ps\"", "shorter than a nanosecond"),
-        ("most = 3, within = \"15 ms\"", "most = 100, every = \"15 ms\"", "a delivery has at most 256 events"),
+        (
+            "most = 3, within = \"15 ms\"",
+            "most = 100, every = \"15 ms\"",
+            "a delivery has at most 256 events",
+        ),
         ("\"conjunction\"", "\"disjunction\"", "a disjunction keeps nothing"),
         (
             "port.frame.join",

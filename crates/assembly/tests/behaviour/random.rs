@@ -117,7 +117,12 @@ fn queue(random: &mut Random) -> Option<Queue> {
 
 /// A plan of some components.
 pub(crate) fn plan(random: &mut Random) -> Plan {
-    let mut plan = Plan { name: Some(text(random)), policies: vec![text(random)], network: Some(text(random)), ..Plan::default() };
+    let mut plan = Plan {
+        name: Some(text(random)),
+        policies: vec![text(random)],
+        network: Some(text(random)),
+        ..Plan::default()
+    };
     let hosts = random.range(1, 3) as usize;
     for host in 0..hosts {
         plan.hosts.insert(

@@ -77,7 +77,8 @@ fn a_service_has_what_its_connections_require() {
 fn plans_do_not_share_services() {
     let more = changed(PLAN, "[component.a]", "[host.h]\n[component.a]");
     let ((one, one_places), (two, two_places)) = (plan(PLAN), plan(&more));
-    let placed = |plan, text, places| assembly::Placed { plan, source: Source { file: "p.toml", text }, places };
+    let placed =
+        |plan, text, places| assembly::Placed { plan, source: Source { file: "p.toml", text }, places };
     let both = [placed(&one, PLAN, &one_places), placed(&two, &more, &two_places)];
     assert!(Plan::check_together(&both).is_empty());
 }

@@ -141,9 +141,15 @@ fn suspending_touches_the_connection_alone() {
     assert_eq!(steps(new, old), [Step::Disconnect("fix".to_owned())]);
     assert_eq!(difference(old, new).len(), 1);
     // What is made anew around it does not make it.
-    let other = plan(&changed(PLAN, "[container.c]\nprocess = \"p\"", "[container.c]\nprocess = \"p\"\nlanes.x = {}")).0;
+    let other = plan(&changed(
+        PLAN,
+        "[container.c]\nprocess = \"p\"",
+        "[container.c]\nprocess = \"p\"\nlanes.x = {}",
+    ))
+    .0;
     let steps = steps(old, Version::new(&other, &types));
     assert!(steps.contains(&Step::Install("airframe".to_owned())), "{steps:?}");
-    let is_of_fix = |step: &Step| matches!(step, Step::Connect(name) | Step::Disconnect(name) if name == "fix");
+    let is_of_fix =
+        |step: &Step| matches!(step, Step::Connect(name) | Step::Disconnect(name) if name == "fix");
     assert!(!steps.iter().any(is_of_fix), "{steps:?}");
 }

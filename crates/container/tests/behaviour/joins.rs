@@ -199,7 +199,14 @@ fn a_chain_through_a_join_knows_its_newest_and_its_oldest_event() {
 fn a_join_has_a_timer() {
     let every = Some(Duration::from_millis(10));
     let conjunction = Some(Join { keep: Keep::Last, within: None });
-    let ahead = ["1 of part 0", "sum 1 at 1000000", "2 of part 1", "sum 2 at 1000000", "3 of part 1", "sum 3 at 1000000"];
+    let ahead = [
+        "1 of part 0",
+        "sum 1 at 1000000",
+        "2 of part 1",
+        "sum 2 at 1000000",
+        "3 of part 1",
+        "sum 3 at 1000000",
+    ];
     let together = ["1 of part 0", "3 of part 1", "timeout at 10000000"];
     for (join, before, then) in
         [(conjunction, &[][..], &together[..]), (None, &ahead, &["timeout at 10000000"])]

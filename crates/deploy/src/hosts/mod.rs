@@ -154,7 +154,8 @@ fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Fai
 fn opened(bundle: &Bundle) -> Result<Loaded, Failure> {
     let named = |name: &str| {
         let found = bundle.manifests.iter().chain(&bundle.policies).find(|file| file.name == name);
-        let found = found.ok_or_else(|| (FAILED, format!("the file {name}, which the plan names, was not sent")))?;
+        let found =
+            found.ok_or_else(|| (FAILED, format!("the file {name}, which the plan names, was not sent")))?;
         Ok((found.name.clone(), found.text.clone()))
     };
     let loaded = Loaded::of_texts(bundle.file.clone(), bundle.plan.clone(), named)?;

@@ -45,20 +45,23 @@ pub(super) fn ask(loaded: &[Loaded], texts: &Texts, flows: &mut [Flow]) -> Resul
     let mut refused = Vec::new();
     let of_flows: Vec<Option<Asking<'_>>> = flows.iter().map(|flow| asking(&network, flow)).collect();
     for (index, flow) in flows.iter().enumerate() {
-        let (Some(asking), Some(plan)) = (of_flows.get(index).and_then(Option::as_ref), loaded.get(flow.plan))
+        let (Some(asking), Some(plan)) =
+            (of_flows.get(index).and_then(Option::as_ref), loaded.get(flow.plan))
         else {
             continue;
         };
         let before: Vec<&Asking<'_>> = of_flows.iter().take(index).flatten().collect();
         for file in plan.policies() {
             if let Err(refusal) = check(&file.policy, asking, &before) {
-                let what = format!("{} does not allow \"{}\" to {}: {refusal}", file.name, flow.connection, flow.to);
+                let what =
+                    format!("{} does not allow \"{}\" to {}: {refusal}", file.name, flow.connection, flow.to);
                 refused.push((index, what));
                 break;
             }
         }
     }
-    let remedy = "ask for less, or have the policy changed; punctual grm policy check asks it as a manager does";
+    let remedy =
+        "ask for less, or have the policy changed; punctual grm policy check asks it as a manager does";
     for (index, what) in refused {
         if let Some(flow) = flows.get_mut(index) {
             flow.bound = Err((what, remedy.to_owned()));
@@ -89,7 +92,8 @@ fn check(policy: &Policy, asking: &Asking<'_>, before: &[&Asking<'_>]) -> Result
     for topic in asking.topics {
         let rule = policy.rule_for(asking.subject(), topic);
         let mut held = Held::default();
-        let others = before.iter().filter(|other| other.host == asking.host && other.is_of_rule(policy, rule));
+        let others =
+            before.iter().filter(|other| other.host == asking.host && other.is_of_rule(policy, rule));
         for other in others {
             // What cannot be told counts as too much.
             let rate = other.rate.unwrap_or(u64::MAX);

@@ -79,7 +79,9 @@ impl Target {
         }
         if is_suspended {
             let can = self.plan.can_suspend(connection, &self.types);
-            can.map_err(|(what, remedy)| format!("the connection {name} is not suspended: {what}; {remedy}"))?;
+            can.map_err(|(what, remedy)| {
+                format!("the connection {name} is not suspended: {what}; {remedy}")
+            })?;
         }
         let mut target = self.clone();
         if let Some(connection) = target.plan.connections.get_mut(name) {

@@ -62,13 +62,21 @@ fn a_connection_is_suspended_and_resumed() {
         world.judge("suspended");
         assert_eq!(suspended(&mut world, number + 1), [connection]);
         let expected = Order::Disconnect(connection.to_owned());
-        assert!(!world.orders.is_empty() && world.orders.iter().all(|order| *order == expected), "{:?}", world.orders);
+        assert!(
+            !world.orders.is_empty() && world.orders.iter().all(|order| *order == expected),
+            "{:?}",
+            world.orders
+        );
         world.orders.clear();
         assert_eq!(suspend(&mut world, number + 2, connection, false), Outcome::Done(Vec::new()));
         world.judge("resumed");
         assert_eq!(suspended(&mut world, number + 3), [""; 0]);
         let expected = Order::Connect(connection.to_owned());
-        assert!(!world.orders.is_empty() && world.orders.iter().all(|order| *order == expected), "{:?}", world.orders);
+        assert!(
+            !world.orders.is_empty() && world.orders.iter().all(|order| *order == expected),
+            "{:?}",
+            world.orders
+        );
     }
     assert_eq!(world.numbers(), before);
 }
