@@ -302,6 +302,11 @@ pub(crate) const QOS: &[Key] = &[
 pub(crate) const MANIFEST: &[Key] = &[
     may("build", Text, "the build of the program that has the types"),
     must("component", Texts(&Table(COMPONENT_TYPE)), "component types by name"),
+    may(
+        "topics",
+        List(&Text),
+        "types of events that can leave a process of it, by topics and gateways; unknown if not given",
+    ),
     may("event", Texts(&Table(EVENT_TYPE)), "types of events by name"),
 ];
 
