@@ -245,7 +245,7 @@ enum Verb {
 
 /// A connection of a deployment.
 #[derive(Args, Clone, Debug)]
-pub struct ConnectionArguments {
+pub(crate) struct ConnectionArguments {
     /// The deployment: the id of its plan, or the plan's file
     #[arg(value_name = "DEPLOYMENT")]
     deployment: String,
