@@ -388,6 +388,12 @@ impl Work {
         }
         let again = self.disconnect.iter().filter(|name| new.connections.contains_key(*name)).cloned();
         self.connect.extend(again.collect::<Vec<_>>());
+        // Nothing is there of what is suspended.
+        let is_suspended = |plan: &Plan, name: &str| {
+            plan.connections.get(name).is_some_and(|connection| connection.is_suspended)
+        };
+        self.disconnect.retain(|name| !is_suspended(old, name));
+        self.connect.retain(|name| !is_suspended(new, name));
     }
 
     /// Those of the processes that are handed over that nothing else disturbs: their connections stay, and what they depend on is there before.

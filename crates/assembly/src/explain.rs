@@ -28,6 +28,8 @@ pub struct Explained {
     pub lane: Option<String>,
     /// The filter of the connection.
     pub filter: Option<String>,
+    /// Whether it carries nothing until it is resumed.
+    pub is_suspended: bool,
     /// Every quality, in the order of [`Quality`].
     pub values: Vec<Holding>,
 }
@@ -65,6 +67,7 @@ impl Plan {
                 because: link.reason.words().to_string(),
                 lane: layout.lane_of(link.to).map(ToString::to_string),
                 filter: link.connection.filter.clone(),
+                is_suspended: link.connection.is_suspended,
                 values: self.holding(&link, types),
             })
             .collect()
@@ -166,6 +169,9 @@ impl fmt::Display for Explained {
         }
         if let Some(filter) = &self.filter {
             write!(f, "; filter {filter}")?;
+        }
+        if self.is_suspended {
+            f.write_str("; suspended")?;
         }
         for holding in self.values.iter().filter(|holding| holding.scope != Scope::Default) {
             write!(f, "\n  {holding}")?;

@@ -18,7 +18,7 @@ pub(crate) const PLAN: &[Key] = &[
     may("depends-on", List(&Text), "ids of plans that have to run before it"),
     may("network", Text, "the network file that its hosts are in"),
     may("manifests", List(&Text), "files with manifests of its component types"),
-    may("policies", List(&Text), "policy files that it is under"),
+    may("policies", List(&Text), "policy files of the manager of its network, which have to allow its flows"),
     may("start-mode", Name, "the mode that it begins in"),
     may("artefact", Names(&Table(ARTEFACT)), "where code comes from"),
     may("host", Names(&Table(HOST)), "where code runs"),
@@ -163,6 +163,7 @@ const SERVICE: &[Key] = &[
     may("interface", Text, "the network interface of gateways"),
     may("loopback", Boolean, "whether what is sent to a group comes back to this host"),
     may("domain", Integer(0, 232), "the DDS domain"),
+    may("resources", Texts(&Any), "its resources: connections that require a whole number use it up"),
 ];
 
 const COMPONENT: &[Key] = &[
@@ -208,6 +209,8 @@ const JOIN: &[Key] = &[
     ),
     may("most", Integer(1, 65_535), "for all: how many a part keeps"),
     may("within", Time, "time after which what was kept is given up; never if not given"),
+    may("every", Time, "one more part, behind the others, which is a timeout each so long"),
+    may("silence", Time, "its handler is called with a timeout if nothing has come to the join for so long"),
 ];
 
 const QUEUE: &[Key] = &[
@@ -238,7 +241,7 @@ const CONNECTION: &[Key] = &[
     may("parameters", List(&Text), "values of %0, %1 and so on in the filter"),
     may("queue", Table(QUEUE), "the queue at each consumer"),
     may("qos", Table(QOS), "QoS in the scope of the channel"),
-    may("requires", Texts(&Any), "properties that it requires of the service that carries it"),
+    may("requires", Texts(&Any), "resources that it requires of the service that carries it"),
     may("latency", Time, "time from push to handler at most"),
     may("separation", Time, "time between two events at least"),
     may("jitter", Time, "time by which an event may be late"),
@@ -246,6 +249,7 @@ const CONNECTION: &[Key] = &[
     may("publisher-silence", Time, "it is told if the publisher has pushed nothing for so long"),
     may("size", Integer(0, 4_294_967_295), "bytes of the largest event"),
     may("transfer", Table(TRANSFER), "between processes or hosts: the transfer time of an event"),
+    may("suspended", Boolean, "whether it carries nothing until it is resumed; false if not given"),
 ];
 
 const TRANSFER: &[Key] = &[
@@ -298,6 +302,11 @@ pub(crate) const QOS: &[Key] = &[
 pub(crate) const MANIFEST: &[Key] = &[
     may("build", Text, "the build of the program that has the types"),
     must("component", Texts(&Table(COMPONENT_TYPE)), "component types by name"),
+    may(
+        "topics",
+        List(&Text),
+        "types of events that can leave a process of it, by topics and gateways; unknown if not given",
+    ),
     may("event", Texts(&Table(EVENT_TYPE)), "types of events by name"),
 ];
 

@@ -26,6 +26,8 @@ pub struct Manifest {
     pub components: Named<ComponentType>,
     /// Types of events.
     pub events: Named<EventType>,
+    /// Types of events that can leave a process of it, by topics and gateways; `None` if that is not known.
+    pub topics: Option<Vec<String>>,
 }
 
 /// A component type.
@@ -43,6 +45,8 @@ pub struct ComponentType {
     pub is_parallel: bool,
     /// The build that it is of.
     pub build: Option<String>,
+    /// Types of events that can leave a process of its program; `None` if that is not known.
+    pub topics: Option<Vec<String>>,
 }
 
 choices! {
@@ -188,11 +192,10 @@ impl Manifest {
             return Err(problems.into_list());
         }
         let build = text(&root, "build");
-        Ok(Self {
-            components: named(&root, "component", |node| component(node, build.as_deref())),
-            events: named(&root, "event", event),
-            build,
-        })
+        let topics = root.get("topics").map(|_| texts(&root, "topics"));
+        let of_type = |node: &Node| component(node, build.as_deref(), topics.as_ref());
+        let (components, events) = (named(&root, "component", of_type), named(&root, "event", event));
+        Ok(Self { build, components, events, topics })
     }
 
     /// The format of manifests as a JSON schema (draft 2020-12).
@@ -239,7 +242,7 @@ impl Catalogue {
     }
 }
 
-fn component(node: &Node, build: Option<&str>) -> ComponentType {
+fn component(node: &Node, build: Option<&str>, topics: Option<&Vec<String>>) -> ComponentType {
     ComponentType {
         ports: named(node, "port", port),
         settings: named(node, "setting", setting),
@@ -247,6 +250,7 @@ fn component(node: &Node, build: Option<&str>) -> ComponentType {
         is_swappable: flag(node, "swappable").unwrap_or_default(),
         is_parallel: flag(node, "parallel").unwrap_or_default(),
         build: build.map(Into::into),
+        topics: topics.cloned(),
     }
 }
 
@@ -292,7 +296,7 @@ fn event(node: &Node) -> EventType {
 fn sense(root: &Node, problems: &mut Problems<'_>) {
     for component in root.get("component").map(Node::entries).unwrap_or_default() {
         let ports = component.node.get("port").map(Node::entries).unwrap_or_default();
-        let of_type = self::component(&component.node, None);
+        let of_type = self::component(&component.node, None, None);
         for entry in ports {
             let port = port(&entry.node);
             if let (Some(node), Some(execution)) = (entry.node.get("execution"), &port.execution)

@@ -30,7 +30,7 @@ pub struct Plan {
     pub network: Option<String>,
     /// Files with manifests of its component types.
     pub manifests: Vec<String>,
-    /// Files with policies of admission that it is under.
+    /// Policy files of the manager of its network, which have to allow its flows.
     pub policies: Vec<String>,
     /// The mode that it begins in.
     pub start_mode: Option<String>,
@@ -142,7 +142,7 @@ pub struct Lane {
 }
 
 /// A service that carries events.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Service {
     /// The kind of service.
     pub kind: ServiceKind,
@@ -170,6 +170,8 @@ pub struct Service {
     pub loopback: Option<bool>,
     /// The DDS domain.
     pub domain: Option<u8>,
+    /// Its resources. Connections that require a whole number use it up; any other value is compared.
+    pub resources: Named<Value>,
 }
 
 /// An instance of a component type.
@@ -233,6 +235,10 @@ pub struct Join {
     pub most: Option<u16>,
     /// For [`JoinKind::Conjunction`]: picoseconds after which what was kept is given up.
     pub within: Option<u64>,
+    /// Picoseconds between two timeouts that are one more part of the join.
+    pub every: Option<u64>,
+    /// Picoseconds after which the handler gets a timeout if nothing has come to the join.
+    pub silence: Option<u64>,
 }
 
 /// A queue of deliveries.
@@ -274,7 +280,7 @@ pub struct Connection {
     pub queue: Option<Queue>,
     /// QoS in the scope of the channel.
     pub qos: Qos,
-    /// The properties that it requires of the service that carries it.
+    /// The resources that it requires of the service that carries it.
     pub requires: Named<Value>,
     /// Picoseconds from push to handler at most.
     pub latency: Option<u64>,
@@ -290,6 +296,8 @@ pub struct Connection {
     pub size: Option<u32>,
     /// Between processes or hosts: how long an event is on its way.
     pub transfer: Option<Transfer>,
+    /// Whether it carries nothing until it is resumed.
+    pub is_suspended: bool,
 }
 
 /// An end of a connection or a member of a chain.
@@ -350,6 +358,12 @@ pub struct Restart {
 }
 
 impl Plan {
+    /// The connections that are suspended.
+    pub fn suspended(&self) -> impl Iterator<Item = &str> {
+        let suspended = self.connections.iter().filter(|(_, connection)| connection.is_suspended);
+        suspended.map(|(name, _)| name.as_str())
+    }
+
     /// Whether a component is active in the mode that the plan begins in.
     pub fn is_active_at_start(&self, component: &str) -> bool {
         let mode = self.start_mode.as_ref().and_then(|mode| self.modes.get(mode));

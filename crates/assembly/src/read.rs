@@ -172,6 +172,7 @@ fn service(node: &Node) -> Service {
         interface: text(node, "interface"),
         loopback: flag(node, "loopback"),
         domain: number(node, "domain"),
+        resources: values(node, "resources"),
     }
 }
 
@@ -207,6 +208,8 @@ fn join(node: &Node) -> Join {
         keep: choice(node, "keep", KeepPolicy::named).unwrap_or_default(),
         most: number(node, "most"),
         within: time(node, "within"),
+        every: time(node, "every"),
+        silence: time(node, "silence"),
     }
 }
 
@@ -235,6 +238,7 @@ fn connection(node: &Node) -> Connection {
         publisher_silence: time(node, "publisher-silence"),
         size: number(node, "size"),
         transfer: node.get("transfer").map(timing::transfer),
+        is_suspended: flag(node, "suspended").unwrap_or_default(),
     }
 }
 

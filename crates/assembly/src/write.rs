@@ -97,6 +97,8 @@ fn join(join: &Join) -> Value {
         ("keep", (join.keep != KeepPolicy::First).then(|| text(join.keep))),
         ("most", join.most.map(number)),
         ("within", join.within.map(time)),
+        ("every", join.every.map(time)),
+        ("silence", join.silence.map(time)),
     ])
 }
 
@@ -291,6 +293,7 @@ fn write_service(lines: &mut Lines, name: &str, service: &Service) {
     lines.may("interface", service.interface.as_ref().map(text));
     lines.may("loopback", service.loopback.map(Value::Boolean));
     lines.may("domain", service.domain.map(number));
+    lines.inline("resources", service.resources.clone());
 }
 
 fn write_component(lines: &mut Lines, name: &str, component: &Component) {
@@ -335,4 +338,5 @@ fn write_connection(lines: &mut Lines, name: &str, connection: &Connection) {
     lines.may("publisher-silence", connection.publisher_silence.map(time));
     lines.may("size", connection.size.map(number));
     lines.may("transfer", connection.transfer.map(transfer));
+    lines.may("suspended", connection.is_suspended.then_some(Value::Boolean(true)));
 }

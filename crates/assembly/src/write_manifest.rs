@@ -40,6 +40,9 @@ impl Manifest {
         put(&mut root, "build", self.build.as_ref().map(text));
         let components = entries(&self.components, component);
         put(&mut root, "component", Some(components.unwrap_or(Value::Table(Table::new()))));
+        let topics =
+            self.topics.as_ref().map(|topics| texts(topics).unwrap_or_else(|| Value::List([].into())));
+        put(&mut root, "topics", topics);
         put(&mut root, "event", entries(&self.events, event));
         Value::Table(root).json()
     }
@@ -96,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_as_the_same() {
-        let text = r#"{ "build": "7", "component": {
+        let text = r#"{ "build": "7", "topics": ["Fix"], "component": {
             "Gps": { "swappable": true, "lanes": ["a"], "port": {
                 "t": { "kind": "timer", "triggers": [], "execution": { "worst": "30 us", "typical": "2 us", "steps": ["10 us to 20 us", "fix?"], "measured": true } },
                 "m": { "kind": "multiplex-receptacle", "type": "dyn Tuning", "most": 3, "required": true },

@@ -2,15 +2,21 @@
 use assembly::{ComponentType, Manifest, PortKind, PortType, Setting, SettingKind, Value};
 
 /// The manifest of a program.
-pub(crate) fn manifest(build: &str, types: &[container::ComponentType]) -> Manifest {
+pub(crate) fn manifest<'t>(
+    build: &str,
+    types: &[container::ComponentType],
+    topics: impl Iterator<Item = &'t str>,
+) -> Manifest {
+    let topics: Vec<String> = topics.map(str::to_owned).collect();
     let components = types.iter().map(|of_type| {
         let manifest = of_type.manifest();
-        (manifest.component.to_owned(), component(&manifest, build))
+        (manifest.component.to_owned(), component(&manifest, build, &topics))
     });
-    Manifest { build: Some(build.to_owned()), components: components.collect(), events: Default::default() }
+    let (build, components) = (Some(build.to_owned()), components.collect());
+    Manifest { build, components, topics: Some(topics.clone()), ..Manifest::default() }
 }
 
-fn component(manifest: &container::Manifest, build: &str) -> ComponentType {
+fn component(manifest: &container::Manifest, build: &str, topics: &[String]) -> ComponentType {
     let ports = manifest.ports.iter().map(|port| (port.name.to_owned(), self::port(port)));
     let settings = manifest.settings.iter().map(|of| (of.name.to_owned(), setting(of)));
     ComponentType {
@@ -20,6 +26,7 @@ fn component(manifest: &container::Manifest, build: &str) -> ComponentType {
         is_swappable: manifest.is_swappable,
         is_parallel: manifest.is_parallel,
         build: Some(build.to_owned()),
+        topics: Some(topics.to_vec()),
     }
 }
 
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_components_print_plans_read() {
-        let manifest = manifest("this 1", &container::components![Airframe]);
+        let manifest = manifest("this 1", &container::components![Airframe], ["Fix"].into_iter());
         let text = manifest.json();
         let read = Manifest::read(Source { file: "printed", text: &text });
         assert_eq!(read.as_ref(), Ok(&manifest), "{text}");
@@ -145,6 +152,7 @@ mod tests {
         assert_eq!(airframe.settings["name"].default, Some(Value::Text("a\"b".to_owned())));
         assert_eq!(airframe.settings["is_on"].kind, SettingKind::Boolean);
         assert_eq!(airframe.build.as_deref(), Some("this 1"));
+        assert_eq!(airframe.topics.as_deref(), Some(&["Fix".to_owned()][..]));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use assembly::{Catalogue, Named};
 use container::{
-    Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Report, Server, ServerError, State,
-    TakenComponent, TakenContainer,
+    ByChannel, Chain, ComponentType, Direct, Every, Fault, Hop, Instants, Locality, Report, Server,
+    ServerError, State, TakenComponent, TakenContainer,
 };
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
@@ -224,8 +224,9 @@ impl Runner {
                 let service = by(&running.gateway, event, to.map(|_| source.as_str()), served);
                 self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
             }
-            Carrier::Join { parts, waits, delivery } => {
-                let by = joined(served(delivery, filter, parameters), *waits);
+            Carrier::Join { parts, waits, every, delivery } => {
+                let every = every.map(Duration::from_nanos);
+                let by = ByChannel { every, ..joined(served(delivery, filter, parameters), *waits) };
                 self.server()?.join(name, to.unwrap_or_default(), usize::from(*parts), &by).map_err(text)
             }
             Carrier::Timer { period, worker, logical: None } => {

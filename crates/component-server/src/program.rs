@@ -58,7 +58,11 @@ impl Program {
 
     /// Its manifest, as plans name it.
     pub fn manifest(&self) -> String {
-        manifest(self.build, &self.types).json()
+        self.described().json()
+    }
+
+    fn described(&self) -> assembly::Manifest {
+        manifest(self.build, &self.types, self.topics.keys().copied())
     }
 
     /// Gives a component what was recorded of it, in virtual time. The types of this program have to have it.
@@ -126,7 +130,7 @@ impl Program {
     }
 
     fn runner(&self) -> Result<Runner, String> {
-        let own = manifest(self.build, &self.types);
+        let own = self.described();
         let catalogue = Catalogue::of([(self.build.to_owned(), own)]).unwrap_or_default();
         let (types, topics, codecs) = (self.types.clone(), self.topics.clone(), self.codecs.clone());
         Ok(Runner::new(types, topics, catalogue, codecs, recorded()?, handler_times::is_wanted()?))

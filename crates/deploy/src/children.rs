@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use assembly::{Artefact, Plan};
+use assembly::{Artefact, Lane, Plan, SchedulingClass};
 use deployment::{
     Answer, Incarnation, Instruction, LEASE, LONGEST_LINE, Lines, Target, foreign_lane, is_foreign, line,
     read,
@@ -425,17 +425,36 @@ fn foreign(
     if let Some(group) = group {
         command.args(["/bin/sh", "-c", ENTER]).arg(group);
     }
-    if let Some(priority) = lane.and_then(|lane| lane.priority) {
-        command.args(["chrt", "--fifo", &priority.to_string()]);
-    }
     let of_lane = lane.map(|lane| lane.cores.as_slice()).filter(|cores| !cores.is_empty());
     let cores: Vec<String> = of_lane.unwrap_or(&process.cores).iter().map(u16::to_string).collect();
     if !cores.is_empty() {
         command.args(["taskset", "--cpu-list", &cores.join(",")]);
     }
+    // A thread of the class deadline stays on the cores that it has when it comes into the class.
+    command.args(lane.map(class).unwrap_or_default());
     command.arg(path).args(&process.arguments).envs(&process.environment);
     command.process_group(0);
     command
+}
+
+/// What executes a program in the class of a lane; nothing for the class normal.
+fn class(lane: &Lane) -> Vec<String> {
+    let priority = lane.priority.unwrap_or(1).to_string();
+    let time = |time: Option<u64>| (time.unwrap_or_default() / 1_000).to_string();
+    let words = match lane.class {
+        SchedulingClass::Normal => Vec::new(),
+        SchedulingClass::Fifo => vec!["chrt", "--fifo", &priority],
+        SchedulingClass::RoundRobin => vec!["chrt", "--rr", &priority],
+        SchedulingClass::Deadline => {
+            let [runtime, period] = [lane.runtime, lane.period].map(time);
+            return ["chrt", "--deadline", "--sched-runtime", &runtime]
+                .into_iter()
+                .chain(["--sched-deadline", &period, "--sched-period", &period, "0"])
+                .map(str::to_owned)
+                .collect();
+        }
+    };
+    words.into_iter().map(str::to_owned).collect()
 }
 
 /// Does something when a process has ended, on a thread of its own. The process stays to be asked how it ended, so its id is not another's

@@ -194,6 +194,16 @@ enum Verb {
         #[command(flatten)]
         at: At,
     },
+    /// Lets a connection of what runs carry nothing until it is resumed
+    #[command(after_help = "Examples:\n  \
+        punctual deploy suspend tracker-1 position     what is published there from now on is dropped\n\n\
+        Exit code: 0 it is suspended; 1 it is not, since it cannot be, or is already.")]
+    Suspend(ConnectionArguments),
+    /// Lets a connection go on that is suspended
+    #[command(after_help = "Examples:\n  \
+        punctual deploy resume tracker-1 position      what is published from now on arrives\n\n\
+        Exit code: 0 it is resumed; 1 it is not, since it was not suspended.")]
+    Resume(ConnectionArguments),
     /// Ends what was launched, in reverse order
     #[command(after_help = "Examples:\n  \
         punctual deploy stop tracker-1       by the id of the plan, or by its file")]
@@ -236,6 +246,28 @@ enum Verb {
     },
 }
 
+/// A connection of a deployment.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConnectionArguments {
+    /// The deployment: the id of its plan, or the plan's file
+    #[arg(value_name = "DEPLOYMENT")]
+    deployment: String,
+    /// A connection of its plan
+    #[arg(value_name = "CONNECTION")]
+    connection: String,
+    #[command(flatten)]
+    at: At,
+}
+
+/// Suspends a connection, or resumes it.
+fn suspend(of: &ConnectionArguments, is_suspended: bool, out: &mut dyn Write) -> Result<u8, Failure> {
+    let ConnectionArguments { deployment, connection, at } = of;
+    match at.manager() {
+        Some(_) => hosts::suspend(at, deployment, connection, is_suspended, out),
+        None => status::suspend(deployment, connection, is_suspended, out),
+    }
+}
+
 /// Does what the command line says; the result is the exit code.
 pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
     let done = match &arguments.verb {
@@ -270,6 +302,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
             hosts::mode(at, deployment, mode, out)
         }
         Verb::Mode { deployment, mode, .. } => status::mode(deployment, mode, out),
+        Verb::Suspend(arguments) => suspend(arguments, true, out),
+        Verb::Resume(arguments) => suspend(arguments, false, out),
         Verb::Stop { deployment, at } if at.manager().is_some() => hosts::stop(at, deployment, out),
         Verb::Stop { deployment, .. } => status::stop(deployment, out),
         Verb::Manager(arguments) => hosts::manager(arguments, out, told),

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use assembly::{Catalogue, Manifest, Places, Plan};
 use diagnostics::{Problem, Source};
-use network::{Network, Texts, load};
+use network::{Network, Texts, load, read_policy};
+use policy::Policy;
 use schedulability::{Deployed, Transfers};
 
 use crate::command::{BAD_NEWS, FAILED, Failure};
@@ -19,6 +20,8 @@ pub(crate) struct Loaded {
     pub(crate) types: Catalogue,
     /// The manifests as texts, by their names in the plan.
     manifests: Vec<(String, String)>,
+    /// The policy files that it is under, by their names in the plan.
+    policies: Vec<PolicyFile>,
     /// Where the file is; nowhere if it was sent.
     path: Option<PathBuf>,
     /// The network file that was sent with it.
@@ -27,31 +30,40 @@ pub(crate) struct Loaded {
     transfers: OnceCell<Transfers>,
 }
 
+/// A policy file of the manager of a network.
+#[derive(Clone)]
+pub(crate) struct PolicyFile {
+    /// As the plan names it.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) policy: Policy,
+}
+
 impl Loaded {
-    /// Reads a plan and its manifests, whose paths are relative to the plan's folder. What is wrong with what they say is the inner error, as
-    /// text with lines and carets.
+    /// Reads a plan, its manifests and its policy files, whose paths are relative to the plan's folder. What is wrong with what they say is the
+    /// inner error, as text with lines and carets.
     ///
     /// # Errors
     /// A file cannot be read.
     pub(crate) fn open(path: &Path) -> Result<Result<Self, String>, Failure> {
         let text = read(path)?;
         let file = path.display().to_string();
-        let manifest = |name: &str| {
+        let named = |name: &str| {
             let path = beside(path, name);
             Ok((path.display().to_string(), read(&path)?))
         };
-        let loaded = Self::of_texts(file, text, manifest)?;
+        let loaded = Self::of_texts(file, text, named)?;
         Ok(loaded.map(|loaded| Self { path: Some(path.to_owned()), ..loaded }))
     }
 
-    /// The same of texts: `manifest` gives the file and the text of a manifest by its name in the plan.
+    /// The same of texts: `named` gives the file and the text of a manifest or policy file by its name in the plan.
     ///
     /// # Errors
-    /// Those of `manifest`.
+    /// Those of `named`.
     pub(crate) fn of_texts(
         file: String,
         text: String,
-        manifest: impl Fn(&str) -> Result<(String, String), Failure>,
+        named: impl Fn(&str) -> Result<(String, String), Failure>,
     ) -> Result<Result<Self, String>, Failure> {
         let source = Source { file: &file, text: &text };
         let (plan, places) = match Plan::read(source) {
@@ -60,13 +72,21 @@ impl Loaded {
         };
         let (mut manifests, mut texts) = (Vec::new(), Vec::new());
         for name in &plan.manifests {
-            let (file, text) = manifest(name)?;
+            let (file, text) = named(name)?;
             let source = Source { file: &file, text: &text };
             match Manifest::read(source) {
                 Ok(manifest) => manifests.push((file.clone(), manifest)),
                 Err(problems) => return Ok(Err(show(source, &problems))),
             }
             texts.push((name.clone(), text));
+        }
+        let mut policies = Vec::new();
+        for name in &plan.policies {
+            let (file, text) = named(name)?;
+            match read_policy(&file, &text) {
+                Ok(policy) => policies.push(PolicyFile { name: name.clone(), text, policy }),
+                Err(problem) => return Ok(Err(show(Source { file: &file, text: &text }, &[problem]))),
+            }
         }
         let types = match Catalogue::of(manifests) {
             Ok(types) => types,
@@ -79,6 +99,7 @@ impl Loaded {
             places,
             types,
             manifests: texts,
+            policies,
             path: None,
             network: None,
             transfers: OnceCell::new(),
@@ -105,6 +126,11 @@ impl Loaded {
     /// The manifests as texts, by their names in the plan.
     pub(crate) fn manifests(&self) -> &[(String, String)] {
         &self.manifests
+    }
+
+    /// The policy files that it is under.
+    pub(crate) fn policies(&self) -> &[PolicyFile] {
+        &self.policies
     }
 
     /// Plans that make sense.
@@ -200,6 +226,7 @@ impl Loaded {
             places: self.places.clone(),
             types: self.types.clone(),
             manifests: self.manifests.clone(),
+            policies: self.policies.clone(),
             path: self.path.clone(),
             network: self.network.clone(),
             transfers: OnceCell::new(),

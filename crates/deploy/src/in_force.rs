@@ -101,8 +101,8 @@ pub(crate) fn keep(
         file: source.file.to_owned(),
         host: host.map(str::to_owned),
         unproved,
-        // With the transfers that were computed from a network file, which may be another one later.
-        text: loaded.with_transfers().to_toml(),
+        // With the transfers that were computed from a network file, which may be another one later, and that policies have allowed.
+        text: Plan { policies: Vec::new(), ..loaded.with_transfers() }.to_toml(),
         manifests: loaded.manifests().to_vec(),
     };
     let text = serde_json::to_string(&kept).map_err(|error| failed(&error))?;

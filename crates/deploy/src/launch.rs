@@ -182,6 +182,9 @@ impl Launched<'_> {
             Control::Stop => Request::Stop,
             // Each mode, and each way from one to another, was proved with the plan.
             Control::Mode { name } => Request::Mode(name),
+            // The proof counts with its events, and one that chains wait for is not suspended.
+            Control::Suspend { connection } => Request::Suspend(connection, true),
+            Control::Resume { connection } => Request::Suspend(connection, false),
             Control::Apply { plan } => match self.prepared(Path::new(&plan)) {
                 Ok((target, change, loaded)) => {
                     self.change = Some((self.next + 1, change, loaded));

@@ -86,6 +86,9 @@ pub(crate) fn shown(status: &PlanStatus, out: &mut dyn Write) -> Result<(), Fail
     if let Some(text) = &status.under_way {
         print(out, format_args!("  under way: {text}\n"))?;
     }
+    if !status.suspended.is_empty() {
+        print(out, format_args!("  suspended: {}\n", status.suspended.join(", ")))?;
+    }
     status.processes.iter().try_for_each(|process| process_shown(process, out))?;
     status.chains.iter().try_for_each(|chain| chain_shown(chain, out))?;
     status.connections.iter().try_for_each(|connection| connection_shown(connection, out))
@@ -238,6 +241,25 @@ pub(crate) fn stop(of: &str, out: &mut dyn Write) -> Result<u8, Failure> {
 pub(crate) fn mode(of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Failure> {
     let deployment = meant(of)?;
     answered(&deployment, &Control::Mode { name: name.to_owned() }, &format!("in mode {name}:"), out)
+}
+
+/// Suspends a connection of the plan, or resumes it.
+pub(crate) fn suspend(
+    of: &str,
+    connection: &str,
+    is_suspended: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let deployment = meant(of)?;
+    let connection = connection.to_owned();
+    let done = suspended(&connection, is_suspended);
+    let control = if is_suspended { Control::Suspend { connection } } else { Control::Resume { connection } };
+    answered(&deployment, &control, &done, out)
+}
+
+/// What was done to a connection, in words.
+pub(crate) fn suspended(connection: &str, is_suspended: bool) -> String {
+    format!("{} {connection} of", if is_suspended { "suspended" } else { "resumed" })
 }
 
 /// Goes on to another plan.

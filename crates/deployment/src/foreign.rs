@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use assembly::{ArtefactKind, End, Lane, LaneDispatch, Plan, SchedulingClass};
 
+use crate::deadline::deadline_troubles;
 use crate::launchable::Trouble;
 
 /// Whether a process of a plan executes a program that is no component server.
@@ -30,6 +31,7 @@ pub(crate) fn foreign_troubles(plan: &Plan, process: &str) -> Vec<Trouble> {
         wrong(format!("process.{process}.lock-memory"), what, "take it out");
     }
     let mut lanes = 0;
+    let mut of_kernel = Vec::new();
     for (name, container) in plan.containers.iter().filter(|(_, container)| container.process == process) {
         for (lane_name, lane) in &container.lanes {
             let path = format!("container.{name}.lanes.{lane_name}");
@@ -46,12 +48,13 @@ pub(crate) fn foreign_troubles(plan: &Plan, process: &str) -> Vec<Trouble> {
                 let what = "a foreign program serves nothing of the plan's with its threads";
                 wrong(path.clone(), what, "take spin and dispatch out");
             }
-            if matches!(lane.class, SchedulingClass::RoundRobin | SchedulingClass::Deadline) {
-                let what = format!("foreign programs are not put into the class {}", lane.class);
-                wrong(path, &what, "write fifo with a priority, or normal");
+            if lane.class == SchedulingClass::Deadline {
+                of_kernel.extend(deadline_troubles(plan, process, lane, &path));
             }
         }
     }
+    troubles.extend(of_kernel);
+    let mut wrong = |path, what: &str, remedy: &str| troubles.push(Trouble::wrong(path, what, remedy));
     let is_here = |end: &End| {
         let component = end.component().and_then(|name| plan.components.get(name));
         component.map(|component| component.process == process)

@@ -48,6 +48,11 @@ impl Part {
         }
         let (gateway, troubles) = gateway(plan, process, types);
         making.part.gateway = gateway;
+        // All is checked, so that what is suspended can be resumed; nothing of it is connected.
+        making
+            .part
+            .connections
+            .retain(|name, _| !plan.connections.get(name).is_some_and(|it| it.is_suspended));
         making.troubles.extend(troubles);
         making.part.add_chains(plan, types);
         making.part.add_latencies(plan, types);
@@ -171,13 +176,14 @@ impl Making<'_> {
                 let what = format!("qualities of events end where these are joined, at {end}");
                 self.troubles.push(Trouble::warning(path, what, "it changes nothing"));
             }
-            let delivery = Delivery { priority: None, timeout: None, ..self.delivery(&link) };
+            let silence = join.silence.map(nanoseconds);
+            let delivery = Delivery { priority: None, timeout: None, silence, ..self.delivery(&link) };
             let parts = u16::try_from(join.parts.len()).unwrap_or(u16::MAX);
             halves.push(Half {
                 name: join_name(&end),
                 from: None,
                 to: Some(end.to_string()),
-                carrier: Carrier::Join { parts, waits, delivery },
+                carrier: Carrier::Join { parts, waits, every: join.every.map(nanoseconds), delivery },
                 filter: None,
                 parameters: Vec::new(),
             });
@@ -247,10 +253,6 @@ impl Making<'_> {
             }
             half.carrier = Carrier::Call;
             return self.add(&link.connection, half);
-        }
-        if !connection.requires.is_empty() {
-            let what = "what a connection requires of its carrier is not looked at";
-            self.troubles.push(Trouble::warning(format!("{path}.requires"), what, "it changes nothing"));
         }
         if connection.separation.or(connection.jitter).is_some() {
             self.troubles.push(times(path.clone()));

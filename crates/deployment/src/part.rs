@@ -229,6 +229,8 @@ pub enum Carrier {
         parts: u16,
         /// What its parts keep until all have an event; `None` if each event is a delivery.
         waits: Option<Waits>,
+        /// Nanoseconds between two timeouts that are one more part.
+        every: Option<u64>,
         /// The queue of all parts.
         delivery: Delivery,
     },

@@ -430,6 +430,16 @@ pub enum Control {
         /// Its name.
         name: String,
     },
+    /// Lets a connection of the plan carry nothing until it is resumed.
+    Suspend {
+        /// Its name.
+        connection: String,
+    },
+    /// Lets a connection go on that is suspended.
+    Resume {
+        /// Its name.
+        connection: String,
+    },
     /// Ends everything.
     Stop,
 }
@@ -468,6 +478,9 @@ pub struct PlanStatus {
     /// The modes that the plan has.
     #[serde(default)]
     pub modes: Vec<String>,
+    /// The connections that are suspended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspended: Vec<String>,
     /// The change that is under way, if there is one.
     pub under_way: Option<String>,
     /// The processes of this host.

@@ -78,19 +78,22 @@ pub struct Bundle {
     /// The network file that it names, with the models of switches, as JSON; `None` if it names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
+    /// The policy files that it is under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<ManifestText>,
     /// What is proved of its chains.
     pub proofs: Vec<ChainReport>,
     /// Whether it may run with chains that are not proved to keep their limits.
     pub is_unproved: bool,
 }
 
-/// A manifest.
+/// A manifest, or another file that a plan names.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ManifestText {
     /// As the plan names it.
     pub name: String,
-    /// The manifest as JSON.
+    /// Its text.
     pub text: String,
 }
 

@@ -79,11 +79,18 @@ pub(crate) fn check(
     for (index, keeper) in &links.kept {
         let Keeper::Join(join) = keeper else { continue };
         let Some(handler) = parts.handlers.get(*index).cloned() else { continue };
+        let path = format!("component.{}.port.{}.join", handler.component, handler.port);
+        let host = parts.host_of(*index);
+        if join.every.or(join.silence).is_some() {
+            let what = format!(
+                "what timeouts in the join of \"{}.{}\" let threads do is not analysed",
+                handler.component, handler.port
+            );
+            parts.obstacle(handler.plan, path.clone(), host, what, "take every and silence out");
+        }
         if join.kind != JoinKind::Conjunction {
             continue;
         }
-        let path = format!("component.{}.port.{}.join", handler.component, handler.port);
-        let host = parts.host_of(*index);
         for part in &join.parts {
             let mut ways = links.ways.iter().filter(|way| way.to == *index && way.name == part);
             if !ways.any(|way| links.is_pushed(parts, runs, way)) {

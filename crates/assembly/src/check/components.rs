@@ -5,9 +5,8 @@ use alloc::vec::Vec;
 
 use super::Checker;
 use crate::manifest::{ComponentType, PortKind};
-use crate::plan::{Component, Named};
+use crate::plan::Component;
 use crate::shape::meant;
-use crate::value::Value;
 
 impl Checker<'_> {
     pub(super) fn components(&mut self) {
@@ -23,12 +22,13 @@ impl Checker<'_> {
                 self.component_type(&path, component);
             }
             let host = self.layout.place(component).host;
-            self.required(&format!("{path}.requires"), &component.requires, host);
+            self.required_of_host(&format!("{path}.requires"), &component.requires, host);
             self.periods(&path, component);
             self.samples(&path, component);
         }
         for (name, process) in &plan.processes {
-            self.required(&format!("process.{name}.requires"), &process.requires, process.host.as_deref());
+            let path = format!("process.{name}.requires");
+            self.required_of_host(&path, &process.requires, process.host.as_deref());
         }
     }
 
@@ -75,30 +75,6 @@ impl Checker<'_> {
                         known.join(", ")
                     );
                     self.wrong(&path, what, remedy);
-                }
-            }
-        }
-    }
-
-    /// Requirements that are no amounts are met. Amounts are added up by [`super::together`].
-    fn required(&mut self, path: &str, requires: &Named<Value>, host: Option<&str>) {
-        let Some((name, host)) = host.and_then(|name| Some((name, self.plan.hosts.get(name)?))) else {
-            return;
-        };
-        for (resource, value) in requires {
-            let path = format!("{path}.{resource}");
-            match host.resources.get(resource) {
-                None => {
-                    let known = host.resources.keys().map(String::as_str);
-                    let remedy =
-                        meant(resource, known, format!("add {resource} to the resources of [host.{name}]"));
-                    self.wrong(&path, format!("the host \"{name}\" has no resource \"{resource}\""), remedy);
-                }
-                Some(Value::Integer(_)) if matches!(value, Value::Integer(0..)) => {}
-                Some(has) if has == value && !matches!(value, Value::Integer(_)) => {}
-                Some(has) => {
-                    let what = format!("{resource} of the host \"{name}\" is {}", has.toml());
-                    self.wrong(&path, what, "require what it has, or choose another host");
                 }
             }
         }

@@ -34,6 +34,8 @@ impl Checker<'_> {
             self.service_of(&path, connection);
             self.queue(&path, connection.queue.as_ref());
             self.filter(&path, connection);
+            self.required_of_service(&path, connection);
+            self.suspended(&path, connection);
         }
         for (name, component) in &plan.components {
             for (port, said) in &component.ports {
@@ -43,6 +45,7 @@ impl Checker<'_> {
         let links: Vec<Link<'_>> = self.layout.links().collect();
         for link in &links {
             self.carried(link);
+            self.can_leave(link);
         }
         self.federated(&links);
         self.numbers(&links);
@@ -149,6 +152,27 @@ impl Checker<'_> {
             format!("no component of the plan has a port of the type {data_type} that would fit")
         } else {
             format!("ports of the type {data_type} that would fit: {}", found.join(", "))
+        }
+    }
+
+    /// Programs can hand events of a type to other processes if they say so.
+    fn can_leave(&mut self, link: &Link<'_>) {
+        if !matches!(link.kind, ServiceKind::Dds | ServiceKind::Federated) {
+            return;
+        }
+        for end in [link.from, link.to] {
+            let Some(event) = self.port_type(end).filter(|port| !port.kind.is_call()) else { continue };
+            let topics =
+                end.component().and_then(|name| self.type_of(name)).and_then(|it| it.topics.as_ref());
+            let (Some(event), Some(topics)) = (&event.port_type, topics) else { continue };
+            if !topics.contains(event) {
+                let what = format!("events of the type {event} cannot leave the program of \"{end}\"");
+                let remedy = format!(
+                    "list it in serve!(..., topics: [{event}]), build it, and describe it again: its manifest has {}",
+                    if topics.is_empty() { "none".into() } else { topics.join(", ") }
+                );
+                self.wrong(&format!("connection.{}", link.name), what, remedy);
+            }
         }
     }
 

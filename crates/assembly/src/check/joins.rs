@@ -44,7 +44,8 @@ impl Checker<'_> {
             );
         }
         let most = usize::from(join.most.unwrap_or(1).max(1));
-        if join.parts.len().saturating_mul(most) > MOST_PARTS {
+        let timers = usize::from(join.every.is_some());
+        if join.parts.len().saturating_add(timers).saturating_mul(most) > MOST_PARTS {
             let what = format!("a delivery has at most {MOST_PARTS} events");
             self.wrong(path, what, "join fewer connections, or keep fewer events of each");
         }
@@ -59,12 +60,11 @@ impl Checker<'_> {
             };
             self.wrong(path, what, "keep = \"all\" comes with most = NUMBER, others without");
         }
-        if join.within.is_some_and(|within| within < 1_000) {
-            self.wrong(
-                &format!("{path}.within"),
-                "this time is shorter than a nanosecond",
-                "write 1 ns or more",
-            );
+        for (key, time) in [("within", join.within), ("every", join.every), ("silence", join.silence)] {
+            if time.is_some_and(|time| time < 1_000) {
+                let what = "this time is shorter than a nanosecond";
+                self.wrong(&format!("{path}.{key}"), what, "write 1 ns or more");
+            }
         }
     }
 

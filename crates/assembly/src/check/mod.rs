@@ -9,6 +9,8 @@ mod logical;
 mod loops;
 mod names;
 mod qos;
+mod required;
+mod suspended;
 mod timing;
 mod together;
 
@@ -55,6 +57,7 @@ impl Plan {
             work: MOST_WORK,
         };
         checker.names();
+        checker.policies();
         checker.components();
         checker.connections();
         checker.qos();
@@ -119,6 +122,14 @@ impl<'c> Checker<'c> {
             let names = self.layout.processes().keys().copied();
             let remedy = meant(name, names, format!("add [process.{name}]"));
             self.wrong(path, format!("there is no process \"{name}\""), remedy);
+        }
+    }
+
+    /// Policy files say what may be asked of a network.
+    fn policies(&mut self) {
+        if self.plan.network.is_none() && !self.plan.policies.is_empty() {
+            let what = "policies say which flows the manager of a network allows, and no network is named";
+            self.wrong("policies", what, "add network = \"FILE\", or take policies out");
         }
     }
 

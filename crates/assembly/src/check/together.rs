@@ -3,6 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use diagnostics::{Problem, Source};
 
@@ -21,6 +22,31 @@ pub struct Placed<'p> {
     pub places: &'p Places,
 }
 
+/// Who has resources. Plans share hosts; a service is of its plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner<'p> {
+    Host(&'p str),
+    Service(usize, &'p str),
+}
+
+impl Owner<'_> {
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Host(_) => "require less, or move something to another host",
+            Self::Service(..) => "require less, or let another service carry some connections",
+        }
+    }
+}
+
+impl fmt::Display for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(name) => write!(f, "on \"{name}\""),
+            Self::Service(_, name) => write!(f, "of the service \"{name}\""),
+        }
+    }
+}
+
 /// The demand for a resource, and the components that make it.
 #[derive(Default)]
 struct Use<'p> {
@@ -31,14 +57,18 @@ struct Use<'p> {
     name: &'p str,
 }
 
-/// Reports resources that are used up, at the first requirement that does not fit any more; once for each resource of each host.
+/// Reports resources that are used up, at the first requirement that does not fit any more; once for each resource of each host and service.
 pub(super) fn check(plans: &[Placed<'_>]) -> Vec<Problem> {
-    let mut uses: BTreeMap<(&str, &str), Use<'_>> = BTreeMap::new();
+    let mut uses: BTreeMap<(Owner<'_>, &str), Use<'_>> = BTreeMap::new();
     for (number, placed) in plans.iter().enumerate() {
-        for (host, said) in &placed.plan.hosts {
-            for (resource, value) in &said.resources {
+        let plan = placed.plan;
+        let hosts = plan.hosts.iter().map(|(name, said)| (Owner::Host(name), &said.resources));
+        let services =
+            plan.services.iter().map(|(name, said)| (Owner::Service(number, name), &said.resources));
+        for (owner, resources) in hosts.chain(services) {
+            for (resource, value) in resources {
                 if let Value::Integer(has) = value {
-                    let used = uses.entry((host, resource)).or_default();
+                    let used = uses.entry((owner, resource)).or_default();
                     used.name = resource;
                     if used.has.is_none_or(|(least, _)| *has < least) {
                         used.has = Some((*has, number));
@@ -50,15 +80,19 @@ pub(super) fn check(plans: &[Placed<'_>]) -> Vec<Problem> {
     for (number, placed) in plans.iter().enumerate() {
         let layout = placed.plan.layout();
         let components = placed.plan.components.iter().map(|(name, component)| {
-            (format!("component.{name}"), layout.place(component).host, &component.requires)
+            let host = layout.place(component).host.map(Owner::Host);
+            (format!("component.{name}"), host, &component.requires)
         });
-        let processes =
-            placed.plan.processes.iter().map(|(name, process)| {
-                (format!("process.{name}"), process.host.as_deref(), &process.requires)
-            });
-        for (path, host, requires) in components.chain(processes) {
+        let processes = placed.plan.processes.iter().map(|(name, process)| {
+            (format!("process.{name}"), process.host.as_deref().map(Owner::Host), &process.requires)
+        });
+        let connections = placed.plan.connections.iter().map(|(name, connection)| {
+            let service = connection.service.as_deref().map(|name| Owner::Service(number, name));
+            (format!("connection.{name}"), service, &connection.requires)
+        });
+        for (path, owner, requires) in components.chain(processes).chain(connections) {
             for (resource, value) in requires {
-                let known = host.and_then(|host| uses.get_mut(&(host, resource.as_str())));
+                let known = owner.and_then(|owner| uses.get_mut(&(owner, resource.as_str())));
                 if let (Some(used), Value::Integer(amount @ 1..)) = (known, value) {
                     used.amount += u128::from(amount.unsigned_abs());
                     used.by.push((number, path.clone(), *amount));
@@ -67,7 +101,7 @@ pub(super) fn check(plans: &[Placed<'_>]) -> Vec<Problem> {
         }
     }
     let mut problems = Vec::new();
-    for ((host, _), used) in uses {
+    for ((owner, _), used) in uses {
         let Some((has, _)) = used.has else { continue };
         let available = u128::try_from(has).unwrap_or(0);
         if used.amount <= available {
@@ -87,8 +121,8 @@ pub(super) fn check(plans: &[Placed<'_>]) -> Vec<Problem> {
         let resource = used.name;
         problems.push(placed.source.problem(
             placed.places.at(&format!("{path}.requires.{resource}")),
-            format!("{} of {resource} are required on \"{host}\"{by}, and it has {has}", used.amount),
-            "require less, or move something to another host",
+            format!("{} of {resource} are required {owner}{by}, and it has {has}", used.amount),
+            owner.remedy(),
         ));
     }
     problems

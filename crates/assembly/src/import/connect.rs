@@ -13,7 +13,6 @@ use super::names::plain;
 use super::xml::{Element, at, elements, first, name, named, reference, text_of};
 use crate::plan::{Connection, End, Join, JoinKind, KeepPolicy, Topic};
 use crate::tree::Problems;
-use crate::value::Value;
 
 /// The most connections that are made: publishers of a service times its consumers.
 const MOST: usize = 8_192;
@@ -143,14 +142,16 @@ impl Import {
         }
         let requirements: Vec<Element<'_>> = named(element, "deployRequirement").collect();
         let mut filter = None;
-        let mut requires = BTreeMap::new();
         for inner in requirements {
             let resource = text_of(inner, "resourceType").unwrap_or_default();
             if resource == "EventFilter" {
                 filter = text_of(inner, "name").map(|name| (name, at(inner)));
             } else if !resource.is_empty() && resource.len() <= 128 {
-                let amount = named(inner, "property").find_map(super::values::property);
-                requires.insert(resource, amount.unwrap_or(Value::Boolean(true)));
+                let what =
+                    format!("the connection requires \"{}\" of what it goes over", resource.escape_debug());
+                let remedy =
+                    "add [service.NAME] with that among its resources, name it by service, and say requires";
+                self.leave(source, at(inner), what, remedy);
             } else {
                 self.leave(source, at(inner), "a requirement without a resource", "add it by hand");
             }
@@ -185,7 +186,7 @@ impl Import {
         match (from.as_slice(), to.is_empty()) {
             ([from], false) => {
                 let to = to.into_iter().map(|side| side.end).collect();
-                let said = Connection { from: from.end.clone(), to, requires, ..Connection::default() };
+                let said = Connection { from: from.end.clone(), to, ..Connection::default() };
                 self.add(&called, at(element), said);
             }
             _ => self.leave(

@@ -634,3 +634,24 @@ fn plans_share_what_a_host_has() {
     );
     assert!(Plan::check_together(&both[..1]).is_empty() && Plan::check_together(&both[1..]).is_empty());
 }
+
+/// What goes to another process has to be among the topics of each program that has an end of it, if its manifest says which these are.
+#[test]
+fn events_leave_programs_that_can_hand_them_on() {
+    let of = |topics: &str| {
+        let types = TYPES.replacen('{', &format!("{{ \"topics\": [{topics}],"), 1);
+        wrong(TRACKER, &catalogue(&types))
+    };
+    assert_eq!(of("\"Position\""), "");
+    let told = of("\"Fix\"");
+    assert!(
+        told.contains("events of the type Position cannot leave the program of \"airframe.position\""),
+        "{told}"
+    );
+    assert!(told.contains("the program of \"display.position\""), "{told}");
+    assert!(
+        told.contains("serve!(..., topics: [Position])") && told.contains("its manifest has Fix"),
+        "{told}"
+    );
+    assert!(of("").contains("its manifest has none"));
+}

@@ -96,10 +96,17 @@ fn joins_and_intervals_are_read_and_written() {
         keep: KeepPolicy::All,
         most: Some(3),
         within: Some(15_000_000_000),
+        every: None,
+        silence: None,
     };
     assert_eq!(ports["frame"].join, Some(join));
     assert_eq!((ports["tick"].timing, ports["tick"].interval), (Timing::Let, Some(4_000_000_000)));
     assert_eq!(plan(&read.to_toml()).0, read);
+    let timed = PLAN.replace("within = \"15 ms\"", "every = \"50 ms\", silence = \"1 s\"");
+    let (timed, _) = plan(&timed);
+    let join = timed.components["fusion"].ports["frame"].join.as_ref().unwrap();
+    assert_eq!((join.every, join.silence), (Some(50_000_000_000), Some(1_000_000_000_000)));
+    assert_eq!(plan(&timed.to_toml()).0, timed);
     let least = PLAN
         .replace(", keep = \"all\", most = 3, within = \"15 ms\"", "")
         .replace("port.tick.interval = \"4 ms\"\n", "");
@@ -129,6 +136,13 @@ fn joins_name_the_connections_that_lead_to_them() {
         ("keep = \"all\"", "keep = \"last\"", "only all keeps several events"),
         ("most = 3", "most = 200", "a delivery has at most 256 events"),
         ("within = \"15 ms\"", "within = \"15 ps\"", "shorter than a nanosecond"),
+        ("within = \"15 ms\"", "every = \"15 ps\"", "shorter than a nanosecond"),
+        ("within = \"15 ms\"", "silence = \"15 ps\"", "shorter than a nanosecond"),
+        (
+            "most = 3, within = \"15 ms\"",
+            "most = 100, every = \"15 ms\"",
+            "a delivery has at most 256 events",
+        ),
         ("\"conjunction\"", "\"disjunction\"", "a disjunction keeps nothing"),
         (
             "port.frame.join",

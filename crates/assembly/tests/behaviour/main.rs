@@ -10,6 +10,8 @@ mod programs;
 mod properties;
 mod random;
 mod reading;
+mod required;
+mod suspending;
 
 use assembly::{Catalogue, Manifest, Places, Plan};
 use diagnostics::Source;

@@ -117,7 +117,12 @@ fn queue(random: &mut Random) -> Option<Queue> {
 
 /// A plan of some components.
 pub(crate) fn plan(random: &mut Random) -> Plan {
-    let mut plan = Plan { name: Some(text(random)), policies: vec![text(random)], ..Plan::default() };
+    let mut plan = Plan {
+        name: Some(text(random)),
+        policies: vec![text(random)],
+        network: Some(text(random)),
+        ..Plan::default()
+    };
     let hosts = random.range(1, 3) as usize;
     for host in 0..hosts {
         plan.hosts.insert(
@@ -242,6 +247,7 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
             } else {
                 qos(random, |it| it.is_in(assembly::Scope::Connection))
             },
+            is_suspended: !is_call && random.chance(20),
             ..Connection::default()
         };
         let parameters = said.filter.iter().map(|_| "3".to_owned()).collect();

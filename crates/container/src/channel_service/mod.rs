@@ -48,6 +48,8 @@ pub struct ByChannel {
     pub room: Option<(String, u32)>,
     /// With several sources: one delivery of an event of each, instead of a delivery for each event.
     pub join: Option<Join>,
+    /// With several sources: timeouts of this period are one more of them, behind the others.
+    pub every: Option<Duration>,
     /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since no other thread serves the consumer.
     pub silence: Option<Duration>,
     /// How long a handler may take before its component is in the error state. A thread of the container's channel that sleeps looks after
@@ -83,6 +85,7 @@ impl ByChannel {
             placement: Placement::default(),
             room: None,
             join: None,
+            every: None,
             silence: None,
             patience: None,
             source_patience: None,
@@ -113,6 +116,7 @@ impl ByChannel {
             }
         };
         let mut parts: Vec<Tree> = sources.iter().map(of).collect();
+        parts.extend(self.every.map(|period| Tree::Every { period: nanos(period), priority: 0 }));
         let tree = match self.join {
             Some(join) => Tree::Join { parts, keep: join.keep, within: join.within.map(nanos) },
             None if parts.len() == 1 => parts.remove(0),

@@ -34,6 +34,11 @@ impl Handle<sum::Input> for Sum {
         self.log.write(format!("sum {} at {}", self.sum, at.now()));
         self.out.push(at, &Number(std::mem::take(&mut self.sum)))
     }
+
+    fn timeout(&mut self, _: u16, at: &Context) -> Outcome {
+        self.log.write(format!("timeout at {}", at.now()));
+        Ok(())
+    }
 }
 
 /// Three taps and a sum, whose port joins two connections.
@@ -187,4 +192,40 @@ fn a_chain_through_a_join_knows_its_newest_and_its_oldest_event() {
     assert_eq!((score.completions, score.reaction.count, score.age.count), (2, 3, 2), "{score:?}");
     assert_eq!((score.age.worst, score.reaction.worst), (Duration::from_millis(5), Duration::from_millis(5)));
     assert_eq!((score.age.exceeded, score.reaction.exceeded), (1, 1));
+}
+
+/// A timeout is one more part: what was kept comes as it is due; without a conjunction it is a delivery of its own.
+#[test]
+fn a_join_has_a_timer() {
+    let every = Some(Duration::from_millis(10));
+    let conjunction = Some(Join { keep: Keep::Last, within: None });
+    let ahead = [
+        "1 of part 0",
+        "sum 1 at 1000000",
+        "2 of part 1",
+        "sum 2 at 1000000",
+        "3 of part 1",
+        "sum 3 at 1000000",
+    ];
+    let together = ["1 of part 0", "3 of part 1", "timeout at 10000000"];
+    for (join, before, then) in
+        [(conjunction, &[][..], &together[..]), (None, &ahead, &["timeout at 10000000"])]
+    {
+        let (mut server, log) = scene(&ByChannel { every, ..pool(join) });
+        server.connect("first", &["a.out"], &["sum.input#0"], &Direct::default()).unwrap();
+        server.connect("second", &["b.out"], &["sum.input#1"], &Direct::default()).unwrap();
+        server.launch().unwrap();
+        server.advance(Duration::from_millis(1));
+        for (tap, number) in [("a", 1), ("b", 2), ("b", 3)] {
+            push(&server, tap, number).unwrap();
+        }
+        server.advance(Duration::from_millis(8));
+        assert_eq!(log.take(), before, "{join:?}");
+        server.advance(Duration::from_millis(3));
+        assert_eq!(log.take(), then, "{join:?}");
+        // Nothing came, so that a conjunction waits; the timeout that came meanwhile is kept.
+        server.advance(Duration::from_millis(10));
+        let later: &[&str] = if join.is_some() { &[] } else { &["timeout at 20000000"] };
+        assert_eq!(log.take(), later, "{join:?}");
+    }
 }

@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use assembly::{Process, RestartPolicy};
+use assembly::{Process, RestartPolicy, SchedulingClass};
 use deployment::{foreign_lane, pod_text};
 use serde_json::{Value, json};
 
@@ -159,7 +159,9 @@ fn pod(pods: &Pods<'_>, name: &str, restart: &str) -> Result<Value, Failure> {
     let order = exported.order(name, &format!("{PLAN_FOLDER}/{PLAN_FILE}"));
     let lane = foreign_lane(exported.plan(), name).filter(|_| order.is_none());
     let cores = lane.map(|lane| &lane.cores).filter(|cores| !cores.is_empty()).unwrap_or(&process.cores);
-    if order.is_none() && (lane.is_some_and(|lane| lane.priority.is_some()) || !cores.is_empty()) {
+    if order.is_none()
+        && (lane.is_some_and(|lane| lane.class != SchedulingClass::Normal) || !cores.is_empty())
+    {
         let what = format!("process {name}: Kubernetes gives a foreign program neither a priority nor cores");
         return Err(refused(what, "take its lane and cores out, or export for systemd"));
     }

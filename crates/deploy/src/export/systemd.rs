@@ -2,7 +2,7 @@
 use std::env;
 use std::path::Path;
 
-use assembly::{Restart, RestartPolicy};
+use assembly::{Restart, RestartPolicy, SchedulingClass};
 use deployment::{RESTART, Unquotable, foreign_lane, plain_name, unit_value, unit_word};
 
 use super::{Export, Exported, Made, notes, refused};
@@ -139,8 +139,14 @@ fn service(
         let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
         lines.push(format!("CPUAffinity={}", cores.join(" ")));
     }
+    let class = lane.map_or(SchedulingClass::Normal, |lane| lane.class);
+    if class == SchedulingClass::Deadline {
+        let what = format!("process {name}: systemd puts no program into the class {class}");
+        return Err(refused(what, "write fifo or round-robin with a priority"));
+    }
     if let Some(priority) = lane.and_then(|lane| lane.priority) {
-        lines.push("CPUSchedulingPolicy=fifo".to_owned());
+        let policy = if class == SchedulingClass::RoundRobin { "rr" } else { "fifo" };
+        lines.push(format!("CPUSchedulingPolicy={policy}"));
         lines.push(format!("CPUSchedulingPriority={priority}"));
     } else {
         lines.extend(normal(order.is_some()));

@@ -11,7 +11,7 @@ use super::connection::{Reader, send, to_manager};
 use super::{At, bundle, opened};
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print, told_difference};
 use crate::files::Loaded;
-use crate::status::{meant, shown};
+use crate::status::{meant, shown, suspended};
 
 /// Asks a manager, and waits as long as that takes.
 fn ask(at: &At, command: &Command) -> Result<Answer, Failure> {
@@ -71,6 +71,29 @@ pub(crate) fn apply(at: &At, plan: &Path, unproved: bool, out: &mut dyn Write) -
 
 /// Goes on to another mode on all hosts: to the same plan, which begins in it.
 pub(crate) fn mode(at: &At, of: &str, name: &str, out: &mut dyn Write) -> Result<u8, Failure> {
+    change_held(at, of, |held| held.in_mode(name), &format!("in mode {name}:"), out)
+}
+
+/// Suspends a connection on all hosts, or resumes it: goes on to the same plan, which says so.
+pub(crate) fn suspend(
+    at: &At,
+    of: &str,
+    connection: &str,
+    is_suspended: bool,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
+    let done = suspended(connection, is_suspended);
+    change_held(at, of, |held| held.with_connection(connection, is_suspended), &done, out)
+}
+
+/// Goes on to what is made of the plan that holds.
+fn change_held(
+    at: &At,
+    of: &str,
+    make: impl FnOnce(&Target) -> Result<Target, String>,
+    done: &str,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     let deployment = meant(of)?;
     let held = match ask(at, &Command::Read { deployment: deployment.clone() })? {
         Answer::Plan { bundle, .. } => bundle,
@@ -78,10 +101,10 @@ pub(crate) fn mode(at: &At, of: &str, name: &str, out: &mut dyn Write) -> Result
         Answer::Done { .. } | Answer::Status { .. } => return Err(strange()),
     };
     let loaded = opened(&held)?;
-    let target = Target { plan: loaded.plan.clone(), ..Target::default() };
-    let target = target.in_mode(name).map_err(|what| (BAD_NEWS, what))?;
+    let (plan, types) = (loaded.plan.clone(), loaded.types.clone());
+    let target = make(&Target { plan, types, ..Target::default() }).map_err(|what| (BAD_NEWS, what))?;
     let next = Bundle { plan: target.plan.to_toml(), ..held };
-    decided(at, &Command::Apply(next), &format!("in mode {name}: {deployment}"), out)
+    decided(at, &Command::Apply(next), &format!("{done} {deployment}"), out)
 }
 
 /// Ends a deployment on all hosts.

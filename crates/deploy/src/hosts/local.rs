@@ -271,7 +271,11 @@ impl<'o> Locals<'o> {
     pub(super) fn asked(&mut self, deployment: &str, Asked { control, answer }: Asked) -> Vec<NodeInput> {
         match control {
             Control::Status => self.inquire(deployment, Asker::Command(answer)),
-            Control::Stop | Control::Apply { .. } | Control::Mode { .. } => {
+            Control::Stop
+            | Control::Apply { .. }
+            | Control::Mode { .. }
+            | Control::Suspend { .. }
+            | Control::Resume { .. } => {
                 let manager = &self.manager;
                 let what = format!(
                     "the execution manager at {manager} leads this deployment: add --manager {manager} and --keys to the command"

@@ -16,9 +16,9 @@ use execution::{Bundle, ManifestText};
 use keys::{Identity, Name, Role};
 
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG};
-use crate::files::Loaded;
+use crate::files::{Loaded, PolicyFile};
 
-pub(crate) use ask::{apply, diff, launch, mode, state, status, stop};
+pub(crate) use ask::{apply, diff, launch, mode, state, status, stop, suspend};
 pub(crate) use execution_manager::run as manager;
 pub(crate) use node::run as node;
 pub(crate) use state::StateFile;
@@ -144,7 +144,7 @@ fn node_role(host: &str) -> Result<Role, Failure> {
     })
 }
 
-/// A plan with its manifests and its network file, to be sent.
+/// A plan with its manifests, its network file and its policy files, to be sent.
 ///
 /// # Errors
 /// The network file cannot be read or is wrong.
@@ -160,17 +160,20 @@ fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Fai
     };
     let network = network.map(|(texts, _)| serde_json::to_string(&texts));
     let network = network.transpose().map_err(|error| (FAILED, error.to_string()))?;
-    Ok(Bundle { file, plan, manifests, network, proofs: Vec::new(), is_unproved })
+    let policy = |file: &PolicyFile| ManifestText { name: file.name.clone(), text: file.text.clone() };
+    let policies = loaded.policies().iter().map(policy).collect();
+    Ok(Bundle { file, plan, manifests, network, policies, proofs: Vec::new(), is_unproved })
 }
 
 /// The plan of a bundle, which makes sense.
 fn opened(bundle: &Bundle) -> Result<Loaded, Failure> {
-    let manifest = |name: &str| {
-        let found = bundle.manifests.iter().find(|manifest| manifest.name == name);
-        let found = found.ok_or_else(|| (FAILED, format!("the manifest {name} was not sent")))?;
+    let named = |name: &str| {
+        let found = bundle.manifests.iter().chain(&bundle.policies).find(|file| file.name == name);
+        let found =
+            found.ok_or_else(|| (FAILED, format!("the file {name}, which the plan names, was not sent")))?;
         Ok((found.name.clone(), found.text.clone()))
     };
-    let loaded = Loaded::of_texts(bundle.file.clone(), bundle.plan.clone(), manifest)?;
+    let loaded = Loaded::of_texts(bundle.file.clone(), bundle.plan.clone(), named)?;
     loaded.map_err(|problems| (BAD_NEWS, problems))?.checked()?.with_network(bundle.network.as_deref())
 }
 

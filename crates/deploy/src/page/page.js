@@ -132,7 +132,8 @@ function processRows(process) {
 
 function deploymentShown(deployment, time) {
   const changed = deployment.changes > 1 ? ", changed " + plural(deployment.changes - 1, "time", "times") : "";
-  const mode = deployment.mode ? ", mode " + deployment.mode : "";
+  const suspended = deployment.suspended || [];
+  const mode = (deployment.mode ? ", mode " + deployment.mode : "") + (suspended.length ? ", suspended: " + suspended.join(", ") : "");
   const box = el("section", {}, el("h2", {}, called(deployment), " ", el("small", { class: "soft" }, deployment.plan + changed + mode)));
   if (deployment["under-way"]) box.append(el("p", { class: "odd" }, "under way: " + deployment["under-way"]));
   if (deployment.chains.length) box.append(el("h3", {}, "Chains"), el("div", { class: "two" }, ...deployment.chains.map((chain) => chainShown(deployment, chain, time))));

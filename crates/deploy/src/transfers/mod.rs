@@ -3,6 +3,7 @@
 //!
 //! A flow counts from its source: the least time between two events, and how late they may be, are those of the analysis of the handlers, which
 //! counts transfers in turn. So both are computed in turn until events are no later than the flows allow for.
+mod allowed;
 mod told;
 mod wanted;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use assembly::Transfer;
-use network::Texts;
+use network::{Network, Texts};
 use response::Limits;
 use schedulability::{Admission, ConnectionVerdict, Deployed, State, Stream, Transfers};
 
@@ -113,6 +114,10 @@ pub(crate) fn compute(loaded: &[Loaded]) -> Result<Vec<Shares>, Failure> {
         }
         transfers = carried(loaded.len(), all.iter().flat_map(|(_, flows)| flows).chain(&sent));
     }
+    for (texts, flows) in &mut all {
+        allowed::ask(loaded, texts, flows)?;
+    }
+    let transfers = carried(loaded.len(), all.iter().flat_map(|(_, flows)| flows).chain(&sent));
     for (loaded, transfers) in loaded.iter().zip(transfers) {
         loaded.carry(transfers);
     }
@@ -249,16 +254,21 @@ impl Flow {
     }
 }
 
+/// The network with the flows for which it has a bound, or is to have one.
+fn with(texts: &Texts, flows: &[Flow]) -> Result<Network, Failure> {
+    let mut added = String::new();
+    for flow in flows.iter().filter(|flow| flow.bound.is_ok()) {
+        flow.write(&mut added);
+    }
+    texts.with(&added).map_err(|problem| (BAD_NEWS, problem.to_string()))
+}
+
 /// Plans the flows together with those of the network file.
 fn planned(texts: &Texts, flows: &mut [Flow]) -> Result<(), Failure> {
     if flows.iter().all(|flow| flow.bound.is_err()) {
         return Ok(());
     }
-    let mut added = String::new();
-    for flow in flows.iter().filter(|flow| flow.bound.is_ok()) {
-        flow.write(&mut added);
-    }
-    let network = texts.with(&added).map_err(|problem| (BAD_NEWS, problem.to_string()))?;
+    let network = with(texts, flows)?;
     let report = plan::plan(&network);
     let known: BTreeMap<&str, &plan::FlowReport> =
         report.flows.iter().map(|flow| (flow.name.as_str(), flow)).collect();

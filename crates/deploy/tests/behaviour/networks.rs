@@ -222,3 +222,78 @@ fn flows_of_plans_that_run_together_are_planned_together() {
     assert!(told.contains("other.toml:2:11: another plan that runs at the same time sends over "), "{told}");
     assert!(told.contains("by another network file"), "{told}");
 }
+
+/// Policies of the manager of the network are asked for each flow of the plan: the host of the reader asks.
+#[test]
+fn flows_are_allowed_by_the_policies_of_the_plan() {
+    let under = [("network = \"lab.toml\"\n", "network = \"lab.toml\"\npolicies = [\"policy.toml\"]\n")];
+    let asked = |policy: &str, arguments: &str| {
+        let (folder, ..) = admitted(&under, Some(LAB), "schema plan");
+        folder.has("policy.toml", policy);
+        let (code, out, told) = folder.deploy(arguments);
+        (code, out + &told)
+    };
+    let rule = |host: &str, more: &str| {
+        format!("default = \"deny\"\n[[rule]]\nhosts = [\"{host}\"]\ntopics = [\"Line/*\"]\n{more}\n")
+    };
+    let (code, text) = asked(
+        &rule("*", "most-flows = 1\nmost-rate = \"20 Mb/s\"\nleast-latency = \"10 us\""),
+        "admit {plan.toml}",
+    );
+    assert_eq!(code, 0, "{text}");
+    for (policy, what) in [
+        (
+            "default = \"deny\"\n".to_owned(),
+            "policy.toml does not allow \"angle\" to act: the policy does not allow host act to ask for \"Line/angle\"",
+        ),
+        (rule("show", ""), "policy.toml does not allow \"angle\" to act"),
+        (rule("act", ""), "policy.toml does not allow \"view\" to show"),
+        (
+            rule("*", "effect = \"deny\""),
+            "the policy, line 2, does not allow host act to ask for \"Line/angle\": nothing of it is allowed",
+        ),
+        (rule("*", "most-flows = 0"), "does not allow host act one more flow: it has 0 of 0"),
+        (rule("*", "least-latency = \"9 ms\""), "a maximum latency of "),
+        // 2,128 bytes of sample and stamps and more each 10 ms come to more than 2 Mb/s with all headers; 1.6 would be the sample alone.
+        (rule("*", "most-rate = \"2 Mb/s\""), "does not allow host show "),
+        (rule("*", "most-share = \"1 %\""), "does not allow host show "),
+    ] {
+        let (code, text) = asked(&policy, "admit {plan.toml}");
+        assert!(code == 1 && text.contains(what), "{policy}{text}");
+        assert!(
+            text.contains("line: no bound: ") && text.contains("plan.toml:") && text.contains("ask for less"),
+            "{text}"
+        );
+        let (code, text) = asked(&policy, "launch {plan.toml} --host act");
+        assert!(code == 1 && text.contains("nothing was changed"), "{policy}{text}");
+        // What is said of the flows is no matter of the plan alone.
+        assert_eq!(asked(&policy, "validate {plan.toml}").0, 0);
+    }
+    // What is wrong with the file itself is told with its place there, by any command.
+    for command in ["validate", "admit", "explain"] {
+        let (code, text) =
+            asked("default = \"deny\"\n[[rule]]\nhost = [\"act\"]\n", &format!("{command} {{plan.toml}}"));
+        assert!(
+            code == 1 && text.contains("policy.toml:") && text.contains("unknown field `host`"),
+            "{text}"
+        );
+    }
+    let (_, code, _, told) = admitted(&under, Some(LAB), "validate {plan.toml}");
+    assert!(code == 3 && told.contains("policy.toml"), "{told}");
+}
+
+/// A host has all flows of plans that are admitted together.
+#[test]
+fn limits_of_policies_are_of_all_plans_together() {
+    let (folder, ..) = admitted(&[], Some(LAB), "schema plan");
+    folder.has("policy.toml", "default = \"allow\"\n[[rule]]\nhosts = [\"act\"]\nmost-flows = 1\n");
+    let under = PLAN.replace("manifests", "policies = [\"policy.toml\"]\nmanifests");
+    folder.has("other.toml", &under.replace("name = \"Line\"", "name = \"Other\""));
+    let (code, out, told) = folder.deploy("admit {other.toml}");
+    assert_eq!(code, 0, "{out}{told}");
+    let (code, out, told) = folder.deploy("admit {plan.toml} {other.toml}");
+    assert!(
+        code == 1 && (out + &told).contains("does not allow host act one more flow: it has 1 of 1"),
+        "{told}"
+    );
+}

@@ -138,6 +138,35 @@ fn three_processes_are_federated_by_multicast() {
     three_processes("federated-multicast", &[("transport = \"udp\"", group)]);
 }
 
+/// What one site says is heard by none while its connection is suspended; the others hear each other, and nothing comes later.
+#[test]
+fn a_connection_by_gateways_is_suspended() {
+    testkit::namespace::alone(|| {
+        let sites = Sites::new("federated-suspended", &[]);
+        let mut supervisor = sites.place.launched_with("launch {sites.toml}", 3);
+        let pids = ["north", "east", "west"].map(|name| sites.process(name).0);
+        let [north, east, west] = pids;
+        sites.hear_each_other(&pids, 3);
+        let heard_of_north = || {
+            let heard = sites.heard();
+            [east, west].map(|by| heard[&(by, north)].len())
+        };
+        sites.place.ok("suspend sites from-north");
+        // What was on its way may come still, so that some words of others are waited for.
+        sites.hear_each_other(&[east, west], 3);
+        let still = heard_of_north();
+        sites.hear_each_other(&[east, west], 3);
+        assert_eq!(heard_of_north(), still, "what is suspended carries nothing");
+        sites.place.ok("resume sites from-north");
+        sites.hear_each_other(&pids, 3);
+        let numbers = &sites.heard()[&(east, north)];
+        let gaps = numbers.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
+        assert_eq!(gaps, 1, "{numbers:?}");
+        assert_eq!(sites.place.ok("stop sites"), "stopped sites\n");
+        assert!(supervisor.ended().success());
+    });
+}
+
 /// Other peers: the processes go on, with another gateway.
 #[test]
 fn a_gateway_is_changed_while_its_process_runs() {

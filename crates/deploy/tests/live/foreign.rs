@@ -92,3 +92,50 @@ fn a_plan_begins_after_those_that_it_depends_on() {
     assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
     assert!(first.ended().success());
 }
+
+/// The policy and the real-time priority of a process, fields 41 and 40 of proc(5).
+fn scheduling(pid: u32) -> Option<(u32, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(37);
+    let priority = fields.next()?.parse().ok()?;
+    Some((fields.next()?.parse().ok()?, priority))
+}
+
+/// A foreign program is in the class that the plan says, from its first instruction on.
+#[test]
+fn a_foreign_program_is_in_the_class_of_its_lane() {
+    if !crate::lanes::may() {
+        return;
+    }
+    let place = place("foreign-classes");
+    // A thread of the class deadline makes no other ones.
+    place.has("program", "#!/bin/sh\nexec sleep 100000\n");
+    for (lane, expected) in [
+        ("class = \"fifo\", priority = 6", (1, 6)),
+        ("class = \"round-robin\", priority = 7", (2, 7)),
+        ("class = \"deadline\", runtime = \"50 us\", period = \"10 ms\"", (6, 0)),
+    ] {
+        let container = format!("[container.c]\nprocess = \"back\"\nlanes.all = {{ {lane} }}\n");
+        place.has("plan.toml", &format!("{PLAN}{container}"));
+        let mut supervisor = place.launch("plan.toml");
+        let pid = place.pid_of("back");
+        // What executes the program comes into the class first.
+        testkit::patience::patiently("the class", || (scheduling(pid) == Some(expected)).then_some(()));
+        assert_eq!(scheduling(place.pid_of("front")), Some((0, 0)), "{lane}");
+        assert_eq!(place.ok("stop tracker"), "stopped tracker\n");
+        assert!(supervisor.ended().success());
+    }
+    // The host has one core by the plan, and the kernel knows of more: the program is not executed.
+    if std::thread::available_parallelism().map_or(1, usize::from) > 1 {
+        let lane = "class = \"deadline\", runtime = \"50 us\", period = \"10 ms\", cores = [0]";
+        let container = format!("[container.c]\nprocess = \"back\"\nlanes.all = {{ {lane} }}\n");
+        let plan = testkit::changed(PLAN, "[host.here]\n", "[host.here]\ncores = 1\n");
+        let plan = testkit::changed(&plan, "policy = \"always\", delay = \"10 ms\"", "policy = \"never\"");
+        place.has("plan.toml", &format!("{plan}{container}"));
+        let mut supervisor = place.begin("launch {plan.toml}");
+        supervisor.prints_with("chrt: ");
+        supervisor.prints("punctual: process back ended: exit code 1");
+        let _ = place.deploy("stop tracker");
+        supervisor.all_gone();
+    }
+}

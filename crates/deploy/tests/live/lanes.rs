@@ -30,7 +30,7 @@ fn scheduling(pid: u32) -> Vec<(String, u32, u32)> {
 }
 
 /// Whether this test may have threads of real-time classes; where it may not, it says so.
-fn may() -> bool {
+pub(crate) fn may() -> bool {
     let (runtime, period) = (Duration::from_micros(50), Duration::from_millis(10));
     let scheduling = Scheduling::Deadline { runtime, period };
     let granted = Threads::try_deadline(&[Threads { scheduling, ..Threads::default() }]);

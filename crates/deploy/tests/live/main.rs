@@ -20,6 +20,7 @@ mod plant;
 mod recorded;
 mod signed;
 mod stalls;
+mod suspended;
 mod together;
 mod tutorial;
 #[path = "../behaviour/units.rs"]

@@ -129,12 +129,17 @@ impl Change {
 }
 
 impl Supervisor {
-    /// Goes on to another mode of the plan that holds now: what this request has waited for may have brought that plan.
-    pub(super) fn change_mode(&mut self, now: u64, request: u64, mode: &str) {
+    /// Goes on to something that is made of the plan that holds now: what this request has waited for may have brought that plan.
+    pub(super) fn change_held(
+        &mut self,
+        now: u64,
+        request: u64,
+        make: impl FnOnce(&Target) -> Result<Target, String>,
+    ) {
         if self.is_stopping {
             return self.finish(request, Outcome::Refused("everything ends".into()));
         }
-        match self.current.in_mode(mode) {
+        match make(&self.current) {
             Ok(target) => self.apply(now, request, Arc::new(target), None),
             Err(what) => self.finish(request, Outcome::Refused(what)),
         }

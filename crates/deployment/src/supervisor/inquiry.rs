@@ -119,6 +119,7 @@ impl Supervisor {
                 changes: self.changes,
                 mode: self.current.plan.start_mode.clone(),
                 modes: self.current.plan.modes.keys().cloned().collect(),
+                suspended: self.current.plan.suspended().map(str::to_string).collect(),
                 under_way: self.change.as_ref().map(|change| change.to_string()),
                 processes,
                 connections: self.connections(&chains),

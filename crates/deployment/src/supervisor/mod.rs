@@ -62,6 +62,34 @@ impl Target {
         })
     }
 
+    /// The same with a connection that is suspended, or not any more.
+    ///
+    /// # Errors
+    /// The plan has no such connection, it is so already, or it cannot be suspended.
+    pub fn with_connection(&self, name: &str, is_suspended: bool) -> Result<Self, String> {
+        let Some(connection) = self.plan.connections.get(name) else {
+            let known: Vec<&str> = self.plan.connections.keys().map(String::as_str).take(20).collect();
+            let name = name.escape_debug();
+            return Err(format!("the plan has no connection \"{name}\": it has {}", known.join(", ")));
+        };
+        match (connection.is_suspended, is_suspended) {
+            (true, true) => return Err(format!("the connection {name} is suspended already")),
+            (false, false) => return Err(format!("the connection {name} is not suspended")),
+            _ => {}
+        }
+        if is_suspended {
+            let can = self.plan.can_suspend(connection, &self.types);
+            can.map_err(|(what, remedy)| {
+                format!("the connection {name} is not suspended: {what}; {remedy}")
+            })?;
+        }
+        let mut target = self.clone();
+        if let Some(connection) = target.plan.connections.get_mut(name) {
+            connection.is_suspended = is_suspended;
+        }
+        Ok(target)
+    }
+
     pub(crate) const fn version(&self) -> Version<'_> {
         Version { plan: &self.plan, types: &self.types, programs: Some(&self.programs) }
     }
@@ -74,6 +102,8 @@ pub enum Request {
     Apply(Arc<Target>),
     /// Another mode of the plan that holds when its turn comes.
     Mode(String),
+    /// A connection of the plan that holds when its turn comes is suspended, or resumed.
+    Suspend(String, bool),
     /// The part of this host in a change of several hosts: it goes as far as [`Input::Proceed`] lets it, first to the end of
     /// [`Phase::PreparePlan`], and starts no component before [`Input::Decide`].
     Propose(Arc<Target>),
@@ -415,7 +445,10 @@ impl Supervisor {
             if let Some((number, request)) = self.requests.pop_front() {
                 match request {
                     Request::Apply(target) => self.apply(now, number, target, None),
-                    Request::Mode(mode) => self.change_mode(now, number, &mode),
+                    Request::Mode(mode) => self.change_held(now, number, |held| held.in_mode(&mode)),
+                    Request::Suspend(connection, is_suspended) => {
+                        self.change_held(now, number, |held| held.with_connection(&connection, is_suspended));
+                    }
                     Request::Propose(target) => self.apply(now, number, target, Some(Gate::new())),
                     Request::Stop => self.stop(now, number),
                     // These do not wait.

@@ -13,4 +13,5 @@ mod refusals;
 mod restarts;
 mod simulation;
 mod standalone;
+mod suspending;
 mod world;

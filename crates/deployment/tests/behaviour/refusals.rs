@@ -125,6 +125,10 @@ fn what_a_foreign_program_cannot_be_given_is_refused() {
     let foreign = FIRST
         .replace("[artefact.x]\nlocation = [\"x\"]", "[artefact.x]\nlocation = [\"x\"]\nkind = \"foreign\"");
     // Programs among themselves are what they are.
+    let deadline = "class = \"deadline\", runtime = \"50 us\", period = \"10 ms\"";
+    for class in ["class = \"round-robin\", priority = 3", deadline] {
+        assert_eq!(said(&foreign.replace("threads = 2", class)).0, "");
+    }
     let (wrong, warnings) = said(&foreign.replace("threads = 2", "class = \"fifo\", priority = 3"));
     assert_eq!(wrong, "");
     assert!(warnings.contains("a foreign program gets no settings"), "{warnings}");
@@ -141,7 +145,11 @@ fn what_a_foreign_program_cannot_be_given_is_refused() {
         &[
             ("[process.r]", "[process.r]", "a foreign program has the threads that it makes itself"),
             ("threads = 2 }", "}\nlanes.slow = {}", "a foreign program is in one lane"),
-            ("threads = 2", "class = \"round-robin\", priority = 3", "not put into the class round-robin"),
+            (
+                "threads = 2",
+                "class = \"deadline\", runtime = \"50 us\", period = \"10 ms\", cores = [0]",
+                "on some cores of several",
+            ),
             (q, &format!("{q}\nlock-memory = true"), "locked by itself alone"),
         ],
         refused,
