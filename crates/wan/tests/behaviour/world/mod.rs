@@ -391,6 +391,11 @@ impl World {
             BackendCommand::Open { aggregate, .. } => Some(*aggregate),
             _ => None,
         };
+        let ends = match &command {
+            BackendCommand::Commit { .. } => true,
+            BackendCommand::Reserve { aggregate, .. } => domain.backend.held.contains_key(aggregate),
+            _ => false,
+        };
         let faults = self.faults.device;
         let failed =
             (faults > 0 && self.random.below_u64(1_000) < faults).then(|| Self::failed(&command)).flatten();
@@ -398,6 +403,10 @@ impl World {
         let answer = match failed {
             Some(failed) => {
                 self.counts.devices += 1;
+                // What was granted ends then, and its origin hears of that a little later.
+                if ends {
+                    domain.excused = domain.excused.max(self.now + 9 * SECOND);
+                }
                 Some(failed)
             }
             None => domain.backend.execute(command, path.iter().map(|asn| asn.0).collect()),
