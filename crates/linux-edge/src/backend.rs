@@ -200,20 +200,19 @@ impl LinuxEdge {
         flow: &FlowRequest,
         addresses: &Addresses,
     ) -> Handled {
+        // Short enough to be told whole to who asked.
         let trouble = |trouble: String| Handled { trouble: Some(trouble), ..Handled::default() };
         if !self.aggregates.contains_key(&aggregate) {
-            return trouble(format!("flow {leg:?} is to be let in, but {aggregate:?} is not reserved"));
+            return trouble(format!("aggregate {} is not reserved", aggregate.tunnel.number));
         }
         let tuples = match self.tuples(flow, addresses) {
             Ok(tuples) => tuples,
-            Err(what) => return trouble(format!("flow {leg:?} is not let in: {what}")),
+            Err(what) => return trouble(what),
         };
         let of_others = self.flows.iter().filter(|(other, _)| **other != leg);
         let is_taken = |tuple: &Tuple| tuples.iter().any(|own| own.meets(tuple));
         if of_others.flat_map(|(_, flow)| &flow.tuples).any(is_taken) {
-            return trouble(format!(
-                "flow {leg:?} is not let in: another flow has the same addresses and ports"
-            ));
+            return trouble("another flow has the same addresses and ports".to_owned());
         }
         let before = self.of_flow(leg);
         let slot = match self.flows.get(&leg) {
@@ -221,7 +220,7 @@ impl LinuxEdge {
             None => match take(&mut self.used_by_flows) {
                 Some(slot) => slot,
                 None => {
-                    return trouble(format!("flow {leg:?} is not let in: there are {MOST_SLOTS} already"));
+                    return trouble(format!("{MOST_SLOTS} flows are there already"));
                 }
             },
         };

@@ -33,7 +33,7 @@ pub struct Executor {
 /// What a router did not do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// The router, by its name, or `edges` if the flow is at none.
+    /// The router, by its name, or `the flow` if it is at none.
     pub device: String,
     /// What was wrong.
     pub what: String,
@@ -239,7 +239,7 @@ impl Running {
             return Err(fault);
         }
         match handled.trouble {
-            Some(what) => Err(Fault { device: "edges".to_owned(), what }),
+            Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
             None => Ok(handled.answer),
         }
     }
