@@ -24,6 +24,8 @@ const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 pub struct Handled {
     /// What to do at routers before the answer is given.
     pub programs: Vec<Program>,
+    /// What takes that back, as far as it was done.
+    pub undo: Vec<Program>,
     /// The answer.
     pub answer: Option<BackendAnswer>,
     /// Why there is no answer to a command that has one: for the operator. The manager takes it for a refusal after a time.
@@ -124,8 +126,7 @@ impl LinuxEdge {
             }
             BackendCommand::Release { ticket, holding } => self.release(ticket, holding),
             BackendCommand::Observe { ticket } => {
-                let aggregates = self.aggregates.keys().map(|id| Holding::Aggregate(*id));
-                let holdings = aggregates.chain(self.flows.keys().map(|leg| Holding::Flow(*leg))).collect();
+                let holdings = self.holdings().into_iter().collect();
                 let answer = Some(BackendAnswer::Observed { ticket, holdings });
                 Handled { answer, ..Handled::default() }
             }
@@ -164,8 +165,7 @@ impl LinuxEdge {
                     self.aggregates.insert(id, Aggregate { slot, labels: None });
                 }
                 let answer = BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter };
-                let programs = changes(&before, &self.of_aggregate(id));
-                Handled { programs, answer: Some(answer), trouble: None }
+                Handled { answer: Some(answer), ..between(&before, &self.of_aggregate(id)) }
             }
         }
     }
@@ -183,11 +183,13 @@ impl LinuxEdge {
         if let Some(aggregate) = self.aggregates.get_mut(&id) {
             aggregate.labels = Some(labels);
         }
-        let mut programs = changes(&before, &self.of_aggregate(id));
+        let mut handled = between(&before, &self.of_aggregate(id));
         for leg in waiting {
-            programs.extend(changes(&[], &self.of_flow(leg)));
+            let Handled { programs, undo, .. } = between(&[], &self.of_flow(leg));
+            handled.programs.extend(programs);
+            handled.undo.splice(..0, undo);
         }
-        Handled { programs, ..Handled::default() }
+        handled
     }
 
     fn open(
@@ -198,19 +200,19 @@ impl LinuxEdge {
         flow: &FlowRequest,
         addresses: &Addresses,
     ) -> Handled {
+        // Short enough to be told whole to who asked.
         let trouble = |trouble: String| Handled { trouble: Some(trouble), ..Handled::default() };
         if !self.aggregates.contains_key(&aggregate) {
-            return trouble(format!("flow {leg:?} is to be let in, but {aggregate:?} is not reserved"));
+            return trouble(format!("aggregate {} is not reserved", aggregate.tunnel.number));
         }
         let tuples = match self.tuples(flow, addresses) {
             Ok(tuples) => tuples,
-            Err(what) => return trouble(format!("flow {leg:?} is not let in: {what}")),
+            Err(what) => return trouble(what),
         };
         let of_others = self.flows.iter().filter(|(other, _)| **other != leg);
-        if of_others.flat_map(|(_, flow)| &flow.tuples).any(|tuple| tuples.contains(tuple)) {
-            return trouble(format!(
-                "flow {leg:?} is not let in: another flow has the same addresses and ports"
-            ));
+        let is_taken = |tuple: &Tuple| tuples.iter().any(|own| own.meets(tuple));
+        if of_others.flat_map(|(_, flow)| &flow.tuples).any(is_taken) {
+            return trouble("another flow has the same addresses and ports".to_owned());
         }
         let before = self.of_flow(leg);
         let slot = match self.flows.get(&leg) {
@@ -218,7 +220,7 @@ impl LinuxEdge {
             None => match take(&mut self.used_by_flows) {
                 Some(slot) => slot,
                 None => {
-                    return trouble(format!("flow {leg:?} is not let in: there are {MOST_SLOTS} already"));
+                    return trouble(format!("{MOST_SLOTS} flows are there already"));
                 }
             },
         };
@@ -233,8 +235,7 @@ impl LinuxEdge {
             largest: traffic.largest_packet,
         };
         self.flows.insert(leg, Flow { record, tuples });
-        let programs = changes(&before, &self.of_flow(leg));
-        Handled { programs, answer: Some(BackendAnswer::Done { ticket }), trouble: None }
+        Handled { answer: Some(BackendAnswer::Done { ticket }), ..between(&before, &self.of_flow(leg)) }
     }
 
     fn release(&mut self, ticket: u64, holding: Holding) -> Handled {
@@ -255,12 +256,22 @@ impl LinuxEdge {
                 changes(&before, &[])
             }
         };
-        Handled { programs, answer: Some(BackendAnswer::Done { ticket }), trouble: None }
+        // What is taken away only in part is taken away once more.
+        Handled { programs, answer: Some(BackendAnswer::Done { ticket }), ..Handled::default() }
+    }
+
+    /// All that it holds.
+    pub fn holdings(&self) -> BTreeSet<Holding> {
+        let aggregates = self.aggregates.keys().map(|id| Holding::Aggregate(*id));
+        aggregates.chain(self.flows.keys().map(|leg| Holding::Flow(*leg))).collect()
     }
 
     fn tuples(&self, flow: &FlowRequest, addresses: &Addresses) -> Result<Vec<Tuple>, String> {
         if !WITH_PORTS.contains(&flow.protocol) {
             return Err(format!("protocol {} has no ports", flow.protocol));
+        }
+        if flow.destination_port == 0 {
+            return Err("it goes to port 0; only the port of the sender may be left open, by 0".to_owned());
         }
         let mut tuples = Vec::new();
         for source in &addresses.sources {
@@ -384,6 +395,11 @@ impl LinuxEdge {
             (Place::Border(_), None) => Vec::new(),
         }
     }
+}
+
+/// The way from some entries to others, and back.
+fn between(before: &[Entry], after: &[Entry]) -> Handled {
+    Handled { programs: changes(before, after), undo: changes(after, before), ..Handled::default() }
 }
 
 /// What makes the entries that are to be there of those that are. What is new comes first, so that what is let in meets all that it needs.

@@ -10,7 +10,7 @@ use crate::program::{Program, field, matches, meta, object, rule, set};
 /// Routing tables of tunnels are numbered from here.
 const TABLES: u32 = 0x0001_0000;
 /// The preference of the rules that choose them.
-const PREFERENCE: u32 = 1_000;
+pub(crate) const PREFERENCE: u32 = 1_000;
 /// The most packets that wait for a policer.
 const MOST_WAITING: u64 = 1_000;
 
@@ -23,10 +23,19 @@ pub struct Tuple {
     pub destination: IpAddr,
     /// The protocol of IP.
     pub protocol: u8,
-    /// The port they come from.
+    /// The port they come from; 0 is any, for senders whose port the system chooses.
     pub source_port: u16,
     /// The port they go to.
     pub destination_port: u16,
+}
+
+impl Tuple {
+    /// Whether a packet may be of both.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let any = |tuple: &Self| Self { source_port: 0, ..*tuple };
+        let has_any = self.source_port == 0 || other.source_port == 0;
+        self == other || (has_any && any(self) == any(other))
+    }
 }
 
 /// What a policer lets through, counted in bytes of IP packets. At a border these are those inside the tunnel.
@@ -129,7 +138,12 @@ fn label_chain(slot: u16, family: Family) -> String {
 
 /// The map that a tuple is looked up in.
 fn flows(tuple: &Tuple) -> &'static str {
-    if family(tuple) == Some(Family::V4) { "flows4" } else { "flows6" }
+    match (family(tuple), tuple.source_port) {
+        (Some(Family::V4), 0) => "from-any4",
+        (Some(Family::V4), _) => "flows4",
+        (_, 0) => "from-any6",
+        _ => "flows6",
+    }
 }
 
 /// What `tc` says of a class that holds to a contract, and of the queue in it.
@@ -367,9 +381,11 @@ fn too_large(largest: u64) -> Value {
 }
 
 fn element(verb: &str, tuple: &Tuple, chain: &str) -> Value {
-    let key = json!({ "concat": [
-        tuple.source.to_string(), tuple.destination.to_string(), tuple.protocol, tuple.source_port, tuple.destination_port,
-    ]});
+    let mut key =
+        vec![json!(tuple.source.to_string()), json!(tuple.destination.to_string()), json!(tuple.protocol)];
+    key.extend((tuple.source_port != 0).then(|| json!(tuple.source_port)));
+    key.push(json!(tuple.destination_port));
+    let key = json!({ "concat": key });
     let verdict = json!({ "goto": { "target": chain } });
     object(verb, "element", json!({ "name": flows(tuple), "elem": [[key, verdict]] }))
 }
@@ -384,9 +400,11 @@ fn filter(device: &str, slot: u16, tuple: &Tuple) -> String {
     let (protocol, word, least) =
         if family(tuple) == Some(Family::V4) { ("ip", "ip", 32) } else { ("ipv6", "ip6", 128) };
     let Tuple { source, destination, protocol: inside, source_port, destination_port } = tuple;
+    let from =
+        if *source_port == 0 { String::new() } else { format!("match {word} sport {source_port} 0xffff ") };
     format!(
         "filter add dev {device} parent 1: protocol {protocol} prio {slot} u32 match {word} src {source}/{least} match {word} dst \
-         {destination}/{least} match {word} protocol {inside} 0xff match {word} sport {source_port} 0xffff match {word} dport \
-         {destination_port} 0xffff flowid 1:{slot:x}"
+         {destination}/{least} match {word} protocol {inside} 0xff {from}match {word} dport {destination_port} 0xffff \
+         flowid 1:{slot:x}"
     )
 }

@@ -1,13 +1,15 @@
 //! Carries out programs at routers of this machine, by the programs `ip`, `tc`, `nft` and `sysctl`.
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use system::{Error, finish, program};
-use wan::{BackendAnswer, BackendCommand};
+use wan::{BackendAnswer, BackendCommand, Holding};
 
 use crate::backend::LinuxEdge;
 use crate::domain::Domain;
 use crate::observed::Observed;
 use crate::program::{Program, Step, TABLE};
-use crate::setup::{removal, setup};
+use crate::setup::{mark, removal, setup};
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 5] = [
@@ -28,11 +30,39 @@ pub struct Executor {
     namespaces: Vec<Option<String>>,
 }
 
+/// What a router did not do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The router, by its name, or `the flow` if it is at none.
+    pub device: String,
+    /// What was wrong.
+    pub what: String,
+}
+
+/// A program that failed.
+#[derive(Debug)]
+pub struct Failed {
+    /// At which router.
+    pub router: usize,
+    /// What it says.
+    pub error: Error,
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        failed.error
+    }
+}
+
 /// A back-end with its routers.
 #[derive(Debug)]
 pub struct Running {
     edge: LinuxEdge,
     executor: Executor,
+    /// What routers hold is not known since this happened.
+    unknown: Option<Fault>,
+    /// What routers do not hold any more, and is not told yet.
+    lost: Vec<(Holding, Fault)>,
 }
 
 /// Steps that one program carries out together.
@@ -64,7 +94,7 @@ impl Executor {
     ///
     /// # Errors
     /// What the first step that failed says; the steps before it are done.
-    pub fn apply(&self, programs: &[Program]) -> Result<(), Error> {
+    pub fn apply(&self, programs: &[Program]) -> Result<(), Failed> {
         let mut rest = programs;
         while let Some(first) = rest.first() {
             let same = |program: &&Program| {
@@ -76,14 +106,15 @@ impl Executor {
             };
             let count = rest.iter().take_while(same).count();
             let (together, others) = rest.split_at(count);
-            self.run(first.router, &group(together))?;
+            self.run(first.router, &group(together))
+                .map_err(|error| Failed { router: first.router, error })?;
             rest = others;
         }
         Ok(())
     }
 
     /// Carries out as much of it as can be: for what may be gone already.
-    fn apply_all(&self, programs: &[Program]) -> Vec<Error> {
+    fn apply_all(&self, programs: &[Program]) -> Vec<Failed> {
         programs.iter().filter_map(|program| self.apply(std::slice::from_ref(program)).err()).collect()
     }
 
@@ -110,7 +141,7 @@ impl Executor {
     /// # Errors
     /// What the first step that failed says.
     pub fn set_up(&self, domain: &Domain) -> Result<(), Error> {
-        self.apply(&setup(domain))
+        Ok(self.apply(&setup(domain))?)
     }
 
     /// Takes away all that was put there. What is not there is no error.
@@ -122,18 +153,21 @@ impl Executor {
     ///
     /// # Errors
     /// What `nft` says.
-    pub fn observe(&self) -> Result<Option<Observed>, Error> {
+    pub fn observe(&self) -> Result<Option<Observed>, Failed> {
         let mut listings = Vec::new();
         for router in 0..self.namespaces.len() {
-            let mut command = self.command(router, "nft")?;
+            let failed = |error: Error| Failed { router, error };
+            let mut command = self.command(router, "nft").map_err(failed)?;
             match finish(command.args(["-j", "-n", "list", "table", "inet", TABLE]), None) {
                 Ok(text) => {
-                    let wrong =
-                        |error: serde_json::Error| Error::new(format!("nft: {error}"), "nft 1.0 is needed");
+                    let wrong = |error: serde_json::Error| {
+                        failed(Error::new(format!("nft: {error}"), "nft 1.0 is needed"))
+                    };
                     listings.push(serde_json::from_str::<Value>(&text).map_err(wrong)?);
                 }
-                Err(error) if error.what.contains("No such file") => return Ok(None),
-                Err(error) => return Err(error),
+                // The table is not there; a namespace that is not there is told in other words.
+                Err(error) if error.what.contains("Error: No such file") => return Ok(None),
+                Err(error) => return Err(failed(error)),
             }
         }
         Ok(Some(Observed::read(&listings)))
@@ -141,21 +175,38 @@ impl Executor {
 }
 
 impl Running {
-    /// Takes up what the routers hold, or sets them up if they are not; and what is told about that.
+    /// Takes up what the routers hold, or sets them up if they are not, or are by another description; and what is told about that.
     ///
     /// # Errors
     /// What is wrong with the description, or what a program says.
     pub fn start(domain: Domain, executor: Executor) -> Result<(Self, Vec<String>), Error> {
         let wrong = |what: String| Error::new(what, "correct the description of the domain");
         domain.check().map_err(wrong)?;
-        let (edge, told) = match executor.observe()? {
-            Some(observed) => LinuxEdge::restored(domain, &observed).map_err(wrong)?,
+        let mut told = Vec::new();
+        let mut restored = None;
+        if let Some(observed) = executor.observe()? {
+            let (own, mut ones) = (mark(&domain), observed.marks.iter());
+            let is_of_this = observed.marks.len() == domain.routers.len() && ones.all(|one| *one == own);
+            if is_of_this {
+                let (edge, misfits) = LinuxEdge::restored(domain.clone(), &observed).map_err(wrong)?;
+                restored = misfits.is_empty().then_some(edge);
+                told = misfits;
+            } else {
+                told.push("routers were set up by another description, or not to the end".to_owned());
+            }
+            if restored.is_none() {
+                told.push("all routers are set up anew, and hold nothing at first".to_owned());
+            }
+        }
+        let edge = match restored {
+            Some(edge) => edge,
             None => {
+                executor.remove(&domain);
                 executor.set_up(&domain)?;
-                (LinuxEdge::new(domain).map_err(wrong)?, Vec::new())
+                LinuxEdge::new(domain).map_err(wrong)?
             }
         };
-        Ok((Self { edge, executor }, told))
+        Ok((Self { edge, executor, unknown: None, lost: Vec::new() }, told))
     }
 
     /// What it holds.
@@ -166,21 +217,87 @@ impl Running {
     /// Carries out a command of the manager; its answer holds once this returns.
     ///
     /// # Errors
-    /// Why there is no answer. The manager takes that for a refusal after a time.
-    pub fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Error> {
+    /// Why it was not done. What was done of it is taken back; a release is to be tried again.
+    pub fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
+        self.know()?;
+        let before = match &command {
+            BackendCommand::Offer { .. } | BackendCommand::Observe { .. } => BTreeSet::new(),
+            _ => self.edge.holdings(),
+        };
         let handled = self.edge.handle(command);
-        if let Err(error) = self.executor.apply(&handled.programs) {
-            // What was done of it and what was not, the routers know.
-            let domain = self.edge.domain().clone();
-            if let Some(observed) = self.executor.observe()? {
-                self.edge = LinuxEdge::restored(domain, &observed).map_err(|what| Error::new(what, ""))?.0;
+        if let Err(failed) = self.executor.apply(&handled.programs) {
+            let fault = self.fault(&failed);
+            if handled.undo.is_empty() {
+                // A release: whatever of it can be done.
+                self.executor.apply_all(&handled.programs);
+            } else {
+                self.executor.apply_all(&handled.undo);
             }
-            return Err(error);
+            // What was done of it and what was not, the routers know.
+            self.unknown = Some(fault.clone());
+            let _ = self.look(&before, &fault);
+            return Err(fault);
         }
         match handled.trouble {
-            Some(trouble) => Err(Error::new(trouble, "")),
+            Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
             None => Ok(handled.answer),
         }
+    }
+
+    /// Looks whether the routers still hold what they should: what is lost is told once.
+    ///
+    /// # Errors
+    /// They cannot be asked.
+    pub fn check(&mut self) -> Result<Vec<(Holding, Fault)>, Fault> {
+        let before = self.edge.holdings();
+        let fault = Fault { device: "a router".to_owned(), what: "its rules are gone".to_owned() };
+        self.look(&before, &fault)?;
+        Ok(std::mem::take(&mut self.lost))
+    }
+
+    /// What routers have turned out not to hold any more: told once.
+    pub fn lost(&mut self) -> Vec<(Holding, Fault)> {
+        std::mem::take(&mut self.lost)
+    }
+
+    fn fault(&self, failed: &Failed) -> Fault {
+        let router = self.edge.domain().routers.get(failed.router);
+        let device = router.map_or_else(|| format!("router {}", failed.router), |router| router.name.clone());
+        // What the program said; how it was called is of no use to who hears of it.
+        let said = &failed.error.what;
+        let said = said.split_once(": ").map_or(said.as_str(), |(_, said)| said);
+        Fault { device, what: said.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
+
+    /// What routers hold is known, or found out.
+    fn know(&mut self) -> Result<(), Fault> {
+        match self.unknown.clone() {
+            Some(fault) => {
+                let before = self.edge.holdings();
+                self.look(&before, &fault)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Reads from the routers what they hold; what of `before` is gone is lost.
+    fn look(&mut self, before: &BTreeSet<Holding>, because: &Fault) -> Result<(), Fault> {
+        let observed = self.executor.observe().map_err(|failed| self.fault(&failed))?;
+        let domain = self.edge.domain().clone();
+        let of_description = |what| Fault { device: "the description".to_owned(), what };
+        self.edge = match observed {
+            Some(observed) => LinuxEdge::restored(domain, &observed).map_err(of_description)?.0,
+            None => {
+                self.executor.remove(&domain);
+                let again = self.executor.apply(&setup(&domain));
+                again.map_err(|failed| self.fault(&failed))?;
+                LinuxEdge::new(domain).map_err(of_description)?
+            }
+        };
+        self.unknown = None;
+        let now = self.edge.holdings();
+        self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
+        Ok(())
     }
 }
 

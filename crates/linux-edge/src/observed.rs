@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::entry::Tuple;
 use crate::entry::flow_chain;
 use crate::record::{AggregateRecord, FlowRecord};
+use crate::setup::MARK;
 use wan::LegId;
 
 /// What all routers of a domain hold.
@@ -17,6 +18,8 @@ pub struct Observed {
     pub flows: Vec<(FlowRecord, Vec<Tuple>)>,
     /// What is there and cannot be read.
     pub unread: Vec<String>,
+    /// What routers were set up by, one for each router that is.
+    pub marks: Vec<String>,
 }
 
 impl Observed {
@@ -28,6 +31,8 @@ impl Observed {
             let objects: Vec<&Value> =
                 listing.get("nftables").and_then(Value::as_array).into_iter().flatten().collect();
             let tuples = tuples(&objects);
+            let names = objects.iter().filter_map(|object| object.pointer("/set/name")?.as_str());
+            observed.marks.extend(names.filter(|name| name.starts_with(MARK)).map(str::to_owned));
             for object in objects {
                 let records =
                     object.get("set").filter(|set| set.get("name").is_some_and(|name| name == "held"));
@@ -76,11 +81,13 @@ fn tuples(objects: &[&Value]) -> BTreeMap<String, Vec<Tuple>> {
 
 fn tuple(fields: &Value) -> Option<Tuple> {
     let number = |at: usize| fields.get(at)?.as_u64();
+    // Maps for any port of the sender have one field less.
+    let (source_port, last) = if fields.as_array()?.len() == 4 { (0, 3) } else { (number(3)?, 4) };
     Some(Tuple {
         source: fields.get(0)?.as_str()?.parse().ok()?,
         destination: fields.get(1)?.as_str()?.parse().ok()?,
         protocol: number(2)?.try_into().ok()?,
-        source_port: number(3)?.try_into().ok()?,
-        destination_port: number(4)?.try_into().ok()?,
+        source_port: source_port.try_into().ok()?,
+        destination_port: number(last)?.try_into().ok()?,
     })
 }

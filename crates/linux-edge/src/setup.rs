@@ -8,7 +8,7 @@ use wan::{Class, Prefix};
 
 use crate::budget::{allowed, port_delay, saved};
 use crate::domain::{Border, CLASSES, Domain, Family, Wire};
-use crate::entry::policer;
+use crate::entry::{PREFERENCE, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
 use crate::routes::{PortId, Routes};
@@ -20,8 +20,28 @@ const BEFORE_TUNNELS: u32 = 900;
 /// Bytes of the header of Ethernet, which policers do not count, and with the tunnel's.
 const ETHERNET: u64 = 14;
 
+/// How the name of the set begins that says by which description a router was set up.
+pub(crate) const MARK: &str = "set-up-";
+
+/// The set that routers of this description have when all else is there.
+pub fn mark(domain: &Domain) -> String {
+    // FNV-1a: whoever could forge it could change the rules as well.
+    let text = format!("{:?}", without_mark(domain));
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{MARK}{hash:016x}")
+}
+
 /// All programs that make a domain of routers which have their interfaces, and nothing else.
 pub fn setup(domain: &Domain) -> Vec<Program> {
+    let mut programs = without_mark(domain);
+    let set = object("add", "set", json!({ "name": mark(domain), "type": "mark" }));
+    programs.extend((0..domain.routers.len()).map(|router| Program::nft(router, vec![set.clone()])));
+    programs
+}
+
+fn without_mark(domain: &Domain) -> Vec<Program> {
     let routes = Routes::new(domain);
     let mut programs = Vec::new();
     for router in 0..domain.routers.len() {
@@ -38,7 +58,7 @@ pub fn setup(domain: &Domain) -> Vec<Program> {
             policers(router, interface, around, &mut programs);
         }
         programs.extend(
-            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("add", border))),
+            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled(border))),
         );
         programs.push(Program::nft(router, rules(domain, router)));
     }
@@ -46,8 +66,8 @@ pub fn setup(domain: &Domain) -> Vec<Program> {
 }
 
 /// What is in a tunnel already has its mark still, and is not put into it once more.
-fn tunnelled(verb: &str, border: &Border) -> String {
-    format!("rule {verb} to {}/64 lookup main pref {BEFORE_TUNNELS}", border.neighbour_locator)
+fn tunnelled(border: &Border) -> String {
+    format!("rule add to {}/64 lookup main pref {BEFORE_TUNNELS}", border.neighbour_locator)
 }
 
 /// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
@@ -257,9 +277,12 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
         object("add", "set", json!({ "name": "held", "type": "mark" })),
         object("add", "map", json!({ "name": "labels", "type": "ipv6_addr", "map": "verdict" })),
     ];
-    for (map, address) in [("flows4", "ipv4_addr"), ("flows6", "ipv6_addr")] {
+    for (version, address) in [("4", "ipv4_addr"), ("6", "ipv6_addr")] {
         let key = [address, address, "inet_proto", "inet_service", "inet_service"];
-        commands.push(object("add", "map", json!({ "name": map, "type": key, "map": "verdict" })));
+        for (map, key) in [("flows", &key[..]), ("from-any", &key[..4])] {
+            let map = json!({ "name": format!("{map}{version}"), "type": key, "map": "verdict" });
+            commands.push(object("add", "map", map));
+        }
     }
     for (chain, hook) in [("enter", "prerouting"), ("leave", "postrouting")] {
         let chain =
@@ -291,15 +314,16 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
         }
     }
     // Policers do not look behind options.
-    for (map, protocol, inside, plain) in [
-        ("@flows4", "ip", "protocol", Some(is(field("ip", "hdrlength"), json!(5)))),
-        ("@flows6", "ip6", "nexthdr", None),
-    ] {
-        let key = json!({ "concat": [
-            field(protocol, "saddr"), field(protocol, "daddr"), field(protocol, inside), field("th", "sport"), field("th", "dport"),
-        ]});
-        let lookup = json!({ "vmap": { "key": key, "data": map } });
-        commands.push(rule("from-hosts", plain.into_iter().chain([lookup]).collect(), None));
+    for (version, protocol, inside, plain) in
+        [("4", "ip", "protocol", Some(is(field("ip", "hdrlength"), json!(5)))), ("6", "ip6", "nexthdr", None)]
+    {
+        let addresses = [field(protocol, "saddr"), field(protocol, "daddr"), field(protocol, inside)];
+        for (map, ports) in [("flows", &["sport", "dport"][..]), ("from-any", &["dport"])] {
+            let ports = ports.iter().map(|port| field("th", port));
+            let key: Vec<Value> = addresses.iter().cloned().chain(ports).collect();
+            let lookup = json!({ "vmap": { "key": { "concat": key }, "data": format!("@{map}{version}") } });
+            commands.push(rule("from-hosts", plain.clone().into_iter().chain([lookup]).collect(), None));
+        }
     }
 
     // What a neighbour sends is in a tunnel of ours, or for this router, or best effort.
@@ -357,9 +381,12 @@ pub fn removal(domain: &Domain) -> Vec<Program> {
                 programs.push(Program::ip(router, format!("link del dev {}", policer(interface))));
             }
         }
-        programs.extend(
-            domain.borders.iter().map(|border| Program::ip_of(Family::V6, router, tunnelled("del", border))),
-        );
+        // Those of tunnels that are left, whatever they are.
+        for (family, preference) in
+            [(Family::V4, PREFERENCE), (Family::V6, PREFERENCE), (Family::V6, BEFORE_TUNNELS)]
+        {
+            programs.push(Program::ip_of(family, router, format!("rule flush pref {preference}")));
+        }
         programs.push(Program::nft(router, vec![object("delete", "table", json!({}))]));
     }
     programs

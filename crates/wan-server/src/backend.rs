@@ -1,6 +1,7 @@
 //! The inside of a domain, as its manager sees it: one trait for all kinds of devices, and the thread that they are set up in.
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use wan::{BackendAnswer, BackendCommand};
 
@@ -11,6 +12,17 @@ pub trait Backend: Send {
     /// Carries commands out in their order, and answers those that have an answer. Commands that have come meanwhile are given together, so that
     /// one change of a device can be for all of them.
     fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer>;
+
+    /// What was not done before is tried again, and devices are asked whether they hold what they should. Called before commands are, and every
+    /// so often ([`Backend::every`]).
+    fn again(&mut self) -> Vec<BackendAnswer> {
+        Vec::new()
+    }
+
+    /// How often that has to be.
+    fn every(&self) -> Option<Duration> {
+        None
+    }
 
     /// What has to be said beside each bound, because the back-end itself does not see to it that the bound holds.
     fn caveat(&self) -> Option<&'static str>;
@@ -26,11 +38,20 @@ pub(crate) fn run(
     answer: impl Fn(usize, Vec<BackendAnswer>) -> bool + Send + 'static,
 ) -> std::io::Result<()> {
     let run = move || {
-        while let Ok(first) = commands.recv() {
-            let mut batch = vec![first];
-            batch.extend(commands.try_iter().take(TOGETHER - 1));
+        loop {
+            let first = match backend.every() {
+                Some(every) => commands.recv_timeout(every),
+                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            if first == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            let mut batch: Vec<BackendCommand> = first.into_iter().collect();
+            batch.extend(commands.try_iter().take(TOGETHER.saturating_sub(batch.len())));
             let count = batch.len();
-            if !answer(count, backend.execute(batch)) {
+            let mut answers = backend.again();
+            answers.extend(backend.execute(batch));
+            if (count > 0 || !answers.is_empty()) && !answer(count, answers) {
                 return;
             }
         }

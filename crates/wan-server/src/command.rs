@@ -66,13 +66,20 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Takes away what a manager has set up at the Linux routers of its domain; what is reserved stays in the store
+    #[command(after_help = "Examples:\n  punctual rm clear domain.toml     after the manager has ended")]
+    Clear {
+        /// The file of the domain
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Sets a session up: the bound of each flow, or which domain refuses and what could be had
     #[command(after_help = "Examples:\n  \
         punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --flow 'class=ef, rate=1 Mbit/s, limit=25 ms'\n  \
         punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --lasts '1 min' --flow 'class=ef, rate=1 Mbit/s, limit=25 ms' --flow 'kind=acknack, direction=reverse, class=ef, rate=50 kbit/s, packet=100 B, limit=25 ms'\n\n\
         A flow is a list of name=value: class (ef, af4 or af1), rate and limit are needed. Others and what they are by themselves:\n\
         kind=data (or acknack, discovery), direction=forward (or reverse), packet=1000 B (the largest), burst (one packet), least (the rate that\n\
-        is enough; all of it), protocol=17, from-port=0, to-port=7400. Sizes and rates are those of IP packets.")]
+        is enough; all of it), protocol=17, from-port=0 (any), to-port=7400. Sizes and rates are those of IP packets.")]
     Establish {
         /// Who wants it
         #[arg(long, value_name = "NAME")]
@@ -188,6 +195,7 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
             Ok(DONE)
         }
         Verb::Serve { file, keys: Some(keys), store: Some(store), .. } => serve::run(file, keys, store, out),
+        Verb::Clear { file } => serve::clear(file, out),
         Verb::Serve { .. } => Err((WRONG, "give --keys and --store".to_owned())),
         Verb::Establish { user, service, caller, callee, flow, lasts, at } => {
             let asked = SessionAsked {

@@ -9,9 +9,6 @@ use wan::{
 
 use crate::backend::Backend;
 
-/// Bytes of the least packet of what is asked for.
-const LEAST_PACKET: u32 = 64;
-
 /// What a back-end that holds nothing is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Course {
@@ -23,8 +20,35 @@ pub struct Course {
     pub class: Class,
     /// Bytes at once, so few that rates alone decide.
     pub burst: u64,
+    /// Bytes of the least packet.
+    pub least_packet: u32,
     /// Bytes of the largest packet.
     pub largest_packet: u32,
+    /// Where flows come from, at an edge, and where they go to.
+    pub addresses: [IpAddr; 2],
+    /// Whether flows can be let in: the addresses are at edges.
+    pub has_edges: bool,
+    /// Bits per second that a back-end may take of a link beyond what one aggregate asks, because devices count in other units and packets are
+    /// longer on the wire. It may never take less than is asked.
+    pub rounding: u64,
+}
+
+impl Course {
+    /// Of packets of one size, between addresses of documentation, without rounding.
+    pub fn new(from: Place, to: Place, class: Class, packet: u32) -> Self {
+        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        Self {
+            from,
+            to,
+            class,
+            burst: packet.into(),
+            least_packet: packet,
+            largest_packet: packet,
+            addresses: [address(1), address(2)],
+            has_edges: true,
+            rounding: 0,
+        }
+    }
 }
 
 /// Delay and jitter; or what is missing and what is offered.
@@ -50,16 +74,8 @@ fn wrong<T>(what: &str, got: &impl std::fmt::Debug) -> Result<T, String> {
 
 impl Judge<'_> {
     fn demand(&self, rate: u64) -> Demand {
-        let Course { from, to, class, burst, largest_packet } = self.course;
-        Demand {
-            from,
-            to,
-            class,
-            rate,
-            burst,
-            least_packet: LEAST_PACKET.min(largest_packet),
-            largest_packet,
-        }
+        let Course { from, to, class, burst, least_packet, largest_packet, .. } = self.course;
+        Demand { from, to, class, rate, burst, least_packet, largest_packet }
     }
 
     fn ticket(&mut self) -> u64 {
@@ -127,45 +143,58 @@ impl Judge<'_> {
         }
     }
 
-    fn is_free(&mut self, rate: u64, when: &str) -> Result<(), String> {
+    /// What is free, which is so much, or less by what is rounded for so many aggregates.
+    fn is_free(&mut self, rate: u64, aggregates: u64, when: &str) -> Result<u64, String> {
         // Another one could have so much: the offer is not about what is held already.
         let (free, _) = self.offer(1)?;
-        if free == rate { Ok(()) } else { wrong(&format!("{when} free should be {rate}"), &free) }
+        let least = rate.saturating_sub(self.course.rounding.saturating_mul(aggregates));
+        match (least..=rate).contains(&free) {
+            true => Ok(free),
+            false => wrong(&format!("{when} free should be {rate}"), &free),
+        }
+    }
+
+    /// More than is free is refused: so much is missing, and all that is free can be had.
+    fn refuses(&mut self, number: u64, free: u64, more: u64, what: &str) -> Result<u64, String> {
+        let rate = free.saturating_add(more);
+        match self.reserve(number, rate)? {
+            Err((missing, offer))
+                if missing.checked_add(offer) == Some(rate)
+                    && (free.saturating_sub(self.course.rounding)..=free).contains(&offer) =>
+            {
+                Ok(offer)
+            }
+            other => wrong(what, &other),
+        }
     }
 
     fn run(mut self) -> Result<(), String> {
         let class = self.course.class;
         self.holds(&[])?;
         let (all, budget) = self.offer(1)?;
-        if all < 8 {
+        let rounding = self.course.rounding;
+        if all < 8 + rounding.saturating_mul(16) {
             return wrong("too little is free to look at anything", &all);
         }
-        self.is_free(all, "an offer is no reservation;")?;
+        self.is_free(all, 0, "an offer is no reservation;")?;
         // In place of what was reserved, not beside it; the budget stays whatever is reserved.
         self.reserved(1, all / 2, budget)?;
-        self.is_free(all - all / 2, "after half is reserved")?;
+        self.is_free(all - all / 2, 1, "after half is reserved")?;
         self.reserved(1, all / 4 * 3, budget)?;
-        self.is_free(all - all / 4 * 3, "after three quarters instead")?;
+        let left = self.is_free(all - all / 4 * 3, 1, "after three quarters instead")?;
         let one = Holding::Aggregate(aggregate(class, 1));
         self.holds(&[one])?;
         // Refusals say what is missing, and change nothing, for a new one and for one that is there.
-        let left = all - all / 4 * 3;
-        match self.reserve(2, left + 1)? {
-            Err((1, offer)) if offer == left => {}
-            other => return wrong("one bit per second too many is not refused so", &other),
-        }
+        let offer = self.refuses(2, left, 1 + rounding, "one bit per second too many is not refused so")?;
         self.holds(&[one])?;
-        match self.reserve(1, all + 2)? {
-            Err((2, offer)) if offer == all => {}
-            other => return wrong("two bits per second more than all are not refused so", &other),
-        }
-        self.is_free(left, "after refusals")?;
-        self.reserved(2, left, budget)?;
-        self.is_free(0, "when all is reserved")?;
+        self.refuses(1, all, 2 + rounding, "two bits per second more than all are not refused so")?;
+        self.is_free(left, 0, "after refusals")?;
+        self.reserved(2, offer, budget)?;
+        self.is_free(left - offer, 1, "when all is reserved")?;
         // Less is never refused, and neither is the same.
         self.reserved(1, all / 4 * 3, budget)?;
         self.reserved(1, all / 8, budget)?;
-        self.is_free(all - left - all / 8, "after less")?;
+        self.is_free(all - offer - all / 8, 2, "after less")?;
         // What is forwarded has no answer.
         let commit = BackendCommand::Commit {
             aggregate: aggregate(class, 1),
@@ -178,7 +207,9 @@ impl Judge<'_> {
                 return wrong("a commit is answered", &answers);
             }
         }
-        self.flows(one)?;
+        if self.course.has_edges {
+            self.flows(one)?;
+        }
         // Several at once are carried out in their order.
         let [first, second, third] = [self.ticket(), self.ticket(), self.ticket()];
         let answers = self.backend.execute(vec![
@@ -186,7 +217,7 @@ impl Judge<'_> {
             BackendCommand::Reserve {
                 ticket: second,
                 aggregate: aggregate(class, 3),
-                demand: self.demand(all - left),
+                demand: self.demand(all - left - rounding),
             },
             BackendCommand::Observe { ticket: third },
         ]);
@@ -203,7 +234,7 @@ impl Judge<'_> {
             self.release(Holding::Aggregate(aggregate(class, number)))?;
         }
         self.holds(&[])?;
-        self.is_free(all, "after all is released")
+        self.is_free(all, 0, "after all is released").map(drop)
     }
 
     fn flows(&mut self, one: Holding) -> Result<(), String> {
@@ -216,26 +247,27 @@ impl Judge<'_> {
             least_unit: self.course.largest_packet,
             largest_packet: self.course.largest_packet,
         };
-        let flow = FlowRequest {
+        let flow = |number: u64| FlowRequest {
             kind: FlowKind::Data,
             direction: Direction::Forward,
             protocol: 17,
             source_port: 7_400,
-            destination_port: 7_401,
+            // No two flows are the same packets.
+            destination_port: if number == 1 { 7_401 } else { 7_402 },
             class,
             desired: traffic,
             least_rate: 8,
             limit: 1,
         };
-        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let addresses = Addresses { sources: vec![address(1)], destinations: vec![address(2)] };
+        let [source, destination] = self.course.addresses;
+        let addresses = Addresses { sources: vec![source], destinations: vec![destination] };
         for number in [1, 2, 1] {
             let ticket = self.ticket();
             let open = BackendCommand::Open {
                 ticket,
                 leg: leg(number),
                 aggregate: aggregate(class, 1),
-                flow,
+                flow: flow(number),
                 addresses: addresses.clone(),
             };
             match self.answer(open)? {

@@ -193,6 +193,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::UnknownSession => "unknown-session",
         Reason::Stopped => "stopped",
         Reason::TimeOver => "time-over",
+        Reason::Device(_) => "device",
     };
     Refused {
         asn: refusal.asn.0,

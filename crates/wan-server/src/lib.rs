@@ -1,7 +1,7 @@
 //! The resource manager of one domain as a program, `punctual rm`, and the commands that ask it.
 //!
 //! [`wan::ResourceManager`] decides. Here are the file of a domain ([`DomainFile`]), connections between managers of domains, the store, the inside of
-//! a domain ([`Backend`]; [`Declared`] sets no device up), callees, and the local socket ([`Client`]). `docs/decisions/0038-manager-of-a-domain.md`
+//! a domain ([`Backend`]: [`LinuxRouters`] sets routers up, [`Declared`] nothing), callees, and the local socket ([`Client`]). `docs/decisions/0038-manager-of-a-domain.md`
 //! says why.
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
+mod linux_routers;
 mod outgoing;
 pub mod protocol;
 mod running_manager;
@@ -28,4 +29,5 @@ pub use backend::Backend;
 pub use command::{Arguments, run};
 pub use control::{Client, NoManager};
 pub use declared::{Declared, InnerLink, Inside, Node};
-pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile};
+pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile, Within};
+pub use linux_routers::{LinuxRouters, Routers};

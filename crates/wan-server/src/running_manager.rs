@@ -85,7 +85,7 @@ pub(crate) struct Running {
     pub(crate) is_store_troubled: bool,
 }
 
-fn tell(text: &str) {
+pub(crate) fn tell(text: &str) {
     // The reader of the log may be gone; the domain is managed all the same.
     let _ = std::io::stderr().write_all(format!("punctual: {text}\n").as_bytes());
 }

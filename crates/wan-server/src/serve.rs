@@ -17,14 +17,15 @@ use wan::ResourceManager;
 use crate::backend::{self, Backend};
 use crate::callees::CalleePolicy;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
-use crate::control;
+use crate::control::{self, Client};
 use crate::declared::Declared;
-use crate::domain_file::DomainFile;
+use crate::domain_file::{DomainFile, Within};
 use crate::durable;
 use crate::event::Event;
 use crate::incoming::{self, Incoming};
+use crate::linux_routers::LinuxRouters;
 use crate::outgoing::{self, Outgoing};
-use crate::running_manager::{Clock, OtherManager, Running};
+use crate::running_manager::{self, Clock, OtherManager, Running};
 
 /// Events that wait at most; connections wait then.
 const WAITING: usize = 1_024;
@@ -32,6 +33,24 @@ const WAITING: usize = 1_024;
 /// Reads a file, or says what is wrong with it.
 pub(crate) fn read(file: &Path) -> Result<DomainFile, Failure> {
     DomainFile::open(file).map_err(|what| (WRONG, what))
+}
+
+/// Takes away all that a manager has set up at the routers of a domain.
+///
+/// # Errors
+/// The file, a manager of the domain that runs, or a domain without devices.
+pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let file = read(file)?;
+    let asn = file.config.asn.0;
+    let Within::Linux(routers) = &file.inside else {
+        return Err((WRONG, format!("AS {asn} sets no device up: its file has no [linux]")));
+    };
+    if Client::open(&control::socket(asn).map_err(failed)?).is_ok_and(|client| client.is_some()) {
+        return Err((BAD_NEWS, format!("the manager of AS {asn} runs: end it first")));
+    }
+    routers.clear();
+    print(out, format_args!("AS {asn}: its routers have no rules of a manager\n"))?;
+    Ok(DONE)
 }
 
 /// Runs until Ctrl-C.
@@ -56,7 +75,12 @@ pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
     let told = tell.clone();
     durable::run(Box::new(store), written, move |news| told.blocking_send(Event::Written(news)).is_ok())
         .map_err(|error| failed(error.to_string()))?;
-    let backend: Box<dyn Backend> = Box::new(Declared::new(file.inside.clone()));
+    let backend: Box<dyn Backend> = match &file.inside {
+        Within::Declared(inside) => Box::new(Declared::new(inside.clone())),
+        Within::Linux(routers) => {
+            Box::new(LinuxRouters::start(routers, running_manager::tell).map_err(failed)?)
+        }
+    };
     let caveat = backend.caveat();
     let (commands, commanded) = std_channel();
     let told = tell.clone();

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::request::FlowRequest;
-use crate::words::{AggregateId, Class, Direction, LegId, LinkId};
+use crate::words::{AggregateId, Class, DeviceFault, Direction, LegId, LinkId};
 
 /// What a back-end holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -104,7 +104,7 @@ pub enum BackendCommand {
         /// Its addresses.
         addresses: Addresses,
     },
-    /// Hold it no more. It is done when it is answered.
+    /// Hold it no more. It is done when it is answered, and is not answered before: a back-end that cannot do it tries again.
     Release {
         /// Of the answer.
         ticket: u64,
@@ -149,6 +149,21 @@ pub enum BackendAnswer {
         missing: u64,
         /// Bits per second that this aggregate could have.
         offer: u64,
+    },
+    /// A device did not do what was wanted of it, to any command but [`BackendCommand::Release`]: all that was done for this command is taken
+    /// back, and what was held before is held.
+    Failed {
+        /// Of the command.
+        ticket: u64,
+        /// Which device, and what was wrong.
+        fault: DeviceFault,
+    },
+    /// To no command: a device does not hold this any more, or cannot forward it. It is to be released.
+    Lost {
+        /// What.
+        holding: Holding,
+        /// Which device, and what was wrong.
+        fault: DeviceFault,
     },
     /// Opened or released.
     Done {

@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::{LegEvent, Out};
-use crate::backend::{Addresses, BackendCommand, Holding};
+use crate::backend::{Addresses, BackendAnswer, BackendCommand, Holding};
 use crate::config::Config;
 use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
@@ -51,6 +51,8 @@ impl Leg {
 pub(crate) struct Legs {
     legs: BTreeMap<LegId, Leg>,
     tickets: BTreeMap<u64, LegId>,
+    /// Flows of the store that the back-end was told to let in again at the start.
+    reopened: BTreeMap<u64, LegId>,
 }
 
 /// How far the flows of a session are.
@@ -191,6 +193,7 @@ impl Legs {
 
     /// The back-end has let one in or shut it: the session it is of.
     pub(crate) fn on_done(&mut self, context: &mut Context<'_>, ticket: u64) -> Option<SessionId> {
+        self.reopened.remove(&ticket);
         let id = self.tickets.remove(&ticket)?;
         let leg = self.legs.get_mut(&id)?;
         match leg.state {
@@ -206,6 +209,26 @@ impl Legs {
             _ => {}
         }
         Some(id.session)
+    }
+
+    /// The back-end could not let one in, or has it no more: the session that ends by that. It is shut all the same, so that nothing stays of it.
+    pub(crate) fn on_fault(&mut self, answer: &BackendAnswer) -> Option<(SessionId, Reason)> {
+        let (id, fault) = match answer {
+            BackendAnswer::Failed { ticket, fault } => {
+                let reopened = self.reopened.remove(ticket);
+                (self.tickets.remove(ticket).or(reopened)?, fault)
+            }
+            BackendAnswer::Lost { holding: Holding::Flow(id), fault } => (*id, fault),
+            _ => return None,
+        };
+        let leg = self.legs.get_mut(&id)?;
+        match leg.state {
+            State::Opening => leg.state = State::Open,
+            State::Open => {}
+            // What is being shut is answered when it is shut.
+            State::Joining | State::Reserved | State::Closing => return None,
+        }
+        Some((id.session, Reason::Device(fault.clone())))
     }
 
     /// Ends all flows of a session.
@@ -249,7 +272,7 @@ impl Legs {
     }
 
     /// Shuts what the back-end lets in and the store does not know, and lets in what it does not: tickets of what is shut.
-    pub(crate) fn reconcile(&self, out: &mut Out, holdings: &[Holding]) -> Vec<u64> {
+    pub(crate) fn reconcile(&mut self, out: &mut Out, holdings: &[Holding]) -> Vec<u64> {
         let mut shut = Vec::new();
         for holding in holdings {
             if let Holding::Flow(id) = holding
@@ -263,6 +286,7 @@ impl Legs {
         for (id, leg) in &self.legs {
             if !holdings.contains(&Holding::Flow(*id)) {
                 let ticket = out.ticket();
+                self.reopened.insert(ticket, *id);
                 out.command(leg.opening(ticket, *id));
             }
         }

@@ -98,8 +98,19 @@ impl Queries {
 
     /// The back-end has said what it has.
     pub(crate) fn on_backend(&mut self, config: &Config, out: &mut Out, answer: &BackendAnswer) {
-        let BackendAnswer::Offered { ticket, rate, delay, jitter } = *answer else { return };
+        let (ticket, offered) = match answer {
+            BackendAnswer::Offered { ticket, rate, delay, jitter } => (*ticket, Ok((*rate, *delay, *jitter))),
+            BackendAnswer::Failed { ticket, fault } => (*ticket, Err(Reason::Device(fault.clone()))),
+            _ => return,
+        };
         let Some((mut query, onward)) = self.waiting.remove(&ticket) else { return };
+        let (rate, delay, jitter) = match offered {
+            Ok(offered) => offered,
+            Err(reason) => {
+                let refusal = Refusal { asn: config.asn, link: None, reason };
+                return self.answer(config, out, &query, Err(refusal));
+            }
+        };
         query.available = query.available.min(rate);
         query.delay = query.delay.saturating_add(delay);
         query.jitter = query.jitter.saturating_add(jitter);

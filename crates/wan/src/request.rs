@@ -13,7 +13,7 @@ pub struct FlowRequest {
     pub direction: Direction,
     /// The protocol of IP.
     pub protocol: u8,
-    /// The port it leaves from.
+    /// The port it leaves from; 0 is any.
     pub source_port: u16,
     /// The port it goes to.
     pub destination_port: u16,

@@ -41,6 +41,8 @@ pub struct ResourceManager {
     callers: Callers,
     callees: Callees,
     queries: Queries,
+    /// What devices did not do while edges were shut at the start.
+    faults: Vec<BackendAnswer>,
     out: Out,
 }
 
@@ -63,6 +65,7 @@ impl ResourceManager {
             callers: Callers::default(),
             callees: Callees::default(),
             queries: Queries::default(),
+            faults: Vec::new(),
             out,
             config,
         };
@@ -283,6 +286,13 @@ impl ResourceManager {
                     callees.proceed(&mut context, legs, session);
                 }
             }
+            (Start::Ready, BackendAnswer::Failed { .. } | BackendAnswer::Lost { .. }) => {
+                self.on_fault(now, answer);
+            }
+            // Sessions end when all that may be shut is shut.
+            (Start::Shutting(_), BackendAnswer::Failed { .. } | BackendAnswer::Lost { .. }) => {
+                self.faults.push(answer.clone());
+            }
             // While edges are shut the back-end says already whether it still has what the store had.
             (Start::Shutting(_), _) => self.hops.on_backend(now, &self.config, &mut self.out, answer),
             (Start::Ready, _) => {
@@ -297,6 +307,22 @@ impl ResourceManager {
         if matches!(&self.start, Start::Shutting(shut) if shut.is_empty()) {
             self.start = Start::Ready;
             self.origins.resume(now, &self.config.limits, &mut self.out);
+            for fault in core::mem::take(&mut self.faults) {
+                self.on_fault(now, &fault);
+            }
+        }
+    }
+
+    /// A device did not do what was wanted: what needs it is refused, or ends.
+    fn on_fault(&mut self, now: u64, answer: &BackendAnswer) {
+        self.hops.on_backend(now, &self.config, &mut self.out, answer);
+        self.queries.on_backend(&self.config, &mut self.out, answer);
+        let Some((session, reason)) = self.legs.on_fault(answer) else { return };
+        let (callers, callees, legs, mut context) = self.parts(now);
+        let refusal = context.refusal(reason);
+        match callers.has(session) {
+            true => callers.fail(&mut context, legs, session, refusal),
+            false => callees.fail(&mut context, legs, session, refusal),
         }
     }
 

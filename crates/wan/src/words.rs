@@ -1,4 +1,5 @@
 //! The words of sessions: who, between what, in which class, how much.
+use alloc::string::String;
 use core::fmt;
 use core::net::IpAddr;
 
@@ -215,6 +216,50 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
+/// A short text in a message: printable characters of ASCII, [`Text::MOST`] at most.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Text(String);
+
+impl Text {
+    /// Characters of the longest one.
+    pub const MOST: usize = 120;
+
+    /// What fits of a text; what cannot be printed becomes a question mark.
+    pub fn fitting(text: &str) -> Self {
+        let plain = |at: char| if Self::is_plain(at) { at } else { '?' };
+        Self(text.chars().take(Self::MOST).map(plain).collect())
+    }
+
+    /// A text that is one already.
+    pub(crate) fn exact(text: String) -> Option<Self> {
+        (text.len() <= Self::MOST && text.chars().all(Self::is_plain)).then_some(Self(text))
+    }
+
+    fn is_plain(at: char) -> bool {
+        at == ' ' || at.is_ascii_graphic()
+    }
+
+    /// It.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A device of a domain that did not do what was wanted of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeviceFault {
+    /// What its operator calls it.
+    pub device: Text,
+    /// What was wrong.
+    pub what: Text,
+}
+
 /// What was wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reason {
@@ -295,6 +340,8 @@ pub enum Reason {
     Stopped,
     /// Its time is over.
     TimeOver,
+    /// A device could not be set up, or does not hold any more what it held.
+    Device(DeviceFault),
 }
 
 impl fmt::Display for Refusal {
@@ -341,6 +388,7 @@ impl fmt::Display for Refusal {
             Reason::UnknownSession => write!(f, ": the session is not known"),
             Reason::Stopped => write!(f, ": stopped by the caller"),
             Reason::TimeOver => write!(f, ": its time is over"),
+            Reason::Device(DeviceFault { device, what }) => write!(f, ": {device} is not set up: {what}"),
         }
     }
 }

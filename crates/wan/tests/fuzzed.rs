@@ -4,10 +4,10 @@
 
 use testkit::random::Random;
 use wan::{
-    AggregateId, Asked, Asn, Available, Body, Class, Direction, Establish, FlowKind, FlowRequest, Granted,
-    HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId, Notify, OpenLeg,
-    OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response, SessionBody, SessionId,
-    SessionRequest, TSpec, TunnelId,
+    AggregateId, Asked, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
+    FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId,
+    Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
+    SessionBody, SessionId, SessionRequest, TSpec, Text, TunnelId,
 };
 
 #[global_allocator]
@@ -29,6 +29,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Burst { missing, offer },
         Reason::Delay { missing, offer },
         Reason::TimeOver,
+        Reason::Device(DeviceFault { device: Text::fitting("west-1"), what: Text::fitting("no such table") }),
     ]
 }
 

@@ -2,6 +2,7 @@
 //! Programs are those that the tests were built with, so that `cargo build` has nothing to do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod demonstration;
 mod lan;
 mod latency;
 mod terminal;

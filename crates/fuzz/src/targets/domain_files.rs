@@ -1,8 +1,10 @@
 //! Files of domains: each is refused with a place that exists, or its back-end conforms on ways through it.
 use diagnostics::Source;
+use linux_edge::LinuxEdge;
+use linux_edge::setup::setup;
 use wan::{Class, Place};
 use wan_server::conformance::{Course, conforms};
-use wan_server::{Declared, DomainFile};
+use wan_server::{Declared, DomainFile, Within};
 
 /// Valid files: the examples.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
@@ -10,6 +12,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/wan/west.toml"),
         include_str!("../../../wan-server/examples/wan/transit.toml"),
         include_str!("../../../wan-server/examples/wan/east.toml"),
+        include_str!("../../../wan-server/examples/linux/west.toml"),
+        include_str!("../../../wan-server/examples/linux/transit.toml"),
     ];
     files.map(|text| text.as_bytes().to_vec()).into()
 }
@@ -31,17 +35,30 @@ pub fn domain_file(bytes: &[u8]) {
             return;
         }
     };
+    let inside = match &file.inside {
+        Within::Declared(inside) => inside,
+        // Whatever a file says that is accepted, there are programs for it, and they are undone.
+        Within::Linux(routers) => {
+            let edge = LinuxEdge::new(routers.domain.clone()).expect("a file that is accepted makes sense");
+            assert_eq!(edge.holdings().len(), 0);
+            assert!(
+                routers.namespaces.len() == routers.domain.routers.len()
+                    && !setup(&routers.domain).is_empty()
+            );
+            return;
+        }
+    };
     let borders = file.config.agreements.iter().map(|agreement| Place::Border(agreement.link));
     let places: Vec<Place> = std::iter::once(Place::Edges).chain(borders).take(4).collect();
     for (from, to) in places.iter().zip(places.iter().skip(1)) {
-        let course = Course { from: *from, to: *to, class: Class::Ef, burst: 1, largest_packet: 1 };
+        let course = Course::new(*from, *to, Class::Ef, 1);
         // Where bursts or rates of the file are too small to say anything, or a class is not carried, there is nothing to look at.
-        let terms = file.inside.links.iter().filter_map(|link| link.terms.get(&Class::Ef));
-        let is_roomy = terms.clone().count() == file.inside.links.len()
+        let terms = inside.links.iter().filter_map(|link| link.terms.get(&Class::Ef));
+        let is_roomy = terms.clone().count() == inside.links.len()
             && terms.clone().all(|terms| terms.rate >= 8 && terms.burst > 1_000_000 + terms.rate)
             && terms.clone().map(|terms| terms.jitter).sum::<u64>() < 1_000_000_000;
         if is_roomy && from != to {
-            assert_eq!(conforms(&mut Declared::new(file.inside.clone()), course), Ok(()), "{text}");
+            assert_eq!(conforms(&mut Declared::new(inside.clone()), course), Ok(()), "{text}");
         }
     }
 }

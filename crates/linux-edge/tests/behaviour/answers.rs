@@ -225,3 +225,79 @@ fn a_burst_grows_by_the_delays_before_and_is_given_back() {
         "{answer:?}"
     );
 }
+
+#[test]
+fn what_undoes_a_command_is_what_goes_back() {
+    let mut edge = with_border(4);
+    let id = aggregate(1, Class::Ef);
+    let out = |rate| demand(Place::Edges, Place::Border(LinkId(1)), rate);
+    let ask = |rate| BackendCommand::Reserve { ticket: 1, aggregate: id, demand: out(rate) };
+    let first = edge.handle(ask(1_000));
+    let release = |holding| BackendCommand::Release { ticket: 2, holding };
+    let back = edge.clone().handle(release(Holding::Aggregate(id)));
+    assert_eq!(first.undo, back.programs);
+    edge.handle(BackendCommand::Commit { aggregate: id, label_in: None, label_out: Some(9) });
+    let more = edge.handle(ask(20_000));
+    assert!(!more.undo.is_empty());
+    assert_eq!(more.undo, edge.handle(ask(1_000)).programs);
+    let leg = LegId { session: SessionId { origin: Asn(1), number: 1 }, flow: 0, peer: Asn(2) };
+    let opened = edge.handle(opening(leg, id, 7_400));
+    let shut = edge.handle(release(Holding::Flow(leg)));
+    assert!(!opened.programs.is_empty() && opened.undo == shut.programs && shut.undo.is_empty());
+}
+
+fn opening(leg: LegId, aggregate: AggregateId, source_port: u16) -> BackendCommand {
+    let flow = FlowRequest {
+        kind: FlowKind::Data,
+        direction: Direction::Forward,
+        protocol: 17,
+        source_port,
+        destination_port: 7_411,
+        class: Class::Ef,
+        desired: TSpec::of_packets(200, 10_000_000).unwrap(),
+        least_rate: 1,
+        limit: 1,
+    };
+    let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));
+    let addresses = Addresses { sources: vec![host(1)], destinations: vec![host(2)] };
+    BackendCommand::Open { ticket: 1, leg, aggregate, flow, addresses }
+}
+
+#[test]
+fn a_flow_of_any_port_is_beside_none_that_it_would_take_packets_of() {
+    for (first, second, is_free) in [(0, 7_400, false), (7_400, 0, false), (0, 0, false), (1, 2, true)] {
+        let mut edge = with_border(5);
+        let id = aggregate(1, Class::Ef);
+        reserve(&mut edge, id, demand(Place::Edges, Place::Border(LinkId(1)), 320_000));
+        edge.handle(BackendCommand::Commit { aggregate: id, label_in: None, label_out: Some(9) });
+        let leg = |number| LegId { session: SessionId { origin: Asn(1), number }, flow: 0, peer: Asn(2) };
+        let opened = edge.handle(opening(leg(1), id, first));
+        let text = format!("{:?}", opened.programs);
+        assert_eq!((text.contains("from-any4"), text.contains("sport")), (first == 0, first != 0), "{text}");
+        let beside = edge.handle(opening(leg(2), id, second));
+        assert_eq!(beside.answer.is_some(), is_free, "{first} and {second}: {:?}", beside.trouble);
+    }
+    let mut edge = with_border(5);
+    reserve(&mut edge, aggregate(1, Class::Ef), demand(Place::Edges, Place::Border(LinkId(1)), 80_000));
+    let leg = LegId { session: SessionId { origin: Asn(1), number: 1 }, flow: 0, peer: Asn(2) };
+    let BackendCommand::Open { ticket, leg, aggregate, flow, addresses } =
+        opening(leg, aggregate(1, Class::Ef), 7)
+    else {
+        panic!()
+    };
+    let flow = FlowRequest { destination_port: 0, ..flow };
+    let handled = edge.handle(BackendCommand::Open { ticket, leg, aggregate, flow, addresses });
+    assert!(handled.trouble.unwrap().contains("port 0"));
+}
+
+#[test]
+fn another_description_is_another_mark() {
+    let of = |seed: u64| domain(&mut Random::new(seed));
+    for seed in 0..50 {
+        let (one, mut other) = (of(seed), of(seed));
+        assert_eq!(linux_edge::setup::mark(&one), linux_edge::setup::mark(&other));
+        other.ceilings.get_mut(&Class::Ef).unwrap().burst += 100_000;
+        other.edges[0].wire.rate += 8_000;
+        assert_ne!(linux_edge::setup::mark(&one), linux_edge::setup::mark(&other), "seed {seed}");
+    }
+}

@@ -15,7 +15,7 @@ use super::document::{
     AgreementTable, CalleeTable, Document, ExcessWord, LimitsTable, PathTable, TermsTable,
 };
 use super::quantities::{Rate, SessionClass, Time};
-use super::{CalleeAnswer, CalleeRule, DomainFile, MOST};
+use super::{CalleeAnswer, CalleeRule, DomainFile, MOST, Within};
 
 /// The program of callees may take so long, unless the file says otherwise: less than a caller's domain waits.
 const CALLEE_PATIENCE: u64 = 2_000_000_000;
@@ -44,7 +44,18 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
         Config { asn: own, addresses, agreements, users, network_services, session_services, limits };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;
     let callees = document.callees.iter().map(|it| checker.callee(it)).collect::<Result<_, _>>()?;
-    let inside = checker.inside(&document.declared, &config)?;
+    let inside = match (&document.declared, &document.linux) {
+        (Some(declared), None) => Within::Declared(checker.inside(declared, &config)?),
+        (None, Some(linux)) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
+        (None, None) => {
+            let remedy = "add [linux] with its routers, or [declared] with what its links keep";
+            return checker.wrong(0, "nothing says what is inside the domain", remedy);
+        }
+        (Some(_), Some(linux)) => {
+            let what = "the inside of the domain is there twice";
+            return checker.wrong(linux.span().start, what, "remove [linux] or [declared]");
+        }
+    };
     let patience = document.limits.as_ref().and_then(|limits| limits.get_ref().callee_patience);
     Ok(DomainFile {
         config,
@@ -79,6 +90,11 @@ pub(super) fn terms(table: TermsTable) -> Terms {
 }
 
 impl Checker<'_> {
+    /// The domain whose file it is.
+    pub(super) const fn own(&self) -> Asn {
+        self.own
+    }
+
     /// A problem at an offset.
     pub(super) fn wrong<T>(&self, at: usize, what: impl Into<String>, remedy: &str) -> Result<T, Problem> {
         Err(self.source.problem(at, what, remedy))

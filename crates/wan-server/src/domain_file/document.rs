@@ -3,6 +3,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::value::Datetime;
 
+use super::linux::LinuxTable;
 use super::quantities::{Addresses, Bytes, Loss, Rate, SessionClass, Time};
 
 #[derive(Deserialize, Debug)]
@@ -26,7 +27,10 @@ pub(super) struct Document {
     pub(super) callees: Vec<Spanned<CalleeTable>>,
     #[serde(default)]
     pub(super) limits: Option<Spanned<LimitsTable>>,
-    pub(super) declared: Spanned<DeclaredTable>,
+    #[serde(default)]
+    pub(super) declared: Option<Spanned<DeclaredTable>>,
+    #[serde(default)]
+    pub(super) linux: Option<Spanned<LinuxTable>>,
 }
 
 #[derive(Deserialize, Debug)]

@@ -2,6 +2,7 @@
 mod check;
 mod document;
 mod inside;
+mod linux;
 mod quantities;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use diagnostics::{Problem, Source};
 use wan::{Asn, BgpPath, Class, Config, Prefix};
 
 use crate::declared::Inside;
+use crate::linux_routers::Routers;
 pub(crate) use quantities::{class, class_name, prefix};
 
 /// Most bytes of a file.
@@ -39,7 +41,16 @@ pub struct DomainFile {
     /// Nanoseconds that a program of callees may take to answer.
     pub callee_patience: u64,
     /// The inside of the domain.
-    pub inside: Inside,
+    pub inside: Within,
+}
+
+/// What the inside of a domain consists of.
+#[derive(Clone, Debug)]
+pub enum Within {
+    /// Links of which the operator says what they keep; nothing is set up.
+    Declared(Inside),
+    /// Linux routers, which are set up.
+    Linux(Box<Routers>),
 }
 
 /// What callees of a range of addresses say to sessions.

@@ -33,6 +33,14 @@ pub(super) struct Addresses(pub(super) Prefix);
 /// No delay in a file is longer: an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
+/// Thousandths, rounded down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share(pub(super) u32);
+
+/// An address of an interface, with the length of its range.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InterfaceAddress(pub(super) Prefix);
+
 struct Text<T> {
     parse: fn(&str) -> Option<T>,
     expected: &'static str,
@@ -73,6 +81,13 @@ texts! {
         let loss = number(text, &[("ppm", 1), ("%", 10_000)])?;
         u32::try_from(loss).ok().filter(|loss| *loss <= 1_000_000).map(Loss)
     };
+    Share: "a share in quotes such as \"40 %\"", |text| {
+        let thousandths = number(text, &[("%", 10)])?;
+        u32::try_from(thousandths).ok().filter(|share| *share <= 1_000).map(Share)
+    };
+    InterfaceAddress: "an address in quotes with the length of its range, such as \"10.1.0.1/24\"", |text| {
+        text.contains('/').then(|| range(text)).flatten().map(InterfaceAddress)
+    };
     SessionClass: "a class: \"ef\", \"af4\" or \"af1\"", |text| class(text).map(SessionClass);
     Addresses: "a range of addresses in quotes such as \"10.1.0.0/16\", whose other bits are 0", |text| {
         prefix(text).map(Addresses)
@@ -94,6 +109,17 @@ pub(crate) fn class_name(class: Class) -> &'static str {
 
 /// A range such as `10.1.0.0/16`, or one address.
 pub(crate) fn prefix(text: &str) -> Option<Prefix> {
+    let Prefix { address, length } = range(text)?;
+    let bits = match address {
+        IpAddr::V4(address) => u128::from(u32::from(address)) << 96,
+        IpAddr::V6(address) => u128::from(address),
+    };
+    let is_plain = bits.checked_shl(u32::from(length)).unwrap_or(0) == 0;
+    is_plain.then_some(Prefix { address, length })
+}
+
+/// An address and a length that it may have.
+fn range(text: &str) -> Option<Prefix> {
     let (address, length) = match text.split_once('/') {
         Some((address, length)) => (address, Some(length)),
         None => (text, None),
@@ -102,12 +128,7 @@ pub(crate) fn prefix(text: &str) -> Option<Prefix> {
     let width = if address.is_ipv4() { 32 } else { 128 };
     let length =
         length.map_or(Some(width), |length| length.parse().ok()).filter(|length| *length <= width)?;
-    let bits = match address {
-        IpAddr::V4(address) => u128::from(u32::from(address)) << 96,
-        IpAddr::V6(address) => u128::from(address),
-    };
-    let is_plain = bits.checked_shl(u32::from(length)).unwrap_or(0) == 0;
-    is_plain.then_some(Prefix { address, length })
+    Some(Prefix { address, length })
 }
 
 #[cfg(test)]

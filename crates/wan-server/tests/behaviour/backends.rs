@@ -1,11 +1,12 @@
 //! The back-end without devices conforms, and what does not conform is seen.
 use std::collections::BTreeMap;
 
+use linux_edge::LinuxEdge;
 use wan::{
     AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Holding, LinkId, Place, Terms, TunnelId,
 };
 use wan_server::conformance::{Course, conforms};
-use wan_server::{Backend, Declared, InnerLink, Inside, Node};
+use wan_server::{Backend, Declared, DomainFile, InnerLink, Inside, Node, Within};
 
 fn inner(name: &str) -> Node {
     Node::Inner(name.to_owned())
@@ -42,7 +43,7 @@ fn courses() -> Vec<Course> {
         (border(1), border(2)),
         (border(2), border(1)),
     ];
-    let course = |(from, to)| Course { from, to, class: Class::Ef, burst: 100, largest_packet: 100 };
+    let course = |(from, to)| Course::new(from, to, Class::Ef, 100);
     pairs.into_iter().map(course).collect()
 }
 
@@ -52,6 +53,55 @@ fn the_declared_back_end_conforms_on_every_way_through_it() {
         assert_eq!(conforms(&mut Declared::new(inside()), course), Ok(()), "{course:?}");
     }
 }
+
+/// The Linux routers of an example, without routers: what would be done at them is left out.
+struct WithoutRouters(LinuxEdge);
+
+impl Backend for WithoutRouters {
+    fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
+        commands.into_iter().filter_map(|command| self.0.handle(command).answer).collect()
+    }
+
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+#[test]
+fn linux_routers_conform_but_for_what_is_rounded() {
+    let text = include_str!("../../examples/linux/west.toml");
+    let Within::Linux(routers) = DomainFile::read("west.toml", text).unwrap().inside else { panic!() };
+    // A second border link at the same router.
+    let mut domain = routers.domain;
+    let mut second = domain.borders[0].clone();
+    second.link = LinkId(2);
+    second.end.interface = "border2".to_owned();
+    second.wire.rate = 3_333_333;
+    domain.borders.push(second);
+    let addresses = ["10.1.0.2", "10.3.0.2"].map(|text| text.parse().unwrap());
+    for packet in [64, 333, 1_028] {
+        for class in [Class::Ef, Class::Af4] {
+            for (from, to) in [
+                (EDGES, border(1)),
+                (border(1), EDGES),
+                (EDGES, EDGES),
+                (border(1), border(2)),
+                (border(2), EDGES),
+            ] {
+                let course = Course { addresses, rounding: ROUNDING, ..Course::new(from, to, class, packet) };
+                let mut backend = WithoutRouters(LinuxEdge::new(domain.clone()).unwrap());
+                assert_eq!(conforms(&mut backend, course), Ok(()), "{course:?}");
+                // Rounding is there: without room for it the suite sees it.
+                let exact = Course { rounding: 0, ..course };
+                let mut backend = WithoutRouters(LinuxEdge::new(domain.clone()).unwrap());
+                assert!(conforms(&mut backend, exact).is_err(), "{course:?}");
+            }
+        }
+    }
+}
+
+/// Ports count whole bytes per second of packets on the wire: both is rounded up, and what is offered is rounded down.
+const ROUNDING: u64 = 32;
 
 /// A back-end whose commands or answers are changed on their way.
 struct Faulty {

@@ -1,11 +1,14 @@
 //! Files of domains: what they mean, and where a wrong one is wrong.
 use diagnostics::Source;
 use wan::{Asn, Class, Excess, LinkId};
-use wan_server::{CalleeAnswer, DomainFile};
+use wan_server::{CalleeAnswer, DomainFile, Within};
 
 const WEST: &str = include_str!("../../examples/wan/west.toml");
 const TRANSIT: &str = include_str!("../../examples/wan/transit.toml");
 const EAST: &str = include_str!("../../examples/wan/east.toml");
+const LINUX_WEST: &str = include_str!("../../examples/linux/west.toml");
+const LINUX_TRANSIT: &str = include_str!("../../examples/linux/transit.toml");
+const LINUX_EAST: &str = include_str!("../../examples/linux/east.toml");
 
 fn read(text: &str) -> DomainFile {
     DomainFile::read("domain.toml", text).unwrap_or_else(|problem| panic!("{problem}"))
@@ -27,14 +30,14 @@ fn the_examples_say_what_they_seem_to() {
     assert_eq!(west.paths[1].delay(Class::Af1), None);
     assert_eq!(west.managers[&Asn(65_003)], "127.0.0.1:7413");
     assert_eq!((west.users["bob"], west.services["alarms"], west.callee_patience), (2, 1, 2_000_000_000));
-    assert_eq!(west.inside.edges, ["site-a", "site-b"]);
+    let Within::Declared(inside) = &west.inside else { panic!("{:?}", west.inside) };
+    assert_eq!(inside.edges, ["site-a", "site-b"]);
     let east = read(EAST);
     assert_eq!(east.callees[1].answer, CalleeAnswer::Ask);
     assert!(east.callees[2].callers.as_ref().unwrap()[0].contains("10.1.2.3".parse().unwrap()));
     read(TRANSIT);
 }
 
-/// A change of the first example, what is wrong then, and the text under the caret's beginning.
 #[test]
 fn a_wrong_file_is_told_with_its_place_and_a_remedy() {
     let cases = [
@@ -108,9 +111,66 @@ fn a_wrong_file_is_told_with_its_place_and_a_remedy() {
         ),
         ("[declared]\n", "[limits]\nretransmit = \"1 us\"\n\n[declared]\n", "shorter than 1 ms", "[limits]"),
     ];
-    for (from, to, what, place) in cases {
-        assert!(WEST.contains(from), "{from}");
-        let text = WEST.replacen(from, to, 1);
+    wrong(WEST, &cases);
+}
+
+#[test]
+fn routers_that_do_not_fit_together_are_told() {
+    for text in [LINUX_WEST, LINUX_TRANSIT, LINUX_EAST] {
+        let Within::Linux(routers) = read(text).inside else { panic!("{text}") };
+        assert_eq!((routers.domain.routers.len(), routers.namespaces.len()), (1, 1));
+    }
+    let router = "[[linux.router]]\n";
+    let twice = "[[linux.router]]\nname = \"router-65001\"\naddress = \"fd30:1::2\"\n\n[[linux.router]]\n";
+    let beside = "[[linux.router]]\nname = \"other\"\naddress = \"fd30:1::2\"\nnamespace = \"line-router-65001\"\n\n[[linux.router]]\n";
+    let apart = "[[linux.router]]\nname = \"other\"\naddress = \"fd30:1::2\"\n\n[[linux.router]]\n";
+    let cases = [
+        ("share = \"60 %\"", "share = \"much\"", "is not a share", "\"much\""),
+        ("share = \"60 %\"", "share = \"80 %\"", "1050 thousandths", "[linux]"),
+        ("\"10.1.0.1/24\"", "\"10.1.0.1\"", "is not an address", "\"10.1.0.1\""),
+        ("\"10.1.0.1/24\"", "\"10.9.0.1/24\"", "not of this domain", "[[linux.edge]]"),
+        ("\"fd20:1::1\"", "\"10.1.1.1\"", "IPv6", "\"10.1.1.1\""),
+        (
+            "router = \"router-65001\"",
+            "router = \"router-65002\"",
+            "no router \"router-65002\"",
+            "\"router-65002\"",
+        ),
+        (
+            "namespace = \"line-router-65001\"",
+            "namespace = \"../x\"",
+            "no name of a network namespace",
+            "[[linux.router]]",
+        ),
+        (router, twice, "there twice", "[[linux.router]]"),
+        (router, beside, "two routers are in one", "[[linux.router]]"),
+        (router, apart, "no way, or no bound", "[linux]"),
+        (
+            "[[linux.border]]\nlink = 1\n",
+            "[[linux.border]]\nlink = 7\n",
+            "no [[agreement]] is about link 7",
+            "[[linux.border]]",
+        ),
+        ("interface = \"edge0\"", "interface = \"edge0; true\"", "no name", "[linux]"),
+        ("processing = \"1 ms\"\n", "", "missing field `processing`", ""),
+        ("[linux]\n", "[declared]\nedges = [\"a\"]\n\n[linux]\n", "there twice", "[linux]"),
+    ];
+    wrong(LINUX_WEST, &cases);
+    // A port takes the time that it takes: what an agreement says is not less.
+    let at = LINUX_WEST.find("ef = { rate = \"3 Mbit/s\"").unwrap();
+    let line = LINUX_WEST[at..].lines().next().unwrap();
+    let short = "ef = { rate = \"3 Mbit/s\", burst = \"6 kB\", delay = \"9 ms\", jitter = \"1 ms\" }";
+    wrong(LINUX_WEST, &[(line, short, "link 1 keeps no such delay in ef", "[[agreement]]")]);
+    let text = LINUX_WEST.split("# The inside").next().unwrap();
+    let problem = DomainFile::read("domain.toml", text).unwrap_err();
+    assert!(problem.what.contains("nothing says what is inside"), "{problem}");
+}
+
+/// Changes of a file, what is wrong then, and the text under the caret's beginning.
+fn wrong(file: &str, cases: &[(&str, &str, &str, &str)]) {
+    for (from, to, what, place) in cases.iter().copied() {
+        assert!(file.contains(from), "{from}");
+        let text = file.replacen(from, to, 1);
         let Err(problem) = DomainFile::read("domain.toml", &text) else { panic!("{to} is not wrong") };
         let shown = Source { file: "domain.toml", text: &text }.show(&problem);
         assert!(problem.what.contains(what), "{to}: {shown}");

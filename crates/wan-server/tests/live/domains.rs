@@ -32,14 +32,19 @@ pub(crate) struct Domains {
 impl Domains {
     /// All three managers, connected. `limits` is what their files say of times.
     pub(crate) fn new(test: &str, limits: &str) -> Self {
+        let limited = |text: &str| text.replacen("[declared]\n", &format!("{limits}\n[declared]\n"), 1);
+        Self::of(test, FILES.map(|(asn, _, text)| (asn, limited(text))))
+    }
+
+    /// The same, of files with these texts.
+    pub(crate) fn of(test: &str, texts: [(u32, String); 3]) -> Self {
         let folder = std::env::temp_dir().join(format!("punctual-rm-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut domains = Self { folder, managers: BTreeMap::new() };
         let authority = Authority::open(&domains.path("keys")).unwrap();
-        for (asn, name, text) in FILES {
+        for (asn, text) in texts {
             authority.issue(Role::Domain(asn)).unwrap();
-            let text = text.replacen("[declared]\n", &format!("{limits}\n[declared]\n"), 1);
-            std::fs::write(domains.path(&format!("{name}.toml")), text).unwrap();
+            std::fs::write(domains.path(&format!("{}.toml", Self::name(asn))), text).unwrap();
         }
         for (asn, _, _) in FILES {
             domains.start(asn);
@@ -52,7 +57,7 @@ impl Domains {
         self.folder.join(name)
     }
 
-    fn name(asn: u32) -> &'static str {
+    pub(crate) fn name(asn: u32) -> &'static str {
         FILES.iter().find(|(of, _, _)| *of == asn).unwrap().1
     }
 

@@ -5,5 +5,6 @@ mod admitted;
 mod callees;
 mod domains;
 mod killed;
+mod routers;
 mod strangers;
 mod thousand;

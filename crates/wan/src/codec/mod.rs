@@ -10,8 +10,8 @@ use crate::message::{
 use crate::request::{FlowRequest, MOST_CALLEES, MOST_FLOWS};
 use crate::routes::MOST_DOMAINS;
 use crate::words::{
-    AggregateId, Asn, Class, Direction, FlowKind, LegId, LinkId, MessageId, Reason, Refusal, SessionId,
-    TSpec, TunnelId,
+    AggregateId, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Reason, Refusal,
+    SessionId, TSpec, Text, TunnelId,
 };
 
 /// The first byte of a message.
@@ -129,6 +129,24 @@ impl<T: Repeated> Wire for Vec<T> {
             list.push(T::get(reader)?);
         }
         Ok(list)
+    }
+}
+
+impl Wire for Text {
+    fn put(&self, writer: &mut Writer) {
+        // No text is longer than this.
+        u8::try_from(self.as_str().len()).unwrap_or(u8::MAX).put(writer);
+        writer.bytes.extend(self.as_str().as_bytes());
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let end = usize::from(u8::get(reader)?).saturating_add(reader.offset);
+        let bytes = reader.bytes.get(reader.offset..end);
+        let bytes = bytes.ok_or_else(|| reader.wrong("the end comes too early"))?;
+        let text = core::str::from_utf8(bytes).ok().and_then(|text| Self::exact(text.into()));
+        let text = text.ok_or_else(|| reader.wrong("no short plain text"))?;
+        reader.offset = end;
+        Ok(text)
     }
 }
 
@@ -262,6 +280,7 @@ structures! {
     LegId { session, flow, peer }
     TSpec { rate, bucket, peak, least_unit, largest_packet }
     Refusal { asn, link, reason }
+    DeviceFault { device, what }
     FlowRequest {
         kind, direction, protocol, source_port, destination_port, class, desired, least_rate, limit
     }
@@ -294,6 +313,6 @@ choices! {
         7 Quota { missing, offer }, 8 TooManySessions, 9 ServiceFull { missing, offer }, 10 ForeignSource { owner },
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
-        21 UnknownSession, 22 Stopped, 23 TimeOver
+        21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault)
     }
 }

@@ -68,7 +68,7 @@ impl Hops {
     }
 
     /// Ends an aggregate here, and tells its origin, which ends it everywhere or asks for less.
-    fn end(&mut self, out: &mut Out, aggregate: AggregateId, refusal: Refusal) {
+    pub(super) fn end(&mut self, out: &mut Out, aggregate: AggregateId, refusal: Refusal) {
         let Some(held) = self.held.get(&aggregate) else { return };
         if let Some(pending) = &held.pending {
             let verdict = Err(refusal.clone());

@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::Out;
-use crate::backend::{BackendAnswer, BackendCommand};
+use crate::backend::{BackendAnswer, BackendCommand, Holding};
 use crate::border::{Border, Load};
 use crate::config::Config;
 use crate::message::{Body, Granted, Reserve, Response};
@@ -202,10 +202,15 @@ impl Hops {
 
     /// The back-end has answered.
     pub(crate) fn on_backend(&mut self, now: u64, config: &Config, out: &mut Out, answer: &BackendAnswer) {
-        let (ticket, said) = match *answer {
-            BackendAnswer::Reserved { ticket, delay, jitter } => (ticket, Ok((delay, jitter))),
+        let (ticket, said) = match answer {
+            BackendAnswer::Reserved { ticket, delay, jitter } => (*ticket, Ok((*delay, *jitter))),
             BackendAnswer::Refused { ticket, missing, offer } => {
-                (ticket, Err(Reason::Rate { missing, offer }))
+                (*ticket, Err(Reason::Rate { missing: *missing, offer: *offer }))
+            }
+            BackendAnswer::Failed { ticket, fault } => (*ticket, Err(Reason::Device(fault.clone()))),
+            BackendAnswer::Lost { holding: Holding::Aggregate(aggregate), fault } => {
+                let reason = Reason::Device(fault.clone());
+                return self.end(out, *aggregate, Refusal { asn: config.asn, link: None, reason });
             }
             _ => return,
         };
@@ -411,6 +416,8 @@ impl Hops {
                 let demand = demand(&granted.asked, aggregate.class, granted.link_out);
                 let record = granted.clone();
                 let ticket = out.ticket();
+                // Where a device does not even go back, nothing is known of it.
+                self.restored.insert(ticket, aggregate);
                 out.command(BackendCommand::Reserve { ticket, aggregate, demand });
                 out.store(Key::Aggregate(aggregate), Some(Record::Aggregate(record)));
             }

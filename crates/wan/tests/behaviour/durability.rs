@@ -1,5 +1,8 @@
 //! What is durable before what, and what crashes and refusals leave in stores and back-ends: single rules, on worlds without other faults.
-use wan::{Asn, Body, Class, Establish, Input, Key, LinkId, Message, Reason, Record, SessionBody, SessionId, SessionRequest};
+use wan::{
+    Asn, Body, Class, Establish, Input, Key, LinkId, Message, Reason, Record, SessionBody, SessionId,
+    SessionRequest,
+};
 
 use crate::scenarios::{line, reliable, request};
 use crate::topologies::{MILLISECOND, SECOND, address};

@@ -79,7 +79,8 @@ fn play(seed: u64) -> Count {
         Faults { link: 30, ..Faults::default() },
         Faults { measured: 100, lost: 50, ..Faults::default() },
         Faults { cut: 40, doubled: 100, ..Faults::default() },
-        Faults { lost: 100, doubled: 100, late: 100, crash: 20, link: 10, measured: 20, cut: 10 },
+        Faults { device: 60, ..Faults::default() },
+        Faults { lost: 100, doubled: 100, late: 100, crash: 20, link: 10, measured: 20, cut: 10, device: 10 },
     ];
     world.run(SECOND);
     let mut surviving = 0;
@@ -160,16 +161,26 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.measured += one.measured;
         sum.cuts += one.cuts;
         sum.lost += one.lost;
+        sum.devices += one.devices;
         sum.covered += one.covered;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
     let kinds =
         [all.admitted, all.refused, all.unknown, all.ended, all.surviving, counts.crashes, counts.links];
-    let others = [counts.measured, counts.cuts, counts.lost, counts.covered];
+    let others = [counts.measured, counts.cuts, counts.lost, counts.devices, counts.covered];
     // A single seed that is repeated may have none.
-    let reasons =
-        ["Rate", "Delay", "NoPath", "ServiceFull", "CalleeRefused", "ForeignSource", "NoAnswer", "LinkDown"];
+    let reasons = [
+        "Rate",
+        "Delay",
+        "NoPath",
+        "ServiceFull",
+        "CalleeRefused",
+        "ForeignSource",
+        "NoAnswer",
+        "LinkDown",
+        "Device",
+    ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);
     assert!(has_all || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");

@@ -26,6 +26,9 @@ impl World {
             self.counts.measured += 1;
             self.input(at, Input::Measured { link, class, rate });
         }
+        if faults.device > 0 && self.random.below_u64(10_000) < faults.device {
+            self.lose(at);
+        }
         if self.random.below_u64(10_000) < faults.cut {
             let others = self.domains.len() as u64;
             let (one, other) = (at as u32 + 1, self.random.range(1, others) as u32);

@@ -5,7 +5,10 @@ mod looks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use testkit::random::Random;
-use wan::{Action, BackendAnswer, BackendCommand, FlowRequest, Input, LinkId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId, SessionRequest};
+use wan::{
+    Action, BackendAnswer, BackendCommand, DeviceFault, FlowRequest, Holding, Input, LinkId, Message,
+    QosAnswer, Reason, Refusal, ResourceManager, SessionId, SessionRequest, Text,
+};
 
 use crate::domain::Domain;
 use crate::model::Topology;
@@ -23,6 +26,8 @@ pub(crate) struct Faults {
     pub(crate) link: u64,
     pub(crate) measured: u64,
     pub(crate) cut: u64,
+    /// So many commands are not carried out; at each event, so many of ten thousand times something is lost.
+    pub(crate) device: u64,
 }
 
 #[derive(Debug)]
@@ -56,6 +61,7 @@ pub(crate) struct Counts {
     pub(crate) measured: u64,
     pub(crate) cuts: u64,
     pub(crate) lost: u64,
+    pub(crate) devices: u64,
     pub(crate) covered: u64,
     pub(crate) spoilt: u64,
 }
@@ -401,11 +407,30 @@ impl World {
         }
         let may_uncover = match &command {
             BackendCommand::Reserve { aggregate, .. } => Some(*aggregate),
-            BackendCommand::Release { holding: wan::Holding::Aggregate(aggregate), .. } => Some(*aggregate),
+            BackendCommand::Release { holding: Holding::Aggregate(aggregate), .. } => Some(*aggregate),
             BackendCommand::Open { aggregate, .. } => Some(*aggregate),
             _ => None,
         };
-        let answer = domain.backend.execute(command, path.iter().map(|asn| asn.0).collect());
+        let ends = match &command {
+            BackendCommand::Commit { .. } => true,
+            BackendCommand::Reserve { aggregate, .. } => domain.backend.held.contains_key(aggregate),
+            _ => false,
+        };
+        let faults = self.faults.device;
+        let failed =
+            (faults > 0 && self.random.below_u64(1_000) < faults).then(|| Self::failed(&command)).flatten();
+        let domain = &mut self.domains[at];
+        let answer = match failed {
+            Some(failed) => {
+                self.counts.devices += 1;
+                // What was granted ends then, and its origin hears of that a little later.
+                if ends {
+                    domain.excused = domain.excused.max(self.now + 9 * SECOND);
+                }
+                Some(failed)
+            }
+            None => domain.backend.execute(command, path.iter().map(|asn| asn.0).collect()),
+        };
         let epoch = domain.epoch;
         if let Some(answer) = answer {
             let time = self.after(2 * MILLISECOND);
@@ -422,6 +447,41 @@ impl World {
         self.extending.insert(self.extensions, session);
         let extend = Input::Extend { ticket: self.extensions, session, by };
         self.input(session.origin.0 as usize - 1, extend);
+    }
+
+    /// What a back-end says whose device does not carry out a command.
+    fn failed(command: &BackendCommand) -> Option<BackendAnswer> {
+        let fault = DeviceFault { device: Text::fitting("router"), what: Text::fitting("it is deaf") };
+        match command {
+            BackendCommand::Offer { ticket, .. }
+            | BackendCommand::Reserve { ticket, .. }
+            | BackendCommand::Open { ticket, .. } => Some(BackendAnswer::Failed { ticket: *ticket, fault }),
+            BackendCommand::Commit { aggregate, .. } => {
+                Some(BackendAnswer::Lost { holding: Holding::Aggregate(*aggregate), fault })
+            }
+            BackendCommand::Release { .. } | BackendCommand::Observe { .. } => None,
+        }
+    }
+
+    /// A device forgets something that it held.
+    pub(super) fn lose(&mut self, at: usize) {
+        let backend = &mut self.domains[at].backend;
+        let aggregates = backend.held.keys().map(|id| Holding::Aggregate(*id));
+        let all: Vec<Holding> = aggregates.chain(backend.open.keys().map(|id| Holding::Flow(*id))).collect();
+        let Some(holding) = self.random.pick(&all).copied() else { return };
+        match holding {
+            Holding::Aggregate(aggregate) => {
+                backend.held.remove(&aggregate);
+                backend.committed.remove(&aggregate);
+            }
+            Holding::Flow(leg) => drop(backend.open.remove(&leg)),
+        }
+        let fault = DeviceFault { device: Text::fitting("router"), what: Text::fitting("it forgets") };
+        let domain = &mut self.domains[at];
+        domain.excused = domain.excused.max(self.now + 9 * SECOND);
+        self.counts.devices += 1;
+        let (time, epoch) = (self.after(2 * MILLISECOND), self.domains[at].epoch);
+        self.at(time, Event::Answer(at, epoch, BackendAnswer::Lost { holding, fault }));
     }
 
     /// A caller asks.

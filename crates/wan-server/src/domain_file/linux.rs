@@ -1,0 +1,311 @@
+//! The inside of a domain of Linux routers, as its file describes it: routers, links, edges and border links that fit together, and agreements
+//! that promise no more than the ports of border links keep.
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv6Addr;
+
+use diagnostics::{Problem, nearest};
+use linux_edge::budget;
+use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::ledger::Ledger;
+use serde::Deserialize;
+use toml::Spanned;
+use wan::{Class, Config, LinkId, Place};
+
+use super::check::Checker;
+use super::document::Document;
+use super::quantities::{Addresses, Bytes, InterfaceAddress, Rate, Share, Time};
+use crate::linux_routers::Routers;
+use crate::wording::time;
+
+/// Most edges and border links, because each has a way to each other.
+const MOST_ENDS: usize = 64;
+/// Most routers and links.
+const MOST: usize = 1_000;
+/// Bytes of the largest packet where hosts are, and between routers, unless the file says otherwise: a tunnel adds 40.
+const EDGE_MTU: u32 = 1_500;
+const MTU: u32 = 1_540;
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct LinuxTable {
+    /// What a router takes until a packet is in a queue.
+    processing: Time,
+    #[serde(default)]
+    control: Option<CeilingTable>,
+    #[serde(default)]
+    ef: Option<CeilingTable>,
+    #[serde(default)]
+    af4: Option<CeilingTable>,
+    #[serde(default)]
+    af1: Option<CeilingTable>,
+    #[serde(rename = "router")]
+    routers: Vec<Spanned<RouterTable>>,
+    #[serde(default, rename = "link")]
+    links: Vec<Spanned<CoreTable>>,
+    #[serde(default, rename = "edge")]
+    edges: Vec<Spanned<EdgeTable>>,
+    #[serde(default, rename = "border")]
+    borders: Vec<Spanned<BorderTable>>,
+}
+
+#[derive(Deserialize, Clone, Copy, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CeilingTable {
+    share: Share,
+    burst: Bytes,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RouterTable {
+    name: String,
+    address: Ipv6Addr,
+    /// Without it this host.
+    #[serde(default)]
+    namespace: Option<String>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EndTable {
+    router: Spanned<String>,
+    interface: String,
+    address: Ipv6Addr,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CoreTable {
+    ends: [EndTable; 2],
+    rate: Rate,
+    #[serde(default)]
+    propagation: Time,
+    #[serde(default)]
+    mtu: Option<u32>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EdgeTable {
+    router: Spanned<String>,
+    interface: String,
+    addresses: Vec<InterfaceAddress>,
+    rate: Rate,
+    #[serde(default)]
+    propagation: Time,
+    #[serde(default)]
+    mtu: Option<u32>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct BorderTable {
+    link: u32,
+    router: Spanned<String>,
+    interface: String,
+    address: Ipv6Addr,
+    neighbour: Ipv6Addr,
+    locator: Ipv6Addr,
+    neighbour_locator: Ipv6Addr,
+    #[serde(default)]
+    beyond: Vec<Addresses>,
+    rate: Rate,
+    #[serde(default)]
+    propagation: Time,
+    #[serde(default)]
+    mtu: Option<u32>,
+}
+
+fn wire(rate: Rate, propagation: Time, mtu: Option<u32>, otherwise: u32) -> Wire {
+    Wire { rate: rate.0, propagation: propagation.0, mtu: mtu.unwrap_or(otherwise) }
+}
+
+/// A name that is part of a path, and of no other one.
+fn is_namespace(name: &str) -> bool {
+    let plain = |at: char| at.is_ascii_alphanumeric() || matches!(at, '-' | '_' | '.');
+    !name.is_empty() && name.len() <= 255 && !name.starts_with('.') && name.chars().all(plain)
+}
+
+impl Checker<'_> {
+    /// The routers of the domain.
+    pub(super) fn linux(
+        &self,
+        table: &Spanned<LinuxTable>,
+        document: &Document,
+        config: &Config,
+    ) -> Result<Routers, Problem> {
+        let (at, table) = (table.span().start, table.get_ref());
+        let ends = table.edges.len() + table.borders.len();
+        if ends > MOST_ENDS || table.routers.len() > MOST || table.links.len() > MOST {
+            let what = format!("more than {MOST_ENDS} edges and border links, or {MOST} routers or links");
+            return self.wrong(at, what, "divide the domain");
+        }
+        let (names, namespaces) = self.routers(table)?;
+        let router = |name: &Spanned<String>| {
+            let found = names.get(name.get_ref().as_str()).copied();
+            found.map_or_else(
+                || {
+                    let near = nearest(name.get_ref(), names.keys().copied());
+                    let remedy = near.map_or("add a [[linux.router]] of that name".to_owned(), |near| {
+                        format!("\"{near}\" is there")
+                    });
+                    let what = format!("there is no router \"{}\"", name.get_ref());
+                    self.wrong(name.span().start, what, &remedy)
+                },
+                Ok,
+            )
+        };
+        let end = |of: &EndTable| {
+            let (interface, address) = (of.interface.clone(), of.address);
+            Ok(End { router: router(&of.router)?, interface, address })
+        };
+        let link = |it: &Spanned<CoreTable>| {
+            let CoreTable { ends: [one, other], rate, propagation, mtu } = it.get_ref();
+            let wire = wire(*rate, *propagation, *mtu, MTU);
+            Ok(CoreLink { ends: [end(one)?, end(other)?], wire })
+        };
+        let edge = |it: &Spanned<EdgeTable>| {
+            let (at, it) = (it.span().start, it.get_ref());
+            let addresses: Vec<_> = it.addresses.iter().map(|address| address.0).collect();
+            if addresses.is_empty() || addresses.iter().any(|of| config.owner(of.address) != Some(self.own()))
+            {
+                let what = "an edge has no address, or one that is not of this domain";
+                return self.wrong(at, what, "its [[domain]] says which `prefixes` it has");
+            }
+            let wire = wire(it.rate, it.propagation, it.mtu, EDGE_MTU);
+            Ok(Edge { router: router(&it.router)?, interface: it.interface.clone(), addresses, wire })
+        };
+        let agreed: BTreeSet<u32> = config.agreements.iter().map(|agreement| agreement.link.0).collect();
+        let border = |it: &Spanned<BorderTable>| {
+            let (at, it) = (it.span().start, it.get_ref());
+            if !agreed.contains(&it.link) {
+                let what = format!("no [[agreement]] is about link {}", it.link);
+                return self.wrong(at, what, "add one, or correct `link`");
+            }
+            Ok(Border {
+                link: LinkId(it.link),
+                end: End {
+                    router: router(&it.router)?,
+                    interface: it.interface.clone(),
+                    address: it.address,
+                },
+                neighbour: it.neighbour,
+                locator: it.locator,
+                neighbour_locator: it.neighbour_locator,
+                beyond: it.beyond.iter().map(|range| range.0).collect(),
+                wire: wire(it.rate, it.propagation, it.mtu, MTU),
+            })
+        };
+        let ceilings = [
+            (Class::Control, table.control),
+            (Class::Ef, table.ef),
+            (Class::Af4, table.af4),
+            (Class::Af1, table.af1),
+        ];
+        let ceiling = |(class, of): (Class, Option<CeilingTable>)| {
+            of.map(|of| (class, Ceiling { share: of.share.0, burst: of.burst.0 }))
+        };
+        let routers = table.routers.iter().map(|it| it.get_ref());
+        let domain = Domain {
+            asn: config.asn,
+            routers: routers.map(|it| Router { name: it.name.clone(), address: it.address }).collect(),
+            links: table.links.iter().map(link).collect::<Result<_, _>>()?,
+            edges: table.edges.iter().map(edge).collect::<Result<_, _>>()?,
+            borders: table.borders.iter().map(border).collect::<Result<_, _>>()?,
+            ceilings: ceilings.into_iter().filter_map(ceiling).collect(),
+            processing: table.processing.0,
+        };
+        if let Err(what) = domain.check() {
+            return self.wrong(at, what, "docs/wan.md says what [linux] needs");
+        }
+        self.is_bounded(at, &domain, config)?;
+        self.is_kept(document, &domain, config)?;
+        Ok(Routers { domain, namespaces })
+    }
+
+    /// Routers by their names, and where they are.
+    fn routers<'t>(
+        &self,
+        table: &'t LinuxTable,
+    ) -> Result<(BTreeMap<&'t str, usize>, Vec<Option<String>>), Problem> {
+        let (mut names, mut namespaces) = (BTreeMap::new(), Vec::new());
+        for (number, router) in table.routers.iter().enumerate() {
+            let (at, router) = (router.span().start, router.get_ref());
+            if names.insert(router.name.as_str(), number).is_some() {
+                return self.wrong(
+                    at,
+                    format!("the router \"{}\" is there twice", router.name),
+                    "give another name",
+                );
+            }
+            if router.namespace.as_deref().is_some_and(|name| !is_namespace(name)) {
+                return self.wrong(at, "this is no name of a network namespace", "ip netns list names them");
+            }
+            if namespaces.contains(&router.namespace) {
+                let what = "two routers are in one network namespace, or on this host";
+                return self.wrong(at, what, "say `namespace = \"NAME\"` for each, one at most without");
+            }
+            namespaces.push(router.namespace.clone());
+        }
+        Ok((names, namespaces))
+    }
+
+    /// All links of agreements end here, and each class has a bound from everywhere to everywhere.
+    fn is_bounded(&self, at: usize, domain: &Domain, config: &Config) -> Result<(), Problem> {
+        if domain.edges.is_empty() && domain.borders.len() < 2 {
+            return self.wrong(at, "nothing can pass this domain", "add [[linux.edge]] where hosts are");
+        }
+        let links: BTreeSet<LinkId> = config.agreements.iter().map(|agreement| agreement.link).collect();
+        if let Some(missing) = links.iter().find(|link| domain.border(**link).is_none()) {
+            let what = format!("link {} has an agreement, and no end here", missing.0);
+            return self.wrong(at, what, "add a [[linux.border]] with its `link`");
+        }
+        let ledger = Ledger::new(domain);
+        let borders = domain.borders.iter().map(|border| Place::Border(border.link));
+        let places: Vec<Place> = borders.chain((!domain.edges.is_empty()).then_some(Place::Edges)).collect();
+        let classes = domain.ceilings.keys().filter(|class| **class != Class::Control);
+        for class in classes {
+            for from in &places {
+                for to in places.iter().filter(|to| *to != from || **to == Place::Edges) {
+                    if ledger.ways(domain, *from, *to, *class).is_none() {
+                        let what =
+                            format!("there is no way, or no bound, from {} to {}", shown(*from), shown(*to));
+                        return self.wrong(at, what, "add links with [[linux.link]], or lower ceilings");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// No agreement promises a shorter delay than the port of its link keeps.
+    fn is_kept(&self, document: &Document, domain: &Domain, config: &Config) -> Result<(), Problem> {
+        let own = config.agreements.iter().zip(&document.agreements);
+        for (agreement, table) in own.filter(|(agreement, _)| agreement.from == config.asn) {
+            for (class, terms) in &agreement.terms {
+                let (at, name) = (table.span().start, super::class_name(*class));
+                let Some(least) = budget::border(domain, agreement.link, *class) else {
+                    let what = format!("{name} has no bound on link {}", agreement.link.0);
+                    return self.wrong(at, what, "say what it may take of each port in [linux]");
+                };
+                if terms.delay < least.delay || terms.jitter < least.jitter {
+                    let what = format!("link {} keeps no such delay in {name}", agreement.link.0);
+                    let remedy = format!(
+                        "its port needs `delay = \"{}\", jitter = \"{}\"` or more",
+                        time(least.delay),
+                        time(least.jitter)
+                    );
+                    return self.wrong(at, what, &remedy);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shown(place: Place) -> String {
+    match place {
+        Place::Border(link) => format!("border link {}", link.0),
+        Place::Edges => "an edge".to_owned(),
+    }
+}

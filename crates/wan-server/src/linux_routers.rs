@@ -1,0 +1,136 @@
+//! A back-end of plain Linux routers on this machine: what the manager reserves is set up at them, by the crate `linux-edge`.
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use linux_edge::execute::{Fault, PROGRAMS, Running};
+use linux_edge::{Domain, Executor};
+use wan::{BackendAnswer, BackendCommand, DeviceFault, Holding, Text};
+
+use crate::backend::Backend;
+
+/// How often what was not done is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often routers are asked whether they hold what they should.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The routers of a domain, and where they are on this machine.
+#[derive(Clone, Debug)]
+pub struct Routers {
+    /// The domain.
+    pub domain: Domain,
+    /// The network namespace of each router, in the order of the domain; none for the one that the manager runs in.
+    pub namespaces: Vec<Option<String>>,
+}
+
+impl Routers {
+    fn executor(&self) -> Executor {
+        Executor::new(self.namespaces.clone())
+    }
+
+    /// Takes away all that a manager has set up at them; interfaces and their addresses stay.
+    pub(crate) fn clear(&self) {
+        self.executor().remove(&self.domain);
+    }
+}
+
+/// The back-end.
+pub struct LinuxRouters {
+    running: Running,
+    /// What has to be carried out until it is: by ticket.
+    unfinished: BTreeMap<u64, BackendCommand>,
+    looked: Instant,
+    /// What was told last of routers that cannot be asked.
+    trouble: Option<String>,
+    tell: fn(&str),
+}
+
+fn fault(of: &Fault) -> DeviceFault {
+    DeviceFault { device: Text::fitting(&of.device), what: Text::fitting(&of.what) }
+}
+
+fn lost((holding, of): (Holding, Fault)) -> BackendAnswer {
+    BackendAnswer::Lost { holding, fault: fault(&of) }
+}
+
+impl LinuxRouters {
+    /// Takes up what the routers hold already, or sets them up. `tell` is told what its operator should know.
+    ///
+    /// # Errors
+    /// Which program is missing, or what one says.
+    pub fn start(routers: &Routers, tell: fn(&str)) -> Result<Self, String> {
+        let checked = system::check_packages("a domain of Linux routers", &PROGRAMS, &[]);
+        checked.map_err(|error| error.to_string())?;
+        let started = Running::start(routers.domain.clone(), routers.executor());
+        let (running, told) = started.map_err(|error| error.to_string())?;
+        told.iter().for_each(|what| tell(what));
+        Ok(Self { running, unfinished: BTreeMap::new(), looked: Instant::now(), trouble: None, tell })
+    }
+
+    fn told(&mut self, of: &Fault) {
+        let what = format!("{} is not set up: {}", of.device, of.what);
+        if self.trouble.as_ref() != Some(&what) {
+            (self.tell)(&what);
+            self.trouble = Some(what);
+        }
+    }
+
+    fn one(&mut self, command: BackendCommand, answers: &mut Vec<BackendAnswer>) {
+        let done = self.running.handle(command.clone());
+        answers.extend(self.running.lost().into_iter().map(lost));
+        let of = match done {
+            Ok(answer) => return answers.extend(answer),
+            Err(of) => of,
+        };
+        self.told(&of);
+        match command {
+            BackendCommand::Release { ticket, .. } | BackendCommand::Observe { ticket } => {
+                self.unfinished.insert(ticket, command);
+            }
+            BackendCommand::Commit { aggregate, .. } => {
+                answers.push(lost((Holding::Aggregate(aggregate), of)));
+            }
+            BackendCommand::Offer { ticket, .. }
+            | BackendCommand::Reserve { ticket, .. }
+            | BackendCommand::Open { ticket, .. } => {
+                answers.push(BackendAnswer::Failed { ticket, fault: fault(&of) });
+            }
+        }
+    }
+}
+
+impl Backend for LinuxRouters {
+    fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
+        let mut answers = Vec::new();
+        commands.into_iter().for_each(|command| self.one(command, &mut answers));
+        answers
+    }
+
+    fn again(&mut self) -> Vec<BackendAnswer> {
+        let mut answers = Vec::new();
+        for (_, command) in std::mem::take(&mut self.unfinished) {
+            self.one(command, &mut answers);
+        }
+        if self.looked.elapsed() >= LOOK {
+            self.looked = Instant::now();
+            match self.running.check() {
+                Ok(gone) => {
+                    gone.iter().for_each(|(_, of)| self.told(of));
+                    answers.extend(gone.into_iter().map(lost));
+                    if self.unfinished.is_empty() {
+                        self.trouble = None;
+                    }
+                }
+                Err(of) => self.told(&of),
+            }
+        }
+        answers
+    }
+
+    fn every(&self) -> Option<Duration> {
+        Some(AGAIN)
+    }
+
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+}

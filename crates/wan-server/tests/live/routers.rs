@@ -1,0 +1,190 @@
+//! Managers whose domains are real Linux routers: rules are set up, outlive managers, are taken up, and what a device does not do is told.
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab::wan::{WanFile, WanLab};
+use linux_edge::setup::mark;
+use testkit::namespace::alone;
+use testkit::patience::{patiently, patiently_or};
+use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, TunnelId};
+use wan_server::conformance::{Course, conforms};
+use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
+use wan_server::{DomainFile, LinuxRouters, Within};
+
+use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
+
+const LINE: &str = include_str!("../../examples/linux/line.toml");
+const FILES: [(u32, &str); 3] = [
+    (WEST, include_str!("../../examples/linux/west.toml")),
+    (TRANSIT, include_str!("../../examples/linux/transit.toml")),
+    (EAST, include_str!("../../examples/linux/east.toml")),
+];
+
+/// The lab of the examples under a name of its own; `None` if none can be built here.
+fn up() -> Option<WanLab> {
+    if let Err(error) = lab::check_rights() {
+        assert!(std::env::var_os("CI").is_none(), "{error}");
+        eprintln!("passed over: {error}");
+        return None;
+    }
+    let file = WanFile::read("line.toml", LINE).unwrap();
+    Some(WanLab::up(&file, &lab_turn::name(), &Arc::new(AtomicBool::new(false))).unwrap())
+}
+
+/// The files of the examples for this lab.
+fn texts(lab: &WanLab) -> [(u32, String); 3] {
+    let name = &lab.record().name;
+    FILES.map(|(asn, text)| {
+        let text = text.replace("\"line-router", &format!("\"{name}-router"));
+        (asn, text.replacen("[linux]\n", &format!("{PATIENT}\n[linux]\n"), 1))
+    })
+}
+
+fn run(lab: &WanLab, asn: u32, words: &[&str]) -> Result<String, String> {
+    let router = format!("--net=/run/netns/{}-router-{asn}", lab.record().name);
+    let output = Command::new("nsenter").arg(router).arg("--").args(words).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// The rules of a router as nft prints them, without what it has counted.
+fn rules(lab: &WanLab, asn: u32) -> String {
+    run(lab, asn, &["nft", "-s", "list", "table", "inet", "punctual-domain"]).unwrap()
+}
+
+fn asked(port: u16) -> SessionAsked {
+    let flow = Flow { destination_port: port, ..flow(300_000, 100 * MILLISECOND) };
+    SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![flow]) }
+}
+
+#[test]
+fn routers_are_set_up_and_what_they_hold_is_taken_up_and_matched() {
+    alone(|| {
+        let Some(lab) = up() else { return };
+        // The files describe the routers of the lab.
+        for ((_, text), domain) in texts(&lab).iter().zip(&lab.layout().domains) {
+            let Within::Linux(routers) = DomainFile::read("file", text).unwrap().inside else { panic!() };
+            assert_eq!(mark(&routers.domain), mark(domain));
+        }
+        let empty = [WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn));
+        let mut domains = Domains::of("routers", texts(&lab));
+        let first = domains.admitted(&asked(7_411));
+        assert_eq!(first.caveat, None, "a device is set up");
+        let with_first = [WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn));
+        assert!(with_first.iter().zip(&empty).all(|(one, other)| one != other), "{with_first:?}");
+        assert!(with_first[0].contains("10.1.0.2 . 10.3.0.2 . 17 . 7411"), "{}", with_first[0]);
+        // The thousandth session adds nothing in transit; the second one, neither.
+        let second = domains.admitted(&asked(7_412));
+        let lines = |text: &str| text.lines().count();
+        assert_eq!(lines(&rules(&lab, TRANSIT)), lines(&with_first[1]));
+        assert!(lines(&rules(&lab, WEST)) > lines(&with_first[0]));
+
+        // Rules stand while a manager is away, and the next one takes them up.
+        let before = [WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn));
+        for asn in [WEST, TRANSIT] {
+            domains.kill(asn);
+        }
+        assert_eq!([WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn)), before);
+        // Something that no store has is held meanwhile.
+        let mut stranger = lab.backend(1).unwrap();
+        let tunnel = TunnelId { origin: Asn(65_009), number: 9 };
+        let (from, to) = (Place::Border(LinkId(1)), Place::Border(LinkId(2)));
+        let (class, rate, burst) = (Class::Ef, 100_000, 500);
+        let demand = Demand { from, to, class, rate, burst, least_packet: 500, largest_packet: 500 };
+        let aggregate = AggregateId { tunnel, class };
+        let answer = stranger.handle(BackendCommand::Reserve { ticket: 1, aggregate, demand }).unwrap();
+        assert!(matches!(answer, Some(BackendAnswer::Reserved { .. })), "{answer:?}");
+        assert_ne!(rules(&lab, TRANSIT), before[1]);
+        for asn in [WEST, TRANSIT] {
+            domains.start(asn);
+        }
+        domains.connected();
+        patiently_or(
+            || format!("the rules of before: {} and not {}", rules(&lab, TRANSIT), before[1]),
+            || (rules(&lab, TRANSIT) == before[1]).then_some(()),
+        );
+        assert_eq!([WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn)), before);
+
+        for session in [first.session, second.session] {
+            assert_eq!(
+                domains.ask(WEST, &Ask::Stop { session: session.clone() }),
+                Answer::Stopped { session }
+            );
+        }
+        domains.aggregates(0);
+        assert_eq!([WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn)), empty);
+
+        // What is set up is taken away when nobody manages it any more.
+        let clear = |domains: &Domains| {
+            domains.command().args(["clear", "west.toml"]).output().unwrap().status.code()
+        };
+        assert_eq!(clear(&domains), Some(1), "a manager runs");
+        domains.end(WEST);
+        assert_eq!(clear(&domains), Some(0));
+        assert!(run(&lab, WEST, &["nft", "list", "table", "inet", "punctual-domain"]).is_err());
+        // The next one sets all up.
+        domains.start(WEST);
+        assert_eq!(rules(&lab, WEST), empty[0]);
+    });
+}
+
+#[test]
+fn a_device_that_fails_is_named_and_nothing_stays_of_what_it_refused() {
+    alone(|| {
+        let Some(lab) = up() else { return };
+        let domains = Domains::of("devices", texts(&lab));
+        let first = domains.admitted(&asked(7_411));
+        let mut monitor = domains.client(WEST).unwrap();
+        monitor.ask(&Ask::Monitor).unwrap();
+        let before = [WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn));
+        // The device of policers is gone: no flow can be let in.
+        run(&lab, WEST, &["ip", "link", "del", "dev", "ifb-edge0"]).unwrap();
+        let refused = domains.establish(&asked(7_412)).unwrap_err();
+        assert_eq!((refused.asn, refused.reason.as_str()), (WEST, "device"), "{refused:?}");
+        assert!(refused.text.contains("router-65001") && refused.text.contains("ifb-edge0"), "{refused:?}");
+        patiently_or(
+            || format!("the rules of before: {} and not {}", rules(&lab, WEST), before[0]),
+            || ([WEST, TRANSIT, EAST].map(|asn| rules(&lab, asn)) == before).then_some(()),
+        );
+        assert_eq!(domains.status(WEST).sessions.len(), 1);
+        // A source at no edge is refused with its reason, not by silence.
+        let stranger = SessionAsked { caller: "10.1.9.9".parse().unwrap(), ..asked(7_413) };
+        let refused = domains.establish(&stranger).unwrap_err();
+        assert!(refused.reason == "device" && refused.text.contains("10.1.9.9 is at no edge"), "{refused:?}");
+        // A router that forgets its rules: the session ends, and its caller hears which one.
+        run(&lab, TRANSIT, &["nft", "delete", "table", "inet", "punctual-domain"]).unwrap();
+        let ended = patiently("the end", || match monitor.answer::<Answer>().unwrap() {
+            Some(Answer::Event(Event::Ended { session, why })) if session == first.session => Some(why),
+            _ => None,
+        });
+        assert_eq!((ended.asn, ended.reason.as_str()), (TRANSIT, "device"), "{ended:?}");
+        domains.aggregates(0);
+        // It has been set up again, and carries the next session.
+        domains.told(TRANSIT, "its rules are gone");
+    });
+}
+
+#[test]
+fn real_routers_conform_as_the_declared_back_end_does() {
+    alone(|| {
+        let Some(lab) = up() else { return };
+        let addresses = ["10.1.0.2", "10.3.0.2"].map(|text| text.parse().unwrap());
+        let [(_, west), (_, transit), _] = texts(&lab);
+        let link = |number| Place::Border(LinkId(number));
+        for (text, from, to) in [
+            (&west, Place::Edges, link(1)),
+            (&west, link(1), Place::Edges),
+            (&west, Place::Edges, Place::Edges),
+            (&transit, link(1), link(2)),
+        ] {
+            let Within::Linux(routers) = DomainFile::read("file", text).unwrap().inside else { panic!() };
+            let mut backend = LinuxRouters::start(&routers, |what| panic!("{what}")).unwrap();
+            // In transit there is no edge that lets a flow in.
+            let is_edge = text == &west;
+            let course = Course::new(from, to, Class::Ef, 333);
+            let course = Course { addresses, rounding: 32, has_edges: is_edge, ..course };
+            assert_eq!(conforms(&mut backend, course), Ok(()), "{course:?}");
+        }
+    });
+}
