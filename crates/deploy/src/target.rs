@@ -154,9 +154,13 @@ pub(crate) fn target(
     let mut programs = Named::new();
     for process in &processes {
         group(loaded, process)?;
-        let program = program(loaded, &file, process, None)?;
         let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.clone());
-        programs.insert(artefact.unwrap_or_default(), content_digest(&program)?);
+        let artefact = artefact.unwrap_or_default();
+        // Many processes execute one program: it is read once.
+        if !programs.contains_key(&artefact) {
+            let digest = content_digest(&program(loaded, &file, process, None)?)?;
+            programs.insert(artefact, digest);
+        }
     }
     Ok(Target {
         plan: loaded.plan.clone(),
