@@ -27,7 +27,7 @@ impl Server {
     pub fn configured(&mut self, name: &str) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Passive])?;
         self.complete(&instance)?;
-        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, Hook::Configured, Vec::new()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Configured], Vec::new()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -58,12 +58,8 @@ impl Server {
         let renewed = instance.renew(settings).map_err(|fault| ServerError::hook(name, fault))?;
         renewed.map_err(|error| ServerError::Setting { instance: name.to_owned(), error })?;
         self.made(name);
-        self.with_hooks(|_, hooks| {
-            for hook in [Hook::Construct, Hook::Configure] {
-                hooks.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
-            }
-            Ok(())
-        })
+        let begun = self.hooks.run(&instance, &[Hook::Construct, Hook::Configure], Vec::new());
+        begun.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
     /// Gives a component that does not work another value of a setting; `None` is its default. Says which value it had.
@@ -184,7 +180,7 @@ impl TakenComponent {
         let (state, clock) = (instance.about().gate.state(), instance.about().clock.clone());
         let ended = match state {
             State::Error => Ok(()),
-            _ => Hooks::new(&clock).run(&instance, Hook::Remove, Vec::new()).map(drop),
+            _ => Hooks::new(&clock).run(&instance, &[Hook::Remove], Vec::new()).map(drop),
         };
         instance.about().gate.go(State::Removed);
         ended.map_err(|fault| ServerError::hook(&instance.about().name, fault))

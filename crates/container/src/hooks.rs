@@ -19,7 +19,7 @@ pub(crate) struct Hooks {
     thread: Option<HookThread>,
 }
 
-type Job = (Arc<dyn Instance>, Hook, Vec<u8>);
+type Job = (Arc<dyn Instance>, Vec<Hook>, Vec<u8>);
 type Ended = (Result<(), Fault>, Vec<u8>);
 
 /// A thread that waits for hooks, or runs one. It ends with this value, or after the hook that it is in then.
@@ -32,12 +32,12 @@ struct Desk {
     changed: Condvar,
 }
 
-/// The stage of a hook on its way.
+/// The stage of hooks on their way.
 enum Stage {
     Waiting,
     Told(Job),
-    /// Its limit counts from here, so that a thread that the system starts late does not lead to the error state.
-    Begun(Instant),
+    /// The limit of this hook counts from here, so that a thread that the system starts late does not lead to the error state.
+    Begun(Hook, Instant),
     Ended(Ended),
     /// The thread has ended, or is to end.
     Over,
@@ -48,31 +48,35 @@ impl Hooks {
         Self { clock: clock.clone(), thread: None }
     }
 
-    /// Runs a hook. If it fails, the component is in the error state.
+    /// Runs hooks of a component one after the other, until one fails: then the component is in the error state.
     pub(crate) fn run(
         &mut self,
         instance: &Arc<dyn Instance>,
-        hook: Hook,
+        hooks: &[Hook],
         state: Vec<u8>,
     ) -> Result<Vec<u8>, Fault> {
-        let (ended, state) = self.ended(instance, hook, state);
+        let (ended, state) = self.ended(instance, hooks, state);
         if let Err(fault) = &ended {
             instance.about().fail(fault.clone());
         }
         ended.map(|()| state)
     }
 
-    fn ended(&mut self, instance: &Arc<dyn Instance>, hook: Hook, mut state: Vec<u8>) -> Ended {
+    fn ended(&mut self, instance: &Arc<dyn Instance>, hooks: &[Hook], mut state: Vec<u8>) -> Ended {
         if let Clock::Virtual(_) = self.clock {
-            return (instance.hook(hook, &mut state), state);
+            return (hooks.iter().try_for_each(|hook| instance.hook(*hook, &mut state)), state);
         }
-        let mut job = (Arc::clone(instance), hook, state);
+        let unable = |what: String| {
+            let names: Vec<String> = hooks.iter().map(ToString::to_string).collect();
+            Err(Fault::Thread(format!("{}: {what}", names.join(" and "))))
+        };
+        let mut job = (Arc::clone(instance), hooks.to_vec(), state);
         let thread = loop {
             let thread = match self.thread.take() {
                 Some(thread) => thread,
                 None => match HookThread::start() {
                     Ok(thread) => thread,
-                    Err(error) => return (Err(Fault::Thread(format!("{hook}: no thread: {error}"))), job.2),
+                    Err(error) => return (unable(format!("no thread: {error}")), job.2),
                 },
             };
             match thread.tell(job) {
@@ -81,15 +85,14 @@ impl Hooks {
                 Err(again) => job = again,
             }
         };
-        let limit = instance.limit(hook);
-        match thread.wait(limit) {
-            Some(Stage::Ended(ended)) => {
+        match thread.wait(|hook| instance.limit(hook)) {
+            Stage::Ended(ended) => {
                 self.thread = Some(thread);
                 ended
             }
-            Some(_) => (Err(Fault::Thread(format!("{hook}: its thread has ended"))), Vec::new()),
             // The thread is left to itself, and ends once the hook does.
-            None => (Err(Fault::Overdue { hook, limit }), Vec::new()),
+            Stage::Begun(hook, _) => (Err(Fault::Overdue { hook, limit: instance.limit(hook) }), Vec::new()),
+            _ => (unable("its thread has ended".to_owned()), Vec::new()),
         }
     }
 }
@@ -99,8 +102,17 @@ impl HookThread {
         let desk = Arc::new(Desk { stage: Mutex::new(Stage::Waiting), changed: Condvar::new() });
         let own = AtEnd(Arc::clone(&desk));
         thread::Builder::new().name("hooks".to_owned()).spawn(move || {
-            while let Some((instance, hook, mut state)) = own.0.next() {
-                let ended = instance.hook(hook, &mut state);
+            while let Some((instance, hooks, mut state)) = own.0.next() {
+                let mut ended = Ok(());
+                for hook in hooks {
+                    if !own.0.begin(hook) {
+                        return;
+                    }
+                    ended = instance.hook(hook, &mut state);
+                    if ended.is_err() {
+                        break;
+                    }
+                }
                 // The last reference may be this one: what a component does at its end is a part of the hook.
                 drop(instance);
                 own.0.end((ended, state));
@@ -121,15 +133,20 @@ impl HookThread {
         Ok(())
     }
 
-    /// Waits until the hook has ended, or its thread; `None` if it takes longer than the limit.
-    fn wait(&self, limit: Duration) -> Option<Stage> {
+    /// Waits until the hooks have ended, or their thread, or one has taken longer than its limit.
+    fn wait(&self, limit: impl Fn(Hook) -> Duration) -> Stage {
         let mut stage = self.0.stage();
         loop {
             let left = match *stage {
-                Stage::Ended(_) => return Some(mem::replace(&mut *stage, Stage::Waiting)),
-                Stage::Over => return Some(Stage::Over),
-                Stage::Begun(at) => limit.checked_sub(at.elapsed()).filter(|left| !left.is_zero())?,
-                Stage::Waiting | Stage::Told(_) => limit,
+                Stage::Ended(_) => return mem::replace(&mut *stage, Stage::Waiting),
+                Stage::Over => return Stage::Over,
+                Stage::Begun(hook, at) => match limit(hook).checked_sub(at.elapsed()) {
+                    Some(left) if !left.is_zero() => left,
+                    _ => return mem::replace(&mut *stage, Stage::Over),
+                },
+                // That a hook begins wakes nobody: it is looked at once the limit of the first may be over.
+                Stage::Told((_, ref hooks, _)) => hooks.first().map_or(Duration::ZERO, |hook| limit(*hook)),
+                Stage::Waiting => return Stage::Over,
             };
             stage = self.0.sleep(stage, left);
         }
@@ -159,7 +176,9 @@ impl Desk {
         loop {
             match mem::replace(&mut *stage, Stage::Waiting) {
                 Stage::Told(job) => {
-                    *stage = Stage::Begun(Instant::now());
+                    if let Some(first) = job.1.first() {
+                        *stage = Stage::Begun(*first, Instant::now());
+                    }
                     return Some(job);
                 }
                 Stage::Over => {
@@ -177,10 +196,20 @@ impl Desk {
         }
     }
 
-    /// The hook has ended. Whether anybody still waits for it is no matter.
+    /// A hook begins; says whether its owner still waits for it.
+    fn begin(&self, hook: Hook) -> bool {
+        let mut stage = self.stage();
+        let is_awaited = matches!(*stage, Stage::Begun(..));
+        if is_awaited {
+            *stage = Stage::Begun(hook, Instant::now());
+        }
+        is_awaited
+    }
+
+    /// The hooks have ended. Whether anybody still waits for them is no matter.
     fn end(&self, ended: Ended) {
         let mut stage = self.stage();
-        if matches!(*stage, Stage::Begun(_)) {
+        if matches!(*stage, Stage::Begun(..)) {
             *stage = Stage::Ended(ended);
         }
         drop(stage);

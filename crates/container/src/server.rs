@@ -177,9 +177,8 @@ impl Server {
         }
         let found = self.containers.iter().find(|other| other.name() == container);
         let container = Arc::clone(found.ok_or_else(|| ServerError::Unknown(container.to_owned()))?);
-        for hook in [Hook::Construct, Hook::Configure] {
-            self.hooks.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
-        }
+        let begun = self.hooks.run(&instance, &[Hook::Construct, Hook::Configure], Vec::new());
+        begun.map_err(|fault| ServerError::hook(name, fault))?;
         self.placed.push(Placed { instance, container });
         self.made(name);
         Ok(())
@@ -217,7 +216,7 @@ impl Server {
                 if !keep(server.complete(instance)) {
                     continue;
                 }
-                let ended = hooks.run(instance, Hook::Configured, Vec::new());
+                let ended = hooks.run(instance, &[Hook::Configured], Vec::new());
                 if keep(ended.map(drop).map_err(|fault| ServerError::hook(name, fault))) {
                     ready.push(instance);
                 }
@@ -263,7 +262,9 @@ impl Server {
         self.unconnected(name)?;
         let ended = match state {
             State::Error => Ok(()),
-            State::Inactive | State::Passive => self.hooks.run(&instance, Hook::Remove, Vec::new()).map(drop),
+            State::Inactive | State::Passive => {
+                self.hooks.run(&instance, &[Hook::Remove], Vec::new()).map(drop)
+            }
             state => return Err(ServerError::State { name: name.to_owned(), state }),
         };
         instance.about().gate.go(State::Removed);
@@ -277,7 +278,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn freeze(&mut self, name: &str) -> Result<Vec<u8>, ServerError> {
         let instance = self.still(name, &[State::Suspended, State::Passive, State::Inactive])?;
-        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, Hook::Freeze, Vec::new()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Freeze], Vec::new()));
         ended.map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -287,7 +288,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn thaw(&mut self, name: &str, state: &[u8]) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Suspended])?;
-        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, Hook::Thaw, state.to_vec()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Thaw], state.to_vec()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -454,7 +455,7 @@ impl Server {
             ends().for_each(|end| end.suspend(&about.name, true));
         }
         about.gate.go(State::Changing);
-        let ended = hooks.run(instance, hook, Vec::new());
+        let ended = hooks.run(instance, &[hook], Vec::new());
         ended.map_err(|fault| ServerError::hook(&about.name, fault))?;
         // What timers read at their instants they read as soon as the gate is open.
         if backlog == Backlog::Dropped {

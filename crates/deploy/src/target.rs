@@ -6,7 +6,7 @@ use assembly::Named;
 use deployment::{Target, launchable};
 
 use crate::admit;
-use crate::children::{executable, sha256};
+use crate::children::{executable, sha256_of};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::control_groups;
 use crate::files::Loaded;
@@ -126,13 +126,6 @@ pub(crate) fn group(loaded: &Loaded, process: &str) -> Result<(), Failure> {
         .map_err(|what| (BAD_NEWS, format!("process {process}: {what}")))
 }
 
-/// The SHA-256 of a file, as it is read now: a program that is built anew has another one.
-fn content_digest(program: &Path) -> Result<String, Failure> {
-    let content = std::fs::read(program);
-    let content = content.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
-    Ok(sha256(&content))
-}
-
 /// A plan that can be launched on this host. What it says in vain is told.
 ///
 /// # Errors
@@ -158,7 +151,10 @@ pub(crate) fn target(
         let artefact = artefact.unwrap_or_default();
         // Many processes execute one program: it is read once.
         if !programs.contains_key(&artefact) {
-            let digest = content_digest(&program(loaded, &file, process, None)?)?;
+            let program = program(loaded, &file, process, None)?;
+            let digest = sha256_of(&program);
+            let digest = digest.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
+            // As it is read now: a program that is built anew has another one.
             programs.insert(artefact, digest);
         }
     }
