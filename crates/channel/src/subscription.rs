@@ -49,10 +49,14 @@ impl<E> Subscription<E> {
             return u64::MAX;
         }
         let at = |time: Option<u64>| time.unwrap_or(u64::MAX);
-        at(self.timer_at)
-            .min(at(self.silent_at))
-            .min(at(self.gathered_at(now)))
-            .min(self.queue.changes_at(now))
+        let gathered_at = if self.is_suspended { None } else { self.gathered_at(now) };
+        self.timers_due().min(at(self.silent_at)).min(at(gathered_at)).min(self.queue.changes_at(now))
+    }
+
+    /// When its timers are to act by themselves. While it is suspended they act only before what depends on them.
+    #[inline]
+    pub(crate) fn timers_due(&self) -> u64 {
+        self.timer_at.filter(|_| !self.is_suspended).unwrap_or(u64::MAX)
     }
 
     /// The key by which it can be served now.

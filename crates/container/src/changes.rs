@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::cell::State;
 use crate::component::Hook;
 use crate::error::ServerError;
-use crate::instance::{Instance, Runner};
+use crate::hooks::Hooks;
+use crate::instance::Instance;
 use crate::policy::Container;
 use crate::reports::Fault;
 use crate::server::{Backlog, Placed, Server};
@@ -26,7 +27,7 @@ impl Server {
     pub fn configured(&mut self, name: &str) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Passive])?;
         self.complete(&instance)?;
-        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Configured, Vec::new()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Configured], Vec::new()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -44,7 +45,7 @@ impl Server {
     /// As [`Server::activate`].
     pub fn activate_anew(&mut self, name: &str) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Passive])?;
-        self.with_runner(|server, runner| server.begin(runner, &instance, Hook::Activate, Backlog::Dropped))
+        self.with_hooks(|server, hooks| server.begin(hooks, &instance, Hook::Activate, Backlog::Dropped))
     }
 
     /// Makes a component in the error state anew, with these settings: its connections stay, and all that waits elsewhere for what it had published.
@@ -57,12 +58,8 @@ impl Server {
         let renewed = instance.renew(settings).map_err(|fault| ServerError::hook(name, fault))?;
         renewed.map_err(|error| ServerError::Setting { instance: name.to_owned(), error })?;
         self.made(name);
-        self.with_runner(|_, runner| {
-            for hook in [Hook::Construct, Hook::Configure] {
-                runner.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
-            }
-            Ok(())
-        })
+        let begun = self.hooks.run(&instance, &[Hook::Construct, Hook::Configure], Vec::new());
+        begun.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
     /// Gives a component that does not work another value of a setting; `None` is its default. Says which value it had.
@@ -183,7 +180,7 @@ impl TakenComponent {
         let (state, clock) = (instance.about().gate.state(), instance.about().clock.clone());
         let ended = match state {
             State::Error => Ok(()),
-            _ => Runner::new(&clock).run(&instance, Hook::Remove, Vec::new()).map(drop),
+            _ => Hooks::new(&clock).run(&instance, &[Hook::Remove], Vec::new()).map(drop),
         };
         instance.about().gate.go(State::Removed);
         ended.map_err(|fault| ServerError::hook(&instance.about().name, fault))

@@ -1,6 +1,5 @@
 //! How a server hands its place over to one in another process, with all that comes from elsewhere: the former holds what comes, comes to rest,
 //! and says how far it has come; the next goes on from there.
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::cell::State;
@@ -83,7 +82,7 @@ impl Server {
     /// # Errors
     /// An event is missing that was not handled.
     pub fn release(&mut self, positions: &[Position]) -> Result<(), ServerError> {
-        (self.is_holding, self.hooks) = (false, Mutex::new(None));
+        self.is_holding = false;
         for (name, end) in self.elsewhere() {
             let of_end = positions.iter().filter(|position| position.connection == name);
             let of_end: Vec<([u8; 16], i64)> = of_end.map(|it| (it.source, it.number)).collect();

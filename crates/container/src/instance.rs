@@ -2,8 +2,6 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use crate::calls::{AnyFacet, AnyReceptacle};
@@ -232,103 +230,4 @@ fn configured<C: Component>(settings: &[(&str, Value)]) -> Result<C, SettingErro
         component.set(name, value)?;
     }
     Ok(component)
-}
-
-/// Runs hooks on a thread aside, so that one that hangs is told of. The thread is there as long as this is.
-pub(crate) struct Runner<'a> {
-    clock: &'a Clock,
-    aside: Option<Aside>,
-}
-
-/// The thread aside.
-pub(crate) struct Aside {
-    jobs: Sender<Job>,
-    progress: Receiver<Progress>,
-}
-
-/// Progress of a hook, as its thread reports it.
-enum Progress {
-    /// The hook begins. Its limit counts from here, so that a thread that the system starts late does not lead to the error state.
-    Begun,
-    Ended(Ended),
-}
-
-type Job = (Arc<dyn Instance>, Hook, Vec<u8>);
-type Ended = (Result<(), Fault>, Vec<u8>);
-
-impl<'a> Runner<'a> {
-    pub(crate) fn new(clock: &'a Clock) -> Self {
-        Self { clock, aside: None }
-    }
-
-    /// One that goes on with the thread of another one.
-    pub(crate) const fn again(clock: &'a Clock, aside: Option<Aside>) -> Self {
-        Self { clock, aside }
-    }
-
-    /// Its thread, if it has one.
-    pub(crate) const fn aside(&mut self) -> Option<Aside> {
-        self.aside.take()
-    }
-
-    /// Runs a hook. If it fails, the component is in the error state.
-    pub(crate) fn run(
-        &mut self,
-        instance: &Arc<dyn Instance>,
-        hook: Hook,
-        state: Vec<u8>,
-    ) -> Result<Vec<u8>, Fault> {
-        let (ended, state) = self.ended(instance, hook, state);
-        if let Err(fault) = &ended {
-            instance.about().fail(fault.clone());
-        }
-        ended.map(|()| state)
-    }
-
-    fn ended(&mut self, instance: &Arc<dyn Instance>, hook: Hook, mut state: Vec<u8>) -> Ended {
-        if let Clock::Virtual(_) = self.clock {
-            return (instance.hook(hook, &mut state), state);
-        }
-        let aside = match self.aside.take() {
-            Some(aside) => aside,
-            None => match Aside::start() {
-                Ok(aside) => aside,
-                Err(error) => return (Err(Fault::Thread(format!("{hook}: no thread: {error}"))), state),
-            },
-        };
-        let limit = instance.limit(hook);
-        let lost = || (Err(Fault::Thread(format!("{hook}: its thread has ended"))), Vec::new());
-        if aside.jobs.send((Arc::clone(instance), hook, state)).is_err() {
-            return lost();
-        }
-        let Ok(Progress::Begun) = aside.progress.recv() else { return lost() };
-        match aside.progress.recv_timeout(limit) {
-            Ok(Progress::Ended(ended)) => {
-                self.aside = Some(aside);
-                ended
-            }
-            // The thread is left to itself, and ends once the hook does.
-            Err(RecvTimeoutError::Timeout) => (Err(Fault::Overdue { hook, limit }), Vec::new()),
-            Ok(Progress::Begun) | Err(RecvTimeoutError::Disconnected) => lost(),
-        }
-    }
-}
-
-impl Aside {
-    fn start() -> std::io::Result<Self> {
-        let (jobs, to_do) = channel::<Job>();
-        let (tell, progress) = channel();
-        thread::Builder::new().name("hooks".to_owned()).spawn(move || {
-            for (instance, hook, mut state) in to_do {
-                if tell.send(Progress::Begun).is_err() {
-                    return;
-                }
-                let ended = instance.hook(hook, &mut state);
-                if tell.send(Progress::Ended((ended, state))).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(Self { jobs, progress })
-    }
 }

@@ -52,6 +52,7 @@ mod federated_service;
 pub mod glue;
 mod hand_over;
 mod harness;
+mod hooks;
 mod instance;
 mod intake;
 mod joins;

@@ -1,8 +1,8 @@
 //! A server: containers, their components, and how they are connected.
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cell::{Cell, State};
@@ -12,7 +12,8 @@ use crate::connection::Connected;
 use crate::context::{Clock, nanos};
 use crate::entry::Entry;
 use crate::error::ServerError;
-use crate::instance::{Aside, ComponentType, Instance, Runner};
+use crate::hooks::Hooks;
+use crate::instance::{ComponentType, Instance};
 use crate::joins::PortOfParts;
 use crate::logical::{Logical, Read};
 use crate::policy::{Container, Policy};
@@ -54,8 +55,7 @@ pub struct Server {
     pub(crate) probes: Option<Probes>,
     /// What comes from elsewhere waits.
     pub(crate) is_holding: bool,
-    /// The thread of hooks: kept while what comes from elsewhere waits, since time counts then.
-    pub(crate) hooks: Mutex<Option<Aside>>,
+    pub(crate) hooks: Hooks,
 }
 
 /// A component and its container.
@@ -99,6 +99,7 @@ impl Server {
     fn with_clock(clock: Clock) -> Self {
         let reports = Arc::default();
         let whole = Arc::new(Container::whole(&clock, &reports));
+        let hooks = Hooks::new(&clock);
         Self {
             logical: Logical::new(&clock, &reports),
             clock,
@@ -115,7 +116,7 @@ impl Server {
             comparisons: Vec::new(),
             probes: None,
             is_holding: false,
-            hooks: Mutex::new(None),
+            hooks,
         }
     }
 
@@ -176,10 +177,8 @@ impl Server {
         }
         let found = self.containers.iter().find(|other| other.name() == container);
         let container = Arc::clone(found.ok_or_else(|| ServerError::Unknown(container.to_owned()))?);
-        let mut runner = Runner::new(&self.clock);
-        for hook in [Hook::Construct, Hook::Configure] {
-            runner.run(&instance, hook, Vec::new()).map_err(|fault| ServerError::hook(name, fault))?;
-        }
+        let begun = self.hooks.run(&instance, &[Hook::Construct, Hook::Configure], Vec::new());
+        begun.map_err(|fault| ServerError::hook(name, fault))?;
         self.placed.push(Placed { instance, container });
         self.made(name);
         Ok(())
@@ -210,21 +209,22 @@ impl Server {
             }
             is_ok
         };
-        let mut runner = Runner::new(&self.clock);
-        let mut ready = Vec::new();
-        for instance in &inactive {
-            let name = &instance.about().name;
-            if !keep(self.complete(instance)) {
-                continue;
+        self.with_hooks(|server, hooks| {
+            let mut ready = Vec::new();
+            for instance in &inactive {
+                let name = &instance.about().name;
+                if !keep(server.complete(instance)) {
+                    continue;
+                }
+                let ended = hooks.run(instance, &[Hook::Configured], Vec::new());
+                if keep(ended.map(drop).map_err(|fault| ServerError::hook(name, fault))) {
+                    ready.push(instance);
+                }
             }
-            let ended = runner.run(instance, Hook::Configured, Vec::new());
-            if keep(ended.map(drop).map_err(|fault| ServerError::hook(name, fault))) {
-                ready.push(instance);
+            for instance in ready {
+                keep(server.change(hooks, instance, Hook::Activate));
             }
-        }
-        for instance in ready {
-            keep(self.change(&mut runner, instance, Hook::Activate));
-        }
+        });
         first
     }
 
@@ -263,7 +263,7 @@ impl Server {
         let ended = match state {
             State::Error => Ok(()),
             State::Inactive | State::Passive => {
-                Runner::new(&self.clock).run(&instance, Hook::Remove, Vec::new()).map(drop)
+                self.hooks.run(&instance, &[Hook::Remove], Vec::new()).map(drop)
             }
             state => return Err(ServerError::State { name: name.to_owned(), state }),
         };
@@ -278,7 +278,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn freeze(&mut self, name: &str) -> Result<Vec<u8>, ServerError> {
         let instance = self.still(name, &[State::Suspended, State::Passive, State::Inactive])?;
-        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Freeze, Vec::new()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Freeze], Vec::new()));
         ended.map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -288,7 +288,7 @@ impl Server {
     /// It works, or its hook fails.
     pub fn thaw(&mut self, name: &str, state: &[u8]) -> Result<(), ServerError> {
         let instance = self.still(name, &[State::Inactive, State::Suspended])?;
-        let ended = self.with_runner(|_, runner| runner.run(&instance, Hook::Thaw, state.to_vec()));
+        let ended = self.with_hooks(|_, hooks| hooks.run(&instance, &[Hook::Thaw], state.to_vec()));
         ended.map(drop).map_err(|fault| ServerError::hook(name, fault))
     }
 
@@ -421,34 +421,25 @@ impl Server {
 
     pub(crate) fn change_from(&mut self, name: &str, from: &[State], hook: Hook) -> Result<(), ServerError> {
         let instance = self.still(name, from)?;
-        self.with_runner(|server, runner| server.change(runner, &instance, hook))
+        self.with_hooks(|server, hooks| server.change(hooks, &instance, hook))
     }
 
-    /// Runs hooks, on the thread of those before if it was kept.
-    pub(crate) fn with_runner<R>(&mut self, act: impl FnOnce(&Self, &mut Runner<'_>) -> R) -> R {
-        let clock = self.clock.clone();
-        let kept = self.hooks.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let mut runner = Runner::again(&clock, kept);
-        let result = act(self, &mut runner);
-        if self.is_holding {
-            self.hooks = Mutex::new(runner.aside());
-        }
+    /// Does something with the server that calls hooks.
+    pub(crate) fn with_hooks<R>(&mut self, act: impl FnOnce(&Self, &mut Hooks) -> R) -> R {
+        let mut hooks = std::mem::replace(&mut self.hooks, Hooks::new(&self.clock));
+        let result = act(self, &mut hooks);
+        self.hooks = hooks;
         result
     }
 
-    fn change(
-        &self,
-        runner: &mut Runner<'_>,
-        instance: &Arc<dyn Instance>,
-        hook: Hook,
-    ) -> Result<(), ServerError> {
-        self.begin(runner, instance, hook, Backlog::Kept)
+    fn change(&self, hooks: &mut Hooks, instance: &Arc<dyn Instance>, hook: Hook) -> Result<(), ServerError> {
+        self.begin(hooks, instance, hook, Backlog::Kept)
     }
 
     /// Closes a component for events, runs a hook, and goes to the state that follows.
     pub(crate) fn begin(
         &self,
-        runner: &mut Runner<'_>,
+        hooks: &mut Hooks,
         instance: &Arc<dyn Instance>,
         hook: Hook,
         backlog: Backlog,
@@ -464,7 +455,7 @@ impl Server {
             ends().for_each(|end| end.suspend(&about.name, true));
         }
         about.gate.go(State::Changing);
-        let ended = runner.run(instance, hook, Vec::new());
+        let ended = hooks.run(instance, &[hook], Vec::new());
         ended.map_err(|fault| ServerError::hook(&about.name, fault))?;
         // What timers read at their instants they read as soon as the gate is open.
         if backlog == Backlog::Dropped {

@@ -4,6 +4,7 @@
 //! it is to outlive it: then the next program connects to it by its path. A foreign program ends with this one by a signal of the system, or
 //! outlives it; in that case it is executed once its process id is recorded.
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -24,7 +25,7 @@ use execution::ProcessIdentity;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, Digest, SHA256, digest};
 
 use crate::control_groups::{ControlGroups, ENTER};
 use crate::process_identity::{at_end_of, is_alive, start_time};
@@ -520,7 +521,25 @@ fn instruct(mut socket: UnixStream, instructions: &Receiver<Instruction>) {
 
 /// The SHA-256 of some bytes, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    digits(&digest(&SHA256, bytes))
+}
+
+/// That of a file. It is read in pieces: a program may be large.
+pub(crate) fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let (mut context, mut buffer) = (Context::new(&SHA256), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(digits(&context.finish())),
+            Ok(count) => context.update(buffer.get(..count).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn digits(digest: &Digest) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The file that a process executes: the first place of the artefact that is a file, relative to the plan's folder. It has the digest that the plan
@@ -538,13 +557,13 @@ pub(crate) fn executable(
         let all: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         return Err(format!("artefact {name}: there is no file {}", all.join(" or ")));
     };
-    let read = || std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+    let unread = |error: io::Error| format!("{}: {error}", path.display());
     if let Some(signers) = signers {
-        signers.check(path, &read()?).map_err(|what| format!("artefact {name}: {what}"))?;
+        let content = std::fs::read(path).map_err(unread)?;
+        signers.check(path, &content).map_err(|what| format!("artefact {name}: {what}"))?;
     }
     if let Some(said) = &artefact.digest {
-        let content = read()?;
-        let found = sha256(&content);
+        let found = sha256_of(path).map_err(unread)?;
         if !said.strip_prefix("sha256:").is_some_and(|said| said.eq_ignore_ascii_case(&found)) {
             return Err(format!(
                 "artefact {name}: {} is not what the plan says: its digest is sha256:{found}",
@@ -552,7 +571,7 @@ pub(crate) fn executable(
             ));
         }
     }
-    std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))
+    std::fs::canonicalize(path).map_err(unread)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use assembly::Named;
 use deployment::{Target, launchable};
 
 use crate::admit;
-use crate::children::{executable, sha256};
+use crate::children::{executable, sha256_of};
 use crate::command::{BAD_NEWS, FAILED, Failure, WRONG, print};
 use crate::control_groups;
 use crate::files::Loaded;
@@ -126,13 +126,6 @@ pub(crate) fn group(loaded: &Loaded, process: &str) -> Result<(), Failure> {
         .map_err(|what| (BAD_NEWS, format!("process {process}: {what}")))
 }
 
-/// The SHA-256 of a file, as it is read now: a program that is built anew has another one.
-fn content_digest(program: &Path) -> Result<String, Failure> {
-    let content = std::fs::read(program);
-    let content = content.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
-    Ok(sha256(&content))
-}
-
 /// A plan that can be launched on this host. What it says in vain is told.
 ///
 /// # Errors
@@ -154,9 +147,16 @@ pub(crate) fn target(
     let mut programs = Named::new();
     for process in &processes {
         group(loaded, process)?;
-        let program = program(loaded, &file, process, None)?;
         let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.clone());
-        programs.insert(artefact.unwrap_or_default(), content_digest(&program)?);
+        let artefact = artefact.unwrap_or_default();
+        // Many processes execute one program: it is read once.
+        if !programs.contains_key(&artefact) {
+            let program = program(loaded, &file, process, None)?;
+            let digest = sha256_of(&program);
+            let digest = digest.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
+            // As it is read now: a program that is built anew has another one.
+            programs.insert(artefact, digest);
+        }
     }
     Ok(Target {
         plan: loaded.plan.clone(),

@@ -5,8 +5,8 @@
 //! sources end early or begin late. The analysis counts the most that may come, and less than that is within its bounds. The only time for which
 //! less is worse is the wait of a join for its other parts: these have to come in both modes from the same components.
 //!
-//! Nothing keeps a third mode from following before the work of the first has gone, and the timers of what rests wake threads. So where there are
-//! more than two different modes, or components in none, everything counts together, too.
+//! Nothing keeps a third mode from following before the work of the first has gone. So where there are more than two different modes, all of them
+//! count together, too. What rests costs nothing: its timers wake no thread. What is in no mode always rests.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -28,7 +28,7 @@ pub enum Situation {
     Mode(String),
     /// One of these modes follows on the other.
     Way(String, String),
-    /// More than two modes follow each other, or what is in no mode has timers.
+    /// More than two modes follow each other.
     Any,
 }
 
@@ -46,14 +46,14 @@ impl fmt::Display for Situation {
 struct Case {
     situation: Situation,
     modes: Vec<BTreeSet<String>>,
-    /// All that may be active; `None` is everything.
-    active: Option<BTreeSet<String>>,
+    /// All that may be active.
+    active: BTreeSet<String>,
 }
 
 impl Case {
     fn of(situation: Situation, modes: Vec<BTreeSet<String>>) -> Self {
         let active = modes.iter().flatten().cloned().collect();
-        Self { situation, modes, active: Some(active) }
+        Self { situation, modes, active }
     }
 
     /// Whether one of the modes has all of these.
@@ -63,7 +63,7 @@ impl Case {
 
     /// Whether a component may be active.
     fn may_have(&self, component: &str) -> bool {
-        self.active.as_ref().is_none_or(|active| active.contains(component))
+        self.active.contains(component)
     }
 }
 
@@ -71,7 +71,7 @@ fn has_all<'e>(mode: &BTreeSet<String>, mut ends: impl Iterator<Item = &'e End>)
     ends.all(|end| end.component().is_none_or(|component| mode.contains(component)))
 }
 
-/// The modes of a plan, the ways between two of them that differ, and all together if more may be active than on a way.
+/// The modes of a plan, the ways between two of them that differ, and all together if there are more of these than two.
 fn cases(plan: &Plan) -> Vec<Case> {
     let of_mode = |name: &str| -> BTreeSet<String> {
         let mode = plan.modes.get(name).into_iter().flat_map(|mode| &mode.components);
@@ -91,10 +91,8 @@ fn cases(plan: &Plan) -> Vec<Case> {
         }
     }
     let different: BTreeSet<BTreeSet<String>> = modes.into_iter().map(|(_, mode)| mode).collect();
-    let in_any: BTreeSet<&String> = different.iter().flatten().collect();
-    if different.len() > 2 || plan.components.keys().any(|component| !in_any.contains(component)) {
-        let modes = different.into_iter().collect();
-        cases.push(Case { situation: Situation::Any, modes, active: None });
+    if different.len() > 2 {
+        cases.push(Case::of(Situation::Any, different.into_iter().collect()));
     }
     cases
 }
@@ -135,12 +133,12 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
             let looked_at: usize = joins.values().map(BTreeSet::len).sum();
             let cases = if looked_at.saturating_mul(cases.len()) > MOST_LEADING { Vec::new() } else { cases };
             // Modes that have what others have together need no analysis of their own.
-            let mut done: BTreeMap<Option<BTreeSet<String>>, Admission> = BTreeMap::new();
+            let mut done: BTreeMap<BTreeSet<String>, Admission> = BTreeMap::new();
             for case in cases {
                 let admission = done.entry(case.active.clone()).or_insert_with_key(|active| {
                     let mut of_plans = all.clone();
                     if let Some(of_plan) = of_plans.get_mut(index) {
-                        *of_plan = active.as_ref();
+                        *of_plan = Some(active);
                     }
                     spent.admit(plans, &of_plans)
                 });
@@ -310,7 +308,7 @@ fn worse_connection(one: ConnectionVerdict, other: ConnectionVerdict) -> Connect
 /// Why what passes these ports may wait for parts of a join that do not come while modes change, and what to do. Components that lead to the
 /// join, by whatever ways, have to be active in each mode that has all of the ports.
 fn awaited(plan: &Plan, case: &Case, joins: &Joins<'_>, path: &[End]) -> Option<(String, String)> {
-    if case.modes.len() < 2 && case.active.is_some() {
+    if case.modes.len() < 2 {
         return None;
     }
     let mut modes = case.modes.iter().filter(|mode| has_all(mode, path.iter())).peekable();

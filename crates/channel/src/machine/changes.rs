@@ -24,6 +24,7 @@ impl<E: Clone + Fields> Channel<E> {
             return Ok(());
         }
         self.settle();
+        self.fire_timers(consumer.index);
         let test = self.verdicts.enter(tree);
         let Some(subscription) = self.subscription(consumer) else { return Ok(()) };
         let old_test = core::mem::replace(&mut subscription.test, test);
@@ -48,8 +49,8 @@ impl<E: Clone + Fields> Channel<E> {
         }
         if let Some(subscription) = self.subscription(consumer) {
             subscription.timer_at = subscription.node.due();
-            let timer_at = subscription.timer_at;
-            self.due = self.due.min(timer_at.unwrap_or(u64::MAX));
+            let due = subscription.timers_due();
+            self.due = self.due.min(due);
         }
         self.compare_interest();
         Ok(())
@@ -98,7 +99,8 @@ impl<E: Clone + Fields> Channel<E> {
         }
     }
 
-    /// Suspends a consumer, or lets it go on. Meanwhile its deliveries wait, and no worker takes them.
+    /// Suspends a consumer, or lets it go on. Meanwhile its deliveries wait, and no worker takes them. Its timers wake nothing: what was due acts
+    /// once the consumer goes on, or before the next event that it may take; periods that passed by then are not made up for.
     pub fn suspend_consumer(&mut self, now: u64, consumer: ConsumerId, is_suspended: bool) {
         self.tick(now);
         self.settle();
@@ -108,8 +110,11 @@ impl<E: Clone + Fields> Channel<E> {
             return;
         }
         let Some(subscription) = &mut there.subscription else { return };
+        self.suspended -= usize::from(subscription.is_suspended);
+        self.suspended += usize::from(is_suspended);
         subscription.is_suspended = is_suspended;
-        self.ready.enter(consumer, subscription, now);
+        let due = self.tick_consumer(consumer.index, now);
+        self.due = self.due.min(due);
     }
 
     /// Drops what waits for a consumer, and what its joins have kept; its timers begin anew.

@@ -37,6 +37,8 @@ pub struct Channel<E> {
     found: Vec<u32>,
     /// How many consumers have queues that may refuse events.
     strict: usize,
+    /// How many consumers are suspended.
+    suspended: usize,
     /// How many publishers wait for room.
     waiters: usize,
     /// How many consumers have room in common with others.
@@ -83,6 +85,7 @@ impl<E: Clone + Fields> Channel<E> {
             index: Index::new(),
             found: Vec::new(),
             strict: 0,
+            suspended: 0,
             waiters: 0,
             shares: 0,
             interest: Vec::new(),
@@ -197,6 +200,7 @@ impl<E: Clone + Fields> Channel<E> {
         let Some(mut subscription) = there.subscription.take() else { return };
         there.generation = there.generation.wrapping_add(1);
         self.strict -= usize::from(subscription.is_strict());
+        self.suspended -= usize::from(subscription.is_suspended);
         self.shares -= usize::from(subscription.settings.share.is_some());
         self.ready.leave(consumer, &mut subscription);
         self.index.leave(consumer.index);
@@ -325,17 +329,33 @@ impl<E: Clone + Fields> Channel<E> {
     fn tick_consumer(&mut self, index: u32, now: u64) -> u64 {
         const NEVER: u64 = u64::MAX;
         let there = self.consumers.get_mut(index as usize).and_then(|there| there.subscription.as_mut());
-        if let Some(subscription) = there {
-            let late = subscription.queue.lapse(now);
-            subscription.counts.late += late;
-            if late > 0 {
-                self.tell_of_room();
-            }
+        let Some(subscription) = there else { return NEVER };
+        let (late, is_suspended) = (subscription.queue.lapse(now), subscription.is_suspended);
+        subscription.counts.late += late;
+        if late > 0 {
+            self.tell_of_room();
         }
+        if !is_suspended {
+            self.fire_timers(index);
+        }
+        let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
+        let Some(subscription) = &mut there.subscription else { return NEVER };
+        let consumer = ConsumerId { index, generation: there.generation };
+        if subscription.silent_at.is_some_and(|at| at <= now) {
+            subscription.silent_at = None;
+            self.ready.say(Signal::SilentConsumer(consumer));
+        }
+        self.ready.enter(consumer, subscription, now);
+        subscription.due(now)
+    }
+
+    /// Lets the timers of a consumer that are due act.
+    fn fire_timers(&mut self, index: u32) {
+        let now = self.now;
         loop {
-            let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
-            let Some(subscription) = &mut there.subscription else { return NEVER };
-            let Some(at) = subscription.timer_at.filter(|at| *at <= now) else { break };
+            let Some(there) = self.consumers.get_mut(index as usize) else { return };
+            let Some(subscription) = &mut there.subscription else { return };
+            let Some(at) = subscription.timer_at.filter(|at| *at <= now) else { return };
             let expired = &mut subscription.counts.expired;
             let outcome = subscription.node.fire(at, now, &mut self.out, expired);
             subscription.timer_at = subscription.node.due();
@@ -348,15 +368,6 @@ impl<E: Clone + Fields> Channel<E> {
                 self.queue(index, parts, false);
             }
         }
-        let Some(there) = self.consumers.get_mut(index as usize) else { return NEVER };
-        let Some(subscription) = &mut there.subscription else { return NEVER };
-        let consumer = ConsumerId { index, generation: there.generation };
-        if subscription.silent_at.is_some_and(|at| at <= now) {
-            subscription.silent_at = None;
-            self.ready.say(Signal::SilentConsumer(consumer));
-        }
-        self.ready.enter(consumer, subscription, now);
-        subscription.due(now)
     }
 
     fn compare_interest(&mut self) {

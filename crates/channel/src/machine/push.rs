@@ -35,6 +35,9 @@ impl<E: Clone + Fields> Channel<E> {
             self.wait_for(publisher, None);
         }
         self.index.find(header, &mut self.found);
+        if self.suspended > 0 {
+            self.catch_up(header, body);
+        }
         if self.strict > 0 {
             self.settle();
             if let Some(refused) = self.who_refuses(header, body) {
@@ -48,6 +51,20 @@ impl<E: Clone + Fields> Channel<E> {
         self.events += 1;
         self.spread(&Offer { now, number, header, body });
         Ok(number)
+    }
+
+    /// Lets the timers of suspended consumers that an event may concern act first, as far as they are due: a join that has given up by now does not
+    /// take it.
+    #[cold]
+    fn catch_up(&mut self, header: &Header, body: &E) {
+        let found = mem::take(&mut self.found);
+        for index in &found {
+            let there = self.consumers.get(*index as usize).and_then(|there| there.subscription.as_ref());
+            if there.is_some_and(|there| there.is_suspended && there.node.may_take(header, body)) {
+                self.fire_timers(*index);
+            }
+        }
+        self.found = found;
     }
 
     /// Several events, one after the other.
@@ -125,7 +142,7 @@ impl<E: Clone + Fields> Channel<E> {
         let outcome = subscription.node.offer(offer, &mut self.out);
         if outcome != Outcome::Refused {
             subscription.timer_at = subscription.node.due();
-            self.due = self.due.min(subscription.timer_at.unwrap_or(u64::MAX));
+            self.due = self.due.min(subscription.timers_due());
         }
         if outcome != Outcome::Delivered {
             return;

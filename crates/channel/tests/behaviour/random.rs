@@ -238,9 +238,7 @@ impl Pair {
             8 if !self.consumers.is_empty() => {
                 let is_suspended = random.one_in(3);
                 self.model.pass(now);
-                if let Some(consumer) = self.model.consumer(consumer) {
-                    consumer.is_suspended = is_suspended;
-                }
+                self.model.suspend_consumer(consumer, is_suspended);
                 self.channel.suspend_consumer(now, self.consumers[consumer], is_suspended);
             }
             9 => {

@@ -79,3 +79,32 @@ fn silence_inside_an_alternative_watches_its_own_part_and_timers_are_numbered_as
     desk.now = 15;
     assert_eq!(desk.taken(), [[-2]]);
 }
+
+/// What rests wakes nothing; what was due meanwhile acts once, when the consumer goes on.
+#[test]
+fn timers_of_a_suspended_consumer_wait_until_it_goes_on() {
+    let mut desk = Desk::new(&Tree::Every { period: 10, priority: 0 }, ConsumerSettings::default());
+    desk.channel.suspend_consumer(5, desk.consumer, true);
+    desk.channel.tick(1_004);
+    assert_eq!((desk.channel.next_tick(), desk.channel.waiting(desk.consumer)), (None, Some(0)));
+    desk.channel.suspend_consumer(1_005, desk.consumer, false);
+    desk.now = 1_005;
+    assert_eq!(desk.taken(), [[-1]]);
+    assert_eq!(desk.channel.next_tick(), Some(1_010));
+}
+
+/// A join that has given up by the time of an event does not take it, whenever that is found.
+#[test]
+fn a_join_of_a_suspended_consumer_gives_up_before_an_event_that_comes_later() {
+    let tree = Tree::Join { parts: vec![of(1), of(2)], keep: Keep::First, within: Some(10) };
+    let mut desk = Desk::new(&tree, ConsumerSettings::default());
+    desk.channel.suspend_consumer(0, desk.consumer, true);
+    desk.push(1, 0, None).unwrap();
+    assert_eq!(desk.channel.next_tick(), None);
+    desk.now = 11;
+    desk.push(2, 1, None).unwrap();
+    assert_eq!(desk.channel.counts(desk.consumer).unwrap().expired, 1);
+    desk.push(1, 2, None).unwrap();
+    desk.channel.suspend_consumer(11, desk.consumer, false);
+    assert_eq!(desk.taken(), [[12, 21]]);
+}

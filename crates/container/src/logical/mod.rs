@@ -222,7 +222,9 @@ impl Logical {
             started.map_err(|error| ServiceError::Thread(format!("instants: {error}")))?;
             state.has_thread = true;
         }
-        let number = state.schedule.add(self.clock.now(), period, timed.interval);
+        let now = self.clock.now();
+        let number = state.schedule.add(now, period, timed.interval);
+        state.schedule.rest(now, number, !timed.target.port().is_active());
         state.timers.push(Timed { number, ..timed });
         drop(state);
         self.bell.ring();
@@ -246,6 +248,17 @@ impl Logical {
             state.timers.iter().find(is_it).map(|timed| timed.latches.clone())
         });
         latches.iter().flat_map(|latches| latches.iter()).for_each(|latch| latch.clear());
+    }
+
+    /// The component of a timer comes to rest, or goes on.
+    fn rest(&self, timer: u32, component: &str, is_at_rest: bool) {
+        if let Ok(mut state) = self.state.lock()
+            && state.timers.iter().any(|timed| timed.number == timer && *timed.component == *component)
+        {
+            state.schedule.rest(self.clock.now(), timer, is_at_rest);
+            drop(state);
+            self.bell.ring();
+        }
     }
 
     /// When there is something to do.
@@ -328,6 +341,7 @@ struct Ended {
 impl End for Ended {
     fn suspend(&self, instance: &str, is_suspended: bool) {
         self.inner.suspend(instance, is_suspended);
+        self.logical.rest(self.timer, instance, is_suspended);
     }
 
     fn discard(&self, instance: &str) {

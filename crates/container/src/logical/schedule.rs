@@ -34,6 +34,8 @@ struct Timed {
     interval: u64,
     /// When it is due next.
     next: u64,
+    /// Its component is at rest: it is not due.
+    is_at_rest: bool,
     /// The instants whose runs are not published yet.
     open: VecDeque<u64>,
 }
@@ -43,9 +45,19 @@ impl Schedule {
     pub(super) fn add(&mut self, now: u64, period: u64, interval: u64) -> u32 {
         let (timer, period) = (self.next, period.max(1));
         self.next = self.next.wrapping_add(1);
-        let next = (now / period).saturating_add(1).saturating_mul(period);
-        self.timers.push(Timed { timer, period, interval, next, open: VecDeque::new() });
+        let next = multiple_after(now, period);
+        self.timers.push(Timed { timer, period, interval, next, is_at_rest: false, open: VecDeque::new() });
         timer
+    }
+
+    /// A timer is not due from now on, or is from its next multiple on.
+    pub(super) fn rest(&mut self, now: u64, timer: u32, is_at_rest: bool) {
+        for timed in self.timers.iter_mut().filter(|timed| timed.timer == timer) {
+            if timed.is_at_rest && !is_at_rest {
+                timed.next = timed.next.max(multiple_after(now, timed.period));
+            }
+            timed.is_at_rest = is_at_rest;
+        }
     }
 
     pub(super) fn remove(&mut self, timer: u32) {
@@ -76,15 +88,35 @@ impl Schedule {
         let acts = self.timers.iter().flat_map(|timed| {
             let publish =
                 timed.open.front().map(|due| (due.saturating_add(timed.interval), false, timed.timer));
-            publish.into_iter().chain([(timed.next, true, timed.timer)])
+            let release = (!timed.is_at_rest).then_some((timed.next, true, timed.timer));
+            publish.into_iter().chain(release)
         });
         acts.min()
     }
 }
 
+fn multiple_after(now: u64, period: u64) -> u64 {
+    (now / period).saturating_add(1).saturating_mul(period)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_at_rest_is_not_due_but_publishes_what_it_has_begun() {
+        let mut schedule = Schedule::default();
+        let timer = schedule.add(0, 10, 4);
+        assert_eq!(schedule.pop(10), Some(Act::Release { timer, due: 10 }));
+        schedule.rest(11, timer, true);
+        assert_eq!(schedule.pop(14), Some(Act::Publish { timer, due: 10 }));
+        assert_eq!((schedule.due(), schedule.pop(1_000)), (None, None));
+        schedule.rest(1_000, timer, false);
+        assert_eq!(schedule.due(), Some(1_010));
+        // One that has not rested is due when it was.
+        schedule.rest(1_012, timer, false);
+        assert_eq!(schedule.due(), Some(1_010));
+    }
 
     #[test]
     fn publications_come_before_what_is_due_at_the_same_instant() {

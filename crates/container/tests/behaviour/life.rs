@@ -1,6 +1,7 @@
 //! Life cycles: the order of hooks, hooks that fail or take too long, components that stay as they are.
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use container::{
@@ -21,6 +22,8 @@ struct Living {
     #[setting(default = "")]
     hangs: String,
     log: Log,
+    /// The threads of its hooks.
+    threads: Arc<Mutex<Vec<ThreadId>>>,
     waits: Arc<Mutex<Option<Receiver<()>>>>,
     state: Vec<u8>,
 }
@@ -28,6 +31,7 @@ struct Living {
 impl Living {
     fn hook(&mut self, name: &str, at: &Context) -> Outcome {
         self.log.write(name.to_owned());
+        self.threads.lock().unwrap().push(thread::current().id());
         if self.hangs == name {
             let told = self.waits.lock().unwrap().take();
             let _ = told.map(|told| told.recv());
@@ -175,6 +179,31 @@ fn a_hook_that_hangs_is_told_of_and_holds_up_no_other_component() {
     server.suspend("other").unwrap();
     server.resume("other").unwrap();
     server.remove("it").unwrap();
+    server.stop().unwrap();
+    drop(go);
+}
+
+/// A thread for each hook would be most of what a launch costs. One that hangs keeps its thread, and the next hook has another.
+#[test]
+fn hooks_share_a_thread_until_one_of_them_hangs() {
+    let mut server = live();
+    let (go, waits): (Sender<()>, _) = channel();
+    server.install::<Living>("box", "it", &[("hangs", Value::Text("suspend".to_owned()))]).unwrap();
+    server.install::<Living>("box", "other", &[]).unwrap();
+    let threads =
+        |name: &str| server.entry::<Living>(name).unwrap().with(|it, _| it.threads.clone()).unwrap();
+    let (of_it, of_other) = (threads("it"), threads("other"));
+    let entry = server.entry::<Living>("it").unwrap();
+    entry.with(|living, _| living.waits = Arc::new(Mutex::new(Some(waits)))).unwrap();
+    server.launch().unwrap();
+    server.suspend("it").unwrap_err();
+    server.suspend("other").unwrap();
+    server.resume("other").unwrap();
+    let first = of_it.lock().unwrap()[0];
+    assert_eq!(*of_it.lock().unwrap(), [first; 5]);
+    let next = of_other.lock().unwrap()[4];
+    assert_eq!(*of_other.lock().unwrap(), [first, first, first, first, next, next]);
+    assert!(next != first && next != thread::current().id());
     server.stop().unwrap();
     drop(go);
 }

@@ -112,6 +112,21 @@ fn costs_of_dispatch_switch_and_wake() {
     assert_eq!(build.responses(), [Ok(22), Ok(49 + 17)]);
 }
 
+/// A lane of two threads on one core: each of three times that the port becomes available, the other one may wake for nothing.
+#[test]
+fn threads_of_a_lane_that_wake_for_nothing_cost_changes() {
+    let mut build = Build::new(1);
+    let several = build.lane_on(0, &[0, 0], Scheduling::Fifo(90));
+    let below = build.lane(80);
+    for (lane, time) in [(several, 10), (below, 20)] {
+        let port = build.port(lane, time, time);
+        build.timer(port, 1_000);
+    }
+    assert_eq!(build.responses(), [Ok(10), Ok(30)]);
+    build.system.hosts[0].switch = 2;
+    assert_eq!(build.responses(), [Ok(10 + 6 * 2), Ok(20 + 2 * 2 + 10 + 6 * 2)]);
+}
+
 #[test]
 fn lateness_and_drift_of_timers() {
     let mut build = lanes(&[(10, 100), (20, 1_000)]);

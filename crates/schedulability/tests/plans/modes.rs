@@ -60,6 +60,18 @@ fn each_mode_and_each_way_has_its_bound() {
     assert_eq!(log.reaction.1, *of_way);
 }
 
+/// What is in no mode always rests, and its timers wake no thread.
+#[test]
+fn a_component_that_is_in_no_mode_costs_nothing() {
+    let admission = admitted(&text(&[WITH_CONTROL], "8 ms"));
+    let log = &admission.chains[0];
+    assert_eq!((log.reaction.1, log.bounds.len()), (Some(8_000_000), 1), "{log:?}");
+    let three = [WITH_CONTROL, WITH_EXTRA, ("three", "\"log\"")];
+    let admission = admitted(&text(&three, "20 ms"));
+    let log = &admission.chains[0];
+    assert_eq!(log.bounds.last().map(|(situation, ..)| situation.clone()), Some(Situation::Any));
+}
+
 #[test]
 fn what_fits_in_each_mode_may_not_fit_between_them() {
     let admission = admitted(&text(&[WITH_CONTROL, WITH_EXTRA], "8 ms"));

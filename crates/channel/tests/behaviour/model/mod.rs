@@ -76,11 +76,8 @@ impl Model {
             if self.consumers[name].as_mut().expect("there").lapse(now) {
                 self.look_for_room();
             }
-            while let Some((time, place)) = self.consumers[name].as_ref().and_then(Consumer::due)
-                && time <= now
-            {
-                let given = self.consumers[name].as_mut().and_then(|consumer| consumer.act(time, place, now));
-                self.deliver(name, given, false);
+            if !self.consumers[name].as_ref().expect("there").is_suspended {
+                self.act(name);
             }
             let consumer = self.consumers[name].as_mut().expect("there");
             if consumer.silent_at.is_some_and(|at| at <= now) {
@@ -90,12 +87,34 @@ impl Model {
         }
     }
 
+    /// What is due of a consumer happens.
+    fn act(&mut self, name: usize) {
+        let now = self.now;
+        while let Some((time, place)) = self.consumers[name].as_ref().and_then(Consumer::due)
+            && time <= now
+        {
+            let given = self.consumers[name].as_mut().and_then(|consumer| consumer.act(time, place, now));
+            self.deliver(name, given, false);
+        }
+    }
+
+    /// A consumer that goes on finds what was due meanwhile.
+    pub(crate) fn suspend_consumer(&mut self, name: usize, is_suspended: bool) {
+        let Some(consumer) = self.consumer(name) else { return };
+        consumer.is_suspended = is_suspended;
+        if !is_suspended {
+            self.act(name);
+        }
+    }
+
     /// When the next thing happens by itself.
     pub(crate) fn next(&self) -> Option<u64> {
         let publishers = self.publishers.iter().flatten().filter_map(|publisher| publisher.silent_at);
         let consumers = self.consumers.iter().flatten().flat_map(|consumer| {
-            let due = consumer.due().map(|(time, _)| time);
-            [due, consumer.silent_at, consumer.gathers_until(self.now), consumer.window_changes(self.now)]
+            let works = !consumer.is_suspended;
+            let due = consumer.due().map(|(time, _)| time).filter(|_| works);
+            let gathers = consumer.gathers_until(self.now).filter(|_| works);
+            [due, consumer.silent_at, gathers, consumer.window_changes(self.now)]
         });
         publishers.chain(consumers.flatten()).min()
     }
@@ -155,7 +174,11 @@ impl Model {
 
     pub(crate) fn change_tree(&mut self, name: usize, tree: &Tree) {
         let now = self.now;
-        let Some(consumer) = self.consumer(name).filter(|consumer| consumer.tree != *tree) else { return };
+        if self.consumer(name).is_none_or(|consumer| consumer.tree == *tree) {
+            return;
+        }
+        self.act(name);
+        let consumer = self.consumer(name).expect("there");
         let kept = consumer.joins.values().flat_map(|kept| kept.what.iter()).flat_map(|(_, pieces)| pieces);
         let mut kept: Vec<_> = kept
             .filter_map(|piece| match piece {
@@ -196,6 +219,12 @@ impl Model {
         }
         publisher.silent_at = publisher.patience.map(|patience| now + patience);
         publisher.waits_for = None;
+        for name in self.there() {
+            let consumer = self.consumers[name].as_ref().expect("there");
+            if consumer.is_suspended && consumer.may_take(header, body) {
+                self.act(name);
+            }
+        }
         let mut before: Vec<Option<u32>> = vec![];
         let stands = self.there().into_iter().find(|name| {
             let consumer = self.consumers[*name].as_ref().expect("there");

@@ -1,0 +1,185 @@
+//! What an event costs by each way, as ratios to floors of the same run; and how often threads sleep and wake for it, which no load changes.
+//!
+//! Both sides of a ratio take turns in many short rounds, and the least of each counts: that is a round that nothing has interrupted.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use std::fs;
+use std::hint::black_box;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use container::{
+    ByChannel, Component, Consumer, Context, Direct, Dispatch, Entry, Event, Handle, Lifecycle, Locality,
+    Outcome, Policy, Publisher, Server, Service, Threads,
+};
+use threads::Lock;
+
+/// One after the other: the times of one would be the load of the other.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[derive(Clone)]
+struct Payload([u8; 1_024]);
+impl Event for Payload {}
+
+#[derive(Component)]
+struct Tap {
+    out: Publisher<Payload>,
+}
+impl Lifecycle for Tap {}
+
+/// Counts, for others to see.
+#[derive(Component)]
+struct Sum {
+    input: Consumer<Payload>,
+    count: Arc<AtomicU64>,
+    sum: u64,
+}
+impl Lifecycle for Sum {}
+impl Handle<sum::Input> for Sum {
+    fn handle(&mut self, payload: &Payload, _: &Context) -> Outcome {
+        self.sum = black_box(self.sum.wrapping_add(u64::from(payload.0[0])));
+        self.count.fetch_add(1, Release);
+        Ok(())
+    }
+}
+
+/// What would be written without a container: a call by a table, under a lock that inherits priority.
+trait Takes {
+    fn take(&self, payload: &Payload, at: &Context) -> Outcome;
+}
+struct ByHand(Lock<Sum>);
+impl Takes for ByHand {
+    fn take(&self, payload: &Payload, at: &Context) -> Outcome {
+        self.0.lock().unwrap().handle(payload, at)
+    }
+}
+
+/// A tap that is connected with so many consumers, which count together.
+fn scene(server: &mut Server, consumers: usize, service: &dyn Service) -> (Entry<Tap>, Arc<AtomicU64>) {
+    let policy = Policy { lanes: vec![(1, Threads::default())], ..Policy::default() };
+    server.container("box", policy).unwrap();
+    server.install::<Tap>("box", "tap", &[]).unwrap();
+    let count = Arc::new(AtomicU64::new(0));
+    let names: Vec<String> = (0..consumers).map(|number| format!("c{number}")).collect();
+    for name in &names {
+        server.install::<Sum>("box", name, &[]).unwrap();
+        let own = Arc::clone(&count);
+        server.entry::<Sum>(name).unwrap().with(|sum, _| sum.count = own).unwrap();
+    }
+    let ports: Vec<String> = names.iter().map(|name| format!("{name}.input")).collect();
+    let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
+    server.connect("x", &["tap.out"], &ports, service).unwrap();
+    server.launch().unwrap();
+    (server.entry::<Tap>("tap").unwrap(), count)
+}
+
+/// A way, with what it may cost at most as a multiple of its floor.
+struct Way<'a> {
+    name: &'static str,
+    limit: f64,
+    floor: usize,
+    events: u32,
+    once: Box<dyn FnMut() + 'a>,
+}
+
+#[test]
+fn no_way_costs_more_than_its_multiple_of_the_floor() {
+    /// Of a few events each, so that some round is not interrupted on a machine that has other work.
+    const ROUNDS: usize = 10_000;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let payload = Payload([1; 1_024]);
+    let by_channel = ByChannel::new(Dispatch::Publisher);
+    let mut servers: Vec<Server> = (0..4).map(|_| Server::simulated()).collect();
+    let services: [(usize, &dyn Service); 4] =
+        [(1, &Direct::default()), (32, &Direct::default()), (1, &by_channel), (32, &by_channel)];
+    let mut entries = Vec::new();
+    for (server, (consumers, service)) in servers.iter_mut().zip(services) {
+        entries.push(scene(server, consumers, service).0);
+    }
+    let by_hand = [1, 32].map(|count| {
+        (0..count).map(|_| Arc::new(ByHand(Lock::new(Sum::default()))) as Arc<dyn Takes>).collect::<Vec<_>>()
+    });
+    let (payload, entries) = (&payload, &entries);
+    let hand = |index: usize| {
+        let all = &by_hand[index];
+        // In a component, as the others are.
+        move || {
+            let calls = |_: &mut Tap, at: &Context| {
+                black_box(all).iter().for_each(|one| one.take(payload, at).unwrap());
+            };
+            entries[0].with(calls).unwrap();
+        }
+    };
+    let push =
+        |index: usize| move || entries[index].with(|tap, at| tap.out.push(at, payload)).unwrap().unwrap();
+    let way = |name, limit, floor, events, once| Way { name, limit, floor, events, once };
+    let mut ways = [
+        way("by hand, 1:1", 1.0, 0, 20, Box::new(hand(0)) as Box<dyn FnMut()>),
+        way("by hand, 1:32", 1.0, 1, 2, Box::new(hand(1))),
+        way("direct, 1:1", 1.8, 0, 20, Box::new(push(0))),
+        way("direct, 1:32", 1.8, 1, 2, Box::new(push(1))),
+        way("channel, on the thread that pushes, 1:1", 14.0, 0, 20, Box::new(push(2))),
+        way("channel, on the thread that pushes, 1:32", 9.0, 1, 2, Box::new(push(3))),
+    ];
+    let mut least = [Duration::MAX; 6];
+    for _ in 0..ROUNDS {
+        for (way, least) in ways.iter_mut().zip(&mut least) {
+            let begun = Instant::now();
+            (0..way.events).for_each(|_| (way.once)());
+            *least = (*least).min(begun.elapsed() / way.events);
+        }
+    }
+    let mut wrong = Vec::new();
+    for (way, of_way) in ways.iter().zip(least) {
+        let ratio = of_way.as_secs_f64() / least[way.floor].as_secs_f64();
+        let line =
+            format!("{:42} {of_way:>8.0?}, {ratio:.2} times its floor, at most {}", way.name, way.limit);
+        println!("{line}");
+        if ratio > way.limit {
+            wrong.push(line);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// How many times threads of this process have gone to sleep: this one, and all others.
+fn sleeps() -> [u64; 2] {
+    let of = |path: &str| -> u64 {
+        let status = fs::read_to_string(format!("{path}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.map_or(0, |count| count.trim().parse().unwrap())
+    };
+    let own = of("/proc/thread-self");
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    [own, tasks.map(|task| of(task.path().to_str().unwrap())).sum::<u64>() - own]
+}
+
+/// However many consumers a lane has, its thread wakes once for an event, and who pushes does not sleep.
+#[test]
+fn a_lane_wakes_once_for_an_event_and_its_publisher_does_not_sleep() {
+    const EVENTS: u64 = 2_000;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let payload = Payload([1; 1_024]);
+    for consumers in [1, 32] {
+        let mut server = Server::new(&Locality::default());
+        let lane = ByChannel::new(Dispatch::Lane(1));
+        let (tap, count) = scene(&mut server, consumers, &lane);
+        let before = sleeps();
+        for event in 1..=EVENTS {
+            tap.with(|tap, at| tap.out.push(at, &payload)).unwrap().unwrap();
+            while count.load(Acquire) < event * consumers as u64 {
+                thread::yield_now();
+            }
+        }
+        let after = sleeps();
+        let [own, others] = [0, 1].map(|index| after[index] - before[index]);
+        println!("1:{consumers}: {EVENTS} events, {others} sleeps of the lane, {own} of the publisher");
+        // A lock that its owner is preempted with is waited for.
+        assert!(own <= EVENTS / 10, "1:{consumers}: the publisher slept {own} times");
+        assert!(others <= EVENTS + EVENTS / 10, "1:{consumers}: the lane slept {others} times");
+        server.stop().unwrap();
+    }
+}
