@@ -102,7 +102,7 @@ impl Import {
             if let Some(component) = self.plan.components.get_mut(&component) {
                 let (kind, keep) = (JoinKind::Conjunction, KeepPolicy::First);
                 component.ports.entry(port).or_default().join =
-                    Some(Join { kind, parts, keep, most: None, within: None });
+                    Some(Join { kind, parts, keep, most: None, within: None, every: None, silence: None });
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! It counts arrivals in windows that are open at one end, and we count in closed ones [an instant at the end may come before it].
 //! So the periods here are such that no instant of a timer coincides with an end.
-use response::Bound;
+use response::{Bound, SourceKind};
 use response_time_analysis::arrival::Sporadic;
 use response_time_analysis::demand::{RBF, Slice};
 use response_time_analysis::time::{Duration, Service};
@@ -84,4 +84,56 @@ fn preemptive_priorities() {
         }
         assert_eq!(build.responses(), expected, "case {index}: {tasks:?}");
     }
+}
+
+/// Streams whose events come late by up to some periods, in order of entry and with preemptive priorities.
+#[test]
+fn streams_with_jitter() {
+    let (mut agreed, mut later) = (0, 0);
+    for index in 0..tiers::current().number("response.systems") {
+        let mut random = Random::of_case(3, index);
+        let tasks = tasks(&mut random);
+        // Sums of these, too, are no multiples of the periods.
+        let late: Vec<u64> = tasks.iter().map(|_| random.range(0, 300) * 1_000).collect();
+        if !light(&tasks) {
+            continue;
+        }
+        let theirs: Vec<RBF<Sporadic, Scalar>> = tasks
+            .iter()
+            .zip(&late)
+            .map(|((cost, period), late)| {
+                let arrivals =
+                    Sporadic { jitter: Duration::from(*late), min_inter_arrival: Duration::from(*period) };
+                RBF::new(arrivals, Scalar::new(Service::from(*cost)))
+            })
+            .collect();
+        let made = |lane_of: &dyn Fn(&mut Build, usize) -> usize| {
+            let mut build = Build::new(1);
+            for (rank, ((cost, period), jitter)) in tasks.iter().zip(&late).enumerate() {
+                let lane = lane_of(&mut build, rank);
+                let port = build.port(lane, *cost, *cost);
+                build.source(port, SourceKind::Periodic { period: *period, jitter: *jitter, gap: 0 });
+            }
+            build.responses()
+        };
+        let one_lane = |build: &mut Build, rank: usize| if rank == 0 { build.lane(10) } else { 0 };
+        let bound = fifo::dedicated_uniproc_rta(&Slice::of(&theirs), Duration::from(LIMIT)).unwrap();
+        let ours = made(&one_lane);
+        assert!(
+            ours.iter().all(|of| *of == Ok(u64::from(bound))),
+            "case {index}: {tasks:?} {late:?}: {ours:?} {bound:?}"
+        );
+        let ours = made(&|build, rank| build.lane(90 - u8::try_from(rank).unwrap()));
+        for (rank, of) in ours.iter().enumerate() {
+            let bound = fixed_priority::fully_preemptive::dedicated_uniproc_rta(
+                &theirs[rank],
+                &theirs[..rank],
+                Duration::from(LIMIT),
+            );
+            assert_eq!(*of, Ok(u64::from(bound.unwrap())), "case {index}, {rank}: {tasks:?} {late:?}");
+        }
+        agreed += 1;
+        later += u64::from(late.iter().zip(&tasks).any(|(late, (_, period))| late > period));
+    }
+    assert!(agreed > 20 && later > 0, "{agreed} {later}");
 }
