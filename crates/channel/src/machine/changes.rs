@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use filter::Fields;
 
-use super::Channel;
+use super::{Channel, subscription_of};
 use crate::event::Part;
 use crate::matching::{Node, Offer};
 use crate::peers::{ConsumerId, ConsumerSettings, PublisherId};
@@ -62,11 +62,7 @@ impl<E: Clone + Fields> Channel<E> {
         self.tick(now);
         self.settle();
         let now = self.now;
-        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
-        if there.generation != consumer.generation {
-            return;
-        }
-        let Some(subscription) = &mut there.subscription else { return };
+        let Some(subscription) = subscription_of(&mut self.consumers, consumer) else { return };
         self.ready.leave(consumer, subscription);
         self.strict -= usize::from(subscription.is_strict());
         self.shares -= usize::from(subscription.settings.share.is_some());
@@ -105,11 +101,7 @@ impl<E: Clone + Fields> Channel<E> {
         self.tick(now);
         self.settle();
         let now = self.now;
-        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
-        if there.generation != consumer.generation {
-            return;
-        }
-        let Some(subscription) = &mut there.subscription else { return };
+        let Some(subscription) = subscription_of(&mut self.consumers, consumer) else { return };
         self.suspended -= usize::from(subscription.is_suspended);
         self.suspended += usize::from(is_suspended);
         subscription.is_suspended = is_suspended;
@@ -122,11 +114,7 @@ impl<E: Clone + Fields> Channel<E> {
         self.tick(now);
         self.settle();
         let now = self.now;
-        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
-        if there.generation != consumer.generation {
-            return;
-        }
-        let Some(subscription) = &mut there.subscription else { return };
+        let Some(subscription) = subscription_of(&mut self.consumers, consumer) else { return };
         self.ready.leave(consumer, subscription);
         let dropped = subscription.queue.clear();
         subscription.counts.dropped = subscription.counts.dropped.saturating_add(dropped);

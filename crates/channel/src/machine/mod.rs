@@ -72,6 +72,13 @@ struct Consumer<E> {
     subscription: Option<Subscription<E>>,
 }
 
+/// The subscription of a consumer that is there: what else the channel has is free to be changed with it.
+#[inline]
+fn subscription_of<E>(consumers: &mut [Consumer<E>], id: ConsumerId) -> Option<&mut Subscription<E>> {
+    let consumer = consumers.get_mut(id.index as usize)?;
+    if consumer.generation == id.generation { consumer.subscription.as_mut() } else { None }
+}
+
 impl<E: Clone + Fields> Channel<E> {
     /// A channel without publishers and consumers.
     pub const fn new(limits: Limits) -> Self {
@@ -293,8 +300,7 @@ impl<E: Clone + Fields> Channel<E> {
     }
 
     fn subscription(&mut self, id: ConsumerId) -> Option<&mut Subscription<E>> {
-        let consumer = self.consumers.get_mut(id.index as usize)?;
-        if consumer.generation == id.generation { consumer.subscription.as_mut() } else { None }
+        subscription_of(&mut self.consumers, id)
     }
 
     /// Puts the deliveries of the last event that no queue holds into the queues, as if they had been there from the beginning: before anything

@@ -1,7 +1,7 @@
 //! Workers take deliveries, and are done with them.
 use filter::Fields;
 
-use super::Channel;
+use super::{Channel, subscription_of};
 use crate::batch::{Batch, Multicast, Run};
 use crate::peers::{ConsumerId, Worker};
 use crate::queue::Order;
@@ -158,11 +158,7 @@ impl<E: Clone + Fields> Channel<E> {
     #[inline]
     fn free(&mut self, consumer: ConsumerId, act: impl FnOnce(&mut Subscription<E>)) {
         let now = self.now;
-        let Some(there) = self.consumers.get_mut(consumer.index as usize) else { return };
-        if there.generation != consumer.generation {
-            return;
-        }
-        let Some(subscription) = &mut there.subscription else { return };
+        let Some(subscription) = subscription_of(&mut self.consumers, consumer) else { return };
         act(subscription);
         subscription.busy = subscription.busy.saturating_sub(1);
         subscription.watch_silence(now);
