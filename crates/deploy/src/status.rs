@@ -15,12 +15,16 @@ use crate::in_force::Proofs;
 
 /// The deployment that is meant: by name, or by the file of its plan.
 pub(crate) fn meant(plan_or_name: &str) -> Result<String, Failure> {
-    if Path::new(plan_or_name).is_file() {
-        let loaded = Loaded::open(Path::new(plan_or_name))?.map_err(|problems| (BAD_NEWS, problems))?;
-        return Ok(deployment_name(&loaded.plan));
-    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if plan_or_name.is_empty() || !plan_or_name.chars().all(is_plain) {
+    let is_name = !plan_or_name.is_empty() && plan_or_name.chars().all(is_plain);
+    if Path::new(plan_or_name).is_file() {
+        return match Loaded::open(Path::new(plan_or_name)) {
+            // A program is often called like its deployment.
+            Err(_) if is_name => Ok(plan_or_name.to_owned()),
+            loaded => Ok(deployment_name(&loaded?.map_err(|problems| (BAD_NEWS, problems))?.plan)),
+        };
+    }
+    if !is_name {
         let what = format!("there is no file {plan_or_name}, and no deployment has that name");
         return Err((FAILED, what));
     }
