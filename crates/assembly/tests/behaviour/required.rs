@@ -6,6 +6,9 @@ use testkit::{changed, each_is_told};
 use crate::plan;
 
 const PLAN: &str = r#"
+[host.h]
+[process.p]
+host = "h"
 [service.bus]
 kind = "channel"
 placement = "server"
@@ -50,7 +53,7 @@ fn a_service_has_what_its_connections_require() {
         (
             "slots = 6",
             "slots = 7",
-            "11 of slots are required of the service \"bus\", and it has 10\n  28 | requires = { slots = 7 }",
+            "11 of slots are required of the service \"bus\", and it has 10\n  31 | requires = { slots = 7 }",
         ),
         ("slots = 6", "slots = 7", "require less, or let another service carry some connections"),
         ("slots = 6", "slot = 6", "the service \"bus\" has no resource \"slot\""),
@@ -75,7 +78,7 @@ fn a_service_has_what_its_connections_require() {
 /// A service is of its plan: another plan has one of its own, by the same name.
 #[test]
 fn plans_do_not_share_services() {
-    let more = changed(PLAN, "[component.a]", "[host.h]\n[component.a]");
+    let more = changed(PLAN, "[component.a]", "[host.other]\n[component.a]");
     let ((one, one_places), (two, two_places)) = (plan(PLAN), plan(&more));
     let placed =
         |plan, text, places| assembly::Placed { plan, source: Source { file: "p.toml", text }, places };

@@ -6,11 +6,17 @@ use testkit::{changed, each_is_told};
 use crate::{catalogue, plan};
 
 const PLAN: &str = r#"
+[host.h]
+
+[process.p]
+host = "h"
+
 [artefact.other]
 location = ["other"]
 kind = "foreign"
 
 [process.far]
+host = "h"
 artefact = "other"
 
 [component.gps]
@@ -100,7 +106,7 @@ fn a_connection_is_suspended_if_nothing_waits_for_it() {
         (
             "\"airframe.all\"]\nreaction",
             "\"airframe.fix\"]\nreaction",
-            "the chain \"short\" has limits that count with its events\n  32 | suspended = true",
+            "the chain \"short\" has limits that count with its events\n  35 | suspended = true",
         ),
         (
             "\"airframe.all\"]\nreaction",
