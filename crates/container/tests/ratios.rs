@@ -1,4 +1,5 @@
-//! What an event costs by each way, as ratios to floors of the same run; and how often threads sleep and wake for it, which no load changes.
+//! What an event costs by each way, as ratios to floors of the same run; and what no load changes: how often threads sleep for it, and what becomes
+//! of it where there is too much.
 //!
 //! Both sides of a ratio take turns in many short rounds, and the least of each counts: that is a round that nothing has interrupted.
 #![cfg(target_os = "linux")]
@@ -12,8 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use container::{
-    ByChannel, Component, Consumer, Context, Direct, Dispatch, Entry, Event, Handle, Lifecycle, Locality,
-    Outcome, Policy, Publisher, Server, Service, Threads,
+    ByChannel, Component, Consumer, Context, Direct, Dispatch, Entry, Event, Full, Handle, Lifecycle,
+    Locality, Order, Outcome, Policy, Publisher, Queue, Server, Service, Threads, Value,
 };
 use threads::Lock;
 
@@ -180,6 +181,74 @@ fn a_lane_wakes_once_for_an_event_and_its_publisher_does_not_sleep() {
         // A lock that its owner is preempted with is waited for.
         assert!(own <= EVENTS / 10, "1:{consumers}: the publisher slept {own} times");
         assert!(others <= EVENTS + EVENTS / 10, "1:{consumers}: the lane slept {others} times");
+        server.stop().unwrap();
+    }
+}
+
+/// How far the publisher of an overload is.
+static PUSHED: AtomicU64 = AtomicU64::new(0);
+
+/// Handles one event while two are pushed; where publishers wait for it, it works for some time instead.
+#[derive(Component)]
+struct Slow {
+    input: Consumer<Payload>,
+    #[setting(default = false)]
+    is_waited_for: bool,
+    handled: u64,
+}
+impl Lifecycle for Slow {}
+impl Handle<slow::Input> for Slow {
+    fn handle(&mut self, _: &Payload, _: &Context) -> Outcome {
+        self.handled += 1;
+        if self.is_waited_for {
+            (0..2_000).for_each(|number| drop(black_box(number)));
+        }
+        while !self.is_waited_for && PUSHED.load(Acquire) < OVERLOAD.min(2 * self.handled) {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+const OVERLOAD: u64 = 4_000;
+
+/// Twice as many events as a consumer handles: none is lost, or as many as the policy counts.
+#[test]
+fn an_overload_of_two_loses_nothing_or_exactly_what_is_counted() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let payload = Payload([1; 1_024]);
+    let depth = 16;
+    let block = Full::Block { limit: 60_000_000_000 };
+    for full in [block, Full::Reject, Full::DropOldest, Full::DropNewest] {
+        let mut server = Server::new(&Locality::default());
+        let policy = Policy { lanes: vec![(1, Threads::default())], ..Policy::default() };
+        server.container("box", policy).unwrap();
+        server.install::<Tap>("box", "tap", &[]).unwrap();
+        let is_waited_for = full == block;
+        let setting = ("is_waited_for", Value::Boolean(is_waited_for));
+        server.install::<Slow>("box", "slow", &[setting]).unwrap();
+        let queue = Queue { depth, full, order: Order::Fifo };
+        let by = ByChannel { queue, ..ByChannel::new(Dispatch::Lane(1)) };
+        server.connect("x", &["tap.out"], &["slow.input"], &by).unwrap();
+        server.launch().unwrap();
+        let tap = server.entry::<Tap>("tap").unwrap();
+        PUSHED.store(0, Release);
+        let mut refused = 0;
+        for _ in 0..OVERLOAD {
+            refused += u64::from(tap.with(|tap, at| tap.out.push(at, &payload)).unwrap().is_err());
+            PUSHED.fetch_add(1, Release);
+        }
+        server.drain("slow", Duration::from_secs(60)).unwrap();
+        let handled = server.entry::<Slow>("slow").unwrap().with(|slow, _| slow.handled).unwrap();
+        let counts = server.deliveries("slow");
+        println!("{full:?}: of {OVERLOAD} {handled} handled, {} dropped, {refused} refused", counts.dropped);
+        assert_eq!(handled + counts.dropped + refused, OVERLOAD, "{full:?}: {counts:?}");
+        assert_eq!((handled, counts.queued), (counts.taken, OVERLOAD - refused), "{full:?}");
+        let (drops, refuses) = (counts.dropped > 0, refused > 0);
+        let expected = (matches!(full, Full::DropOldest | Full::DropNewest), full == Full::Reject);
+        assert_eq!((drops, refuses), expected, "{full:?}: {counts:?}");
+        // Half of them, and what the queue holds at the end; a worker that takes several has some of these besides.
+        assert!(is_waited_for || handled <= OVERLOAD / 2 + 2 * u64::from(depth), "{full:?}: {handled}");
         server.stop().unwrap();
     }
 }
