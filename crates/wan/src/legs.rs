@@ -215,8 +215,7 @@ impl Legs {
     pub(crate) fn on_fault(&mut self, answer: &BackendAnswer) -> Option<(SessionId, Reason)> {
         let (id, fault) = match answer {
             BackendAnswer::Failed { ticket, fault } => {
-                let reopened = self.reopened.remove(ticket);
-                (self.tickets.remove(ticket).or(reopened)?, fault)
+                (*self.tickets.get(ticket).or_else(|| self.reopened.get(ticket))?, fault)
             }
             BackendAnswer::Lost { holding: Holding::Flow(id), fault } => (*id, fault),
             _ => return None,
@@ -225,8 +224,12 @@ impl Legs {
         match leg.state {
             State::Opening => leg.state = State::Open,
             State::Open => {}
-            // What is being shut is answered when it is shut.
+            // What is being shut goes on being shut.
             State::Joining | State::Reserved | State::Closing => return None,
+        }
+        if let BackendAnswer::Failed { ticket, .. } = answer {
+            self.tickets.remove(ticket);
+            self.reopened.remove(ticket);
         }
         Some((id.session, Reason::Device(fault.clone())))
     }

@@ -279,13 +279,7 @@ impl ResourceManager {
                 shut.remove(ticket);
                 self.resume(now);
             }
-            (Start::Ready, BackendAnswer::Done { ticket }) => {
-                let (callers, callees, legs, mut context) = self.parts(now);
-                if let Some(session) = legs.on_done(&mut context, *ticket) {
-                    callers.proceed(&mut context, legs, session);
-                    callees.proceed(&mut context, legs, session);
-                }
-            }
+            (Start::Ready, BackendAnswer::Done { ticket }) => self.on_done(now, *ticket),
             (Start::Ready, BackendAnswer::Failed { .. } | BackendAnswer::Lost { .. }) => {
                 self.on_fault(now, answer);
             }
@@ -313,11 +307,25 @@ impl ResourceManager {
         }
     }
 
+    fn on_done(&mut self, now: u64, ticket: u64) {
+        let (callers, callees, legs, mut context) = self.parts(now);
+        if let Some(session) = legs.on_done(&mut context, ticket) {
+            callers.proceed(&mut context, legs, session);
+            callees.proceed(&mut context, legs, session);
+        }
+    }
+
     /// A device did not do what was wanted: what needs it is refused, or ends.
     fn on_fault(&mut self, now: u64, answer: &BackendAnswer) {
         self.hops.on_backend(now, &self.config, &mut self.out, answer);
         self.queries.on_backend(&self.config, &mut self.out, answer);
-        let Some((session, reason)) = self.legs.on_fault(answer) else { return };
+        let Some((session, reason)) = self.legs.on_fault(answer) else {
+            // A flow that is being shut was not let in: that is an answer, too.
+            if let BackendAnswer::Failed { ticket, .. } = answer {
+                self.on_done(now, *ticket);
+            }
+            return;
+        };
         let (callers, callees, legs, mut context) = self.parts(now);
         let refusal = context.refusal(reason);
         match callers.has(session) {

@@ -144,7 +144,6 @@ fn routers_that_do_not_fit_together_are_told() {
         ),
         (router, twice, "there twice", "[[linux.router]]"),
         (router, beside, "two routers are in one", "[[linux.router]]"),
-        (router, apart, "no way, or no bound", "[linux]"),
         (
             "[[linux.border]]\nlink = 1\n",
             "[[linux.border]]\nlink = 7\n",
@@ -156,6 +155,9 @@ fn routers_that_do_not_fit_together_are_told() {
         ("[linux]\n", "[declared]\nedges = [\"a\"]\n\n[linux]\n", "there twice", "[linux]"),
     ];
     wrong(LINUX_WEST, &cases);
+    let two = LINUX_WEST.replacen(router, apart, 1);
+    let at = |router: &str| format!("router = \"{router}\"\ninterface = \"edge0\"");
+    wrong(&two, &[(&at("router-65001"), &at("other"), "no way, or no bound", "[linux]")]);
     // A port takes the time that it takes: what an agreement says is not less.
     let at = LINUX_WEST.find("ef = { rate = \"3 Mbit/s\"").unwrap();
     let line = LINUX_WEST[at..].lines().next().unwrap();
