@@ -53,7 +53,7 @@ fn a_service_has_what_its_connections_require() {
         (
             "slots = 6",
             "slots = 7",
-            "11 of slots are required of the service \"bus\", and it has 10\n  31 | requires = { slots = 7 }",
+            "11 of slots are required of the service \"bus\", and it has 10\n  29 | requires = { slots = 7 }",
         ),
         ("slots = 6", "slots = 7", "require less, or let another service carry some connections"),
         ("slots = 6", "slot = 6", "the service \"bus\" has no resource \"slot\""),
