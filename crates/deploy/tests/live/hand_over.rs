@@ -43,7 +43,7 @@ fn no_event_is_missed_when_a_process_is_handed_over() {
     testkit::namespace::alone(|| {
         let (place, programs) = place("handed");
         // With PUNCTUAL_TIER=long the figure of docs/measurements/components.md.
-        let times = 10 * tiers::current().number("execution.kills") as usize;
+        let times = tiers::current().number("execution.hand_overs") as usize;
         let (period, micros) = ("100 us", 100);
         place.has("relay.toml", &plan(&programs[0], period));
         let mut supervisor = place.launched_with("launch {relay.toml}", 3);

@@ -154,6 +154,14 @@ fn publication_at_the_end_of_an_interval() {
     assert_eq!(bounds(&build).0, Err(Reason::Overrun { port: a }));
     build.system.ports[a].interval = Some(14);
     assert_eq!(bounds(&build).0, Ok(14 + 4 + 5));
+    // A clock that is a tenth too slow or too fast: the interval ends later by that, or leaves less to the handler.
+    build.system.hosts[0].drift = 100_000_000;
+    build.system.ports[a].interval = Some(60);
+    assert_eq!(build.responses()[a], Ok(60 + 6 + 4));
+    build.system.ports[a].interval = Some(15);
+    assert_eq!(bounds(&build).0, Err(Reason::Overrun { port: a }));
+    build.system.ports[a].interval = Some(16);
+    assert_eq!(bounds(&build).0, Ok(16 + 2 + 4 + 5));
 }
 
 #[test]
