@@ -114,7 +114,9 @@ enum Verb {
         at: At,
     },
     /// Lets a session last longer
-    #[command(after_help = "Examples:\n  punctual rm extend 65001-7537283473409 '10 min'     after the end that it has")]
+    #[command(
+        after_help = "Examples:\n  punctual rm extend 65001-7537283473409 '10 min'     after the end that it has"
+    )]
     Extend {
         /// The session
         #[arg(value_name = "SESSION")]
@@ -209,9 +211,7 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
             one(at, &Ask::Establish(asked), out)
         }
         Verb::Stop { session, at } => one(at, &Ask::Stop { session: session.clone() }, out),
-        Verb::Extend { session, by, at } => {
-            one(at, &Ask::Extend { session: session.clone(), by: *by }, out)
-        }
+        Verb::Extend { session, by, at } => one(at, &Ask::Extend { session: session.clone(), by: *by }, out),
         Verb::Query { to, class, at } => one(at, &Ask::Query { asn: *to, class: class.clone() }, out),
         Verb::Status { at } => one(at, &Ask::Status, out),
         Verb::Monitor { at } => {

@@ -95,7 +95,7 @@ fn what_is_no_such_file_is_refused() {
         ("import {bad.yml} -o {x.toml}", 1, "bad.yml:1:"),
         ("import {line.yml}", 2, "say where: -o plan.toml"),
         ("import {line.yml} --prefix /opt", 2, "--arg and --prefix are for launch files"),
-        ("import {line.yml} --domain {x.cdd}", 2, "--domain and --events are for descriptors"),
+        ("import {line.yml} --domain {x.cdd}", 2, "--domain, --events and --program are for descriptors"),
         ("import {arm.launch.xml} --arg rate", 3, "arm.launch.xml"),
     ] {
         let (found, _, told) = folder.deploy(line);
