@@ -57,6 +57,13 @@ pub(crate) fn next(current: &Target, random: &mut Random) -> Target {
         let modes: Vec<&String> = current.plan.modes.keys().collect();
         return current.in_mode(random.pick(&modes).unwrap()).unwrap();
     }
+    let connections: Vec<&String> = current.plan.connections.keys().collect();
+    if random.chance(25)
+        && let Some(name) = random.pick(&connections)
+        && let Ok(target) = current.with_connection(name, !current.plan.connections[*name].is_suspended)
+    {
+        return target;
+    }
     let is_renewed = random.chance(35) && !current.plan.components.is_empty();
     if is_renewed { renewed(current) } else { self::random(random) }
 }

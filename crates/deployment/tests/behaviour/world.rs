@@ -83,6 +83,8 @@ pub(crate) struct World {
     /// The last time at which something comes, by direction: lines do not overtake each other.
     last: BTreeMap<(Incarnation, bool), u64>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
+    /// Requests whose end was told and not written down, with the crashes of supervisors before.
+    unwritten: BTreeMap<u64, u64>,
     /// The last phase whose end the change of a request has come to.
     pub(crate) reached: BTreeMap<u64, Phase>,
     pub(crate) told: Vec<String>,
@@ -125,6 +127,7 @@ impl World {
             processes: BTreeMap::new(),
             last: BTreeMap::new(),
             outcomes: BTreeMap::new(),
+            unwritten: BTreeMap::new(),
             reached: BTreeMap::new(),
             told: Vec::new(),
             lines: 0,
@@ -248,7 +251,22 @@ impl World {
                     if !matches!(outcome, Outcome::Status(_)) {
                         self.order.changed(&self.supervisor.current().plan);
                     }
-                    assert!(self.outcomes.insert(number, outcome).is_none(), "request {number} ends twice");
+                    // The next supervisor says it again if its end could not be written down; it says the same.
+                    let is_again = !is_kept && self.kept.is_some();
+                    let kind = std::mem::discriminant(&outcome);
+                    if let Some(before) = self.outcomes.insert(number, outcome) {
+                        let may =
+                            self.unwritten.remove(&number).is_some_and(|at| at < self.supervisor_crashes);
+                        assert!(may, "request {number} ends twice");
+                        assert_eq!(
+                            std::mem::discriminant(&before),
+                            kind,
+                            "request {number} ends in two ways"
+                        );
+                    }
+                    if is_again {
+                        self.unwritten.insert(number, self.supervisor_crashes);
+                    }
                 }
                 Action::Reached(number, Phase::FinishLaunch) if !is_kept && !self.has_vote() => {
                     self.supervisor.handle(self.now, Input::Decide(number, false));
