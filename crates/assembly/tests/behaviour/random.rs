@@ -247,6 +247,7 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
             } else {
                 qos(random, |it| it.is_in(assembly::Scope::Connection))
             },
+            is_suspended: !is_call && random.chance(20),
             ..Connection::default()
         };
         let parameters = said.filter.iter().map(|_| "3".to_owned()).collect();
