@@ -49,6 +49,8 @@ struct Running<'o> {
     locals: Locals<'o>,
     start: Instant,
     say: Option<UnboundedSender<NodeWord>>,
+    /// The manager has answered since they are connected.
+    is_known: bool,
     interruptions: u32,
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn run(
         locals: Locals::new(&arguments.name, states, hosting, &arguments.manager, &tell, told),
         start: Instant::now(),
         say: None,
+        is_known: false,
         interruptions: 0,
     };
     let inputs = running.locals.adopt(&mut running.machine)?;
@@ -220,12 +223,17 @@ impl Running<'_> {
     fn happens(&mut self, event: Event) {
         match event {
             Event::Joined(say) => {
-                self.say = Some(say);
-                self.locals.tell("connected to the manager");
+                (self.say, self.is_known) = (Some(say), false);
                 let now = self.now();
                 self.machine.connected(now);
             }
-            Event::Heard(word) => self.inputs(vec![NodeInput::Word(word)]),
+            Event::Heard(word) => {
+                // Orders answer the first report: from then on the manager counts with this host.
+                if matches!(word, ManagerWord::Orders(_)) && !std::mem::replace(&mut self.is_known, true) {
+                    self.locals.tell("connected to the manager");
+                }
+                self.inputs(vec![NodeInput::Word(word)]);
+            }
             Event::Left(why) => {
                 self.say = None;
                 self.locals.tell(&format!("no manager: {why}; what runs goes on"));
