@@ -18,7 +18,11 @@ pub(crate) const PLAN: &[Key] = &[
     may("depends-on", List(&Text), "ids of plans that have to run before it"),
     may("network", Text, "the network file that its hosts are in"),
     may("manifests", List(&Text), "files with manifests of its component types"),
-    may("policies", List(&Text), "policy files of the manager of its network, which have to allow its flows"),
+    may(
+        "policies",
+        List(&Text),
+        "policy files of the manager of its network: what they do not allow has no bound",
+    ),
     may("start-mode", Name, "the mode that it begins in"),
     may("artefact", Names(&Table(ARTEFACT)), "where code comes from"),
     may("host", Names(&Table(HOST)), "where code runs"),

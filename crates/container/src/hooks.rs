@@ -144,7 +144,7 @@ impl HookThread {
                     Some(left) if !left.is_zero() => left,
                     _ => return mem::replace(&mut *stage, Stage::Over),
                 },
-                // That a hook begins wakes nobody: it is looked at once the limit of the first may be over.
+                // That a hook begins does not wake the owner: it is looked at once the limit of the first may be over.
                 Stage::Told((_, ref hooks, _)) => hooks.first().map_or(Duration::ZERO, |hook| limit(*hook)),
                 Stage::Waiting => return Stage::Over,
             };
@@ -206,7 +206,7 @@ impl Desk {
         is_awaited
     }
 
-    /// The hooks have ended. Whether anybody still waits for them is no matter.
+    /// The hooks have ended. Whether the owner still waits for them is no matter.
     fn end(&self, ended: Ended) {
         let mut stage = self.stage();
         if matches!(*stage, Stage::Begun(..)) {

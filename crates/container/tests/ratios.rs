@@ -4,7 +4,9 @@
 //! Both sides of a ratio take turns in many short rounds, and the least of each counts: that is a round that nothing has interrupted.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use std::fs;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
 use std::hint::black_box;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -146,16 +148,26 @@ fn no_way_costs_more_than_its_multiple_of_the_floor() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How many times threads of this process have gone to sleep: this one, and all others.
-fn sleeps() -> [u64; 2] {
-    let of = |path: &str| -> u64 {
-        let status = fs::read_to_string(format!("{path}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        line.map_or(0, |count| count.trim().parse().unwrap())
+/// How many times each thread of this process has gone to sleep, by its id.
+fn sleeps() -> BTreeMap<OsString, u64> {
+    let of = |task: DirEntry| {
+        let status = fs::read_to_string(task.path().join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        Some((task.file_name(), line.trim().parse().ok()?))
     };
-    let own = of("/proc/thread-self");
-    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
-    [own, tasks.map(|task| of(task.path().to_str().unwrap())).sum::<u64>() - own]
+    fs::read_dir("/proc/self/task").unwrap().flatten().filter_map(of).collect()
+}
+
+/// How often the calling thread has slept between two looks, and how often all others that were there at both.
+fn between(before: &BTreeMap<OsString, u64>, after: &BTreeMap<OsString, u64>) -> [u64; 2] {
+    let own = fs::read_link("/proc/thread-self").unwrap();
+    let of = |name: &OsString| Some(after.get(name)?.saturating_sub(*before.get(name)?));
+    let (mut mine, mut others) = (0, 0);
+    for name in before.keys() {
+        let sum = if Some(name.as_os_str()) == own.file_name() { &mut mine } else { &mut others };
+        *sum += of(name).unwrap_or(0);
+    }
+    [mine, others]
 }
 
 /// However many consumers a lane has, its thread wakes once for an event, and who pushes does not sleep.
@@ -176,7 +188,7 @@ fn a_lane_wakes_once_for_an_event_and_its_publisher_does_not_sleep() {
             }
         }
         let after = sleeps();
-        let [own, others] = [0, 1].map(|index| after[index] - before[index]);
+        let [own, others] = between(&before, &after);
         println!("1:{consumers}: {EVENTS} events, {others} sleeps of the lane, {own} of the publisher");
         // A lock that its owner is preempted with is waited for.
         assert!(own <= EVENTS / 10, "1:{consumers}: the publisher slept {own} times");

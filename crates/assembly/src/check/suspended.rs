@@ -1,6 +1,8 @@
 //! Connections that carry nothing: which may be suspended.
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::Checker;
 use crate::manifest::{Catalogue, PortKind};
@@ -19,6 +21,12 @@ impl Plan {
         if let Some((chain, _)) = self.chains.iter().find(|(_, chain)| waits_for(chain)) {
             let what = format!("the chain \"{chain}\" has limits that count with its events");
             return Err((what, String::from("take the chain out, or end it before the connection")));
+        }
+        if let Some((component, port)) = self.starves(connection) {
+            let what = format!(
+                "\"{component}.{port}\" waits for what comes of its events, and limits of chains or latencies count with that"
+            );
+            return Err((what, String::from("take these limits out, or end them before the connection")));
         }
         let is_foreign = |end: &End| {
             let process =
@@ -51,6 +59,29 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// A port that may wait for ever without a connection, of a component that chains or connections with a latency count with: it keeps events
+    /// until all parts of a conjunction have some, or samples others when an event comes. What the connection leads to, by whatever ways, may
+    /// publish nothing any more.
+    fn starves(&self, connection: &Connection) -> Option<(String, String)> {
+        let mut open: Vec<&End> = connection.to.iter().collect();
+        let mut reached: BTreeSet<&End> = open.iter().copied().collect();
+        while let Some(component) = open.pop().and_then(End::component) {
+            let from_it = self.connections.values().filter(|it| it.from.component() == Some(component));
+            open.extend(from_it.flat_map(|it| &it.to).filter(|to| reached.insert(*to)));
+        }
+        let of_chains = self.chains.values().flat_map(|chain| &chain.path);
+        let limited = self.connections.values().filter(|it| it.latency.is_some());
+        let of_latencies = limited.flat_map(|it| &it.to);
+        let counted: BTreeSet<&str> = of_chains.chain(of_latencies).filter_map(End::component).collect();
+        reached.into_iter().find_map(|end| {
+            let End::Port { component, port } = end else { return None };
+            let said = self.components.get(component)?.ports.get(port)?;
+            let joins = said.join.as_ref().is_some_and(|join| join.kind == JoinKind::Conjunction);
+            let waits = counted.contains(component.as_str()) && (joins || !said.samples.is_empty());
+            waits.then(|| (component.clone(), port.clone()))
+        })
     }
 
     /// Whether a chain waits for what comes by a connection to one of its ends: it passes the connection, or a join that keeps events until that has one.

@@ -55,7 +55,11 @@ to = ["gps.tuned"]
 
 [connection.alarm]
 from = "airframe.alarm"
-to = ["gps.alarmed"]
+to = ["siren.alarmed"]
+
+[component.siren]
+type = "Siren"
+process = "p"
 
 [topic.beacons]
 type = "Fix"
@@ -81,6 +85,8 @@ fix = { kind = "consumer", type = "Fix" }
 all = { kind = "consumer", type = "Fix" }
 tuning = { kind = "receptacle", type = "Tuning" }
 alarm = { kind = "emitter", type = "Fix" }
+[component.Siren.port]
+alarmed = { kind = "consumer", type = "Fix" }
 [component.Beacon.port]
 fix = { kind = "publisher", type = "Fix" }
 "#;
@@ -115,14 +121,20 @@ fn a_connection_is_suspended_if_nothing_waits_for_it() {
         ),
         // The other part of the join is what the chain passes; it waits for both.
         (first, first_suspended, "the chain \"short\" has limits that count with its events"),
+        // What the airframe takes leads back to its join, by a component that may publish only then.
+        (
+            "to = [\"siren.alarmed\"]",
+            "to = [\"gps.alarmed\"]",
+            "\"airframe.all\" waits for what comes of its events, and limits of chains or latencies count with that",
+        ),
         (
             "to = [\"gps.tuned\"]",
             "to = [\"gps.tuned\"]\nsuspended = true",
             "a connection of calls cannot be suspended: its caller has to be answered",
         ),
         (
-            "to = [\"gps.alarmed\"]",
-            "to = [\"gps.alarmed\"]\nsuspended = true",
+            "to = [\"siren.alarmed\"]",
+            "to = [\"siren.alarmed\"]\nsuspended = true",
             "the connection of an emitter cannot be suspended",
         ),
         (
