@@ -10,7 +10,9 @@ use crate::program::{Program, field, matches, meta, object, rule, set};
 /// Routing tables of tunnels are numbered from here.
 const TABLES: u32 = 0x0001_0000;
 /// The preference of the rules that choose them.
-pub(crate) const PREFERENCE: u32 = 1_000;
+const PREFERENCE: u32 = 1_000;
+/// Who has put a rule there, for the kernel and for `ip`: by this number rules of a manager are told from those of others.
+pub(crate) const PROTOCOL: u8 = 137;
 /// The most packets that wait for a policer.
 const MOST_WAITING: u64 = 1_000;
 
@@ -236,7 +238,9 @@ impl Entry {
             Self::Tunnel { router, slot, mark, interface, segments } => {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
-                    let line = format!("rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE}");
+                    let line = format!(
+                        "rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                    );
                     Program::ip_of(*family, *router, line)
                 };
                 let rules = segments.iter().map(line);
@@ -335,7 +339,9 @@ impl Entry {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
                     [
-                        format!("rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE}"),
+                        format!(
+                            "rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                        ),
                         format!("route flush table {table}"),
                     ]
                     .map(|line| Program::ip_of(*family, *router, line))
