@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{Family, TUNNEL};
 use crate::ledger::policed_rate;
-use crate::program::{Program, field, matches, meta, object, rule, set};
+use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 
 /// Routing tables of tunnels are numbered from here.
 const TABLES: u32 = 0x0001_0000;
@@ -190,6 +190,14 @@ fn held(slot: u16, text: &str) -> Value {
 
 fn not_held(slot: u16) -> Value {
     object("delete", "element", json!({ "name": "held", "elem": [u32::from(slot)] }))
+}
+
+/// Whether a program does nothing but take away that an aggregate is held.
+pub(crate) fn ends_record(program: &Program) -> bool {
+    let is_of_record = |command: &Value| {
+        command.pointer("/delete/element/name").and_then(Value::as_str).is_some_and(|name| name == "held")
+    };
+    matches!(&program.step, Step::Nft(commands) if commands.iter().all(is_of_record))
 }
 
 fn emptied(chain: &str) -> Value {

@@ -7,6 +7,7 @@ use wan::{BackendAnswer, BackendCommand, Holding};
 
 use crate::backend::LinuxEdge;
 use crate::domain::Domain;
+use crate::entry::ends_record;
 use crate::observed::Observed;
 use crate::program::{Program, Step, TABLE};
 use crate::setup::{mark, removal, setup};
@@ -116,6 +117,14 @@ impl Executor {
     /// Carries out as much of it as can be: for what may be gone already.
     fn apply_all(&self, programs: &[Program]) -> Vec<Failed> {
         programs.iter().filter_map(|program| self.apply(std::slice::from_ref(program)).err()).collect()
+    }
+
+    /// Takes away as much of it as can be. What says that it is held goes only if nothing else of it is left.
+    fn take_away(&self, programs: &[Program]) {
+        let (records, others): (Vec<Program>, Vec<Program>) = programs.iter().cloned().partition(ends_record);
+        if self.apply_all(&others).iter().all(|failed| is_gone(&failed.error)) {
+            drop(self.apply_all(&records));
+        }
     }
 
     fn run(&self, router: usize, group: &Group<'_>) -> Result<(), Error> {
@@ -229,7 +238,7 @@ impl Running {
             let fault = self.fault(&failed);
             if handled.undo.is_empty() {
                 // A release: whatever of it can be done.
-                self.executor.apply_all(&handled.programs);
+                self.executor.take_away(&handled.programs);
             } else {
                 self.executor.apply_all(&handled.undo);
             }
@@ -299,6 +308,15 @@ impl Running {
         self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
         Ok(())
     }
+}
+
+/// Whether a program failed because what it was to take away is not there.
+fn is_gone(error: &Error) -> bool {
+    const WORDS: [&str; 5] = ["No such", "not find", "not found", "not exist", "n't exist"];
+    let said = error.what.split_once(": ").map_or("", |(_, said)| said);
+    // A namespace or a program that is not there says nothing about what a router holds.
+    let is_of_router = !said.starts_with("nsenter: ") && !said.contains("os error");
+    is_of_router && WORDS.iter().any(|words| said.contains(words))
 }
 
 /// Neighbouring steps of one kind at one router.
