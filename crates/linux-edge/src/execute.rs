@@ -291,21 +291,34 @@ impl Running {
 
     /// Reads from the routers what they hold; what of `before` is gone is lost.
     fn look(&mut self, before: &BTreeSet<Holding>, because: &Fault) -> Result<(), Fault> {
-        let observed = self.executor.observe().map_err(|failed| self.fault(&failed))?;
+        let observed = match self.executor.observe() {
+            Ok(observed) => observed,
+            Err(failed) => {
+                let fault = self.fault(&failed);
+                self.unknown.get_or_insert_with(|| fault.clone());
+                return Err(fault);
+            }
+        };
         let domain = self.edge.domain().clone();
         let of_description = |what| Fault { device: "the description".to_owned(), what };
-        self.edge = match observed {
-            Some(observed) => LinuxEdge::restored(domain, &observed).map_err(of_description)?.0,
+        // What was set up, but not to the end, is set up anew.
+        match observed.filter(|observed| observed.marks.len() == domain.routers.len()) {
+            Some(observed) => {
+                self.edge = LinuxEdge::restored(domain, &observed).map_err(of_description)?.0;
+                let now = self.edge.holdings();
+                self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
+            }
             None => {
+                // All of it is lost, also if the set-up fails again and again.
+                self.edge = LinuxEdge::new(domain.clone()).map_err(of_description)?;
+                self.lost.extend(before.iter().map(|holding| (*holding, because.clone())));
+                self.unknown = Some(because.clone());
                 self.executor.remove(&domain);
                 let again = self.executor.apply(&setup(&domain));
                 again.map_err(|failed| self.fault(&failed))?;
-                LinuxEdge::new(domain).map_err(of_description)?
             }
-        };
+        }
         self.unknown = None;
-        let now = self.edge.holdings();
-        self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
         Ok(())
     }
 }

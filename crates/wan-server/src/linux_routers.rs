@@ -143,7 +143,10 @@ impl Backend for LinuxRouters {
                         self.trouble = None;
                     }
                 }
-                Err(of) => self.told(&of),
+                Err(of) => {
+                    self.told(&of);
+                    answers.extend(self.running.lost().into_iter().map(lost));
+                }
             }
         }
         answers
