@@ -49,6 +49,18 @@ pub struct Failed {
     pub error: Error,
 }
 
+impl Failed {
+    /// With the name of the router.
+    pub fn at(&self, domain: &Domain) -> Fault {
+        let router = domain.routers.get(self.router);
+        let device = router.map_or_else(|| format!("router {}", self.router), |router| router.name.clone());
+        // What the program said; how it was called is of no use to who hears of it.
+        let said = &self.error.what;
+        let said = said.split_once(": ").map_or(said.as_str(), |(_, said)| said);
+        Fault { device, what: said.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
+}
+
 impl From<Failed> for Error {
     fn from(failed: Failed) -> Self {
         failed.error
@@ -158,6 +170,37 @@ impl Executor {
         drop(self.apply_all(&removal(domain)));
     }
 
+    /// Looks whether no router has a table any more.
+    ///
+    /// # Errors
+    /// The first one that has, or cannot be asked.
+    pub fn removed(&self) -> Result<(), Failed> {
+        for router in 0..self.namespaces.len() {
+            if self.table(router)?.is_some() {
+                let error = Error::new(format!("nft: table {TABLE} is still there"), "");
+                return Err(Failed { router, error });
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of a router as `nft` lists it; `None` if it has none.
+    fn table(&self, router: usize) -> Result<Option<Value>, Failed> {
+        let failed = |error: Error| Failed { router, error };
+        let mut command = self.command(router, "nft").map_err(failed)?;
+        match finish(command.args(["-j", "-n", "list", "table", "inet", TABLE]), None) {
+            Ok(text) => {
+                let wrong = |error: serde_json::Error| {
+                    failed(Error::new(format!("nft: {error}"), "nft 1.0 is needed"))
+                };
+                serde_json::from_str(&text).map(Some).map_err(wrong)
+            }
+            // A namespace that is not there is told in other words.
+            Err(error) if error.what.contains("Error: No such file") => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     /// What the routers hold; `None` if one of them is not set up.
     ///
     /// # Errors
@@ -165,18 +208,9 @@ impl Executor {
     pub fn observe(&self) -> Result<Option<Observed>, Failed> {
         let mut listings = Vec::new();
         for router in 0..self.namespaces.len() {
-            let failed = |error: Error| Failed { router, error };
-            let mut command = self.command(router, "nft").map_err(failed)?;
-            match finish(command.args(["-j", "-n", "list", "table", "inet", TABLE]), None) {
-                Ok(text) => {
-                    let wrong = |error: serde_json::Error| {
-                        failed(Error::new(format!("nft: {error}"), "nft 1.0 is needed"))
-                    };
-                    listings.push(serde_json::from_str::<Value>(&text).map_err(wrong)?);
-                }
-                // The table is not there; a namespace that is not there is told in other words.
-                Err(error) if error.what.contains("Error: No such file") => return Ok(None),
-                Err(error) => return Err(failed(error)),
+            match self.table(router)? {
+                Some(listing) => listings.push(listing),
+                None => return Ok(None),
             }
         }
         Ok(Some(Observed::read(&listings)))
@@ -270,12 +304,7 @@ impl Running {
     }
 
     fn fault(&self, failed: &Failed) -> Fault {
-        let router = self.edge.domain().routers.get(failed.router);
-        let device = router.map_or_else(|| format!("router {}", failed.router), |router| router.name.clone());
-        // What the program said; how it was called is of no use to who hears of it.
-        let said = &failed.error.what;
-        let said = said.split_once(": ").map_or(said.as_str(), |(_, said)| said);
-        Fault { device, what: said.split_whitespace().collect::<Vec<_>>().join(" ") }
+        failed.at(self.edge.domain())
     }
 
     /// What routers hold is known, or found out.

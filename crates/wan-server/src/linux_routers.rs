@@ -28,8 +28,16 @@ impl Routers {
     }
 
     /// Takes away all that a manager has set up at them; interfaces and their addresses stay.
-    pub(crate) fn clear(&self) {
-        self.executor().remove(&self.domain);
+    ///
+    /// # Errors
+    /// The first router that has its rules still, or cannot be asked.
+    pub(crate) fn clear(&self) -> Result<(), String> {
+        let executor = self.executor();
+        executor.remove(&self.domain);
+        executor.removed().map_err(|failed| {
+            let Fault { device, what } = failed.at(&self.domain);
+            format!("{device} is not cleared: {what}")
+        })
     }
 }
 
