@@ -184,6 +184,10 @@ impl LinuxEdge {
             aggregate.labels = Some(labels);
         }
         let mut handled = between(&before, &self.of_aggregate(id));
+        // The record that it is forwarded comes after the rules that do it: a manager that is killed in between leaves none without rules.
+        if !handled.programs.is_empty() {
+            handled.programs.rotate_left(1);
+        }
         for leg in waiting {
             let Handled { programs, undo, .. } = between(&[], &self.of_flow(leg));
             handled.programs.extend(programs);

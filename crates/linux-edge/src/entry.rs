@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 
 use crate::domain::{Family, TUNNEL};
 use crate::ledger::policed_rate;
-use crate::program::{Program, field, matches, meta, object, rule, set};
+use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 
 /// Routing tables of tunnels are numbered from here.
 const TABLES: u32 = 0x0001_0000;
 /// The preference of the rules that choose them.
-pub(crate) const PREFERENCE: u32 = 1_000;
+const PREFERENCE: u32 = 1_000;
+/// Who has put a rule there, for the kernel and for `ip`: by this number rules of a manager are told from those of others.
+pub(crate) const PROTOCOL: u8 = 137;
 /// The most packets that wait for a policer.
 const MOST_WAITING: u64 = 1_000;
 
@@ -190,6 +192,14 @@ fn not_held(slot: u16) -> Value {
     object("delete", "element", json!({ "name": "held", "elem": [u32::from(slot)] }))
 }
 
+/// Whether a program does nothing but take away that an aggregate is held.
+pub(crate) fn ends_record(program: &Program) -> bool {
+    let is_of_record = |command: &Value| {
+        command.pointer("/delete/element/name").and_then(Value::as_str).is_some_and(|name| name == "held")
+    };
+    matches!(&program.step, Step::Nft(commands) if commands.iter().all(is_of_record))
+}
+
 fn emptied(chain: &str) -> Value {
     object("flush", "chain", json!({ "name": chain }))
 }
@@ -236,7 +246,9 @@ impl Entry {
             Self::Tunnel { router, slot, mark, interface, segments } => {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
-                    let line = format!("rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE}");
+                    let line = format!(
+                        "rule add fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                    );
                     Program::ip_of(*family, *router, line)
                 };
                 let rules = segments.iter().map(line);
@@ -335,7 +347,9 @@ impl Entry {
                 let table = TABLES + u32::from(*slot);
                 let line = |(family, _): &(Family, Ipv6Addr)| {
                     [
-                        format!("rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE}"),
+                        format!(
+                            "rule del fwmark {mark:#x} lookup {table} pref {PREFERENCE} protocol {PROTOCOL}"
+                        ),
                         format!("route flush table {table}"),
                     ]
                     .map(|line| Program::ip_of(*family, *router, line))

@@ -7,6 +7,7 @@ use wan::{BackendAnswer, BackendCommand, Holding};
 
 use crate::backend::LinuxEdge;
 use crate::domain::Domain;
+use crate::entry::ends_record;
 use crate::observed::Observed;
 use crate::program::{Program, Step, TABLE};
 use crate::setup::{mark, removal, setup};
@@ -46,6 +47,18 @@ pub struct Failed {
     pub router: usize,
     /// What it says.
     pub error: Error,
+}
+
+impl Failed {
+    /// With the name of the router.
+    pub fn at(&self, domain: &Domain) -> Fault {
+        let router = domain.routers.get(self.router);
+        let device = router.map_or_else(|| format!("router {}", self.router), |router| router.name.clone());
+        // What the program said; how it was called is of no use to who hears of it.
+        let said = &self.error.what;
+        let said = said.split_once(": ").map_or(said.as_str(), |(_, said)| said);
+        Fault { device, what: said.split_whitespace().collect::<Vec<_>>().join(" ") }
+    }
 }
 
 impl From<Failed> for Error {
@@ -118,6 +131,14 @@ impl Executor {
         programs.iter().filter_map(|program| self.apply(std::slice::from_ref(program)).err()).collect()
     }
 
+    /// Takes away as much of it as can be. What says that it is held goes only if nothing else of it is left.
+    fn take_away(&self, programs: &[Program]) {
+        let (records, others): (Vec<Program>, Vec<Program>) = programs.iter().cloned().partition(ends_record);
+        if self.apply_all(&others).iter().all(|failed| is_gone(&failed.error)) {
+            drop(self.apply_all(&records));
+        }
+    }
+
     fn run(&self, router: usize, group: &Group<'_>) -> Result<(), Error> {
         match group {
             Group::Lines(words, lines) => {
@@ -149,6 +170,37 @@ impl Executor {
         drop(self.apply_all(&removal(domain)));
     }
 
+    /// Looks whether no router has a table any more.
+    ///
+    /// # Errors
+    /// The first one that has, or cannot be asked.
+    pub fn removed(&self) -> Result<(), Failed> {
+        for router in 0..self.namespaces.len() {
+            if self.table(router)?.is_some() {
+                let error = Error::new(format!("nft: table {TABLE} is still there"), "");
+                return Err(Failed { router, error });
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of a router as `nft` lists it; `None` if it has none.
+    fn table(&self, router: usize) -> Result<Option<Value>, Failed> {
+        let failed = |error: Error| Failed { router, error };
+        let mut command = self.command(router, "nft").map_err(failed)?;
+        match finish(command.args(["-j", "-n", "list", "table", "inet", TABLE]), None) {
+            Ok(text) => {
+                let wrong = |error: serde_json::Error| {
+                    failed(Error::new(format!("nft: {error}"), "nft 1.0 is needed"))
+                };
+                serde_json::from_str(&text).map(Some).map_err(wrong)
+            }
+            // A namespace that is not there is told in other words.
+            Err(error) if error.what.contains("Error: No such file") => Ok(None),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
     /// What the routers hold; `None` if one of them is not set up.
     ///
     /// # Errors
@@ -156,18 +208,9 @@ impl Executor {
     pub fn observe(&self) -> Result<Option<Observed>, Failed> {
         let mut listings = Vec::new();
         for router in 0..self.namespaces.len() {
-            let failed = |error: Error| Failed { router, error };
-            let mut command = self.command(router, "nft").map_err(failed)?;
-            match finish(command.args(["-j", "-n", "list", "table", "inet", TABLE]), None) {
-                Ok(text) => {
-                    let wrong = |error: serde_json::Error| {
-                        failed(Error::new(format!("nft: {error}"), "nft 1.0 is needed"))
-                    };
-                    listings.push(serde_json::from_str::<Value>(&text).map_err(wrong)?);
-                }
-                // The table is not there; a namespace that is not there is told in other words.
-                Err(error) if error.what.contains("Error: No such file") => return Ok(None),
-                Err(error) => return Err(failed(error)),
+            match self.table(router)? {
+                Some(listing) => listings.push(listing),
+                None => return Ok(None),
             }
         }
         Ok(Some(Observed::read(&listings)))
@@ -229,7 +272,7 @@ impl Running {
             let fault = self.fault(&failed);
             if handled.undo.is_empty() {
                 // A release: whatever of it can be done.
-                self.executor.apply_all(&handled.programs);
+                self.executor.take_away(&handled.programs);
             } else {
                 self.executor.apply_all(&handled.undo);
             }
@@ -261,12 +304,7 @@ impl Running {
     }
 
     fn fault(&self, failed: &Failed) -> Fault {
-        let router = self.edge.domain().routers.get(failed.router);
-        let device = router.map_or_else(|| format!("router {}", failed.router), |router| router.name.clone());
-        // What the program said; how it was called is of no use to who hears of it.
-        let said = &failed.error.what;
-        let said = said.split_once(": ").map_or(said.as_str(), |(_, said)| said);
-        Fault { device, what: said.split_whitespace().collect::<Vec<_>>().join(" ") }
+        failed.at(self.edge.domain())
     }
 
     /// What routers hold is known, or found out.
@@ -282,23 +320,45 @@ impl Running {
 
     /// Reads from the routers what they hold; what of `before` is gone is lost.
     fn look(&mut self, before: &BTreeSet<Holding>, because: &Fault) -> Result<(), Fault> {
-        let observed = self.executor.observe().map_err(|failed| self.fault(&failed))?;
+        let observed = match self.executor.observe() {
+            Ok(observed) => observed,
+            Err(failed) => {
+                let fault = self.fault(&failed);
+                self.unknown.get_or_insert_with(|| fault.clone());
+                return Err(fault);
+            }
+        };
         let domain = self.edge.domain().clone();
         let of_description = |what| Fault { device: "the description".to_owned(), what };
-        self.edge = match observed {
-            Some(observed) => LinuxEdge::restored(domain, &observed).map_err(of_description)?.0,
+        // What was set up, but not to the end, is set up anew.
+        match observed.filter(|observed| observed.marks.len() == domain.routers.len()) {
+            Some(observed) => {
+                self.edge = LinuxEdge::restored(domain, &observed).map_err(of_description)?.0;
+                let now = self.edge.holdings();
+                self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
+            }
             None => {
+                // All of it is lost, also if the set-up fails again and again.
+                self.edge = LinuxEdge::new(domain.clone()).map_err(of_description)?;
+                self.lost.extend(before.iter().map(|holding| (*holding, because.clone())));
+                self.unknown = Some(because.clone());
                 self.executor.remove(&domain);
                 let again = self.executor.apply(&setup(&domain));
                 again.map_err(|failed| self.fault(&failed))?;
-                LinuxEdge::new(domain).map_err(of_description)?
             }
-        };
+        }
         self.unknown = None;
-        let now = self.edge.holdings();
-        self.lost.extend(before.difference(&now).map(|holding| (*holding, because.clone())));
         Ok(())
     }
+}
+
+/// Whether a program failed because what it was to take away is not there.
+fn is_gone(error: &Error) -> bool {
+    const WORDS: [&str; 5] = ["No such", "not find", "not found", "not exist", "n't exist"];
+    let said = error.what.split_once(": ").map_or("", |(_, said)| said);
+    // A namespace or a program that is not there says nothing about what a router holds.
+    let is_of_router = !said.starts_with("nsenter: ") && !said.contains("os error");
+    is_of_router && WORDS.iter().any(|words| said.contains(words))
 }
 
 /// Neighbouring steps of one kind at one router.

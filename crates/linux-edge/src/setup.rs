@@ -8,7 +8,7 @@ use wan::{Class, Prefix};
 
 use crate::budget::{allowed, port_delay, saved};
 use crate::domain::{Border, CLASSES, Domain, Family, Wire};
-use crate::entry::{PREFERENCE, policer};
+use crate::entry::{PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
 use crate::routes::{PortId, Routes};
@@ -67,7 +67,10 @@ fn without_mark(domain: &Domain) -> Vec<Program> {
 
 /// What is in a tunnel already has its mark still, and is not put into it once more.
 fn tunnelled(border: &Border) -> String {
-    format!("rule add to {}/64 lookup main pref {BEFORE_TUNNELS}", border.neighbour_locator)
+    format!(
+        "rule add to {}/64 lookup main pref {BEFORE_TUNNELS} protocol {PROTOCOL}",
+        border.neighbour_locator
+    )
 }
 
 /// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
@@ -381,11 +384,9 @@ pub fn removal(domain: &Domain) -> Vec<Program> {
                 programs.push(Program::ip(router, format!("link del dev {}", policer(interface))));
             }
         }
-        // Those of tunnels that are left, whatever they are.
-        for (family, preference) in
-            [(Family::V4, PREFERENCE), (Family::V6, PREFERENCE), (Family::V6, BEFORE_TUNNELS)]
-        {
-            programs.push(Program::ip_of(family, router, format!("rule flush pref {preference}")));
+        // Those of tunnels that are left, and no rules of others.
+        for family in [Family::V4, Family::V6] {
+            programs.push(Program::ip_of(family, router, format!("rule flush protocol {PROTOCOL}")));
         }
         programs.push(Program::nft(router, vec![object("delete", "table", json!({}))]));
     }

@@ -28,8 +28,16 @@ impl Routers {
     }
 
     /// Takes away all that a manager has set up at them; interfaces and their addresses stay.
-    pub(crate) fn clear(&self) {
-        self.executor().remove(&self.domain);
+    ///
+    /// # Errors
+    /// The first router that has its rules still, or cannot be asked.
+    pub(crate) fn clear(&self) -> Result<(), String> {
+        let executor = self.executor();
+        executor.remove(&self.domain);
+        executor.removed().map_err(|failed| {
+            let Fault { device, what } = failed.at(&self.domain);
+            format!("{device} is not cleared: {what}")
+        })
     }
 }
 
@@ -74,8 +82,31 @@ impl LinuxRouters {
         }
     }
 
+    /// What is still to be released of a holding is released now: later that would take away what is held anew.
+    fn released(&mut self, holding: Holding, answers: &mut Vec<BackendAnswer>) -> Result<(), Fault> {
+        let is_of = |command: &BackendCommand| match command {
+            BackendCommand::Release { holding: of, .. } => *of == holding,
+            _ => false,
+        };
+        let releases = self.unfinished.iter().filter(|(_, command)| is_of(command));
+        let releases: Vec<(u64, BackendCommand)> =
+            releases.map(|(ticket, command)| (*ticket, command.clone())).collect();
+        for (ticket, command) in releases {
+            let answer = self.running.handle(command)?;
+            self.unfinished.remove(&ticket);
+            answers.extend(answer);
+        }
+        Ok(())
+    }
+
     fn one(&mut self, command: BackendCommand, answers: &mut Vec<BackendAnswer>) {
-        let done = self.running.handle(command.clone());
+        let anew = match &command {
+            BackendCommand::Reserve { aggregate, .. } => Some(Holding::Aggregate(*aggregate)),
+            BackendCommand::Open { leg, .. } => Some(Holding::Flow(*leg)),
+            _ => None,
+        };
+        let released = anew.map_or(Ok(()), |holding| self.released(holding, answers));
+        let done = released.and_then(|()| self.running.handle(command.clone()));
         answers.extend(self.running.lost().into_iter().map(lost));
         let of = match done {
             Ok(answer) => return answers.extend(answer),
@@ -120,7 +151,10 @@ impl Backend for LinuxRouters {
                         self.trouble = None;
                     }
                 }
-                Err(of) => self.told(&of),
+                Err(of) => {
+                    self.told(&of);
+                    answers.extend(self.running.lost().into_iter().map(lost));
+                }
             }
         }
         answers

@@ -38,17 +38,17 @@ pub(crate) fn read(file: &Path) -> Result<DomainFile, Failure> {
 /// Takes away all that a manager has set up at the routers of a domain.
 ///
 /// # Errors
-/// The file, a manager of the domain that runs, or a domain without devices.
+/// The file, a manager of the domain that runs, a domain without devices, or a router that is not cleared.
 pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
     let file = read(file)?;
     let asn = file.config.asn.0;
     let Within::Linux(routers) = &file.inside else {
         return Err((WRONG, format!("AS {asn} sets no device up: its file has no [linux]")));
     };
-    if Client::open(&control::socket(asn).map_err(failed)?).is_ok_and(|client| client.is_some()) {
+    if Client::open(&control::socket(asn).map_err(failed)?).map_err(failed)?.is_some() {
         return Err((BAD_NEWS, format!("the manager of AS {asn} runs: end it first")));
     }
-    routers.clear();
+    routers.clear().map_err(|what| failed(format!("AS {asn}: {what}")))?;
     print(out, format_args!("AS {asn}: its routers have no rules of a manager\n"))?;
     Ok(DONE)
 }

@@ -1,15 +1,41 @@
 //! `scripts/demo-wan`, in short: two runs side by side, and one that is interrupted. Nothing is left of any.
 use std::fmt::Write as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use testkit::patience::patiently_or;
 
 use crate::repository;
 
-fn start() -> Child {
+/// A run that is interrupted, and waited for, if its test ends before it does.
+struct Run(Option<Child>);
+
+impl Run {
+    fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(child) = self.0.take() {
+            interrupt(child.id());
+            let _ = child.wait_with_output();
+        }
+    }
+}
+
+fn interrupt(id: u32) -> bool {
+    Command::new("kill").args(["-INT", &id.to_string()]).status().is_ok_and(|status| status.success())
+}
+
+fn start() -> Run {
     let mut command = Command::new(repository().join("scripts/demo-wan"));
     command.arg("--short").env("PUNCTUAL_COMMAND", env!("CARGO_BIN_EXE_punctual")).stdin(Stdio::null());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    Run(Some(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
 }
 
 /// Namespaces of a run: the process has been replaced by those after it, and so has its number.
@@ -32,7 +58,7 @@ fn two_runs_side_by_side_show_what_a_session_is_worth() {
     }
     for run in [start(), start()] {
         let id = run.id();
-        let output = run.wait_with_output().unwrap();
+        let output = run.output();
         let mut text = String::from_utf8(output.stdout).unwrap();
         write!(text, "{}", String::from_utf8_lossy(&output.stderr)).unwrap();
         assert!(output.status.success(), "{text}");
@@ -46,6 +72,7 @@ fn two_runs_side_by_side_show_what_a_session_is_worth() {
         assert!(line("demo: a session of 4 Mbit/s is ").starts_with("refused: AS 65001"), "{text}");
         assert!(line("demo: the caller hears: session 65001-").contains("has ended: AS 65001"), "{text}");
         assert!(!text.contains("no device is set up"), "{text}");
+        line("demo: all is removed");
         assert_eq!(left(id), Vec::<String>::new());
     }
 }
@@ -58,9 +85,9 @@ fn a_run_that_is_interrupted_leaves_nothing() {
     let run = start();
     let id = run.id();
     patiently_or(|| "routers".to_owned(), || (left(id).len() >= 6).then_some(()));
-    let done = Command::new("kill").args(["-INT", &id.to_string()]).status().unwrap();
-    assert!(done.success());
-    let output = run.wait_with_output().unwrap();
+    assert!(interrupt(id));
+    let output = run.output();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("demo: all is removed\n"), "{output:?}");
     assert_eq!(left(id), Vec::<String>::new());
 }

@@ -95,6 +95,12 @@ fn the_thousandth_flow_adds_nothing_in_transit() {
     assert!(
         first.iter().any(|program| matches!(&program.step, Step::Tc(line) if line.starts_with("filter add")))
     );
+    // Who is ended between two programs leaves no record without its rules.
+    let is_record = |program: &Program| match &program.step {
+        Step::Nft(commands) => commands.iter().any(|command| command.to_string().contains("\"held\"")),
+        _ => false,
+    };
+    assert_eq!(first.iter().position(is_record), Some(first.len() - 1), "{first:?}");
     let handled = edge.handle(BackendCommand::Reserve { ticket: 1, aggregate: id, demand: transit(20_000) });
     assert!(matches!(handled.answer, Some(BackendAnswer::Reserved { .. })));
     let adds = |program: &Program| match &program.step {

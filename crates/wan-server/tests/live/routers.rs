@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lab::wan::{WanFile, WanLab};
 use linux_edge::setup::mark;
 use testkit::namespace::alone;
-use testkit::patience::{patiently, patiently_or};
+use testkit::patience::{LIMIT, patiently, patiently_or};
 use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, TunnelId};
 use wan_server::conformance::{Course, conforms};
 use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
@@ -147,6 +147,8 @@ fn a_device_that_fails_is_named_and_nothing_stays_of_what_it_refused() {
         let first = domains.admitted(&asked(7_411));
         let mut monitor = domains.client(WEST).unwrap();
         monitor.ask(&Ask::Monitor).unwrap();
+        // An end that is never told fails the test, and does not hang it.
+        monitor.writer().unwrap().set_read_timeout(Some(LIMIT)).unwrap();
         let before = [WEST, TRANSIT, EAST].map(|asn| rules(lab, asn));
         // The device of policers is gone: no flow can be let in.
         run(lab, WEST, &["ip", "link", "del", "dev", "ifb-edge0"]).unwrap();
