@@ -49,12 +49,8 @@ impl<E> Subscription<E> {
             return u64::MAX;
         }
         let at = |time: Option<u64>| time.unwrap_or(u64::MAX);
-        // What waits for one that is suspended lapses when it goes on, or before something else is queued.
-        let (gathered_at, changes_at) = match self.is_suspended {
-            true => (None, u64::MAX),
-            false => (self.gathered_at(now), self.queue.changes_at(now)),
-        };
-        self.timers_due().min(at(self.silent_at)).min(at(gathered_at)).min(changes_at)
+        let gathered_at = if self.is_suspended { None } else { self.gathered_at(now) };
+        self.timers_due().min(at(self.silent_at)).min(at(gathered_at)).min(self.queue.changes_at(now))
     }
 
     /// When its timers are to act by themselves. While it is suspended they act only before what depends on them.

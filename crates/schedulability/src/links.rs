@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{End, Explained, JoinKind, Link, PortKind, Quality, Said, ServiceKind};
+use assembly::{End, Explained, Holding, JoinKind, Link, PortKind, Quality, Said, ServiceKind};
 
 use crate::kept::{Keeper, keepers};
 use crate::parts::Parts;
@@ -318,8 +318,20 @@ fn full(explained: &Explained) -> response::Full {
     }
 }
 
-/// The queue of a component that is not active fills. That is no matter, unless the publisher has to wait then, or others do not get the event.
+/// The queue of a component that is not active fills. That is no matter, unless the publisher has to wait then, others do not get the event, or what
+/// waits times out.
 fn hindering(parts: &mut Parts<'_>, plan: usize, link: &Link<'_>, explained: &Explained) {
+    let is_timeout = |holding: &Holding| holding.quality == Quality::Timeout && holding.path.is_some();
+    if explained.values.iter().any(is_timeout)
+        && let Some(host) = link.to.component().and_then(|to| parts.place(plan, to))
+    {
+        let what = format!(
+            "events that time out while \"{}\" waits in a mode in which its component is not active wake a thread, which is not analysed",
+            link.to
+        );
+        let remedy = "take timeout out, or the same modes for both components";
+        parts.obstacle(plan, format!("connection.{}", link.name), host, what, remedy);
+    }
     if !matches!(full(explained), response::Full::Block | response::Full::Reject) {
         return;
     }

@@ -51,7 +51,7 @@ to = ["airframe.all"]
 
 [connection.call]
 from = "airframe.tuning"
-to = ["gps.tuned"]
+to = ["siren.tuned"]
 
 [connection.alarm]
 from = "airframe.alarm"
@@ -78,7 +78,6 @@ const TYPES: &str = r#"
 timer = { kind = "timer" }
 fix = { kind = "publisher", type = "Fix" }
 other = { kind = "publisher", type = "Fix" }
-tuned = { kind = "facet", type = "Tuning" }
 alarmed = { kind = "consumer", type = "Fix" }
 [component.Airframe.port]
 fix = { kind = "consumer", type = "Fix" }
@@ -86,6 +85,7 @@ all = { kind = "consumer", type = "Fix" }
 tuning = { kind = "receptacle", type = "Tuning" }
 alarm = { kind = "emitter", type = "Fix" }
 [component.Siren.port]
+tuned = { kind = "facet", type = "Tuning" }
 alarmed = { kind = "consumer", type = "Fix" }
 [component.Beacon.port]
 fix = { kind = "publisher", type = "Fix" }
@@ -128,8 +128,8 @@ fn a_connection_is_suspended_if_nothing_waits_for_it() {
             "\"airframe.all\" waits for what comes of its events, and limits of chains or latencies count with that",
         ),
         (
-            "to = [\"gps.tuned\"]",
-            "to = [\"gps.tuned\"]\nsuspended = true",
+            "to = [\"siren.tuned\"]",
+            "to = [\"siren.tuned\"]\nsuspended = true",
             "a connection of calls cannot be suspended: its caller has to be answered",
         ),
         (
