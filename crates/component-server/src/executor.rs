@@ -211,7 +211,7 @@ impl Runner {
                 let by = self.topics.get(event.as_str()).ok_or_else(|| self.no_topic(event))?.topic;
                 let participant = self.participants.of(*domain)?;
                 let behind = match delivery {
-                    Some(delivery) => Behind::Queue(served(delivery, filter, parameters)),
+                    Some(delivery) => Behind::Queue(Box::new(served(delivery, filter, parameters))),
                     None => Behind::Thread(Direct { filter, parameters }),
                 };
                 let service = by(&participant, topic, (*sureness, *depth), behind);

@@ -27,7 +27,7 @@ pub(crate) type Kept = (Sureness, u16);
 /// What is behind the reader of a topic.
 pub(crate) enum Behind {
     /// A queue.
-    Queue(ByChannel),
+    Queue(Box<ByChannel>),
     /// The thread that receives hands events on.
     Thread(Direct),
 }
@@ -70,7 +70,7 @@ fn topic<T: DdsType + Event>(
     }
     (service.writer, service.reader) = (Some(writer), Some(reader));
     match behind {
-        Behind::Queue(served) => service.served = Some(served),
+        Behind::Queue(served) => service.served = Some(*served),
         Behind::Thread(direct) => service.direct = direct,
     }
     Box::new(service)

@@ -124,7 +124,7 @@ impl Launched<'_> {
     fn told(&mut self, told: Vec<Told>) {
         for told in told {
             match told {
-                Told::Finished(number, outcome) => self.finished(number, outcome),
+                Told::Finished(number, outcome) => self.finished(number, *outcome),
                 Told::Line(text) => self.tell(&text),
                 // No request of this program waits for other hosts.
                 Told::Reached(_) => {}

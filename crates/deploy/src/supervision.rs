@@ -19,7 +19,7 @@ const PATIENCE: u64 = 30_000_000_000_000;
 #[derive(Debug)]
 pub(crate) enum Told {
     /// A request has ended.
-    Finished(u64, Outcome),
+    Finished(u64, Box<Outcome>),
     /// The change of several hosts has come to the end of a phase.
     Reached(Phase),
     /// For a log.
@@ -196,7 +196,7 @@ impl<T: Send + 'static> Supervision<T> {
                 }
                 Action::Send(to, instruction) => self.children.send(to, instruction),
                 Action::Kill(of, why) => self.children.kill(of, &why),
-                Action::Finished(number, outcome) => told.push(Told::Finished(number, outcome)),
+                Action::Finished(number, outcome) => told.push(Told::Finished(number, Box::new(outcome))),
                 Action::Reached(number, phase) => match kept {
                     // A vote that is not written down would be forgotten.
                     Err(why) if phase == Phase::FinishLaunch && !self.has_vote() => {

@@ -1,4 +1,5 @@
 //! A plan that is to be started, by a launch or by another manager: sound, proved, and carried out as it is written.
+use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -150,12 +151,12 @@ pub(crate) fn target(
         let artefact = loaded.plan.processes.get(process).and_then(|process| process.artefact.clone());
         let artefact = artefact.unwrap_or_default();
         // Many processes execute one program: it is read once.
-        if !programs.contains_key(&artefact) {
+        if let Entry::Vacant(unread) = programs.entry(artefact) {
             let program = program(loaded, &file, process, None)?;
             let digest = sha256_of(&program);
             let digest = digest.map_err(|error| (FAILED, format!("{}: {error}", program.display())))?;
             // As it is read now: a program that is built anew has another one.
-            programs.insert(artefact, digest);
+            unread.insert(digest);
         }
     }
     Ok(Target {

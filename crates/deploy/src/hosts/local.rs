@@ -335,7 +335,7 @@ impl<'o> Locals<'o> {
                     };
                     inputs.push(NodeInput::Reached { deployment: deployment.to_owned(), stage });
                 }
-                Told::Finished(number, outcome) => inputs.extend(self.finished(deployment, number, outcome)),
+                Told::Finished(number, outcome) => inputs.extend(self.finished(deployment, number, *outcome)),
             }
         }
         if self.all.get(deployment).is_some_and(|local| local.supervision.supervisor().is_over()) {

@@ -17,6 +17,9 @@ use super::quantities::{Addresses, Bytes, InterfaceAddress, Rate, Share, Time};
 use crate::linux_routers::Routers;
 use crate::wording::time;
 
+/// Numbers of routers by their names.
+type Numbers<'t> = BTreeMap<&'t str, usize>;
+
 /// Most edges and border links, because each has a way to each other.
 const MOST_ENDS: usize = 64;
 /// Most routers and links.
@@ -224,10 +227,7 @@ impl Checker<'_> {
     }
 
     /// Routers by their names, and where they are.
-    fn routers<'t>(
-        &self,
-        table: &'t LinuxTable,
-    ) -> Result<(BTreeMap<&'t str, usize>, Vec<Option<String>>), Problem> {
+    fn routers<'t>(&self, table: &'t LinuxTable) -> Result<(Numbers<'t>, Vec<Option<String>>), Problem> {
         let (mut names, mut namespaces) = (BTreeMap::new(), Vec::new());
         for (number, router) in table.routers.iter().enumerate() {
             let (at, router) = (router.span().start, router.get_ref());
