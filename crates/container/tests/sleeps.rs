@@ -1,7 +1,5 @@
-//! What an event costs by each way, as ratios to floors of the same run; and what no load changes: how often threads sleep for it, and what becomes
-//! of it where there is too much.
-//!
-//! Both sides of a ratio take turns in many short rounds, and the least of each counts: that is a round that nothing has interrupted.
+//! What no load changes: how often threads sleep for an event, and what becomes of it where there is too much. What events cost is counted in
+//! instructions, in `instructions.rs`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::collections::BTreeMap;
@@ -12,15 +10,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use container::{
-    ByChannel, Component, Consumer, Context, Direct, Dispatch, Entry, Event, Full, Handle, Lifecycle,
-    Locality, Order, Outcome, Policy, Publisher, Queue, Server, Service, Threads, Value,
+    ByChannel, Component, Consumer, Context, Dispatch, Entry, Event, Full, Handle, Lifecycle, Locality,
+    Order, Outcome, Policy, Publisher, Queue, Server, Service, Threads, Value,
 };
-use threads::Lock;
 
-/// One after the other: the times of one would be the load of the other.
+/// One after the other: threads of one would be counted by the other.
 static TURN: Mutex<()> = Mutex::new(());
 
 #[derive(Clone)]
@@ -49,17 +46,6 @@ impl Handle<sum::Input> for Sum {
     }
 }
 
-/// What would be written without a container: a call by a table, under a lock that inherits priority.
-trait Takes {
-    fn take(&self, payload: &Payload, at: &Context) -> Outcome;
-}
-struct ByHand(Lock<Sum>);
-impl Takes for ByHand {
-    fn take(&self, payload: &Payload, at: &Context) -> Outcome {
-        self.0.lock().unwrap().handle(payload, at)
-    }
-}
-
 /// A tap that is connected with so many consumers, which count together.
 fn scene(server: &mut Server, consumers: usize, service: &dyn Service) -> (Entry<Tap>, Arc<AtomicU64>) {
     let policy = Policy { lanes: vec![(1, Threads::default())], ..Policy::default() };
@@ -77,75 +63,6 @@ fn scene(server: &mut Server, consumers: usize, service: &dyn Service) -> (Entry
     server.connect("x", &["tap.out"], &ports, service).unwrap();
     server.launch().unwrap();
     (server.entry::<Tap>("tap").unwrap(), count)
-}
-
-/// A way, with what it may cost at most as a multiple of its floor.
-struct Way<'a> {
-    name: &'static str,
-    limit: f64,
-    floor: usize,
-    events: u32,
-    once: Box<dyn FnMut() + 'a>,
-}
-
-#[test]
-fn no_way_costs_more_than_its_multiple_of_the_floor() {
-    /// Of a few events each, so that some round is not interrupted on a machine that has other work.
-    const ROUNDS: usize = 5_000;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let payload = Payload([1; 1_024]);
-    let by_channel = ByChannel::new(Dispatch::Publisher);
-    let mut servers: Vec<Server> = (0..4).map(|_| Server::simulated()).collect();
-    let services: [(usize, &dyn Service); 4] =
-        [(1, &Direct::default()), (32, &Direct::default()), (1, &by_channel), (32, &by_channel)];
-    let mut entries = Vec::new();
-    for (server, (consumers, service)) in servers.iter_mut().zip(services) {
-        entries.push(scene(server, consumers, service).0);
-    }
-    let by_hand = [1, 32].map(|count| {
-        (0..count).map(|_| Arc::new(ByHand(Lock::new(Sum::default()))) as Arc<dyn Takes>).collect::<Vec<_>>()
-    });
-    let (payload, entries) = (&payload, &entries);
-    let hand = |index: usize| {
-        let all = &by_hand[index];
-        // In a component, as the others are.
-        move || {
-            let calls = |_: &mut Tap, at: &Context| {
-                black_box(all).iter().for_each(|one| one.take(payload, at).unwrap());
-            };
-            entries[0].with(calls).unwrap();
-        }
-    };
-    let push =
-        |index: usize| move || entries[index].with(|tap, at| tap.out.push(at, payload)).unwrap().unwrap();
-    let way = |name, limit, floor, events, once| Way { name, limit, floor, events, once };
-    let mut ways = [
-        way("by hand, 1:1", 1.0, 0, 20, Box::new(hand(0)) as Box<dyn FnMut()>),
-        way("by hand, 1:32", 1.0, 1, 2, Box::new(hand(1))),
-        way("direct, 1:1", 1.8, 0, 20, Box::new(push(0))),
-        way("direct, 1:32", 1.8, 1, 2, Box::new(push(1))),
-        way("channel, on the thread that pushes, 1:1", 14.0, 0, 20, Box::new(push(2))),
-        way("channel, on the thread that pushes, 1:32", 9.0, 1, 2, Box::new(push(3))),
-    ];
-    let mut least = [Duration::MAX; 6];
-    for _ in 0..ROUNDS {
-        for (way, least) in ways.iter_mut().zip(&mut least) {
-            let begun = Instant::now();
-            (0..way.events).for_each(|_| (way.once)());
-            *least = (*least).min(begun.elapsed() / way.events);
-        }
-    }
-    let mut wrong = Vec::new();
-    for (way, of_way) in ways.iter().zip(least) {
-        let ratio = of_way.as_secs_f64() / least[way.floor].as_secs_f64();
-        let line =
-            format!("{:42} {of_way:>8.0?}, {ratio:.2} times its floor, at most {}", way.name, way.limit);
-        println!("{line}");
-        if ratio > way.limit {
-            wrong.push(line);
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// How many times each thread of this process has gone to sleep, by its id.
