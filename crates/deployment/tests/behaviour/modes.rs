@@ -1,39 +1,18 @@
 //! Modes that change: what both have goes on undisturbed, and whatever crashes, it is the mode before or the one after.
 use deployment::{Order, Outcome, Request};
 
-use crate::plans::target;
+use crate::plans::{target, three_nodes};
 use crate::simulation::calm;
 use crate::world::{Faults, MILLISECOND, World};
 
 /// Three processes; a component in each, and one more in two of them.
-const PLAN: &str = r#"
+const PLAN: &str = concat!(
+    r#"
 id = "modes"
 start-mode = "one"
-[host.n1]
-cores = 2
-[artefact.x]
-location = ["x"]
-[process.p]
-artefact = "x"
-host = "n1"
-restart = { policy = "always", delay = "10 ms" }
-[process.q]
-artefact = "x"
-host = "n1"
-restart = { policy = "always", delay = "10 ms" }
-[component.a]
-type = "Node"
-process = "p"
-port.tick.period = "1 ms"
-[component.b]
-type = "Node"
-process = "p"
-port.tick.period = "1 ms"
-[component.c]
-type = "Node"
-process = "q"
-port.tick.period = "1 ms"
-[component.d]
+"#,
+    three_nodes!(),
+    r#"[component.d]
 type = "Node"
 process = "q"
 port.tick.period = "1 ms"
@@ -46,7 +25,8 @@ components = ["a", "b", "c"]
 components = ["a", "c", "d"]
 [mode.none]
 components = []
-"#;
+"#
+);
 
 fn active(world: &World) -> Vec<String> {
     world.states().into_keys().collect()

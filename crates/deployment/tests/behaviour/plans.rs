@@ -7,6 +7,38 @@ use deployment::Target;
 use diagnostics::Source;
 use testkit::random::Random;
 
+/// Components `a` and `b` in the process `p`, and `c` in `q`, as text of a plan.
+macro_rules! three_nodes {
+    () => {
+        r#"[host.n1]
+cores = 2
+[artefact.x]
+location = ["x"]
+[process.p]
+artefact = "x"
+host = "n1"
+restart = { policy = "always", delay = "10 ms" }
+[process.q]
+artefact = "x"
+host = "n1"
+restart = { policy = "always", delay = "10 ms" }
+[component.a]
+type = "Node"
+process = "p"
+port.tick.period = "1 ms"
+[component.b]
+type = "Node"
+process = "p"
+port.tick.period = "1 ms"
+[component.c]
+type = "Node"
+process = "q"
+port.tick.period = "1 ms"
+"#
+    };
+}
+pub(crate) use three_nodes;
+
 pub(crate) const TYPES: &str = r#"{ "component": { "Node": { "swappable": true,
     "setting": { "a": { "type": "integer", "default": 0 } },
     "port": { "in": { "kind": "consumer", "type": "E" }, "out": { "kind": "publisher", "type": "E" },

@@ -1,43 +1,23 @@
 //! Connections that are suspended and resumed while a plan runs.
 use deployment::{Order, Outcome, Request};
 
-use crate::plans::target;
+use crate::plans::{target, three_nodes};
 use crate::simulation::calm;
 use crate::world::{MILLISECOND, World};
 
-const PLAN: &str = r#"
+const PLAN: &str = concat!(
+    r#"
 id = "held"
-[host.n1]
-cores = 2
-[artefact.x]
-location = ["x"]
-[process.p]
-artefact = "x"
-host = "n1"
-restart = { policy = "always", delay = "10 ms" }
-[process.q]
-artefact = "x"
-host = "n1"
-restart = { policy = "always", delay = "10 ms" }
-[component.a]
-type = "Node"
-process = "p"
-port.tick.period = "1 ms"
-[component.b]
-type = "Node"
-process = "p"
-port.tick.period = "1 ms"
-[component.c]
-type = "Node"
-process = "q"
-port.tick.period = "1 ms"
-[connection.ab]
+"#,
+    three_nodes!(),
+    r#"[connection.ab]
 from = "a.out"
 to = ["b.in"]
 [connection.ac]
 from = "a.out"
 to = ["c.in"]
-"#;
+"#
+);
 
 fn suspended(world: &mut World, number: u64) -> Vec<String> {
     world.request(number, Request::Status);
