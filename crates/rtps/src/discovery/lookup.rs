@@ -8,6 +8,7 @@ use wire::message::PayloadKind;
 use wire::{EntityId, Guid, GuidPrefix, Instant, Now};
 
 use super::config::DiscoveryConfig;
+use super::rested::Rested;
 use super::sedp::{Collector, Received, Topic};
 use crate::Payload;
 use crate::path::Path;
@@ -56,8 +57,8 @@ struct Peer<P> {
 pub(super) struct Lookup<P> {
     prefix: GuidPrefix,
     class: u8,
-    requests: Reader,
-    replies: Reader,
+    requests: Rested<Reader>,
+    replies: Rested<Reader>,
     peers: SortedMap<GuidPrefix, Peer<P>>,
     /// Those whose writers have something to do, now or later.
     busy: SortedSet<GuidPrefix>,
@@ -66,11 +67,11 @@ pub(super) struct Lookup<P> {
 impl<P: Payload> Lookup<P> {
     pub(super) fn new(config: &DiscoveryConfig) -> Self {
         let reader = |id| {
-            Reader::new(ReaderConfig {
+            Rested::new(Reader::new(ReaderConfig {
                 byte_limit: MOST_HELD,
                 max_sample_size: MOST_SAMPLE,
                 ..ReaderConfig::new(Guid::new(config.prefix, id), true)
-            })
+            }))
         };
         Self {
             prefix: config.prefix,
@@ -194,7 +195,7 @@ impl<P: Payload> Lookup<P> {
     pub(super) fn poll_timeout(&self) -> Instant {
         let busy = self.busy.iter().filter_map(|participant| self.peers.get(participant));
         let writers = busy.map(Peer::timeout).min().unwrap_or(Instant::NEVER);
-        writers.min(self.requests.poll_timeout()).min(self.replies.poll_timeout())
+        writers.min(self.requests.poll_timeout::<P>()).min(self.replies.poll_timeout::<P>())
     }
 
     pub(super) fn held_bytes(&self) -> usize {

@@ -27,6 +27,7 @@ mod readings;
 mod recent;
 mod rejection;
 mod remote;
+mod rested;
 mod sedp;
 mod sip_hash;
 mod sources;

@@ -13,6 +13,7 @@ use super::config::DiscoveryConfig;
 use super::events::LossReason;
 use super::readings::{Doubt, Readings, digest_of};
 use super::rejection::Rejection;
+use super::rested::Rested;
 use crate::Payload;
 use crate::path::Path;
 use crate::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink};
@@ -117,8 +118,8 @@ pub(super) enum Received {
 #[derive(Debug)]
 struct Pair<P> {
     topic: Topic,
-    writer: Writer<P>,
-    reader: Reader,
+    writer: Rested<Writer<P>>,
+    reader: Rested<Reader>,
 }
 
 /// The reliable built-in endpoints.
@@ -152,7 +153,7 @@ impl<P: Payload> Sedp<P> {
                 max_sample_size: MAX_RECORD,
                 ..ReaderConfig::new(Guid::new(config.prefix, topic.reader_id()), true)
             };
-            Pair { topic, writer: Writer::new(writer), reader: Reader::new(reader) }
+            Pair { topic, writer: Rested::new(Writer::new(writer)), reader: Rested::new(Reader::new(reader)) }
         };
         Self {
             pairs: Topic::ALL.map(pair),
@@ -361,7 +362,7 @@ impl<P: Payload> Sedp<P> {
     pub(super) fn poll_timeout(&self) -> Instant {
         self.pairs
             .iter()
-            .map(|pair| pair.writer.poll_timeout().min(pair.reader.poll_timeout()))
+            .map(|pair| pair.writer.poll_timeout::<P>().min(pair.reader.poll_timeout::<P>()))
             .min()
             .unwrap_or(Instant::NEVER)
     }
