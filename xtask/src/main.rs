@@ -48,7 +48,7 @@ Developer commands of Punctual.
   cargo xtask test --checks  the same, with the checks `built` beside them
   cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
-  cargo xtask mutants        mistakes of latency, control and response on purpose, each in a copy: which test sees it; takes hours
+  cargo xtask mutants        mistakes on purpose in five crates, each in a copy: which test sees it; takes hours
   cargo xtask mutants TEXT...  only those whose names contain one of the texts, or all of the crate of that name
 ";
 
