@@ -37,7 +37,7 @@ impl Raised {
         Ok(raised)
     }
 
-    /// Sets them back if somebody was killed before that.
+    /// Sets them back if an earlier process was killed before that.
     pub(crate) fn restore_if_left() {
         if let Ok(file) = File::options().append(true).open(PLACE) {
             restore(&file);
@@ -52,7 +52,7 @@ impl Drop for Raised {
     }
 }
 
-/// Sets them back, if nobody needs them any more and somebody has raised them.
+/// Sets them back, if no process needs them any more and one has raised them.
 fn restore(file: &File) {
     if file.try_lock().is_err() {
         return;

@@ -60,7 +60,7 @@ pub(crate) fn asked(scale: Scale) -> [Asked; 2] {
 }
 
 impl Asked {
-    /// The network file with what this subscriber asks for in place of what is there.
+    /// The network file, in which this subscriber asks for something else.
     pub(crate) fn changed(&self, network: &str) -> String {
         let mut flow = String::new();
         let mut out = String::with_capacity(network.len());

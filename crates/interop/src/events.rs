@@ -9,7 +9,7 @@ use dds::{
 
 use crate::kind::{Kind, adler32};
 
-/// Prints a line at once: whoever reads it waits for it.
+/// Prints a line at once: the program that reads it waits for it.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     // Without a reader at the other end there is nobody to complain to.

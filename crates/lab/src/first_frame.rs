@@ -18,7 +18,7 @@ use system::Error;
 
 /// How long the switch may take to call, and to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// An experimental frame (IEEE 802, type 0x88b5) to nobody, of which hosts take no notice.
+/// An experimental frame (IEEE 802, type 0x88b5) with no receiver, of which hosts take no notice.
 const FRAME: [u8; 14] = [2, 0, 0, 0xff, 0xff, 0xfd, 2, 0, 0, 0xff, 0xff, 0xfe, 0x88, 0xb5];
 /// Bytes of the shortest frame.
 const SHORTEST: usize = 60;

@@ -42,7 +42,7 @@ pub struct Options {
     /// The program that runs gates and links; if not given, this one or one beside it, as far as it is called `punctual` or
     /// `punctual-lab`.
     pub program: Option<PathBuf>,
-    /// Ends the building, and removes what is there, once it is true.
+    /// Ends the building, and removes what was built, once it is true.
     pub interrupted: Arc<AtomicBool>,
     /// Who carries frames.
     pub carrying: Carrying,

@@ -38,7 +38,7 @@ impl Files {
         format!("unix:{}", self.path("db.sock"))
     }
 
-    /// Where `ovs-ofctl` finds the bridge, which listens there from the first time that somebody asks.
+    /// Where `ovs-ofctl` finds the bridge, which listens there from the first time that it is asked for.
     pub(crate) fn management(&self, tools: &Tools) -> Result<String, Error> {
         let path = self.folder.join(MANAGEMENT);
         if path.is_dir() {

@@ -132,7 +132,7 @@ fn headed(frame: &mut [u8], udp: usize, number: u16) -> Option<()> {
     Some(())
 }
 
-/// Finishes the checksum of what begins at `start`; it is `place` behind that, and what is there already is part of it.
+/// Finishes the checksum of what begins at `start`; it is `place` behind that, and the sum that was written there before is part of it.
 fn finish(frame: &mut [u8], start: usize, place: usize) -> Option<()> {
     let covered = frame.get_mut(start..)?;
     let sum = match !folded(summed(covered, 0)) {

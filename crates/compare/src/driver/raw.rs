@@ -311,7 +311,7 @@ fn read_trains(socket: &UdpSocket, ends: &AtomicBool, counter: &mut Counter) -> 
     })
 }
 
-/// There is nobody to wait for: what nobody reads yet is refused.
+/// No peer has to be waited for: the system refuses datagrams to a port that is not open yet.
 fn early() -> Result<(), Wrong> {
     let socket = socket(PING, PONG)?;
     let ends = end_of_input();

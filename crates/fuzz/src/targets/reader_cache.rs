@@ -197,7 +197,7 @@ impl Readers {
     }
 }
 
-/// Some instances belong to the participant of the writers, some to nobody.
+/// Some instances belong to the participant of the writers, some to no participant.
 fn owner(key: &[u8]) -> Option<GuidPrefix> {
     let sum = key.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     (!sum.is_multiple_of(8)).then_some(PREFIX)

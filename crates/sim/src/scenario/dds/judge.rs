@@ -391,7 +391,7 @@ impl Judge {
     }
 
     /// How many samples of those written during the matches that last have not been taken by a reader, whatever the reason. Streams
-    /// whose samples expire are left out: one that expires before it is sent is told of by nobody.
+    /// whose samples expire are left out: no writer tells of one that expires before it is sent.
     pub(super) fn untaken(&self, reader: Guid) -> u64 {
         let Some(record) = self.readers.get(&reader) else { return 0 };
         let streams = self.streams.keys().filter(|(_, of)| *of == reader);
