@@ -130,7 +130,7 @@ impl Total {
     }
 }
 
-/// A count of what is there now, and how much it moved since it was last read.
+/// A current count, and its change since it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Current {
     /// Now.

@@ -85,8 +85,8 @@ pub trait Host: Send + Sync + 'static {
     /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel or one in its place. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
-    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait: whoever
-    /// calls holds the lock of an endpoint, so that neither the engine nor anything that locks one may be called.
+    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait. The
+    /// caller holds the lock of an endpoint, so neither the engine nor anything that locks an endpoint may be called.
     fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
         let _ = (link, datagram);
         Copied::No
@@ -169,8 +169,8 @@ pub trait Engine: Send + Sync + 'static {
         self.on_datagram(from, buffer.get(..len).unwrap_or_default());
     }
 
-    /// Whoever has handed in datagrams of the endpoints has done all that it had to, as has the application on that thread, and is about
-    /// to wait for the next. See [`Host::tells_of_rest`].
+    /// The thread that handed in datagrams of the endpoints has processed all of them, callbacks included, and is about to wait for
+    /// the next. See [`Host::tells_of_rest`].
     fn on_rest(&self) {}
 
     /// Does what is due by [`Host::now`] and asks to be woken for the next.

@@ -33,7 +33,7 @@ pub(crate) fn key_payload(
     scoped(schema, index, value, encoding, Scope::Key, out)
 }
 
-/// The key hash of octets that are a key (RTPS 2.5, 9.6.4.8).
+/// The key hash of bytes that are a key (RTPS 2.5, 9.6.4.8).
 pub(crate) fn key_hash(
     schema: &Schema,
     index: TypeIndex,

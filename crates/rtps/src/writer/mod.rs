@@ -343,7 +343,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// Writes a change whose payload of at most `max_len` bytes, encapsulation header included, is encoded straight
-    /// into the history by `encode`, which appends to the buffer it is given and does not touch what is there.
+    /// into the history by `encode`, which appends to the buffer it is given and leaves its content as it is.
     ///
     /// # Errors
     /// Every error leaves the writer as it was. `TooLarge` if `max_len` is above the copy limit or a datagram: use `write`.
