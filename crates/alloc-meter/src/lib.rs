@@ -60,18 +60,18 @@ pub fn measure<T>(code: impl FnOnce() -> T) -> (T, Usage) {
     (value, Usage { count, peak: peak.unsigned_abs(), total, kept: held, largest })
 }
 
-fn taken(octets: usize) {
+fn taken(bytes: usize) {
     change(|state| {
         state.count += 1;
-        state.held = state.held.saturating_add_unsigned(octets);
+        state.held = state.held.saturating_add_unsigned(bytes);
         state.peak = state.peak.max(state.held);
-        state.total = state.total.saturating_add(octets);
-        state.largest = state.largest.max(octets);
+        state.total = state.total.saturating_add(bytes);
+        state.largest = state.largest.max(bytes);
     });
 }
 
-fn freed(octets: usize) {
-    change(|state| state.held = state.held.saturating_sub_unsigned(octets));
+fn freed(bytes: usize) {
+    change(|state| state.held = state.held.saturating_sub_unsigned(bytes));
 }
 
 fn change(change: impl FnOnce(&mut State)) {

@@ -68,8 +68,8 @@ fn incompatible(status: &IncompatibleQos) {
 
 fn describe<K: Kind>(sample: &Sample<K>) -> String {
     if let Some(data) = &sample.data {
-        let (number, value, octets) = data.contents();
-        return format!("sample {} {number} {value} {} {}", data.key(), octets.len(), adler32(octets));
+        let (number, value, bytes) = data.contents();
+        return format!("sample {} {number} {value} {} {}", data.key(), bytes.len(), adler32(bytes));
     }
     let event = match sample.info.instance_state {
         InstanceState::Alive => "alive",

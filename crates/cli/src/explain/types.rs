@@ -85,8 +85,8 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
 }
 
 fn announced(data: &EndpointData) -> Announced {
-    let Some(octets) = &data.type_information else { return Announced::Nothing };
-    let read = TypeInformation::read(octets).ok();
+    let Some(bytes) = &data.type_information else { return Announced::Nothing };
+    let read = TypeInformation::read(bytes).ok();
     read.and_then(|information| information.minimal_hash().copied())
         .map_or(Announced::Unknown, Announced::Minimal)
 }

@@ -42,11 +42,11 @@ fn single() -> Vec<u8> {
 
 /// The same with other hashes, e3d371de… that of the minimal type object.
 fn other() -> Vec<u8> {
-    let mut octets = single();
-    octets[24] ^= 1;
-    let complete = octets.iter().position(|octet| *octet == 0xf2).unwrap();
-    octets[complete + 1] ^= 1;
-    octets
+    let mut bytes = single();
+    bytes[24] ^= 1;
+    let complete = bytes.iter().position(|octet| *octet == 0xf2).unwrap();
+    bytes[complete + 1] ^= 1;
+    bytes
 }
 
 const NOTE: &str = "- topic \"Singles\": writer of 090909090909090909090909 and reader of 090909090909090909090909 match, and differ: type: ";
