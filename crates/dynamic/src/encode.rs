@@ -38,15 +38,15 @@ pub(crate) fn key_hash(
     schema: &Schema,
     index: TypeIndex,
     representation: Representation,
-    octets: &[u8],
+    bytes: &[u8],
 ) -> KeyHash {
     let largest = wire::schema::cost(schema, &Type::Named(index)).key(representation).max();
     if largest.is_some_and(|largest| largest <= KeyHash::SIZE) {
         let mut hash = KeyHash::default();
-        hash.0.iter_mut().zip(octets).for_each(|(place, octet)| *place = *octet);
+        hash.0.iter_mut().zip(bytes).for_each(|(place, octet)| *place = *octet);
         return hash;
     }
-    KeyHash(wire::md5::md5(octets))
+    KeyHash(wire::md5::md5(bytes))
 }
 
 fn scoped(
@@ -101,10 +101,10 @@ pub(crate) fn value<S: Sink>(
             check(*bound, units.len(), encoder)?;
             WString(units.clone()).encode(encoder)
         }
-        (Type::Sequence(_, bound), Value::Octets(octets)) => {
-            check(*bound, octets.len(), encoder)?;
-            encoder.length(octets.len())?;
-            encoder.octets(octets)
+        (Type::Sequence(_, bound), Value::Octets(bytes)) => {
+            check(*bound, bytes.len(), encoder)?;
+            encoder.length(bytes.len())?;
+            encoder.octets(bytes)
         }
         (Type::Sequence(element, bound), Value::List(items)) => {
             check(*bound, items.len(), encoder)?;
@@ -113,7 +113,7 @@ pub(crate) fn value<S: Sink>(
             items.iter().try_for_each(|item| self::value(schema, element, item, encoder))?;
             encoder.end_collection(aggregate)
         }
-        (Type::Array(..), Value::Octets(octets)) => encoder.octets(octets),
+        (Type::Array(..), Value::Octets(bytes)) => encoder.octets(bytes),
         (Type::Array(element, _), Value::List(items)) => {
             let aggregate = encoder.begin_collection(is_primitive(element))?;
             items.iter().try_for_each(|item| self::value(schema, element, item, encoder))?;

@@ -55,8 +55,8 @@ pub fn cost(schema: &Schema, ty: &Type) -> Cost {
     match ty {
         Type::Primitive(kind) => primitive(*kind),
         Type::Text(Some(bound)) => {
-            let octets = SizeBound::primitive(1, 1).repeat((*bound as usize).saturating_add(1));
-            Cost::of([SizeBound::primitive(4, 4).then(octets).with_min(5); 2])
+            let bytes = SizeBound::primitive(1, 1).repeat((*bound as usize).saturating_add(1));
+            Cost::of([SizeBound::primitive(4, 4).then(bytes).with_min(5); 2])
         }
         Type::Text(None) => Cost::of([SizeBound::UNBOUNDED.with_min(5); 2]),
         Type::WideText(Some(bound)) => {
