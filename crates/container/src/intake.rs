@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who has published: the GUID of a writer.
+/// The GUID of the writer that has published.
 pub(crate) type Source = [u8; 16];
 
 /// Events that are kept at most once all that come are needed.
