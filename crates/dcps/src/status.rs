@@ -306,7 +306,7 @@ pub struct AssuranceChanged {
 /// A sample that was later than the bound that was promised for it, and where its time went as far as that can be told here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LateSample {
-    /// Who wrote it.
+    /// Its writer.
     pub writer: Guid,
     /// Its number.
     pub sequence_number: SequenceNumber,

@@ -216,7 +216,7 @@ impl Topic {
         self.entity.qos()
     }
 
-    /// Changes the QoS. TOPIC_DATA is announced anew with every endpoint of the topic; the other policies are for those who copy
+    /// Changes the QoS. TOPIC_DATA is announced anew with every endpoint of the topic; the other policies are for writers and readers that copy
     /// them.
     ///
     /// # Errors

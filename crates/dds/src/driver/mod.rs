@@ -64,7 +64,7 @@ pub struct Driver {
     seat: Seat<Box<Role>>,
     /// Shared memory, if it is used.
     links: Option<Arc<Links>>,
-    /// Who reads its rings.
+    /// The right to read its rings.
     ring_seat: Seat<Box<Role>>,
     timer: Timer,
     /// The timer's thread keeps the time from inside of the engine.

@@ -92,7 +92,7 @@ pub(super) fn words(own: u64, other: u64) -> [u8; LEN] {
     greeting
 }
 
-/// The nonces of who speaks and of whom it is for.
+/// The nonces of the sender and of the receiver.
 pub(super) fn read(buffer: &[u8]) -> Option<(u64, u64)> {
     let word = |at: usize| {
         let bytes: Option<[u8; 8]> = buffer.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
