@@ -317,7 +317,7 @@ impl<C: Connections> Encounters<C> {
     ) -> Result<(), String> {
         let known = self.known.get(&prefix).ok_or("it is gone")?;
         if nonce != known.memory.nonce || to != self.links.announced.nonce {
-            return Err("it answered for somebody else: UDP is used".to_owned());
+            return Err("it answered for another participant: UDP is used".to_owned());
         }
         let given = greeting::open(files, &known.memory)?;
         self.link(place, (prefix, segment, given), now, tell);
