@@ -51,7 +51,7 @@ pub(super) fn pair(
     match (announced(writer), announced(reader)) {
         (Announced::Minimal(written), Announced::Minimal(read)) if written != read => Some((
             format!(
-                "type: written as one {:?}, read as another, type objects {} and {}, and nobody tells what they are; Punctual matches them by name in the end, others may not",
+                "type: written as one {:?}, read as another, type objects {} and {}, and no participant tells what they are; Punctual matches them by name in the end, others may not",
                 writer.type_name,
                 Short(written),
                 Short(read)

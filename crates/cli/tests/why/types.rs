@@ -56,7 +56,7 @@ fn other_type_objects_under_one_name() {
     assert_eq!(told_of(None, Some(&single()), Some(&single()), None), "");
     let said = told_of(None, Some(&single()), Some(&other()), None);
     let expected = format!(
-        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de, and nobody tells what they are; Punctual matches them by name in the end, others may not\n  Compare both descriptions"
+        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de, and no participant tells what they are; Punctual matches them by name in the end, others may not\n  Compare both descriptions"
     );
     assert!(said.starts_with(&expected), "{said}");
 }

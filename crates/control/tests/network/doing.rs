@@ -314,7 +314,7 @@ impl World {
         }
         if let Some((token, work, _)) = self.agents[switch].answer.take() {
             self.counts.add(Fault::AgentLost);
-            self.gates_answered(switch, token, work, Err("nobody knows what the gate has".into()));
+            self.gates_answered(switch, token, work, Err("what the gate has is not known".into()));
         }
         self.manager.gates_down(self.now, self.network.switches[switch].datapath);
         self.collect();
