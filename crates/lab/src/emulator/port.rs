@@ -56,7 +56,7 @@ pub(crate) struct Port {
 #[derive(Debug)]
 struct Waits {
     came: u64,
-    octets: u64,
+    bytes: u64,
     /// `None` if it has left already, before others that came earlier and were heard of later.
     frame: Option<Frame>,
 }
@@ -115,7 +115,7 @@ impl Port {
         let Some(queue) = self.queues.get_mut(place) else { return Some(frame) };
         // Frames of a queue do not overtake each other.
         let came = queue.frames.back().map_or(came, |last| came.max(last.came));
-        let waits = |frame: Frame| Waits { came, octets: frame.len() as u64, frame: Some(frame) };
+        let waits = |frame: Frame| Waits { came, bytes: frame.len() as u64, frame: Some(frame) };
         if queue.frames.len() < queue.room {
             queue.frames.push_back(waits(frame));
             return None;
@@ -173,7 +173,7 @@ impl Port {
         let Some(queue) = self.queues.iter().rposition(there) else { return };
         let taken = self.queues.get_mut(queue).and_then(|queue| queue.frames.pop_front());
         if let Some(waited) = taken {
-            let bits = (SHORTEST.max(waited.octets) + AROUND) * 8;
+            let bits = (SHORTEST.max(waited.bytes) + AROUND) * 8;
             let time = (bits * SECOND).div_ceil(self.rate);
             self.leaving = Some(Leaving { queue, waited, free: self.free, began, due: began + time });
         }
