@@ -75,7 +75,7 @@ fn freed(bytes: usize) {
 }
 
 fn change(change: impl FnOnce(&mut State)) {
-    // A thread that is ending has no state any more, and nobody measures it.
+    // A thread that is ending has no state any more, and is not measured.
     let _ = STATE.try_with(|cell| {
         let mut state = cell.get();
         change(&mut state);

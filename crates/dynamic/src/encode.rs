@@ -209,7 +209,7 @@ fn union<S: Sink>(
 ) -> Result<(), EncodeError> {
     let aggregate = encoder.begin(of.extensibility)?;
     let discriminator = from_label(&of.discriminator, label);
-    // Whoever does not know it cannot read the rest.
+    // A reader that does not know it cannot read the rest.
     let must_understand = true;
     write(encoder, schema, &aggregate, &info(0, must_understand), &of.discriminator, &discriminator, false)?;
     let case = of.case(label).and_then(|case| of.cases.get(case));

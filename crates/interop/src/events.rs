@@ -12,7 +12,7 @@ use crate::kind::{Kind, adler32};
 /// Prints a line at once: the program that reads it waits for it.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Without a reader at the other end there is nobody to complain to.
+    // Without a reader at the other end the error cannot be reported.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 

@@ -454,7 +454,7 @@ impl Building<'_> {
             thread::spawn(move || {
                 let mut line = String::new();
                 let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
-                // Nobody listens any more if it took too long.
+                // The receiver is gone if it took too long.
                 let _ = told.send(read.is_ok() && line == gate_agent::READY_LINE);
             });
         }

@@ -153,7 +153,7 @@ impl Place {
             }
             let lock = open_lock(&path)?;
             match lock.try_lock() {
-                // It may have been removed by whoever had the lock.
+                // It may have been removed by the process that had the lock.
                 Ok(()) if path.join("lock").exists() => return Ok(Some(Self { path, _lock: lock })),
                 Ok(()) => return Ok(None),
                 Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {

@@ -76,7 +76,7 @@ fn wait(reader: &DataReader<Report>, time: Duration, stop: &Stop) -> Result<Opti
     let waits = WaitSet::new();
     waits.attach_condition(Condition::from(reader.create_readcondition(States::NOT_READ)))?;
     waits.attach_condition(stop.condition())?;
-    // Nobody within the time is an answer, too.
+    // No manager within the time is an answer, too.
     let _ = waits.wait(time);
     Ok(reader.take_next_sample()?.and_then(|sample| sample.data))
 }

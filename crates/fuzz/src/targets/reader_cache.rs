@@ -148,7 +148,7 @@ impl Readers {
             for Sample { info, payload, key } in self.taken.drain(..) {
                 assert_eq!((info.valid_data, key.is_some()), (payload.is_some(), payload.is_none()));
                 if let Some(payload) = &payload {
-                    // What follows the key is for whoever decodes the sample to judge.
+                    // What follows the key is judged where the sample is decoded.
                     let key = Track::initial().decode_payload_to_key(payload.bytes());
                     assert!(key.is_ok(), "its key was read from it");
                     let _ = Track::decode_payload(payload.bytes());

@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(left(&mut port, 1_000 + FRAME - 1), []);
         assert_eq!(left(&mut port, 1_000 + FRAME), [(1_000 + FRAME, 0)]);
         assert!(port.next(1_000 + 2 * FRAME - 100, 99).is_none());
-        // Whoever comes late finds what should have left at its time.
+        // A thread that comes late finds what should have left, with its times.
         assert_eq!(left(&mut port, 90_000), [(1_000 + 2 * FRAME, 1), (1_000 + 3 * FRAME, 2)]);
         // An idle link begins when a frame comes, and the shortest one takes the time of 84 bytes.
         assert_eq!(port.accept(100_000, vec![0; 20]), None);
