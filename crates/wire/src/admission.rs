@@ -492,6 +492,6 @@ mod tests {
         assert!(Request::MAX_SERIALIZED_SIZE_XCDR2.is_some());
         assert!(Verdict::MAX_SERIALIZED_SIZE_XCDR2.is_some());
         assert!(Measured::MAX_SERIALIZED_SIZE_XCDR2.is_some());
-        assert!(Report::MAX_SERIALIZED_SIZE_XCDR2.is_some_and(|octets| octets > MOST_REPORT));
+        assert!(Report::MAX_SERIALIZED_SIZE_XCDR2.is_some_and(|bytes| bytes > MOST_REPORT));
     }
 }

@@ -101,16 +101,16 @@ impl RawDataWriter {
     ///
     /// # Errors
     /// `BadParameter` if the bytes are no sample of the type, `OutOfResources` at the limit of instances, `NotEnabled`.
-    pub fn register_serialized(&self, octets: &[u8], is_key: bool) -> Result<InstanceHandle, Error> {
-        self.entity.node.register(self.entity.cell("register_instance")?, octets, is_key)
+    pub fn register_serialized(&self, bytes: &[u8], is_key: bool) -> Result<InstanceHandle, Error> {
+        self.entity.node.register(self.entity.cell("register_instance")?, bytes, is_key)
     }
 
     /// The instance of a serialized sample, or of a serialized key; `None` if this writer does not know it.
     ///
     /// # Errors
     /// As [`RawDataWriter::register_serialized`].
-    pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
-        self.entity.cell("lookup_instance")?.lock().machine.lookup_instance(octets, is_key)
+    pub fn lookup_serialized(&self, bytes: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.entity.cell("lookup_instance")?.lock().machine.lookup_instance(bytes, is_key)
     }
 
     /// Disposes an instance: it does not exist any more.

@@ -218,8 +218,8 @@ impl RawDataReader {
     ///
     /// # Errors
     /// `BadParameter` if the bytes are no sample of the type, `NotEnabled`.
-    pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
-        self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
+    pub fn lookup_serialized(&self, bytes: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(bytes, is_key)
     }
 
     /// Appends the serialized key of an instance in XCDR version 2, encapsulation header included.
