@@ -34,7 +34,7 @@ Developer commands of Punctual.
 
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
-    tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
+    tidy       file sizes, names, module docs, words, no unfinished work, no real time in tests, no binaries
     documents  paths, links and stops in documents exist, the book has them all, quoted files are quoted right; decision records are numbered and complete
     examples   each entity, condition and listener of the public API has an example
     licences   licences of third-party crates, and a decision record that explains each chosen one
