@@ -301,7 +301,7 @@ impl Default for ThreadConfig {
 }
 
 impl Config {
-    /// What would be refused, before anything is opened.
+    /// Checks the configuration before sockets are opened.
     ///
     /// # Errors
     ///

@@ -19,13 +19,13 @@ pub const BY_LINK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED
 /// From which of its sockets a participant sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Channel {
-    /// That of discovery: answers come back to it.
+    /// The socket of discovery: answers come back to it.
     Metatraffic,
-    /// That of the endpoints, or one that takes its place for a peer. Answers come to where the endpoints are announced.
+    /// The socket of the endpoints, or one that takes its place for a peer. Answers go to the announced address of the endpoints.
     User,
 }
 
-/// What has become of a datagram.
+/// The result of sending a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// It left, or was lost as datagrams may be; the host counts what it could not send.
@@ -34,7 +34,7 @@ pub enum Sent {
     Full,
 }
 
-/// What has become of bytes that were to be written into shared memory.
+/// The result of writing bytes into shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
     /// They lie there, and their reader looks.
@@ -148,7 +148,7 @@ pub trait Host: Send + Sync + 'static {
     /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.
     fn close(&self);
 
-    /// What people should know about the host: interfaces, ports, buffers asked for and granted, failures; a line each.
+    /// A report about the host for people: interfaces, ports, buffers asked for and granted, failures; a line each.
     fn report(&self) -> Vec<String>;
 }
 
@@ -186,16 +186,16 @@ pub trait Engine: Send + Sync + 'static {
     }
 }
 
-/// Where a participant can be reached, and which interfaces it may use.
+/// The addresses of a participant, and the interfaces that it may use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Addresses {
     /// Interfaces that may be used.
     pub network: Network,
-    /// Where discovery listens.
+    /// Addresses at which discovery listens.
     pub metatraffic_unicast: Vec<Locator>,
     /// Groups that discovery listens to, and that announcements go to; empty without multicast.
     pub metatraffic_multicast: Vec<Locator>,
-    /// Where endpoints listen.
+    /// Addresses at which endpoints listen.
     pub default_unicast: Vec<Locator>,
     /// Groups that endpoints listen to.
     pub default_multicast: Vec<Locator>,
@@ -203,6 +203,6 @@ pub struct Addresses {
     pub sending_ports: [u16; 2],
     /// Bytes that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
-    /// Where processes of this host can meet it.
+    /// How processes of this host connect to it for shared memory.
     pub shared_memory: Option<SharedMemory>,
 }

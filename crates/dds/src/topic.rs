@@ -220,7 +220,7 @@ impl Topic {
     /// them.
     ///
     /// # Errors
-    /// What [`TopicQos::check_change`] says; nothing is changed then.
+    /// The errors of [`TopicQos::check_change`]; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<TopicQos>) -> Result<(), Error> {
         self.participant.node().check_process("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_topic_qos());

@@ -175,7 +175,7 @@ impl RawDataWriter {
     /// Changes the QoS.
     ///
     /// # Errors
-    /// What [`DataWriterQos::check_change`] says, once it is enabled; nothing is changed then.
+    /// The errors of [`DataWriterQos::check_change`], once it is enabled; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DataWriterQos>) -> Result<(), Error> {
         self.entity.node.check_process("set_qos")?;
         self.entity.set_qos(qos.or_else(|| self.publisher.get_default_datawriter_qos()))
@@ -260,7 +260,7 @@ impl RawDataWriter {
         prefixes.all(|prefix| discovery.is_announced_to(cell.guid.entity_id, prefix))
     }
 
-    /// What a matched reader announced.
+    /// The announcement of a matched reader.
     ///
     /// # Errors
     /// `BadParameter` if it is not matched.
@@ -282,7 +282,7 @@ impl RawDataWriter {
         path.map(Transport::of).ok_or_else(|| not_matched(operation, "reader", handle))
     }
 
-    /// What its history holds.
+    /// Changes, instances and bytes in its history.
     ///
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.

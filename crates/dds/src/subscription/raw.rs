@@ -311,7 +311,7 @@ impl RawDataReader {
     /// Changes the QoS.
     ///
     /// # Errors
-    /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
+    /// The errors of [`DataReaderQos::check_change`], once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
     /// built-in topic.
     pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
         self.0.entity.node.check_process("set_qos")?;
@@ -412,7 +412,7 @@ impl RawDataReader {
         path.map(Transport::of).ok_or_else(|| not_matched(operation, "writer", handle))
     }
 
-    /// What a matched writer announced.
+    /// The announcement of a matched writer.
     ///
     /// # Errors
     /// `BadParameter` if it is not matched.
@@ -428,7 +428,7 @@ impl RawDataReader {
         self.status(|cache| cache.dropped(reason))
     }
 
-    /// What its cache holds.
+    /// Samples, instances and bytes in its cache.
     ///
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.
