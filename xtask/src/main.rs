@@ -34,7 +34,7 @@ Developer commands of Punctual.
 
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
-    tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
+    tidy       file sizes, names, module docs, words, no unfinished work, no real time in tests, no binaries
     documents  paths, links and stops in documents exist, the book has them all, quoted files are quoted right; decision records are numbered and complete
     examples   each entity, condition and listener of the public API has an example
     licences   licences of third-party crates, and a decision record that explains each chosen one
@@ -48,7 +48,7 @@ Developer commands of Punctual.
   cargo xtask test --checks  the same, with the checks `built` beside them
   cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
-  cargo xtask mutants        mistakes of latency, control and response on purpose, each in a copy: which test sees it; takes hours
+  cargo xtask mutants        mistakes on purpose in five crates, each in a copy: which test sees it; takes hours
   cargo xtask mutants TEXT...  only those whose names contain one of the texts, or all of the crate of that name
 ";
 

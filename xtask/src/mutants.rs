@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(record.written(&names), text);
     }
 
-    /// A mistake that no longer applies would be tried by nobody, and be noticed only when all are.
+    /// A mistake that no longer applies would not be tried, and be noticed only when all are.
     #[test]
     fn every_mistake_applies_once() {
         let root = crate::tree::root();

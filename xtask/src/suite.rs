@@ -23,7 +23,7 @@ const LABS: [&str; 2] = ["grm", "labs"];
 /// thread.
 const COMPUTING: [&[&str]; 2] =
     [&["network", "plans", "promises", "seeds"], &["cdr_property", "judged", "soundness", "targets"]];
-/// Runs a command with the policy of Linux for what only takes what nobody else wants.
+/// Runs a command with the policy of Linux for programs that take only what others leave.
 const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
 /// The sum of the summary lines that `cargo test` prints, one for each test program.

@@ -45,6 +45,8 @@ const REAL_TIME: [&str; 31] = [
 const BINARIES: [(&str, &str); 1] = [("crates/wire/tests/golden/", ".pcap")];
 /// File names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 6] = ["common", "util", "utils", "manager", "helpers", "misc"];
+/// Words that hide who or what acts, in public comments and in documents.
+const NO_ACTORS: [&str; 4] = ["nobody", "somebody", "whoever", "everybody"];
 /// The folders of personal machines, in two parts so that this file may hold them.
 const PERSONAL: [(&str, &str); 4] = [("/ho", "me/"), ("/ro", "ot/"), ("/wo", "rk/"), ("/Use", "rs/")];
 
@@ -59,6 +61,7 @@ pub(crate) fn check(tree: &Tree) -> Outcome {
             continue;
         };
         personal_paths(path, text, problems);
+        actors(path, text, &mut outcome.warnings);
         if path.ends_with(".rs") {
             size(path, text, &mut outcome);
             rust(path, text, &mut outcome.problems);
@@ -107,6 +110,29 @@ fn personal_paths(path: &str, text: &str, problems: &mut Vec<Problem>) {
                     "use a path relative to the repository, or a variable",
                 ));
             }
+        }
+    }
+}
+
+/// Documentation names those who act. Records of decisions and measurements stay as they were written.
+fn actors(path: &str, text: &str, warnings: &mut Vec<String>) {
+    let is_record = path.starts_with("docs/decisions/") || path.starts_with("docs/measurements/");
+    let is_document = path.ends_with(".md") && !is_record && path != "CHANGELOG.md";
+    let is_source = path.ends_with(".rs") && path.contains("/src/");
+    if !is_document && !is_source {
+        return;
+    }
+    for (index, line) in text.lines().enumerate() {
+        let comment = line.trim_start();
+        if is_source && !comment.starts_with("///") && !comment.starts_with("//!") {
+            continue;
+        }
+        let word = |word: &str| NO_ACTORS.iter().find(|known| known.eq_ignore_ascii_case(word)).copied();
+        if let Some(word) = line.split(|c: char| !c.is_alphanumeric() && c != '_').find_map(word) {
+            let place = format!("{path}:{}", index + 1);
+            warnings.push(format!(
+                "{place} says `{word}`; say which thread, process, participant or person acts"
+            ));
         }
     }
 }
@@ -208,6 +234,17 @@ mod tests {
     fn the_sample_holds() {
         let outcome = check(&sample::tree());
         assert_eq!((outcome.problems, outcome.warnings), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn words_without_an_actor_are_warned_about() {
+        let warned = |tree: &Tree| check(tree).warnings;
+        let warnings = warned(&append("/// Nobody reads it."));
+        assert!(warnings.len() == 1 && warnings[0].contains("lib.rs:6 says `nobody`"), "{warnings:?}");
+        assert_eq!(warned(&append("const BODY: &str = \"nobody\";")), Vec::<String>::new());
+        let document = |path: &str| sample::with(path, |_| "# Title\n\nWhoever reads it.\n".to_owned());
+        assert_eq!(warned(&document("docs/new.md")).len(), 1);
+        assert_eq!(warned(&document("docs/decisions/0001-new.md")), Vec::<String>::new());
     }
 
     #[test]

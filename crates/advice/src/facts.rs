@@ -57,7 +57,7 @@ pub(crate) fn time(topic: &Topic, name: &str) -> Option<Option<u64>> {
     })
 }
 
-/// What follows from numbers.
+/// Properties that follow from numbers.
 fn follows(topic: &Topic, wanted: &str) -> Option<bool> {
     let below = |one: Option<u64>, other: Option<u64>| one.zip(other).is_some_and(|(one, other)| one < other);
     Some(match wanted {

@@ -16,7 +16,7 @@ pub enum Class {
     Continuous,
     /// Values that hold until they change.
     State,
-    /// What happens, and has to be known.
+    /// Events that have to be known.
     Alarms,
 }
 
@@ -56,7 +56,7 @@ enum Wanted {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What it is cited by.
+    /// The id by which advice cites it.
     pub id: String,
     when: BTreeMap<String, Wanted>,
     /// It does not apply if this time is given.
@@ -69,11 +69,11 @@ pub struct Rule {
     /// Why.
     #[serde(default)]
     pub why: String,
-    /// What cannot be had together.
+    /// A contradiction: requirements that cannot be had together.
     pub contradiction: Option<String>,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: Option<String>,
-    /// What is good to know.
+    /// A note.
     pub note: Option<String>,
 }
 

@@ -60,22 +60,22 @@ pub fn measure<T>(code: impl FnOnce() -> T) -> (T, Usage) {
     (value, Usage { count, peak: peak.unsigned_abs(), total, kept: held, largest })
 }
 
-fn taken(octets: usize) {
+fn taken(bytes: usize) {
     change(|state| {
         state.count += 1;
-        state.held = state.held.saturating_add_unsigned(octets);
+        state.held = state.held.saturating_add_unsigned(bytes);
         state.peak = state.peak.max(state.held);
-        state.total = state.total.saturating_add(octets);
-        state.largest = state.largest.max(octets);
+        state.total = state.total.saturating_add(bytes);
+        state.largest = state.largest.max(bytes);
     });
 }
 
-fn freed(octets: usize) {
-    change(|state| state.held = state.held.saturating_sub_unsigned(octets));
+fn freed(bytes: usize) {
+    change(|state| state.held = state.held.saturating_sub_unsigned(bytes));
 }
 
 fn change(change: impl FnOnce(&mut State)) {
-    // A thread that is ending has no state any more, and nobody measures it.
+    // A thread that is ending has no state any more, and is not measured.
     let _ = STATE.try_with(|cell| {
         let mut state = cell.get();
         change(&mut state);

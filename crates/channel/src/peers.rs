@@ -64,7 +64,7 @@ pub enum Worker {
 pub struct Gather {
     /// So many at most; 1 or more.
     pub most: u16,
-    /// So long, in nanoseconds, the first one waits for `most` to come together. With 0 a worker takes what is there.
+    /// So long, in nanoseconds, the first one waits for `most` to come together. With 0 a worker takes the deliveries that wait at that moment.
     pub wait: u64,
 }
 

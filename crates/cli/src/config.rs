@@ -3,10 +3,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use settings::{Explained, Settings};
+use settings::{Explained, Origin, Settings};
 
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
+use crate::values::{Row, ValueOptions, print_columns};
 
 /// Command line of `punctual config`.
 #[derive(Args, Clone, Debug)]
@@ -40,15 +41,8 @@ struct Explain {
     /// The file; by default the one that PUNCTUAL_CONFIG names.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Shows the QoS of this topic's writers and readers.
-    #[arg(long, value_name = "NAME")]
-    topic: Option<String>,
-    /// Leaves out what is the default.
-    #[arg(long)]
-    changed: bool,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    values: ValueOptions,
 }
 
 /// Shows it.
@@ -68,21 +62,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None => Settings::load(),
     };
     let settings = settings.map_err(|problem| Failure::Usage(problem.to_string()))?;
-    let mut explained = match &explain.topic {
+    let mut explained = match &explain.values.topic {
         Some(topic) => settings.explain_topic(topic),
         None => settings.explain(),
     };
-    explained.retain(|of| !explain.changed || of.origin != settings::Origin::Default);
-    if explain.json {
+    explained.retain(|of| !explain.values.changed || of.origin != Origin::Default);
+    if explain.values.json {
         let all: Vec<_> = explained.iter().map(as_json).collect();
         print(format_args!("{}", serde_json::Value::Array(all)));
         return Ok(Outcome::Done);
     }
-    let width = |of: fn(&Explained) -> usize| explained.iter().map(of).max().unwrap_or(0).min(48);
-    let (keys, values) = (width(|of| of.key.len()), width(|of| of.value.len()));
-    for Explained { key, value, origin } in &explained {
-        print(format_args!("{key:keys$}  {value:values$}  {origin}"));
-    }
+    let row = |Explained { key, value, origin }| Row { key, value, origin: origin.to_string() };
+    print_columns("", &explained.into_iter().map(row).collect::<Vec<_>>());
     Ok(Outcome::Done)
 }
 

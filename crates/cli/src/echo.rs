@@ -222,7 +222,7 @@ fn reader_qos(
 ) -> Result<(DataReaderQos, SubscriberQos), Failure> {
     let (mut qos, group) = adapt::reader(&arguments.topic, profile, adapted, &arguments.qos)?;
     if profile.is_none() {
-        // Whoever describes a type here need not know what its members are called.
+        // A type that is described on the command line need not have the right names of members.
         qos.endpoint.type_consistency.ignore_member_names = true;
     }
     qos.assurance = arguments.wanted.qos();

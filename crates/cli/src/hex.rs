@@ -15,8 +15,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Bytes as digits, two for each.
-pub(crate) fn show(octets: &[u8]) -> String {
-    octets.iter().fold(String::with_capacity(octets.len() * 2), |mut text, octet| {
+pub(crate) fn show(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, octet| {
         // A string takes everything.
         let _ = write!(text, "{octet:02x}");
         text

@@ -31,6 +31,7 @@ mod stop;
 mod types;
 mod unmatched;
 mod utc;
+mod values;
 mod why;
 
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! Where the log of a command goes.
 use tracing_subscriber::fmt;
 
-/// Lines of at least this level go to standard output, each with its time in UTC. A line that cannot be written is left out: that nobody
-/// reads the log ends nothing.
+/// Lines of at least this level go to standard output, each with its time in UTC. A line that cannot be written is left out: a
+/// log that is not read ends nothing.
 pub(crate) fn to_stdout(least: tracing::Level) {
     let log = fmt().with_max_level(least).with_ansi(false).with_target(false).log_internal_errors(false);
     // A program that embeds the command has a log already.

@@ -2,8 +2,8 @@
 use std::fmt::Arguments;
 use std::io::{IsTerminal as _, Write as _};
 
-/// Prints a line of results. If they are not read any more, as in `punctual echo T | head -1`, the process ends quietly: there is
-/// nothing left that it could do for anybody.
+/// Prints a line of results. If they are not read any more, as in `punctual echo T | head -1`, the process ends quietly,
+/// since nothing is left to do.
 pub fn print(line: Arguments<'_>) {
     if writeln!(std::io::stdout(), "{line}").is_err() {
         std::process::exit(0);

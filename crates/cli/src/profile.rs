@@ -7,11 +7,12 @@ use clap::{Args, Subcommand};
 use dds::qos::{DataReaderQos, DataWriterQos, DomainParticipantQos, EntityFactory, GroupQos, TopicQos};
 use dds::{DomainParticipant, QosKind, Topic};
 use diagnostics::{Problem, Source, printable};
-use qos_profiles::{BUILT_IN, Entity, LONGEST, QosProvider, Resolved};
+use qos_profiles::{BUILT_IN, Entity, Explained, LONGEST, QosProvider, Resolved};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
+use crate::values::{Row, ValueOptions, print_columns};
 
 /// A profile of a QoS file. Options for single policies are laid over it.
 #[derive(Args, Clone, PartialEq, Eq, Debug, Default)]
@@ -145,15 +146,8 @@ struct Show {
     file: PathBuf,
     /// Profile, as Plant::Positions. Default: all of the file.
     profile: Option<String>,
-    /// Shows what a topic of this name gets.
-    #[arg(long, value_name = "NAME")]
-    topic: Option<String>,
-    /// Leaves out what is the default.
-    #[arg(long)]
-    changed: bool,
-    /// Prints JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    values: ValueOptions,
 }
 
 /// Does it.
@@ -193,19 +187,19 @@ impl Show {
             self.profile.as_ref().map_or_else(|| provider.profiles().collect(), |name| vec![name.clone()]);
         let mut all = Vec::new();
         for name in profiles {
-            let explained = provider.explain(&name, self.topic.as_deref());
+            let explained = provider.explain(&name, self.values.topic.as_deref());
             let mut sets = explained.map_err(|problem| Failure::Usage(problem.to_string()))?;
-            if self.changed {
+            if self.values.changed {
                 sets.iter_mut().for_each(|set| set.values.retain(|value| value.origin.is_some()));
             }
-            if self.json {
+            if self.values.json {
                 all.extend(sets.iter().map(|set| as_json(&name, set)));
             } else {
                 print(format_args!("{}", printable(&name)));
                 sets.iter().for_each(show);
             }
         }
-        if self.json {
+        if self.values.json {
             print(format_args!("{}", Value::Array(all)));
         }
         Ok(Outcome::Done)
@@ -216,16 +210,13 @@ impl Show {
 fn show(set: &Resolved) {
     let topics = set.filter.as_ref().map_or_else(String::new, |filter| format!(", topics {filter:?}"));
     print(format_args!("  {}{topics}  {}", set.entity, printable(&set.place)));
-    let width =
-        |of: fn(&qos_profiles::Explained) -> usize| set.values.iter().map(of).max().unwrap_or(0).min(48);
-    let (keys, values) = (width(|value| value.key.len()), width(|value| value.value.len()));
-    for value in &set.values {
+    let row = |value: &Explained| {
         let origin = value.origin.as_ref();
         let origin =
             origin.map_or_else(|| "default".to_owned(), |(profile, place)| format!("{place}  {profile}"));
-        let (key, value, origin) = (&value.key, printable(&value.value), printable(&origin));
-        print(format_args!("    {key:keys$}  {value:values$}  {origin}"));
-    }
+        Row { key: value.key.clone(), value: printable(&value.value), origin: printable(&origin) }
+    };
+    print_columns("    ", &set.values.iter().map(row).collect::<Vec<_>>());
 }
 
 fn as_json(profile: &str, set: &Resolved) -> Value {

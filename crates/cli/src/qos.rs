@@ -133,7 +133,7 @@ words! {
 words! {
     /// DATA_REPRESENTATION kinds.
     RepresentationWord for DataRepresentation {
-        /// XCDR version 1, which everybody reads.
+        /// XCDR version 1, which all implementations read.
         Xcdr1 => DataRepresentation::XCDR1,
         /// XCDR version 2.
         Xcdr2 => DataRepresentation::XCDR2,

@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 }
 
 impl Arguments {
-    /// What is there.
+    /// Tells what was seen.
     fn tell_seen(&self, scene: &Scene) {
         explain::summary(scene).iter().for_each(|line| print(format_args!("{line}")));
         if let Some(received) = &scene.received {

@@ -168,10 +168,13 @@ fn no_multicast_and_nobody_named() {
     alone(|| {
         let (code, said) = run(&["ls", "--duration", "10ms", "--no-multicast"]);
         assert_eq!(code, Some(1));
-        assert!(said.contains("nobody else is there; `punctual why` says what may be in the way"), "{said}");
+        assert!(
+            said.contains("no other participant is there; `punctual why` says what may be in the way"),
+            "{said}"
+        );
         let (code, said) = run(&["why", "--duration", "10ms", "--no-multicast"]);
         assert_eq!(code, Some(1));
-        assert!(said.contains("! nobody else is heard in domain 0, nor in another, in 10 ms\n  Let multicast and UDP ports from 7400 on through"), "{said}");
+        assert!(said.contains("! no other participant is heard in domain 0, nor in another, in 10 ms\n  Let multicast and UDP ports from 7400 on through"), "{said}");
         assert!(
             said.contains(
                 "no interface that is used has multicast: only participants that are named are found"

@@ -2,33 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+use lab_turn::Folder;
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// A folder of this test's own, removed with all that is in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn each_command_has_a_manual_page() {
-    let folder = Folder::new("man");
+    let folder = Folder::new();
     let output = run(&["man", folder.0.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();

@@ -1,9 +1,9 @@
 //! QoS files on the command line: what is wrong is told with its place, and two processes match as their profiles say.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use lab_turn::Folder;
 use testkit::background::Background;
 use testkit::namespace::alone;
 use testkit::patience::patiently;
@@ -44,38 +44,21 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// A folder with files that is gone when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-qos-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// Writes a file into the folder; its path as an argument.
+fn file_in(folder: &Folder, name: &str, text: &str) -> String {
+    folder.file(name, text).to_str().unwrap().to_owned()
 }
 
 #[test]
 fn check_tells_all_that_is_wrong_with_its_line() {
-    let folder = Folder::new("check");
-    let good = folder.file("plant.xml", PLANT);
+    let folder = Folder::new();
+    let good = file_in(&folder, "plant.xml", PLANT);
     assert_eq!(
         run(&["qos", "check", &good]),
         (Some(0), format!("{good}: 2 profiles, nothing is wrong\n"), String::new())
     );
-    let wrong = folder.file("wrong.xml", &PLANT.replace("TRANSIENT_LOCAL_DURABILITY_QOS", "TRANSIENT_LOCAL"));
+    let wrong =
+        file_in(&folder, "wrong.xml", &PLANT.replace("TRANSIENT_LOCAL_DURABILITY_QOS", "TRANSIENT_LOCAL"));
     let (code, printed, _) = run(&["qos", "check", &wrong]);
     assert_eq!(code, Some(1));
     let excerpt = format!(
@@ -87,7 +70,7 @@ fn check_tells_all_that_is_wrong_with_its_line() {
     let (code, _, told) = run(&["echo", "Slow", "--qos-file", &wrong, "--qos-profile", "Plant::Base"]);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains(&excerpt), "{told}");
-    let note = folder.file("note.xml", "<dds>\n<types/></dds>");
+    let note = file_in(&folder, "note.xml", "<dds>\n<types/></dds>");
     let (code, printed, _) = run(&["qos", "check", &note]);
     assert_eq!(code, Some(0));
     assert!(printed.starts_with(&format!("note: {note}:2:1: <types> is not read")), "{printed}");
@@ -97,8 +80,8 @@ fn check_tells_all_that_is_wrong_with_its_line() {
 
 #[test]
 fn show_says_which_line_a_value_comes_from() {
-    let folder = Folder::new("show");
-    let file = folder.file("plant.xml", PLANT);
+    let folder = Folder::new();
+    let file = file_in(&folder, "plant.xml", PLANT);
     let (code, printed, _) = run(&["qos", "show", &file, "Plant::Strict", "--changed"]);
     assert_eq!(code, Some(0));
     let expected = format!(
@@ -135,8 +118,8 @@ fn show_says_which_line_a_value_comes_from() {
 
 #[test]
 fn a_profile_that_is_not_given_or_not_there_is_told() {
-    let folder = Folder::new("missing");
-    let file = folder.file("plant.xml", &PLANT.replace(" is_default_qos=\"true\"", ""));
+    let folder = Folder::new();
+    let file = file_in(&folder, "plant.xml", &PLANT.replace(" is_default_qos=\"true\"", ""));
     let (code, _, told) = run(&["echo", "Slow", "--qos-file", &file]);
     let expected =
         "--qos-file: the file has no default profile; give --qos-profile, one of Plant::Base, Plant::Strict";
@@ -165,8 +148,8 @@ fn writer(topic: &str, file: &str) -> Background {
 
 #[test]
 fn processes_with_profiles_that_fit_match_and_others_are_told_why_not() {
-    let folder = Folder::new("live");
-    let file = folder.file("plant.xml", PLANT);
+    let folder = Folder::new();
+    let file = file_in(&folder, "plant.xml", PLANT);
     let reader = |topic: &'static str, profile: &'static str| {
         let file = file.clone();
         move || {
@@ -195,7 +178,7 @@ fn processes_with_profiles_that_fit_match_and_others_are_told_why_not() {
         slow.interrupt();
         // For this topic the reader asks for a sample each second, and the writer promises one each five.
         let _fast = writer("FastTopic", &file);
-        let told = folder.file("told.txt", "");
+        let told = file_in(&folder, "told.txt", "");
         let arguments = [
             "echo",
             "FastTopic",
@@ -230,8 +213,8 @@ fn measurements_run_with_a_profile() {
             assert_eq!(sum[counted], 100, "{printed}");
         }
         // The reader asks for RELIABLE, and a profile with BEST_EFFORT is refused by it.
-        let folder = Folder::new("perf");
-        let told = folder.file("told.txt", "");
+        let folder = Folder::new();
+        let told = file_in(&folder, "told.txt", "");
         let _writing = Background::start(&mut punctual(&[
             "perf",
             "pub",

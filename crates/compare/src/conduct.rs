@@ -99,7 +99,7 @@ pub(crate) fn play(
     let start = Instant::now();
     for pass in 0..effort.passes {
         for (row, cell) in all.iter_mut().zip(cells) {
-            // Another one begins in each pass: nobody is always behind the same neighbour's heat.
+            // Another one begins in each pass: no contender always runs behind the same one, which has heated the processor.
             for turn in 0..contenders.len() {
                 let index = (turn + pass) % contenders.len();
                 let (Some(results), Some(contender)) = (row.get_mut(index), contenders.get(index)) else {

@@ -18,7 +18,7 @@ pub(crate) fn is_raw(name: &str) -> bool {
     name.starts_with("raw-") || name == FLOOR
 }
 
-/// Somebody who is compared.
+/// Middleware or plain sockets, as one side of a comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Contender {
     /// For the command line and the table.

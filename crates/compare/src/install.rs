@@ -133,7 +133,7 @@ impl Recipe {
         let start = Instant::now();
         while lock.try_lock().is_err() {
             if stopped.load(Ordering::Relaxed) || start.elapsed() > LIMIT {
-                return Err(format!("somebody else builds in {}", place.display()));
+                return Err(format!("another process builds in {}", place.display()));
             }
             progress(&format!("{}: another run builds it", self.name));
             std::thread::sleep(LOOK);

@@ -1,4 +1,4 @@
-//! What drivers say, line by line. A driver is a program of somebody else's libraries: nothing that it says is believed unseen.
+//! What drivers say, line by line. A driver is a program with libraries of others: what it says is checked.
 use serde_json::Value;
 
 /// Longest line, in bytes.
@@ -87,7 +87,7 @@ pub(crate) fn read(line: &str) -> Result<Line, String> {
     }
 }
 
-/// Text of somebody else that can be shown.
+/// Text of a driver that can be shown.
 pub(crate) fn shown(text: &str) -> String {
     let clean = text.chars().map(|character| if character.is_control() { ' ' } else { character });
     clean.take(SHOWN).collect::<String>().trim().to_owned()

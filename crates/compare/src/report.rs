@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
 }
 
-/// Somebody who was compared.
+/// Middleware or plain sockets that were compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct Who {
     pub(crate) bytes: Option<u64>,
 }
 
-/// A cell with what everybody reached; entries are in the order of contenders.
+/// A cell with what each contender reached; entries are in the order of contenders.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) cell: Cell,

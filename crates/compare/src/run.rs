@@ -77,7 +77,7 @@ pub enum Wrong {
     System(String),
 }
 
-/// Compares. What is printed is given to `print`, line by line. True if every cell was measured with somebody, or if the user wanted
+/// Compares. What is printed is given to `print`, line by line. True if every cell was measured with a contender, or if the user wanted
 /// an end before that.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The place where drivers run: a network and a memory that are nobody else's, and vanish with the last process in them.
+//! The place where drivers run: a network and a memory of their own, which vanish with the last process in them.
 use std::marker::PhantomData;
 use std::path::Path;
 use std::process::Command;

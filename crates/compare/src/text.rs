@@ -82,7 +82,7 @@ pub(crate) fn reason(entry: &Entry) -> &str {
     entry.missing.as_deref().unwrap_or("the comparison ended before")
 }
 
-/// Ratios alone, everybody beside everybody.
+/// Ratios alone, all contenders side by side.
 fn summary(report: &Report) -> Vec<String> {
     // Who is for figures alone has no column.
     let has = |who: &&Who| {

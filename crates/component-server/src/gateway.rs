@@ -102,7 +102,7 @@ impl Running {
                     "gateway: the filter of {} does not suit events of {kind}, and all are sent to it: {reason}",
                     name(subscriber)
                 ),
-                // That connections work is what everybody expects.
+                // That connections work is not reported.
                 _ => continue,
             });
         }

@@ -164,7 +164,7 @@ impl<C> Serialised<C> {
     #[inline(never)]
     fn enter_late<R>(&self, gate: &Gate, this: This, act: impl FnOnce(&mut C) -> R) -> Result<R, Shut> {
         loop {
-            // Whoever comes while a hook is at work does not wait for it.
+            // A thread that comes while a hook is at work does not wait for it.
             if !gate.is_open() {
                 return Err(Shut::Inactive);
             }

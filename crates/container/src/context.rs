@@ -66,7 +66,7 @@ impl Context {
         }
     }
 
-    /// That of an event that comes from elsewhere, before so many others of the same delivery, by this part of a join.
+    /// The context of an event that comes from elsewhere, before so many others of the same delivery, by this part of a join.
     pub(crate) fn of(clock: &Clock, header: &channel::Header, follows: usize, part: usize) -> Self {
         Self {
             created: Cell::new(Some(header.created)),

@@ -16,7 +16,7 @@ use crate::ports::Sink;
 use crate::target::{AnyInlet, Target};
 use crate::watch::{Tap, Watch};
 
-/// What a port publishes or consumes. A channel copies it once, by `clone_from`, into memory that is used again: a type with memory of its own
+/// An event, which ports publish and consume. A channel copies it once, by `clone_from`, into memory that is used again: a type with memory of its own
 /// takes none from the heap for that if its `Clone` has a `clone_from`, which the derived one has not.
 ///
 /// A type whose fields filters ask for says which there are:

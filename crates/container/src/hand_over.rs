@@ -17,7 +17,7 @@ const LONG_NAP: Duration = Duration::from_millis(1);
 pub struct Position {
     /// The name of the connection.
     pub connection: String,
-    /// Who publishes; for topics the GUID of the writer.
+    /// The publisher; for topics the GUID of the writer.
     pub source: [u8; 16],
     /// The sequence number of the event.
     pub number: i64,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Who has published: the GUID of a writer.
+/// The GUID of the writer that has published.
 pub(crate) type Source = [u8; 16];
 
 /// Events that are kept at most once all that come are needed.
@@ -81,7 +81,7 @@ impl<F> Line<F> {
     /// Events up to these positions are handled; the others that have come are handed on by [`Line::next`]. `is_whole` says that each source is
     /// reliable: then its events follow each other.
     fn begin(&mut self, positions: &[(Source, i64)], is_whole: bool) -> Result<(), Missed> {
-        // Without a position no process has handled anything in between: what gave way is lost to whoever holds it.
+        // Without a position no process has handled anything in between: what gave way is lost to the process that holds it.
         for (source, next) in self.lost.iter().filter(|_| !positions.is_empty()) {
             let after = last_of(positions, source).unwrap_or_default();
             if *next > after {
@@ -177,7 +177,7 @@ impl<F> Intake<F> {
             line.last.retain(|(source, _)| there.contains(source));
         }
         let Some(event) = line.came(source, number, event) else { return };
-        // Whoever holds what comes back sees that this thread is inside: it holds the line for that.
+        // A thread that holds back events sees that this one is inside: it holds the line for that.
         self.inside.fetch_add(1, AcqRel);
         drop(line);
         let _out = Out(&self.inside);

@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::service::{Joined, Route, Service};
 use crate::target::{AnyInlet, ConsumerPort, Target};
 
-/// What follows the name of a port in that of a part of its join.
+/// The separator between the name of a port and the number of a part of its join.
 const PART: char = '#';
 
 /// Most parts of a join.

@@ -44,9 +44,9 @@ pub struct Policy {
     pub lanes: Vec<(u8, Threads)>,
     /// The pool.
     pub pool: Threads,
-    /// Those that take the earliest deadline first.
+    /// Threads that take the earliest deadline first.
     pub deadline: Threads,
-    /// Those of consumers that have a thread of their own; the count does not matter.
+    /// Threads of consumers that have one of their own; the count does not matter.
     pub own: Threads,
 }
 
@@ -188,7 +188,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// What the system said of the first that it refused.
+    /// The error of the system for the first thread that it refused.
     pub fn try_deadline(all: &[Self]) -> Result<(), ThreadError> {
         let asked = all.iter().filter(|it| matches!(it.scheduling, Scheduling::Deadline { .. }));
         let each = asked.flat_map(|it| (0..it.count.max(1)).map(move |_| it));

@@ -17,7 +17,7 @@ pub trait Sink<T>: Send + Sync {
     /// Why it was refused. What a consumer does with an event is no matter of its publisher.
     fn take(&self, event: &T, at: &Context) -> Outcome;
 
-    /// The same for who catches panics anyway, and hands them to [`Sink::caught`]: so they are caught once for all sinks of a push.
+    /// The same for callers that catch panics anyway, and hand them to [`Sink::caught`]: so they are caught once for all sinks of a push.
     ///
     /// # Errors
     /// As [`Sink::take`].
@@ -26,7 +26,7 @@ pub trait Sink<T>: Send + Sync {
         self.take(event, at)
     }
 
-    /// [`Sink::hand`] panicked. Unless it is the panic of a consumer, it is the panic of who pushes.
+    /// [`Sink::hand`] panicked. Unless it is the panic of a consumer, it is the panic of the publisher.
     #[doc(hidden)]
     fn caught(&self, panic: Box<dyn Any + Send>) {
         resume_unwind(panic)

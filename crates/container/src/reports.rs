@@ -10,7 +10,7 @@ use crate::component::Hook;
 /// How many reports wait until they are asked for; then the oldest give way.
 const MOST: usize = 1_024;
 
-/// How long one who waits sleeps until probes have looked.
+/// How long a waiting thread sleeps until probes have looked.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Something that went wrong.

@@ -40,7 +40,7 @@ pub struct Route<'a> {
     pub targets: &'a [(AnyInlet, Arc<Container>)],
     /// The time of the server.
     pub(crate) clock: &'a Clock,
-    /// What is known of the clocks of other machines.
+    /// The clocks of other machines, as far as they are known.
     pub(crate) clocks: &'a Arc<Clocks>,
     /// Whether chains pass it.
     pub(crate) is_followed: bool,
@@ -62,7 +62,7 @@ pub struct Joined {
 pub trait End: Send + Sync {
     /// A component that consumes is suspended, or goes on. What comes meanwhile waits if the service has queues.
     fn suspend(&self, instance: &str, is_suspended: bool);
-    /// What waits for a component that consumes is dropped.
+    /// Drops the events that wait for a component.
     fn discard(&self, instance: &str) {
         let _ = instance;
     }

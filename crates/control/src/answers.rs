@@ -203,7 +203,7 @@ impl ResourceManager {
             self.operations.act(Action::Dispose(pair));
         }
         for number in serving {
-            self.leave(now, number, pair, "nobody asks for it any more");
+            self.leave(now, number, pair, "no reader asks for it any more");
         }
     }
 }

@@ -383,7 +383,7 @@ impl ResourceManager {
         }
         for pair in pairs {
             if !self.requests.contains(pair) {
-                self.leave(now, number, pair, "nobody asks for it any more");
+                self.leave(now, number, pair, "no reader asks for it any more");
             }
         }
         let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.is_held();

@@ -1,8 +1,8 @@
 //! Managers beside each other: what each says of itself, and which of them manages a network that several could.
 //!
 //! A manager that manages goes before one that does not; of two that are alike the one that began earlier, and of two that began at the
-//! same time the one whose participant has the smaller prefix. The others stand by: they touch no switch and answer nobody. All see the
-//! same, so all decide alike, and what has begun goes on: whoever comes later never takes over from a manager that is there.
+//! same time the one whose participant has the smaller prefix. The others stand by: they touch no switch and answer no request. All see the
+//! same, so all decide alike, and what has begun goes on: a manager that comes later never takes over from one that works.
 //!
 //! Nothing of it is secret, but a claim is bound to its participant and to the network file: without the file no participant makes a manager
 //! stand by, only by spying on its memory or disk. Managers that share a store are of one network whatever files they were started with, because the file that is

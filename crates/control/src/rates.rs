@@ -29,7 +29,7 @@ impl ResourceManager {
         self.fabric.ports_now(&self.planned, self.config.domains.len())
     }
 
-    /// Links that are to have another rate than flows are planned with get no new ones, and what is there is looked at.
+    /// Links that are to have another rate than flows are planned with get no new ones, and flows that use them are looked at.
     pub(crate) fn want_rates(&mut self) {
         let wanted = self.ports_wanted();
         let is_slow = |link: &usize| self.fabric.is_slow(*link);

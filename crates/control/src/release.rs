@@ -227,7 +227,7 @@ impl ResourceManager {
         self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
     }
 
-    /// Takes a grant out of switches and gates. False if another one is about to take its place: what is there is that one's if it comes,
+    /// Takes a grant out of switches and gates. False if another one is about to take its place: the entries and gates are that one's if it comes,
     /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
         let Some(grant) = self.reservations.get(number) else { return true };

@@ -242,7 +242,7 @@ impl ResourceManager {
             |pair: &&Pair| self.requests.get(**pair).is_some_and(|asked| asked.grant == Some(number));
         let quiet: Vec<Pair> = grant.pairs.iter().filter(|pair| !served(pair)).copied().collect();
         for pair in quiet {
-            self.leave(now, number, pair, "nobody asks for it any more");
+            self.leave(now, number, pair, "no reader asks for it any more");
         }
     }
 }

@@ -457,7 +457,7 @@ fn said(outcome: &Outcome) -> Done {
             let words: Vec<String> = differences.iter().map(|difference| format!("{difference:?}")).collect();
             Done::Failed(format!("the switch has something else than it was told: {}", words.join("; ")))
         }
-        _ => Done::Failed("nobody knows whether the switch has it: no answer".to_owned()),
+        _ => Done::Failed("whether the switch has it is not known: no answer".to_owned()),
     }
 }
 

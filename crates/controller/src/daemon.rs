@@ -40,7 +40,7 @@ const WAITING: usize = 64;
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_FOR_STOP: Duration = Duration::from_millis(100);
 /// Why gates without an agent cannot be asked.
-pub(crate) const NO_AGENT: &str = "nobody has said where the agent of these gates is: give --gates";
+pub(crate) const NO_AGENT: &str = "where the agent of these gates is was not said: give --gates";
 /// How often is looked which participants there are.
 const LOOK_FOR_PARTICIPANTS: Duration = Duration::from_secs(1);
 /// Verdicts that are kept of requests that were turned away, besides those of the requests that are known.

@@ -174,7 +174,7 @@ async fn talk(
             ended = from.fill_buf() => {
                 break match ended {
                     Ok([]) => "the agent closed the connection".to_owned(),
-                    Ok(_) => "the agent said something that nobody asked for".to_owned(),
+                    Ok(_) => "the agent said something that was not asked for".to_owned(),
                     Err(error) => error.to_string(),
                 };
             }
@@ -190,7 +190,7 @@ async fn talk(
         }
     };
     for token in asked {
-        let answer = Err(format!("nobody knows what the gate has: {why}"));
+        let answer = Err(format!("what the gate has is not known: {why}"));
         told.send(GateHeard::Done { token, answer }).await.ok()?;
     }
     Some(why)

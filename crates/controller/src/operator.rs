@@ -133,7 +133,7 @@ fn said(note: &Note) -> Said {
         Note::Revoked(ends, _) => ("revoked", manager(), Some(ends), None),
         Note::Withdrawn(ends) => ("withdrawn", reader(ends), Some(ends), None),
         Note::Ready(_) => ("ready", manager(), None, None),
-        Note::Different { .. } => ("different", "somebody else than the manager".to_owned(), None, None),
+        Note::Different { .. } => ("different", "not the manager".to_owned(), None, None),
         Note::PutRight(_) => ("put right", manager(), None, None),
         Note::NotPutRight { .. } | Note::NotReady { .. } => ("trouble", manager(), None, None),
         Note::Missing { ends, place, frames: count } => {

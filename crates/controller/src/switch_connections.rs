@@ -1,4 +1,4 @@
-//! The connections that switches have made, and how a manager that stands by keeps them: as a slave, so that it leads at once on what is there.
+//! The connections that switches have made, and how a manager that stands by keeps them: as a slave, so that it leads at once on the connections that there are.
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

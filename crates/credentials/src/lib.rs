@@ -26,7 +26,7 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair};
 use webpki::{EndEntityCert, KeyUsage};
 use wire::seal::{Certified, Credentials, Holder, MOST_CERTIFICATE, MOST_NAME, Signature};
 
-/// What names of roles end with in certificates.
+/// The suffix of names of roles in certificates.
 const DOMAIN: &str = ".punctual.internal";
 /// The file with the certificate of the authority.
 const AUTHORITY: &str = "authority.pem";

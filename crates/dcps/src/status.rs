@@ -130,7 +130,7 @@ impl Total {
     }
 }
 
-/// A count of what is there now, and how much it moved since it was last read.
+/// A current count, and its change since it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Current {
     /// Now.
@@ -306,7 +306,7 @@ pub struct AssuranceChanged {
 /// A sample that was later than the bound that was promised for it, and where its time went as far as that can be told here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LateSample {
-    /// Who wrote it.
+    /// Its writer.
     pub writer: Guid,
     /// Its number.
     pub sequence_number: SequenceNumber,

@@ -17,7 +17,7 @@ pub struct Topic {
     name: String,
     type_name: String,
     qos: TopicQos,
-    /// Who means which other type by the name, oldest first; each is counted once.
+    /// Participants that have another type by the name, with that type, oldest first; each is counted once.
     others: VecDeque<(GuidPrefix, String)>,
     inconsistent: InconsistentTopic,
     changed: Changes,

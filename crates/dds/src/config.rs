@@ -28,7 +28,7 @@ pub use peer::Peer;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
-    /// Who it is, whom it finds and when it is given up.
+    /// Identity of the participant, discovery of others, and leases.
     pub discovery: DiscoveryConfig,
     /// Which interfaces and addresses it uses.
     pub network: NetworkConfig,
@@ -95,7 +95,7 @@ pub struct SharedMemoryConfig {
     pub spin: std::time::Duration,
 }
 
-/// Who a participant is, whom it finds and when it is given up.
+/// Identity of a participant, discovery of others, and leases.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -301,7 +301,7 @@ impl Default for ThreadConfig {
 }
 
 impl Config {
-    /// What would be refused, before anything is opened.
+    /// Checks the configuration before sockets are opened.
     ///
     /// # Errors
     ///

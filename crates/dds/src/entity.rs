@@ -59,7 +59,7 @@ pub struct Held {
 pub(crate) trait StatusSource: Send + Sync {
     /// Statuses that have changed since they were last read.
     fn status_changes(&self) -> StatusMask;
-    /// Who wants to know.
+    /// The callback and the WaitSets that are notified.
     fn watch(&self) -> &Arc<Watch>;
     /// Whose datagrams may change them.
     fn host(&self) -> Option<Arc<dyn Host>>;

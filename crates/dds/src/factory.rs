@@ -164,7 +164,7 @@ impl DomainParticipantFactory {
     /// Sets the QoS that participants get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`DomainParticipantQos::check`] says.
+    /// The errors of [`DomainParticipantQos::check`].
     pub fn set_default_participant_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
         let qos = qos.or_else(DomainParticipantQos::default);
         qos.check()?;
@@ -180,7 +180,7 @@ impl DomainParticipantFactory {
     /// Sets the configuration that participants get by default.
     ///
     /// # Errors
-    /// What [`Config::check`] says.
+    /// The errors of [`Config::check`].
     pub fn set_default_config(&self, config: Config) -> Result<(), Error> {
         config.check()?;
         *lock(&self.default_config) = config;

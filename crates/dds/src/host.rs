@@ -19,13 +19,13 @@ pub const BY_LINK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED
 /// From which of its sockets a participant sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Channel {
-    /// That of discovery: answers come back to it.
+    /// The socket of discovery: answers come back to it.
     Metatraffic,
-    /// That of the endpoints, or one that takes its place for a peer. Answers come to where the endpoints are announced.
+    /// The socket of the endpoints, or one that takes its place for a peer. Answers go to the announced address of the endpoints.
     User,
 }
 
-/// What has become of a datagram.
+/// The result of sending a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// It left, or was lost as datagrams may be; the host counts what it could not send.
@@ -34,7 +34,7 @@ pub enum Sent {
     Full,
 }
 
-/// What has become of bytes that were to be written into shared memory.
+/// The result of writing bytes into shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copied {
     /// They lie there, and their reader looks.
@@ -85,8 +85,8 @@ pub trait Host: Send + Sync + 'static {
     /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel or one in its place. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
-    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait: whoever
-    /// calls holds the lock of an endpoint, so that neither the engine nor anything that locks one may be called.
+    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait. The
+    /// caller holds the lock of an endpoint, so neither the engine nor anything that locks an endpoint may be called.
     fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
         let _ = (link, datagram);
         Copied::No
@@ -148,7 +148,7 @@ pub trait Host: Send + Sync + 'static {
     /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.
     fn close(&self);
 
-    /// What people should know about the host: interfaces, ports, buffers asked for and granted, failures; a line each.
+    /// A report about the host for people: interfaces, ports, buffers asked for and granted, failures; a line each.
     fn report(&self) -> Vec<String>;
 }
 
@@ -178,8 +178,8 @@ pub trait Engine: Send + Sync + 'static {
     /// No more has come to that socket for now.
     fn on_metatraffic_end(&self) {}
 
-    /// Whoever has handed in datagrams of the endpoints has done all that it had to, as has the application on that thread, and is about
-    /// to wait for the next. See [`Host::tells_of_rest`].
+    /// The thread that handed in datagrams of the endpoints has processed all of them, callbacks included, and is about to wait for
+    /// the next. See [`Host::tells_of_rest`].
     fn on_rest(&self) {}
 
     /// Does what is due by [`Host::now`] and asks to be woken for the next.
@@ -195,16 +195,16 @@ pub trait Engine: Send + Sync + 'static {
     }
 }
 
-/// Where a participant can be reached, and which interfaces it may use.
+/// The addresses of a participant, and the interfaces that it may use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Addresses {
     /// Interfaces that may be used.
     pub network: Network,
-    /// Where discovery listens.
+    /// Addresses at which discovery listens.
     pub metatraffic_unicast: Vec<Locator>,
     /// Groups that discovery listens to, and that announcements go to; empty without multicast.
     pub metatraffic_multicast: Vec<Locator>,
-    /// Where endpoints listen.
+    /// Addresses at which endpoints listen.
     pub default_unicast: Vec<Locator>,
     /// Groups that endpoints listen to.
     pub default_multicast: Vec<Locator>,
@@ -212,6 +212,6 @@ pub struct Addresses {
     pub sending_ports: [u16; 2],
     /// Bytes that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
-    /// Where processes of this host can meet it.
+    /// How processes of this host connect to it for shared memory.
     pub shared_memory: Option<SharedMemory>,
 }

@@ -1,7 +1,7 @@
 //! Data Distribution Service: participants that write and read typed topics (DDS 1.4) over RTPS, on a driver of sockets and threads.
 //!
-//! A program joins a *domain* as a *participant*; it writes samples of a Rust type to a *topic*, and whoever reads that topic in the domain
-//! gets them, on the same machine or over the network, without a server. *QoS policies* say what is kept and repeated. With the policy
+//! A program joins a *domain* as a *participant*; it writes samples of a Rust type to a *topic*, and all readers of that topic in the domain
+//! get them, on the same machine or over the network, without a server. *QoS policies* say what is kept and repeated. With the policy
 //! ASSURANCE a reader asks for a latency: the resource manager of a [managed network](config::AssuranceConfig) says yes, with a bound, or no.
 //!
 //! ```no_run

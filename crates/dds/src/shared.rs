@@ -18,7 +18,7 @@ struct Shared<T> {
     representation: Representation,
     /// Bytes, encapsulation header and padding included.
     size: usize,
-    octets: OnceLock<Vec<u8>>,
+    bytes: OnceLock<Vec<u8>>,
 }
 
 /// A handle for histories and caches.
@@ -31,7 +31,7 @@ pub(crate) fn handle<T: DdsType + Clone + Send + Sync + 'static>(
 ) -> Result<Arc<dyn Value>, Error> {
     let size = sample.serialized_size(representation).map_err(|error| not_encoded("write", &error))?;
     let size = size.next_multiple_of(4).saturating_add(ENCAPSULATION_SIZE);
-    Ok(Arc::new(Shared { sample, clone: T::clone, representation, size, octets: OnceLock::new() }))
+    Ok(Arc::new(Shared { sample, clone: T::clone, representation, size, bytes: OnceLock::new() }))
 }
 
 /// The sample that its writer gave, if it did and if it is of this type.
@@ -50,13 +50,13 @@ fn find<T: 'static>(payload: &Payload) -> Option<&Shared<T>> {
 
 impl<T: DdsType + Send + Sync + 'static> Value for Shared<T> {
     fn bytes(&self) -> &[u8] {
-        self.octets.get_or_init(|| {
-            let mut octets = Vec::with_capacity(self.size);
+        self.bytes.get_or_init(|| {
+            let mut bytes = Vec::with_capacity(self.size);
             // Its bounds were kept when it was written, and it cannot have changed since, unless by a lock inside of it: then what
             // is left out is zeros, for as many bytes were announced.
-            let _ = self.sample.encode_payload(encoding(self.representation), &mut octets);
-            octets.resize(self.size, 0);
-            octets
+            let _ = self.sample.encode_payload(encoding(self.representation), &mut bytes);
+            bytes.resize(self.size, 0);
+            bytes
         })
     }
 
@@ -75,7 +75,7 @@ impl<T: DdsType + Send + Sync + 'static> Value for Shared<T> {
 
 impl<T> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_serialized = self.octets.get().is_some();
+        let is_serialized = self.bytes.get().is_some();
         f.debug_struct("Shared").field("size", &self.size).field("is_serialized", &is_serialized).finish()
     }
 }

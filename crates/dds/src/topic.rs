@@ -216,11 +216,11 @@ impl Topic {
         self.entity.qos()
     }
 
-    /// Changes the QoS. TOPIC_DATA is announced anew with every endpoint of the topic; the other policies are for those who copy
+    /// Changes the QoS. TOPIC_DATA is announced anew with every endpoint of the topic; the other policies are for writers and readers that copy
     /// them.
     ///
     /// # Errors
-    /// What [`TopicQos::check_change`] says; nothing is changed then.
+    /// The errors of [`TopicQos::check_change`]; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<TopicQos>) -> Result<(), Error> {
         self.participant.node().check_process("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_topic_qos());

@@ -135,7 +135,7 @@ impl Header {
         self.flags.contains(Flags::REQUEST)
     }
 
-    /// Reads the first 20 bytes, and the length that they claim. The length is not compared with what is there, nor are
+    /// Reads the first 20 bytes, and the length that they claim. The length is not compared with the bytes that follow, nor are
     /// the flags judged.
     ///
     /// # Errors

@@ -135,7 +135,7 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Result<(Header, Self), DecodeError> {
         let raw = RawMessage::read(bytes)?;
         let read = Self::read_body(&raw.header, raw.avps()).or_else(|error| {
-            // Whoever could not read a request may not be able to answer as its command wants (RFC 6733, 7.1.5).
+            // A peer that could not read a request may not be able to answer as its command wants (RFC 6733, 7.1.5).
             let lacks = matches!(error.problem, Problem::Missing | Problem::Command { request: false, .. });
             if raw.header.is_request() || !lacks {
                 return Err(error);

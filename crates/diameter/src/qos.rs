@@ -122,7 +122,7 @@ structures! {
     }
     /// Which packets a rule is about.
     Classifier {
-        /// Its name, chosen by whoever made it.
+        /// Its name, chosen by its author.
         one CLASSIFIER_ID id: Vec<u8>,
         /// The protocol of IP.
         maybe PROTOCOL protocol: Protocol,

@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::{decode, encode};
 use wire::schema::{Schema, Type};
 
-/// What a decoding has besides the octets.
+/// What a decoding has besides the bytes.
 pub(crate) struct Context<'a> {
     pub(crate) schema: &'a Schema,
     /// Values that may still be made: members that were not sent take memory too.

@@ -1,4 +1,4 @@
-//! From CDR to values. Memory is in proportion to the octets received: each value that is made is counted, also those of members
+//! From CDR to values. Memory is in proportion to the bytes received: each value that is made is counted, also those of members
 //! that were not sent.
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -28,7 +28,7 @@ pub struct Unreadable {
 
 /// Values that any payload may become, whatever its size.
 const FREE_VALUES: usize = 16_384;
-/// Values for each octet.
+/// Values for each byte.
 const VALUES_PER_OCTET: usize = 8;
 
 /// Reads a payload.
@@ -49,7 +49,7 @@ pub(crate) fn payload(
     scoped(schema, index, body, encoding, scope)
 }
 
-/// Reads octets after their header.
+/// Reads bytes after their header.
 pub(crate) fn scoped(
     schema: &Schema,
     index: TypeIndex,
@@ -271,7 +271,7 @@ fn missing(context: &Context<'_>, member: &Member, decoder: &Decoder<'_>) -> Res
     Ok(initial(context.schema, &member.ty))
 }
 
-/// The least octets of an element; a key alone takes less than the whole value.
+/// The fewest bytes of an element; a key alone takes less than the whole value.
 fn least(context: &Context<'_>, ty: &Type, decoder: &Decoder<'_>) -> usize {
     let least = cost(context.schema, ty).size(decoder.representation()).min();
     if decoder.scope() == Scope::Data { least } else { least.min(1) }

@@ -33,20 +33,20 @@ pub(crate) fn key_payload(
     scoped(schema, index, value, encoding, Scope::Key, out)
 }
 
-/// The key hash of octets that are a key (RTPS 2.5, 9.6.4.8).
+/// The key hash of bytes that are a key (RTPS 2.5, 9.6.4.8).
 pub(crate) fn key_hash(
     schema: &Schema,
     index: TypeIndex,
     representation: Representation,
-    octets: &[u8],
+    bytes: &[u8],
 ) -> KeyHash {
     let largest = wire::schema::cost(schema, &Type::Named(index)).key(representation).max();
     if largest.is_some_and(|largest| largest <= KeyHash::SIZE) {
         let mut hash = KeyHash::default();
-        hash.0.iter_mut().zip(octets).for_each(|(place, octet)| *place = *octet);
+        hash.0.iter_mut().zip(bytes).for_each(|(place, octet)| *place = *octet);
         return hash;
     }
-    KeyHash(wire::md5::md5(octets))
+    KeyHash(wire::md5::md5(bytes))
 }
 
 fn scoped(
@@ -101,10 +101,10 @@ pub(crate) fn value<S: Sink>(
             check(*bound, units.len(), encoder)?;
             WString(units.clone()).encode(encoder)
         }
-        (Type::Sequence(_, bound), Value::Octets(octets)) => {
-            check(*bound, octets.len(), encoder)?;
-            encoder.length(octets.len())?;
-            encoder.octets(octets)
+        (Type::Sequence(_, bound), Value::Octets(bytes)) => {
+            check(*bound, bytes.len(), encoder)?;
+            encoder.length(bytes.len())?;
+            encoder.octets(bytes)
         }
         (Type::Sequence(element, bound), Value::List(items)) => {
             check(*bound, items.len(), encoder)?;
@@ -113,7 +113,7 @@ pub(crate) fn value<S: Sink>(
             items.iter().try_for_each(|item| self::value(schema, element, item, encoder))?;
             encoder.end_collection(aggregate)
         }
-        (Type::Array(..), Value::Octets(octets)) => encoder.octets(octets),
+        (Type::Array(..), Value::Octets(bytes)) => encoder.octets(bytes),
         (Type::Array(element, _), Value::List(items)) => {
             let aggregate = encoder.begin_collection(is_primitive(element))?;
             items.iter().try_for_each(|item| self::value(schema, element, item, encoder))?;
@@ -209,7 +209,7 @@ fn union<S: Sink>(
 ) -> Result<(), EncodeError> {
     let aggregate = encoder.begin(of.extensibility)?;
     let discriminator = from_label(&of.discriminator, label);
-    // Whoever does not know it cannot read the rest.
+    // A reader that does not know it cannot read the rest.
     let must_understand = true;
     write(encoder, schema, &aggregate, &info(0, must_understand), &of.discriminator, &discriminator, false)?;
     let case = of.case(label).and_then(|case| of.cases.get(case));

@@ -1,7 +1,7 @@
 //! Types that are described at run time, in IDL (IDL 4.2, XTypes 1.3), and their samples: from and to CDR, from and to text.
 //!
 //! For tools that show or write samples of types that were not known when they were compiled. Programs that know their types derive
-//! them, which is faster and checked by the compiler. Both give the same octets.
+//! them, which is faster and checked by the compiler. Both give the same bytes.
 #![no_std]
 #![forbid(unsafe_code)]
 

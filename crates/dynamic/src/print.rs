@@ -123,7 +123,7 @@ fn plain(f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
         Value::Char(_) => write!(f, "{}", label(value)),
         Value::Text(text) => quoted(f, text),
         Value::WideText(units) => self::units(f, units),
-        Value::Octets(octets) => list(f, octets, |f, octet| write!(f, "{octet}")),
+        Value::Octets(bytes) => list(f, bytes, |f, octet| write!(f, "{octet}")),
         _ => f.write_str("null"),
     }
 }
@@ -164,7 +164,7 @@ impl Indices<'_, '_> {
             let at = self.next;
             self.next += 1;
             return match self.value {
-                Value::Octets(octets) => write!(self.f, "{}", octets.get(at).copied().unwrap_or(0)),
+                Value::Octets(bytes) => write!(self.f, "{}", bytes.get(at).copied().unwrap_or(0)),
                 Value::List(items) => {
                     let item = items.get(at).unwrap_or(&Value::Absent);
                     value(self.f, self.schema, self.element, item)

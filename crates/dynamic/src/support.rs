@@ -53,9 +53,9 @@ impl TypeSupport for DynamicTypeSupport {
 
     fn key_hash(&mut self, key: &[u8], representation: Representation) -> Result<KeyHash, KeyError> {
         let value = self.read_key(key)?;
-        let mut octets = Vec::new();
-        self.write_key(&value, Encoding { representation, endianness: Endianness::Big }, &mut octets)?;
-        Ok(encode::key_hash(&self.schema, self.index, representation, &octets))
+        let mut bytes = Vec::new();
+        self.write_key(&value, Encoding { representation, endianness: Endianness::Big }, &mut bytes)?;
+        Ok(encode::key_hash(&self.schema, self.index, representation, &bytes))
     }
 
     fn key_payload(

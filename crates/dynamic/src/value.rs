@@ -15,7 +15,7 @@ use crate::print;
 use crate::read::{self, TextError};
 use wire::schema::{Definition, Primitive, Schema, Type, TypeIndex, is_octets, length};
 
-/// A value. Which one fits which type is the concern of whoever makes it: [`Sample`] holds only those that do.
+/// A value. The maker of a value sees to it that it fits its type: [`Sample`] holds only those that do.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// An optional member that is not there, or a member that a key alone does not have.
@@ -30,13 +30,13 @@ pub enum Value {
     F32(f32),
     /// double
     F64(f64),
-    /// char: one octet
+    /// char: one byte
     Char(u8),
     /// A string.
     Text(String),
     /// A wide string.
     WideText(Vec<u16>),
-    /// A sequence or array of octets.
+    /// A sequence or array of bytes.
     Octets(Vec<u8>),
     /// A sequence or array of anything else; of several dimensions in their order.
     List(Vec<Value>),

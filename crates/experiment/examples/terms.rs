@@ -317,18 +317,18 @@ impl Sender {
     fn send(self) -> Times {
         let _ = udp::thread::set_real_time(SENDING);
         let _ = mlockall(MlockAllFlags::all());
-        let (mut times, mut octets) = (Times::new(), vec![0; self.payload]);
+        let (mut times, mut bytes) = (Times::new(), vec![0; self.payload]);
         let begun = Instant::now();
         for message in 0.. {
             if begun.elapsed() > SECONDS {
                 break;
             }
-            for (place, datagram) in octets.chunks_mut(FULL).enumerate() {
+            for (place, datagram) in bytes.chunks_mut(FULL).enumerate() {
                 datagram[..8].copy_from_slice(MARK);
                 datagram[8..16].copy_from_slice(&frame(self.flow, message, place as u64).to_ne_bytes());
             }
             times.insert(message, realtime());
-            let _ = self.socket.send_to(&octets, self.to);
+            let _ = self.socket.send_to(&bytes, self.to);
             thread::sleep(self.separation);
         }
         times
@@ -390,11 +390,11 @@ fn link_time(frame: &[u8]) -> Option<u64> {
 
 /// Sends full frames of best effort at half the rate of the link, until told to stop; how many.
 fn babble(socket: &UdpSocket, to: SocketAddrV4, stop: &AtomicBool) -> u64 {
-    let (begun, octets, mut sent) = (Instant::now(), [0; FULL], 0);
+    let (begun, bytes, mut sent) = (Instant::now(), [0; FULL], 0);
     while !stop.load(Ordering::Relaxed) {
         let due = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX) / 246;
         while sent < due {
-            let _ = socket.send_to(&octets, to);
+            let _ = socket.send_to(&bytes, to);
             sent += 1;
         }
         thread::sleep(Duration::from_micros(500));

@@ -39,7 +39,7 @@ pub(crate) struct Scene {
 /// Whose publishers babble, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Babbling {
-    /// Nobody's.
+    /// No publisher does.
     Nobody,
     /// Those of the first topics, so many, with samples of theirs.
     Samples(usize),

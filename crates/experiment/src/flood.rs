@@ -25,7 +25,7 @@ pub(crate) const PACKET: u64 = 1_500;
 /// Datagrams that are sent at once.
 const BURST: u32 = 16;
 
-/// The verdicts that the manager publishes, for whoever wants to know what was decided.
+/// The verdicts that the manager publishes.
 pub(crate) struct Verdicts(DataReader<Verdict>);
 
 impl Verdicts {

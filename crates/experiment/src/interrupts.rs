@@ -28,7 +28,7 @@ impl Raised {
         let path = Path::new(PLACE);
         let said = |error: std::io::Error| format!("{PLACE}: {error}");
         path.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
-        // The file stays: one that is removed could be locked by somebody who does not know that.
+        // The file stays: one that is removed could be locked by a process that does not know that.
         let mut file = File::options().create(true).append(true).open(path).map_err(said)?;
         file.lock_shared().map_err(said)?;
         file.write_all(b"raised\n").map_err(said)?;
@@ -37,7 +37,7 @@ impl Raised {
         Ok(raised)
     }
 
-    /// Sets them back if somebody was killed before that.
+    /// Sets them back if an earlier process was killed before that.
     pub(crate) fn restore_if_left() {
         if let Ok(file) = File::options().append(true).open(PLACE) {
             restore(&file);
@@ -52,13 +52,13 @@ impl Drop for Raised {
     }
 }
 
-/// Sets them back, if nobody needs them any more and somebody has raised them.
+/// Sets them back, if no process needs them any more and one has raised them.
 fn restore(file: &File) {
     if file.try_lock().is_err() {
         return;
     }
     if file.metadata().is_ok_and(|facts| facts.len() > 0) && set(&["-o", "-p", "0"]).is_ok() {
-        // Otherwise whoever comes next tries again.
+        // Otherwise the next process tries again.
         let _ = file.set_len(0);
     }
     let _ = file.unlock();

@@ -278,7 +278,7 @@ fn clear() {
     for name in lab::names().unwrap_or_default() {
         let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            // Whoever builds the next lab says what cannot be removed.
+            // The next lab that is built says what cannot be removed.
             let _ = lab::down(&name);
         }
     }

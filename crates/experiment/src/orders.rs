@@ -1,5 +1,5 @@
 //! How the programs of the experiment are told what to do: lines on standard input, answered by lines on standard output. A program whose
-//! input ends has nothing more to do, or has lost whoever started it, and ends.
+//! input ends has nothing more to do, or has lost the process that started it, and ends.
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 use crate::scale::Scale;
 use crate::text::milliseconds;
 
-pub(crate) const BEST_EFFORT: &str = "Nobody manages the network: the port to the subscriber is one queue, first in, first out (the paper's \
+pub(crate) const BEST_EFFORT: &str = "No manager is there: the port to the subscriber is one queue, first in, first out (the paper's \
     switch shared the port fairly among its inputs). A message of many frames is lost if one frame of it is.";
 pub(crate) const BABBLE: &str = "The same network, and the publishers of video and ECG have gone mad: they send as fast as their links carry.";
 pub(crate) const MANAGED: &str =
@@ -60,7 +60,7 @@ pub(crate) fn asked(scale: Scale) -> [Asked; 2] {
 }
 
 impl Asked {
-    /// The network file with what this subscriber asks for in place of what is there.
+    /// The network file, in which this subscriber asks for something else.
     pub(crate) fn changed(&self, network: &str) -> String {
         let mut flow = String::new();
         let mut out = String::with_capacity(network.len());

@@ -50,7 +50,7 @@ impl Folder {
             let name = entry.file_name();
             let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.parse::<u32>().ok());
             if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
-                // Somebody else's is not ours to remove, and the system says so.
+                // The system keeps folders of other users.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }

@@ -25,9 +25,9 @@ impl Sample {
     /// # Errors
     /// In words, if it cannot be so small or so large.
     pub(crate) fn of_size(size: u32) -> Result<Self, String> {
-        let octets = size.checked_sub(HEAD).filter(|octets| *octets <= MOST_DATA);
-        let octets = octets.ok_or_else(|| format!("a sample has {HEAD} to {} bytes", HEAD + MOST_DATA))?;
-        Ok(Self { number: 0, sent: 0, data: vec![0x5a; octets as usize] })
+        let bytes = size.checked_sub(HEAD).filter(|bytes| *bytes <= MOST_DATA);
+        let bytes = bytes.ok_or_else(|| format!("a sample has {HEAD} to {} bytes", HEAD + MOST_DATA))?;
+        Ok(Self { number: 0, sent: 0, data: vec![0x5a; bytes as usize] })
     }
 }
 

@@ -122,7 +122,7 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
     })
 }
 
-/// The network of a scene. Without a manager nobody has a level of its own, and nothing holds anybody to a contract.
+/// The network of a scene. Without a manager no flow has a level of its own, and no gate enforces a contract.
 fn network(scene: &Scene, planned: &Network) -> Result<Network, String> {
     let mut flows: Vec<Flow> = planned.flows().to_vec();
     let mut ports = planned.ports().to_vec();

@@ -117,7 +117,7 @@ struct Output {
     forwarded: u64,
 }
 
-/// What is known of an edge: what was worst, and what is there now.
+/// Of an edge: the worst values so far, and those of now.
 #[derive(Clone, Copy)]
 struct Passage {
     flow: usize,

@@ -203,10 +203,10 @@ fn insert(out: &mut Vec<u8>, at: usize, piece: &[u8]) {
 
 /// Writes the low bytes of a number, as many of them as there is place for.
 fn put(out: &mut [u8], at: usize, number: u64, size: usize, little: bool) {
-    let octets = number.to_le_bytes();
+    let bytes = number.to_le_bytes();
     for index in 0..size {
         let place = if little { index } else { size - 1 - index };
-        if let (Some(octet), Some(value)) = (out.get_mut(at + place), octets.get(index)) {
+        if let (Some(octet), Some(value)) = (out.get_mut(at + place), bytes.get(index)) {
             *octet = *value;
         }
     }

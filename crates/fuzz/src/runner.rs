@@ -184,7 +184,7 @@ const IDLE: u64 = u64::MAX;
 struct Shared {
     target: Target,
     plan: Plan,
-    /// The next batch that nobody has taken.
+    /// The next batch that no thread has taken.
     next: AtomicU64,
     /// The case after the last one.
     end: u64,

@@ -71,10 +71,10 @@ fn memory_that_is_never_given_back_is_found() {
 #[test]
 fn a_state_that_goes_bad_after_some_inputs_is_repeated_by_its_case() {
     let bad = target(|| {
-        let mut octets = 0;
+        let mut bytes = 0;
         Box::new(move |input| {
-            octets += input.len();
-            assert!(octets < 2000, "too much");
+            bytes += input.len();
+            assert!(bytes < 2000, "too much");
         })
     });
     let failure = runner::run(&bad, &Plan { first: 500, ..Plan::new(3, 1000) }).unwrap_err();

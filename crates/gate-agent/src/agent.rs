@@ -55,8 +55,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Puts gates at the ports, or takes over those that an agent before left. A port that nobody has limited gets the usual
-    /// limit.
+    /// Puts gates at the ports, or takes over those that an agent before left. A port without a limit gets the usual
+    /// one.
     ///
     /// # Errors
     /// There is no such interface, or what the kernel says.

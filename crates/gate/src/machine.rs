@@ -146,8 +146,8 @@ impl Gate {
     }
 
     /// Whether a frame that does not fit into an open message is of the one that frames came of last, and not the first of the next.
-    fn goes_on(&self, now: u64, gap: u64, octets: u32) -> bool {
-        (octets <= self.rest || self.paused) && now < self.over_at(gap)
+    fn goes_on(&self, now: u64, gap: u64, bytes: u32) -> bool {
+        (bytes <= self.rest || self.paused) && now < self.over_at(gap)
     }
 
     /// When no frame can be of the message that frames came of last, if one comes so long after the last one.
@@ -167,8 +167,8 @@ impl Gate {
     }
 
     /// Takes the bytes of a frame out of the bucket, which is measured by the time until it is full: so nothing has to be filled.
-    fn take(&mut self, now: u64, octets: u32) -> Verdict {
-        let full = now.max(self.next).saturating_add(self.contract.filled_in(octets));
+    fn take(&mut self, now: u64, bytes: u32) -> Verdict {
+        let full = now.max(self.next).saturating_add(self.contract.filled_in(bytes));
         if full - now > self.contract.separation {
             return Verdict::Excess;
         }
@@ -210,7 +210,7 @@ mod tests {
 
     fn judged(frames: &[(u64, u32)]) -> Vec<Verdict> {
         let mut gate = Gate::new(CONTRACT);
-        frames.iter().map(|(now, octets)| gate.judge(*now, *octets)).collect()
+        frames.iter().map(|(now, bytes)| gate.judge(*now, *bytes)).collect()
     }
 
     #[test]

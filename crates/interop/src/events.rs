@@ -9,10 +9,10 @@ use dds::{
 
 use crate::kind::{Kind, adler32};
 
-/// Prints a line at once: whoever reads it waits for it.
+/// Prints a line at once: the program that reads it waits for it.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
-    // Without a reader at the other end there is nobody to complain to.
+    // Without a reader at the other end the error cannot be reported.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -68,8 +68,8 @@ fn incompatible(status: &IncompatibleQos) {
 
 fn describe<K: Kind>(sample: &Sample<K>) -> String {
     if let Some(data) = &sample.data {
-        let (number, value, octets) = data.contents();
-        return format!("sample {} {number} {value} {} {}", data.key(), octets.len(), adler32(octets));
+        let (number, value, bytes) = data.contents();
+        return format!("sample {} {number} {value} {} {}", data.key(), bytes.len(), adler32(bytes));
     }
     let event = match sample.info.instance_state {
         InstanceState::Alive => "alive",

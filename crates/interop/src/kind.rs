@@ -4,7 +4,7 @@ use dds::DdsType;
 /// A type that samples can be made of from a key, a number and bytes, and described as a line.
 pub(crate) trait Kind: DdsType + Send + Sync + 'static {
     /// A sample with the value that goes with the number; `None` if this cannot be a key of the type.
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self>;
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self>;
     /// The key, or what stands at its place.
     fn key(&self) -> String;
     /// Number, value and bytes.
@@ -71,9 +71,9 @@ fn value(number: i32) -> f64 {
 }
 
 impl Kind for ShapeType {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self> {
         let y = number.saturating_mul(3);
-        Some(Self { color: key.to_owned(), x: number, y, shapesize: 20, additional_payload_size: octets })
+        Some(Self { color: key.to_owned(), x: number, y, shapesize: 20, additional_payload_size: bytes })
     }
 
     fn key(&self) -> String {
@@ -86,8 +86,8 @@ impl Kind for ShapeType {
 }
 
 impl Kind for Reading {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
-        Some(Self { source: key.to_owned(), number, value: value(number), payload: octets })
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self> {
+        Some(Self { source: key.to_owned(), number, value: value(number), payload: bytes })
     }
 
     fn key(&self) -> String {
@@ -100,8 +100,8 @@ impl Kind for Reading {
 }
 
 impl Kind for Track {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
-        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: octets })
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self> {
+        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: bytes })
     }
 
     fn key(&self) -> String {
@@ -114,9 +114,9 @@ impl Kind for Track {
 }
 
 impl Kind for Report {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self> {
         let value = (number % 2 == 0).then(|| value(number));
-        Some(Self { name: key.to_owned(), number, value, payload: octets })
+        Some(Self { name: key.to_owned(), number, value, payload: bytes })
     }
 
     fn key(&self) -> String {
@@ -130,8 +130,8 @@ impl Kind for Report {
 }
 
 impl Kind for Log {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
-        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: octets })
+    fn new(key: &str, number: i32, bytes: Vec<u8>) -> Option<Self> {
+        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: bytes })
     }
 
     fn key(&self) -> String {
@@ -144,8 +144,8 @@ impl Kind for Log {
 }
 
 /// The Adler-32 sum (RFC 1950, section 8.2).
-pub(crate) fn adler32(octets: &[u8]) -> u32 {
-    let (low, high) = octets.iter().fold((1, 0), |(low, high), octet| {
+pub(crate) fn adler32(bytes: &[u8]) -> u32 {
+    let (low, high) = bytes.iter().fold((1, 0), |(low, high), octet| {
         let low = (low + u32::from(*octet)) % 65_521;
         (low, (high + low) % 65_521)
     });

@@ -133,8 +133,8 @@ fn carry_out<K: Kind>(writer: &DataWriter<K>, command: &str) -> Result<(), Box<d
         ["write", key, number, size] => {
             let (number, size): (i32, usize) = (number.parse()?, size.parse()?);
             let first = usize::try_from(number)?;
-            let octets: Vec<u8> = (0..=250).cycle().skip(first % 251).take(size).collect();
-            writer.write(&sample::<K>(key, number, octets)?)?;
+            let bytes: Vec<u8> = (0..=250).cycle().skip(first % 251).take(size).collect();
+            writer.write(&sample::<K>(key, number, bytes)?)?;
         }
         ["dispose", key] => {
             writer.dispose(&sample::<K>(key, 0, Vec::new())?)?;
@@ -148,6 +148,6 @@ fn carry_out<K: Kind>(writer: &DataWriter<K>, command: &str) -> Result<(), Box<d
     Ok(())
 }
 
-fn sample<K: Kind>(key: &str, number: i32, octets: Vec<u8>) -> Result<K, String> {
-    K::new(key, number, octets).ok_or_else(|| format!("{key} is no key of {}", K::TYPE_NAME))
+fn sample<K: Kind>(key: &str, number: i32, bytes: Vec<u8>) -> Result<K, String> {
+    K::new(key, number, bytes).ok_or_else(|| format!("{key} is no key of {}", K::TYPE_NAME))
 }

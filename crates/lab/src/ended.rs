@@ -35,9 +35,9 @@ fn last_words(log: &Path) -> Option<String> {
     let mut file = OpenOptions::new().read(true).open(log).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_AT))).ok()?;
-    let mut octets = Vec::new();
-    file.take(LOOKED_AT).read_to_end(&mut octets).ok()?;
-    serious(&String::from_utf8_lossy(&octets))
+    let mut bytes = Vec::new();
+    file.take(LOOKED_AT).read_to_end(&mut bytes).ok()?;
+    serious(&String::from_utf8_lossy(&bytes))
 }
 
 fn serious(text: &str) -> Option<String> {

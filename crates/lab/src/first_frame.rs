@@ -18,7 +18,7 @@ use system::Error;
 
 /// How long the switch may take to call, and to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// An experimental frame (IEEE 802, type 0x88b5) to nobody, of which hosts take no notice.
+/// An experimental frame (IEEE 802, type 0x88b5) with no receiver, of which hosts take no notice.
 const FRAME: [u8; 14] = [2, 0, 0, 0xff, 0xff, 0xfd, 2, 0, 0, 0xff, 0xff, 0xfe, 0x88, 0xb5];
 /// Bytes of the shortest frame.
 const SHORTEST: usize = 60;
@@ -93,19 +93,19 @@ fn exchange(mut stream: UnixStream, port: u32) -> std::io::Result<()> {
     data.resize(SHORTEST, 0);
     let actions = vec![Action::output(PortNo(port))];
     let packet = PacketOut { buffer: BufferId::NONE, in_port: PortNo::CONTROLLER, actions, data };
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     for message in [Message::Hello(Hello::ours()), Message::PacketOut(packet), Message::BarrierRequest] {
-        message.encode(Xid(1), &mut octets).map_err(std::io::Error::other)?;
+        message.encode(Xid(1), &mut bytes).map_err(std::io::Error::other)?;
     }
-    stream.write_all(&octets)?;
+    stream.write_all(&bytes)?;
     let (mut framer, mut heard) = (Framer::of(Longest(u16::MAX)), [0; 2_048]);
     loop {
         let length = match stream.read(&mut heard)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
             length => length,
         };
-        let mut octets = heard.get(..length).unwrap_or_default();
-        while let Some(message) = framer.next(&mut octets).map_err(std::io::Error::other)? {
+        let mut bytes = heard.get(..length).unwrap_or_default();
+        while let Some(message) = framer.next(&mut bytes).map_err(std::io::Error::other)? {
             match Message::decode(message) {
                 Ok((_, Message::BarrierReply)) => return Ok(()),
                 Ok((_, Message::Error(error))) => return Err(std::io::Error::other(format!("{error:?}"))),

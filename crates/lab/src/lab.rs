@@ -42,7 +42,7 @@ pub struct Options {
     /// The program that runs gates and links; if not given, this one or one beside it, as far as it is called `punctual` or
     /// `punctual-lab`.
     pub program: Option<PathBuf>,
-    /// Ends the building, and removes what is there, once it is true.
+    /// Ends the building, and removes what was built, once it is true.
     pub interrupted: Arc<AtomicBool>,
     /// Who carries frames.
     pub carrying: Carrying,
@@ -454,7 +454,7 @@ impl Building<'_> {
             thread::spawn(move || {
                 let mut line = String::new();
                 let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
-                // Nobody listens any more if it took too long.
+                // The receiver is gone if it took too long.
                 let _ = told.send(read.is_ok() && line == gate_agent::READY_LINE);
             });
         }

@@ -228,13 +228,13 @@ impl Layout {
                     Some(switch) => {
                         let filled = if switch.guarded { Filled::Guarded } else { Filled::Open };
                         let queues = Queues::of(port, &label, filled)?;
-                        let (Buffer::PerQueue(octets) | Buffer::Shared(octets)) = port.buffer;
+                        let (Buffer::PerQueue(bytes) | Buffer::Shared(bytes)) = port.buffer;
                         let each = if matches!(port.buffer, Buffer::PerQueue(_)) {
                             u64::from(port.queues)
                         } else {
                             1
                         };
-                        switch.memory += queues.memory(octets.saturating_mul(each));
+                        switch.memory += queues.memory(bytes.saturating_mul(each));
                         switch.ports.push(end.port);
                         if other < hosts {
                             switch.host_ports.push(end.port);

@@ -120,7 +120,7 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
         tools.batch("ip", Some(&switch.namespace), &switch_commands(layout, switch))?;
     }
     let carried = layout.links.iter().filter_map(|link| link.wire.as_ref()).flat_map(|wire| &wire.interfaces);
-    // Nobody says anything there by himself.
+    // The kernel sends nothing there by itself.
     let lines: String = carried
         .map(|interface| format!("link set dev {interface} mtu {STAMPED} arp off promisc on up\n"))
         .collect();
@@ -160,7 +160,7 @@ fn host_commands(layout: &Layout, host: &Host) -> String {
 fn switch_commands(layout: &Layout, switch: &Switch) -> String {
     let mut lines = "link set dev lo up\n".to_owned();
     for port in &switch.ports {
-        // The kernel of the switch's namespace hears the frames, too; it is nobody that one can talk to.
+        // The kernel of the switch's namespace hears the frames, too; it must not answer ARP.
         let _ = writeln!(lines, "link set dev p{port} arp off up");
     }
     if layout.manager().is_some() {

@@ -14,9 +14,9 @@ use system::Error;
 pub enum Condition {
     /// Everything that was built is there.
     Alive,
-    /// Somebody builds or removes it now.
+    /// A process builds or removes it now.
     Changing,
-    /// Something is missing: whoever built it was ended, or a process of it has.
+    /// Something is missing: the process that built it was ended, or one of its own has ended.
     LeftOver,
 }
 

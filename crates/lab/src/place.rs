@@ -1,4 +1,4 @@
-//! Where a lab is written down, so that it can be found and removed even if whoever built it was killed.
+//! Where a lab is written down, so that it can be found and removed even if the process that built it was killed.
 //!
 //! Each lab has a folder below [`PLACE`]. `lab.json` is there before anything else is made, and names everything that will
 //! be; the folder goes last. Who builds or removes a lab holds a lock on the file `lock`, which the system takes back when
@@ -19,7 +19,7 @@ use system::{Error, make_folder};
 
 /// The folder of all labs; it is gone when the machine starts again, as the labs are.
 pub const PLACE: &str = "/run/punctual/lab";
-/// How long to wait for somebody else who builds or removes the same lab.
+/// How long to wait for another process that builds or removes the same lab.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The version of `lab.json`.
 const VERSION: u32 = 1;
@@ -111,7 +111,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// The folder of a lab, held: nobody else builds or removes it meanwhile.
+/// The folder of a lab, held: no other process builds or removes it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
@@ -153,7 +153,7 @@ impl Place {
             }
             let lock = open_lock(&path)?;
             match lock.try_lock() {
-                // It may have been removed by whoever had the lock.
+                // It may have been removed by the process that had the lock.
                 Ok(()) if path.join("lock").exists() => return Ok(Some(Self { path, _lock: lock })),
                 Ok(()) => return Ok(None),
                 Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
@@ -237,7 +237,7 @@ pub fn names() -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Whether somebody builds or removes the lab now.
+/// Whether a process builds or removes the lab now.
 pub(crate) fn is_held(name: &str) -> bool {
     let lock = File::open(Path::new(PLACE).join(name).join("lock"));
     lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))

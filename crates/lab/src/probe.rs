@@ -60,7 +60,7 @@ impl Probes {
             let (told, heard) = std::sync::mpsc::channel();
             let thread = thread::Builder::new().name(format!("probe {core}")).spawn(move || {
                 let granted = set_cores(&[core]).is_ok() && set_real_time(PRIORITY).is_ok();
-                // Whoever started it waits for this.
+                // The thread that started it waits for this.
                 let _ = told.send(granted);
                 let mut stalls = Vec::new();
                 let keep = |stall| {

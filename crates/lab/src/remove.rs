@@ -2,7 +2,7 @@
 //!
 //! Processes of a lab are found by the mark in their environment and by the namespaces that they are in, so that also those
 //! are found whose parent was killed. They go first; without them namespaces vanish with all interfaces, addresses and
-//! queues, and what is pinned vanishes with its file system. Whoever starts something meanwhile is found in the next round.
+//! queues, and what is pinned vanishes with its file system. A process that is started meanwhile is found in the next round.
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -29,7 +29,7 @@ pub(crate) const PINS: &str = "pins";
 /// Removes the lab with this name; false if there is none.
 ///
 /// # Errors
-/// Somebody else builds or removes it, or something cannot be removed.
+/// Another process builds or removes it, or something cannot be removed.
 pub fn down(name: &str) -> Result<bool, Error> {
     crate::tools::check_rights()?;
     crate::layout::check_name(name)?;

@@ -38,7 +38,7 @@ impl Files {
         format!("unix:{}", self.path("db.sock"))
     }
 
-    /// Where `ovs-ofctl` finds the bridge, which listens there from the first time that somebody asks.
+    /// Where `ovs-ofctl` finds the bridge, which listens there from the first time that it is asked for.
     pub(crate) fn management(&self, tools: &Tools) -> Result<String, Error> {
         let path = self.folder.join(MANAGEMENT);
         if path.is_dir() {
@@ -49,7 +49,7 @@ impl Files {
                 self.database()
             );
             if let Err(error) = tools.run(&line) {
-                // Nobody listens there: the next one who asks finds it as before.
+                // The bridge does not listen there: the next caller finds the folder as before.
                 fs::create_dir(&path).map_err(Error::system(path.display()))?;
                 return Err(error);
             }
@@ -105,8 +105,8 @@ pub(crate) fn start(
     ))?;
     let mut process = tools.command_in(&switch.namespace, "ovs-vswitchd");
     own(&mut process);
-    // That thread also asks each socket that it listens at, for each frame, whether somebody has connected. The kernel makes a
-    // socket for the answer that nobody has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
+    // That thread also asks each socket that it listens at, for each frame, whether a client has connected. The kernel makes a
+    // socket for the answer that none has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
     // So it listens nowhere, for folders are in the way; see `Files::management`.
     for name in [MANAGEMENT, SNOOP] {
         make_folder(&files.folder.join(name))?;

@@ -25,7 +25,7 @@ const HEADERS: usize = ETHERNET + 60 + UDP;
 /// What came at an interface at once: a frame, or a train of them.
 #[derive(Debug)]
 pub struct Heard {
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
     /// Bytes that are there, with the facts in front.
     length: usize,
     train: Option<Train>,
@@ -44,14 +44,14 @@ struct Train {
 
 impl Default for Heard {
     fn default() -> Self {
-        Self { octets: vec![0; LONGEST].into(), length: 0, train: None }
+        Self { bytes: vec![0; LONGEST].into(), length: 0, train: None }
     }
 }
 
 impl Heard {
     /// Where the kernel writes to.
     pub(crate) fn room(&mut self) -> &mut [u8] {
-        &mut self.octets
+        &mut self.bytes
     }
 
     /// So many bytes have come. What is no frame, and what no card of this kind would be given, is nothing.
@@ -59,7 +59,7 @@ impl Heard {
         self.length = 0;
         self.train = None;
         let Some((&mut [flags, kind, _, _, each_0, each_1, start_0, start_1, place_0, place_1], frame)) =
-            self.octets.get_mut(..length).and_then(|octets| octets.split_first_chunk_mut::<FACTS>())
+            self.bytes.get_mut(..length).and_then(|bytes| bytes.split_first_chunk_mut::<FACTS>())
         else {
             return;
         };
@@ -85,7 +85,7 @@ impl Heard {
 
     /// The next frame of what came replaces what is in `frame`; false if there is none.
     pub fn next(&mut self, frame: &mut Vec<u8>) -> bool {
-        let Some(whole) = self.octets.get(FACTS..self.length) else { return false };
+        let Some(whole) = self.bytes.get(FACTS..self.length) else { return false };
         frame.clear();
         let Some(train) = &mut self.train else {
             self.length = 0;
@@ -112,18 +112,18 @@ impl Heard {
 fn headed(frame: &mut [u8], udp: usize, number: u16) -> Option<()> {
     let (headers, datagram) = frame.split_at_mut_checked(udp)?;
     let ip = headers.get_mut(ETHERNET..)?;
-    let octets = u16::try_from(datagram.len()).ok()?;
-    let total = octets.checked_add(u16::try_from(ip.len()).ok()?)?;
+    let bytes = u16::try_from(datagram.len()).ok()?;
+    let total = bytes.checked_add(u16::try_from(ip.len()).ok()?)?;
     ip.get_mut(2..4)?.copy_from_slice(&total.to_be_bytes());
     let identification = u16::from_be_bytes(ip.get(4..6)?.try_into().ok()?).wrapping_add(number);
     ip.get_mut(4..6)?.copy_from_slice(&identification.to_be_bytes());
     ip.get_mut(10..12)?.fill(0);
     let sum = !folded(summed(ip, 0));
     ip.get_mut(10..12)?.copy_from_slice(&sum.to_be_bytes());
-    datagram.get_mut(4..6)?.copy_from_slice(&octets.to_be_bytes());
+    datagram.get_mut(4..6)?.copy_from_slice(&bytes.to_be_bytes());
     datagram.get_mut(6..8)?.fill(0);
     // RFC 768: addresses, protocol and length are part of the sum, and a sum of 0 is sent as its complement.
-    let pseudo = summed(ip.get(12..20)?, 17 + u64::from(octets));
+    let pseudo = summed(ip.get(12..20)?, 17 + u64::from(bytes));
     let sum = match !folded(summed(datagram, pseudo)) {
         0 => 0xffff,
         sum => sum,
@@ -132,7 +132,7 @@ fn headed(frame: &mut [u8], udp: usize, number: u16) -> Option<()> {
     Some(())
 }
 
-/// Finishes the checksum of what begins at `start`; it is `place` behind that, and what is there already is part of it.
+/// Finishes the checksum of what begins at `start`; it is `place` behind that, and the sum that was written there before is part of it.
 fn finish(frame: &mut [u8], start: usize, place: usize) -> Option<()> {
     let covered = frame.get_mut(start..)?;
     let sum = match !folded(summed(covered, 0)) {
@@ -144,8 +144,8 @@ fn finish(frame: &mut [u8], start: usize, place: usize) -> Option<()> {
 }
 
 /// Adds 16 bits at a time, as RFC 1071 says, the last odd byte as if a zero followed; as for less than 2^32 bytes, nothing is carried out.
-fn summed(octets: &[u8], sum: u64) -> u64 {
-    let (fours, rest) = octets.as_chunks::<4>();
+fn summed(bytes: &[u8], sum: u64) -> u64 {
+    let (fours, rest) = bytes.as_chunks::<4>();
     // Four bytes at a time are the same modulo 2^16 - 1.
     let sum = fours.iter().fold(sum, |sum, four| sum + u64::from(u32::from_be_bytes(*four)));
     let mut last = [0; 4];
@@ -186,15 +186,15 @@ mod tests {
 
     /// A packet of UDP over IPv4 behind an Ethernet header, as the kernel leaves it to a card: checksums are not there.
     fn packet(payload: &[u8]) -> Vec<u8> {
-        let mut octets = vec![2; 12];
-        octets.extend([8, 0, 0x45, 0xb8]);
-        octets.extend(u16::try_from(28 + payload.len()).unwrap().to_be_bytes());
-        octets.extend([0xff, 0xfe, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 239, 255, 0, 9]);
-        octets.extend([0x1d, 0x0c, 0x1c, 0xe9]);
-        octets.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
-        octets.extend([0, 0]);
-        octets.extend(payload);
-        octets
+        let mut bytes = vec![2; 12];
+        bytes.extend([8, 0, 0x45, 0xb8]);
+        bytes.extend(u16::try_from(28 + payload.len()).unwrap().to_be_bytes());
+        bytes.extend([0xff, 0xfe, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 239, 255, 0, 9]);
+        bytes.extend([0x1d, 0x0c, 0x1c, 0xe9]);
+        bytes.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        bytes
     }
 
     fn frames(facts: &[u8], frame: &[u8]) -> Vec<Vec<u8>> {
@@ -215,9 +215,9 @@ mod tests {
     fn holds(frame: &[u8]) -> bool {
         let (ip, udp) = (&frame[14..34], &frame[34..]);
         let pseudo = [&ip[12..20], &[0, 17], &udp[4..6]].concat();
-        let plain = |octets: &[u8]| {
+        let plain = |bytes: &[u8]| {
             let words =
-                octets.chunks(2).map(|two| u64::from(two[0]) << 8 | u64::from(*two.get(1).unwrap_or(&0)));
+                bytes.chunks(2).map(|two| u64::from(two[0]) << 8 | u64::from(*two.get(1).unwrap_or(&0)));
             folded(words.sum())
         };
         plain(ip) == 0xffff && plain(&[&pseudo, udp].concat()) == 0xffff
@@ -280,16 +280,16 @@ mod tests {
             (random >> 33) % below
         };
         for _ in 0..20_000 {
-            let mut octets = packet(&vec![9; usize::try_from(next(5_000)).unwrap()]);
-            octets.truncate(usize::try_from(next(6_000)).unwrap());
+            let mut bytes = packet(&vec![9; usize::try_from(next(5_000)).unwrap()]);
+            bytes.truncate(usize::try_from(next(6_000)).unwrap());
             let changed = usize::try_from(next(60)).unwrap();
             let value = u8::try_from(next(256)).unwrap();
-            octets.get_mut(changed).into_iter().for_each(|octet| *octet = value);
+            bytes.get_mut(changed).into_iter().for_each(|octet| *octet = value);
             let kind = [SINGLE, TRAIN, 1, 4][usize::try_from(next(4)).unwrap()];
             let numbers = [next(2_000), 20 + next(60), next(12)].map(|number| u16::try_from(number).unwrap());
-            let made = frames(&facts(u8::try_from(next(4)).unwrap(), kind, numbers), &octets);
+            let made = frames(&facts(u8::try_from(next(4)).unwrap(), kind, numbers), &bytes);
             assert!(made.len() <= MOST);
-            assert!(made.iter().all(|frame| frame.len() <= octets.len()));
+            assert!(made.iter().all(|frame| frame.len() <= bytes.len()));
             cut += usize::from(made.len() > 1);
         }
         assert!(cut > 500, "{cut}");

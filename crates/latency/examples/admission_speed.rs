@@ -127,14 +127,13 @@ fn flow(side: usize, random: &mut Random) -> Flow {
     }
     path.push((y * side + x) * PORTS + 4);
     path.dedup();
-    let octets =
-        u32::try_from(if random.below(10) == 0 { random.below(20_000) } else { random.below(1_400) })
-            .unwrap_or(0);
+    let bytes = u32::try_from(if random.below(10) == 0 { random.below(20_000) } else { random.below(1_400) })
+        .unwrap_or(0);
     let hop = |(index, port): (usize, &usize)| Hop { port: *port, parent: index.checked_sub(1) };
     let limit = (1 + random.below(20) as u64) * MILLISECOND;
     Flow {
-        largest_message: octets,
-        smallest_message: octets,
+        largest_message: bytes,
+        smallest_message: bytes,
         framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
         tag: 0,
         separation: [2, 5, 10, 20, 50, 100][random.below(6)] * MILLISECOND,

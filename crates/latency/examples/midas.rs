@@ -40,9 +40,9 @@ fn equation_four(own: Simple, higher: &[Simple]) -> f64 {
 fn table_two() {
     println!("Table II, T1 above T2 above T3; limits 2, 3, 8 ms; in ms\n");
     // Bytes per second where a share is meant.
-    let printed = TABLE_TWO.map(|(octets, separation, _)| Simple {
-        time: f64::from(octets) * 8.0 / 1e6,
-        share: f64::from(octets) / (separation as f64 / 1e3),
+    let printed = TABLE_TWO.map(|(bytes, separation, _)| Simple {
+        time: f64::from(bytes) * 8.0 / 1e6,
+        share: f64::from(bytes) / (separation as f64 / 1e3),
     });
     let repaired = printed.map(|flow| Simple { share: flow.share * 8.0 / 1e9, ..flow });
     for (what, flows) in [("equation 4 as printed", printed), ("equation 4, units repaired", repaired)] {
@@ -111,7 +111,7 @@ fn first_message() {
 fn contraction() {
     // T1 with a limit of 12 ms over two switches: half of it is taken off the separation of 3 ms behind the first one.
     let [t1, _, t3] =
-        TABLE_TWO.map(|(octets, separation, _)| (f64::from(octets) * 8.0 / 1e6, separation as f64));
+        TABLE_TWO.map(|(bytes, separation, _)| (f64::from(bytes) * 8.0 / 1e6, separation as f64));
     let share = 6.0;
     let contracted = t1.1 - share;
     let higher = Simple { time: t1.0, share: t1.0 / contracted };

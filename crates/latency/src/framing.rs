@@ -129,7 +129,7 @@ impl Framing {
                     () => heaviest.largest,
                 };
                 let whole = some_whole.then(|| frame_bits(header + LEAST_AROUND_SAMPLE + least));
-                let fragment = |octets| frame_bits(header + LEAST_AROUND_FRAGMENT + octets);
+                let fragment = |bytes| frame_bits(header + LEAST_AROUND_FRAGMENT + bytes);
                 // A last fragment may hold a single byte, which is padded to four.
                 let last =
                     if least == most { (most - piece * (heaviest.count - 1)).next_multiple_of(4) } else { 4 };
@@ -142,34 +142,34 @@ impl Framing {
         Some(Frames { largest, smallest, first, ..heaviest })
     }
 
-    /// The least bits that the frames of a message of `octets`, or of more, occupy a link.
-    pub fn least_bits(self, octets: u32, tag: u32) -> Option<u64> {
-        let heaviest = self.frames(octets, tag)?;
-        let octets = u64::from(octets);
+    /// The least bits that the frames of a message of `bytes`, or of more, occupy a link.
+    pub fn least_bits(self, bytes: u32, tag: u32) -> Option<u64> {
+        let heaviest = self.frames(bytes, tag)?;
+        let bytes = u64::from(bytes);
         let header = self.ip().headers(tag);
         let Self::Rtps { datagram, .. } = self else { return Some(heaviest.bits) };
         let datagram = u64::from(datagram);
-        if octets.saturating_add(AROUND_SAMPLE) <= datagram {
-            return Some(frame_bits(header + LEAST_AROUND_SAMPLE + octets));
+        if bytes.saturating_add(AROUND_SAMPLE) <= datagram {
+            return Some(frame_bits(header + LEAST_AROUND_SAMPLE + bytes));
         }
         let piece = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
-        let last = octets.checked_sub(piece.checked_mul(heaviest.count - 1)?)?.next_multiple_of(4);
+        let last = bytes.checked_sub(piece.checked_mul(heaviest.count - 1)?)?.next_multiple_of(4);
         let full = frame_bits(header + LEAST_AROUND_FRAGMENT + piece).checked_mul(heaviest.count - 1)?;
         full.checked_add(frame_bits(header + LEAST_AROUND_FRAGMENT + last))
     }
 
-    /// The frames of a message of `octets` with all that may be around it, with `tag` more bytes of header in each frame, such as a
+    /// The frames of a message of `bytes` with all that may be around it, with `tag` more bytes of header in each frame, such as a
     /// VLAN tag (4).
     ///
     /// `None` if a datagram has no room for data, or is above 65,507 bytes.
-    pub fn frames(self, octets: u32, tag: u32) -> Option<Frames> {
-        self.padded(octets, tag, 0)
+    pub fn frames(self, bytes: u32, tag: u32) -> Option<Frames> {
+        self.padded(bytes, tag, 0)
     }
 
     /// The same where frames are padded to so many bytes more than the least.
-    pub(crate) fn padded(self, octets: u32, tag: u32, padded: u32) -> Option<Frames> {
-        let frame_bits = |octets: u64| frame_bits(octets.max(LEAST_FRAME + u64::from(padded)));
-        let octets = u64::from(octets);
+    pub(crate) fn padded(self, bytes: u32, tag: u32, padded: u32) -> Option<Frames> {
+        let frame_bits = |bytes: u64| frame_bits(bytes.max(LEAST_FRAME + u64::from(padded)));
+        let bytes = u64::from(bytes);
         let header = self.ip().headers(tag);
         let (piece, around) = match self {
             Self::Udp { datagram, .. } | Self::Rtps { datagram, .. } if datagram > 65_507 => return None,
@@ -177,8 +177,8 @@ impl Framing {
             Self::Rtps { datagram, .. } => {
                 let datagram = u64::from(datagram);
                 let room = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
-                if octets.saturating_add(AROUND_SAMPLE) <= datagram {
-                    let bits = frame_bits(header + AROUND_SAMPLE + octets);
+                if bytes.saturating_add(AROUND_SAMPLE) <= datagram {
+                    let bits = frame_bits(header + AROUND_SAMPLE + bytes);
                     return Some(Frames { count: 1, bits, largest: bits, smallest: bits, first: bits });
                 }
                 // A last fragment is padded to a multiple of four.
@@ -188,8 +188,8 @@ impl Framing {
         if piece == 0 {
             return None;
         }
-        let count = octets.div_ceil(piece).max(1);
-        let last = octets - piece * (count - 1);
+        let count = bytes.div_ceil(piece).max(1);
+        let last = bytes - piece * (count - 1);
         let last =
             if matches!(self, Self::Rtps { .. }) { last.next_multiple_of(4) + HEARTBEAT } else { last };
         let full = frame_bits(header + around + piece);
@@ -202,8 +202,8 @@ impl Framing {
 }
 
 /// Bits that a frame with so many bytes of header and payload occupies a link.
-pub fn frame_bits(octets: u64) -> u64 {
-    (octets.max(LEAST_FRAME) + FRAME_AROUND) * 8
+pub fn frame_bits(bytes: u64) -> u64 {
+    (bytes.max(LEAST_FRAME) + FRAME_AROUND) * 8
 }
 
 #[cfg(test)]
@@ -217,10 +217,10 @@ mod tests {
 
     #[test]
     fn messages_of_table_two() {
-        for (octets, count, nanoseconds) in
+        for (bytes, count, nanoseconds) in
             [(192_192, 131, 1_606_704), (96_000, 66, 802_848), (64_000, 44, 535_232)]
         {
-            let frames = UDP.frames(octets, 0).unwrap();
+            let frames = UDP.frames(bytes, 0).unwrap();
             assert_eq!((frames.count, frames.bits), (count, nanoseconds));
             assert_eq!(frames.largest, LARGEST_FRAME * 8);
         }

@@ -271,7 +271,7 @@ impl Ledger {
     /// ports; no other flow moves.
     ///
     /// # Errors
-    /// It does not fit beside what is there, or takes more work to tell than there may be: the ledger is as it was.
+    /// It does not fit beside the flows that are admitted, or takes more work to tell than there may be: the ledger is as it was.
     pub fn restore(
         &mut self,
         id: FlowId,
@@ -318,7 +318,7 @@ impl Ledger {
     /// The same for what was there before, whatever work it is to tell.
     ///
     /// # Errors
-    /// It does not fit beside what is there: the ledger is as it was.
+    /// It does not fit beside the flows that are admitted: the ledger is as it was.
     pub fn put_back(
         &mut self,
         id: FlowId,

@@ -199,7 +199,7 @@ fn no_place(server: &Server, contenders: &[Contender], limits: &[u64], queues: u
     NoLevels::Missed { flow, level, by }
 }
 
-/// The least bound that the last flow can have with everybody's limits kept; its own limit says how much it may be.
+/// The least bound that the last flow can have while the limits of all others are kept; its own limit says how much it may be.
 pub fn least_bound(
     server: &Server,
     contenders: &[Contender],

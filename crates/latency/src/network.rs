@@ -146,7 +146,7 @@ pub struct Flow {
     pub tree: Vec<Hop>,
     /// Who receives it.
     pub subscribers: Vec<Subscriber>,
-    /// Who yields if not all flows can be admitted: those with the smaller number.
+    /// If not all flows can be admitted, those with the smaller number yield.
     pub importance: u8,
     /// Several flows in one, which the network cannot tell apart; see [`crate::bundle`].
     pub bundle: Option<Bundle>,

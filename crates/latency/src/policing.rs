@@ -283,12 +283,12 @@ mod tests {
     #[test]
     fn no_frame_takes_more_than_the_curve_allows() {
         for tag in [0, 4, 18, 19, 255] {
-            for octets in LEAST_COUNTED..2_000 {
-                let wire = frame_bits(octets) + u64::from(tag) * 8;
-                assert!(Counts::Frame.on_wire(octets * 8, tag) >= Some(wire), "{octets} bytes, tag {tag}");
+            for bytes in LEAST_COUNTED..2_000 {
+                let wire = frame_bits(bytes) + u64::from(tag) * 8;
+                assert!(Counts::Frame.on_wire(bytes * 8, tag) >= Some(wire), "{bytes} bytes, tag {tag}");
                 assert!(
-                    Counts::Wire.on_wire(frame_bits(octets), tag) >= Some(wire),
-                    "{octets} bytes, tag {tag}"
+                    Counts::Wire.on_wire(frame_bits(bytes), tag) >= Some(wire),
+                    "{bytes} bytes, tag {tag}"
                 );
             }
         }
@@ -324,7 +324,7 @@ mod tests {
     /// which sends one frame after the other. `None` if the link could not have sent them so.
     fn queued(
         random: &mut Random,
-        octets: &[u64],
+        bytes: &[u64],
         separation: u64,
         s: u64,
         varies: u64,
@@ -334,9 +334,9 @@ mod tests {
         let mut queued = Vec::new();
         for _ in 0..random.range(2, 4) {
             let late = random.range(0, 1) == 1;
-            let rest: u64 = octets.iter().skip(1).sum();
+            let rest: u64 = bytes.iter().skip(1).sum();
             let mut at = if late { begin + s.checked_sub(rest * OCTET)? } else { begin };
-            for (index, frame) in octets.iter().enumerate() {
+            for (index, frame) in bytes.iter().enumerate() {
                 at += if index > 0 { frame * OCTET } else { 0 };
                 received.push((at, *frame));
                 // The late ones held for long and the early ones not at all come nearest to each other.
@@ -356,8 +356,8 @@ mod tests {
     fn fits(queued: &[(u64, u64)], message: u64, separation: u64, jitter: u64) -> bool {
         (0..queued.len()).all(|first| {
             let mut sum = 0;
-            queued[first..].iter().all(|(at, octets)| {
-                sum += octets;
+            queued[first..].iter().all(|(at, bytes)| {
+                sum += bytes;
                 sum <= message * ((at - queued[first].0 + jitter) / separation + 1)
             })
         })
@@ -369,15 +369,15 @@ mod tests {
         let (mut judged, mut less) = (0, 0);
         for seed in 0..20_000 {
             let mut random = Random(testkit::random::Random::new(seed));
-            let octets: Vec<u64> = (0..random.range(1, 6))
+            let bytes: Vec<u64> = (0..random.range(1, 6))
                 .map(|_| [1_538, random.range(84, 1_538)][random.range(0, 1) as usize])
                 .collect();
-            let message: u64 = octets.iter().sum();
+            let message: u64 = bytes.iter().sum();
             let separation = message * OCTET * random.range(100, 400) / 100;
             let s = message * OCTET * random.range(100, 300) / 100;
             let varies = separation * random.range(0, 100) / 100;
-            let Some(queued) = queued(&mut random, &octets, separation, s, varies) else { continue };
-            let frame = *octets.iter().max().unwrap();
+            let Some(queued) = queued(&mut random, &bytes, separation, s, varies) else { continue };
+            let frame = *bytes.iter().max().unwrap();
             let said = serialised(s + varies, separation, message * 8, frame * 8, 1_000_000_000, 0).unwrap();
             judged += 1;
             assert!(fits(&queued, message, separation, said), "seed {seed}");

@@ -173,20 +173,20 @@ impl SwitchModel {
     /// What the queues of assured flows have at a port if so many ports share a common buffer: bytes on the wire of frames of any size,
     /// which take no more than that in cells.
     pub fn memory(&self, ports: u32) -> Buffer {
-        let usable = |octets: u64| {
+        let usable = |bytes: u64| {
             let cell = u64::from(self.cell.max(1));
             let least = LEAST_FRAME + FRAME_AROUND;
             // Of frames with as many cells the smallest one wastes most: the least one of all, or the least one with a cell more.
             let cells = least.div_ceil(cell);
-            let whole = octets / cell * cell;
+            let whole = bytes / cell * cell;
             let worst = [(least, cells), (cells * cell + 1, cells + 1)];
             let worst = worst.map(|(frame, cells)| scale_down(whole, frame, cells * cell).unwrap_or(0));
-            worst.into_iter().fold(octets, u64::min)
+            worst.into_iter().fold(bytes, u64::min)
         };
         match self.buffer {
-            Buffer::PerQueue(octets) => Buffer::PerQueue(usable(octets)),
-            Buffer::Shared(octets) if self.pooled => Buffer::Shared(usable(octets / u64::from(ports.max(1)))),
-            Buffer::Shared(octets) => Buffer::Shared(usable(octets)),
+            Buffer::PerQueue(bytes) => Buffer::PerQueue(usable(bytes)),
+            Buffer::Shared(bytes) if self.pooled => Buffer::Shared(usable(bytes / u64::from(ports.max(1)))),
+            Buffer::Shared(bytes) => Buffer::Shared(usable(bytes)),
         }
     }
 
@@ -294,8 +294,8 @@ mod tests {
 
     #[test]
     fn frames_take_whole_cells() {
-        let of = |octets, cell, pooled| {
-            let model = SwitchModel { buffer: Buffer::Shared(octets), cell, pooled, ..model() };
+        let of = |bytes, cell, pooled| {
+            let model = SwitchModel { buffer: Buffer::Shared(bytes), cell, pooled, ..model() };
             let Buffer::Shared(usable) = model.memory(4) else { panic!() };
             usable
         };

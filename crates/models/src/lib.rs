@@ -29,7 +29,7 @@ use atomic::Fences;
 pub struct Alone(std::sync::Mutex<UnsafeCell<()>>);
 
 impl Alone {
-    /// Nobody has done it yet.
+    /// No thread has done it yet.
     pub fn new() -> Self {
         Self(std::sync::Mutex::new(UnsafeCell::new(())))
     }

@@ -12,7 +12,7 @@ use loom::thread::{Thread, current, park};
 use crate::time;
 use crate::trace::step;
 
-/// As that of the standard library; it is never poisoned. That of `loom` lets `try_lock` wait for whoever comes first.
+/// As that of the standard library; it is never poisoned. That of `loom` lets `try_lock` wait for the thread that comes first.
 #[derive(Debug, Default)]
 pub struct Mutex<T: ?Sized> {
     locked: ModelledBool,
@@ -27,7 +27,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
     value: Option<std::sync::MutexGuard<'a, T>>,
 }
 
-/// As that of the standard library, but nobody wakes for nothing, and waits end because of time only by [`time::advance`].
+/// As that of the standard library, but no thread wakes for nothing, and waits end because of time only by [`time::advance`].
 #[derive(Debug, Default)]
 pub struct Condvar {
     waiting: std::sync::Mutex<VecDeque<Arc<Waiting>>>,
@@ -124,7 +124,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 }
 
 impl Condvar {
-    /// One that nobody waits for.
+    /// One that no thread waits for.
     pub fn new() -> Self {
         Self::default()
     }

@@ -48,7 +48,7 @@ pub(crate) fn after(limit: Duration) -> u64 {
     now().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Lets time go on until then: whoever sleeps no longer than that wakes.
+/// Lets time go on until then: threads that sleep no longer than that wake.
 #[track_caller]
 pub fn advance(until: u64) {
     let time = time();
@@ -60,7 +60,7 @@ pub fn advance(until: u64) {
     late.iter().for_each(|(_, waiting)| waiting.wake_late());
 }
 
-/// Wakes it at that time, unless somebody else does before; never at the end of all times.
+/// Wakes it at that time, unless another thread does before; never at the end of all times.
 pub(crate) fn remind(at: u64, waiting: &Arc<Waiting>) {
     let time = time();
     time.order.matters();

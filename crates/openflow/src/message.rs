@@ -97,7 +97,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the first bytes of a message; its length is not compared with what is there.
+    /// Reads the first bytes of a message; its length is not compared with the bytes that follow.
     ///
     /// # Errors
     /// Fewer than eight bytes, or a length below eight.

@@ -386,10 +386,10 @@ impl Oxm {
     }
 
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let octets = self.field().octets();
-        header(out, BASIC, self.field().number(), self.mask.is_some(), octets);
+        let bytes = self.field().octets();
+        header(out, BASIC, self.field().number(), self.mask.is_some(), bytes);
         for bits in [Some(self.value.bits), self.mask].iter().flatten() {
-            out.octets(bits.get(16_usize.saturating_sub(octets)..).unwrap_or(bits));
+            out.octets(bits.get(16_usize.saturating_sub(bytes)..).unwrap_or(bits));
         }
     }
 }
@@ -476,8 +476,8 @@ impl AnyOxm {
                 .map(Self::Unknown)
                 .map_err(|_| start.error(Problem::Length));
         };
-        let octets = if has_mask { field.octets().saturating_mul(2) } else { field.octets() };
-        if payload.remaining() != octets {
+        let bytes = if has_mask { field.octets().saturating_mul(2) } else { field.octets() };
+        if payload.remaining() != bytes {
             return Err(start.error(Problem::Length));
         }
         let value = number_of(payload.take(field.octets())?);

@@ -516,8 +516,8 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let backlog = backlog(plan, bounds, index);
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),
-        Buffer::Shared(octets) => (Some(octets), false),
-        Buffer::PerQueue(octets) => (Some(octets), true),
+        Buffer::Shared(bytes) => (Some(bytes), false),
+        Buffer::PerQueue(bytes) => (Some(bytes), true),
     };
     Some(PortReport {
         port: plan.network.port_name(index),

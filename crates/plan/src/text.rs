@@ -145,11 +145,11 @@ impl FlowReport {
 }
 
 fn port(out: &mut String, port: &PortReport) {
-    let backlog = port.backlog_octets.map_or("no bound".to_owned(), |octets| octets.to_string());
+    let backlog = port.backlog_octets.map_or("no bound".to_owned(), |bytes| bytes.to_string());
     let buffer = match port.buffer_octets {
         None => "bytes of memory".to_owned(),
-        Some(octets) if port.buffer_per_queue => format!("of {octets} bytes for each queue"),
-        Some(octets) => format!("of {octets} bytes"),
+        Some(bytes) if port.buffer_per_queue => format!("of {bytes} bytes for each queue"),
+        Some(bytes) => format!("of {bytes} bytes"),
     };
     let levels = port.levels.len();
     let few = port.fewest_levels.filter(|fewest| *fewest < levels);

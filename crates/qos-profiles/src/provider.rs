@@ -77,7 +77,7 @@ impl QosProvider {
         Ok(provider)
     }
 
-    /// What was read and has no effect here, with its place.
+    /// Elements that were read and have no effect here, with their places.
     pub fn notes(&self) -> &[Problem] {
         &self.notes
     }

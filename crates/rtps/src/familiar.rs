@@ -131,7 +131,7 @@ impl Familiar {
     /// The payload, and what is behind it; `None` if it runs past the end or is too short for one.
     #[inline]
     fn payload<'a>(&self, datagram: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-        let len = datagram.get(DATA_AT + 2..)?.first_chunk().map(|octets| u16::from_le_bytes(*octets))?;
+        let len = datagram.get(DATA_AT + 2..)?.first_chunk().map(|bytes| u16::from_le_bytes(*bytes))?;
         let len = usize::from(len).checked_sub(BEFORE_PAYLOAD).filter(|len| *len >= 4)?;
         datagram.get(PAYLOAD_AT..)?.split_at_checked(len)
     }
@@ -167,13 +167,13 @@ impl<'a> Single<'a> {
 
 /// The HEARTBEAT in these bytes, if it begins like the one that is known.
 #[inline]
-fn heartbeat(known: &[u8; 12], octets: &[u8; HEARTBEAT_LEN], writer_id: EntityId) -> Option<Heartbeat> {
-    let [_, flags, ..] = *octets;
-    let mut head = *octets.first_chunk::<12>()?;
+fn heartbeat(known: &[u8; 12], bytes: &[u8; HEARTBEAT_LEN], writer_id: EntityId) -> Option<Heartbeat> {
+    let [_, flags, ..] = *bytes;
+    let mut head = *bytes.first_chunk::<12>()?;
     if let Some(flags) = head.get_mut(1) {
         *flags &= !FINAL;
     }
-    let (first, last) = (number(octets, 12)?, number(octets, 20)?);
+    let (first, last) = (number(bytes, 12)?, number(bytes, 20)?);
     if head != *known || first < SequenceNumber::FIRST || last < first.prev() {
         return None;
     }
@@ -183,18 +183,18 @@ fn heartbeat(known: &[u8; 12], octets: &[u8; HEARTBEAT_LEN], writer_id: EntityId
         writer_id,
         first,
         last,
-        count: word(octets, 28)?.cast_signed(),
+        count: word(bytes, 28)?.cast_signed(),
         is_final: flags & FINAL != 0,
         liveliness: false,
     })
 }
 
 #[inline]
-fn number(octets: &[u8], at: usize) -> Option<SequenceNumber> {
-    Some(SequenceNumber::from_words(word(octets, at)?.cast_signed(), word(octets, at + 4)?))
+fn number(bytes: &[u8], at: usize) -> Option<SequenceNumber> {
+    Some(SequenceNumber::from_words(word(bytes, at)?.cast_signed(), word(bytes, at + 4)?))
 }
 
 #[inline]
-fn word(octets: &[u8], at: usize) -> Option<u32> {
-    octets.get(at..)?.first_chunk().map(|octets| u32::from_le_bytes(*octets))
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }

@@ -176,15 +176,15 @@ fn fragments_by_handle() {
 
 #[test]
 fn messages_along_a_flow() {
-    for octets in [68, 40_000] {
+    for bytes in [68, 40_000] {
         let config = WriterConfig {
             max_datagram: 1_472,
-            largest_message: Some(octets),
+            largest_message: Some(bytes),
             ..WriterConfig::new(writer_guid(), true)
         };
         let mut link = Link::new(config, 1_472);
         link.admit(1_472);
-        none_once_warm(link, 1, &Body::Shared(Arc::from(vec![5; octets as usize])), None);
+        none_once_warm(link, 1, &Body::Shared(Arc::from(vec![5; bytes as usize])), None);
     }
 }
 

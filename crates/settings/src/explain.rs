@@ -9,7 +9,7 @@ use crate::problem::Origin;
 /// A value, and where it comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Explained {
-    /// What it is, as its path in a file: `participant.network.multicast`.
+    /// Its path in a file: `participant.network.multicast`.
     pub key: String,
     /// The value, as JSON.
     pub value: String,

@@ -48,7 +48,7 @@ pub(crate) struct Rule {
     pub(crate) instance_limit: Option<u32>,
 }
 
-/// What files look like, as JSON schema.
+/// The JSON schema of files.
 #[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(File).into()

@@ -50,7 +50,7 @@ pub use qos_profiles::QosProvider;
 
 use self::file::{File, Rule};
 
-/// What a program is told from outside, and may change before it makes its participant.
+/// The settings of a program, which it may change before it makes its participant.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The domain: 0 to 232, default 0.
@@ -62,7 +62,7 @@ pub struct Settings {
     origins: BTreeMap<String, Origin>,
 }
 
-/// What settings are made of. [`Settings::load`] takes all of it from the process.
+/// The sources of settings. [`Settings::load`] takes all of them from the process.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// A file: what it is called in messages, and its text.

@@ -9,7 +9,7 @@ pub enum Origin {
     Default,
     /// A place in a file: its name, line and column, both from 1.
     File {
-        /// What the file is called.
+        /// The name of the file.
         name: String,
         /// Line.
         line: usize,

@@ -1,4 +1,4 @@
-//! Ctrl-C: ends the loops, and the process even if it is stuck in writing to somebody who reads no more.
+//! Ctrl-C: ends the loops, and the process even if it is stuck in writing to a pipe that is not read any more.
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 

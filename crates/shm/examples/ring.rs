@@ -51,27 +51,27 @@ struct Link {
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, variant, place, octets] = arguments.as_slice()
+    if let [word, variant, place, bytes] = arguments.as_slice()
         && word == "echo"
     {
-        return far_end(variant, place, octets.parse()?);
+        return far_end(variant, place, bytes.parse()?);
     }
     let cores = cores()?;
     let mut table = Table::default();
     for _ in 0..PASSES {
-        for octets in [64, 1_024, LARGE] {
-            let udp = round_trips("udp", 0, octets)?;
-            table.add(format!("{octets:6} bytes, one core, udp, blocking"), udp, udp);
-            let sleeping = round_trips("sleep", 0, octets)?;
-            table.add(format!("{octets:6} bytes, one core, ring, futex"), sleeping, udp);
+        for bytes in [64, 1_024, LARGE] {
+            let udp = round_trips("udp", 0, bytes)?;
+            table.add(format!("{bytes:6} bytes, one core, udp, blocking"), udp, udp);
+            let sleeping = round_trips("sleep", 0, bytes)?;
+            table.add(format!("{bytes:6} bytes, one core, ring, futex"), sleeping, udp);
         }
         if cores > 1 {
-            for octets in [64, 1_024, LARGE] {
-                let udp = round_trips("udp", 1, octets)?;
-                table.add(format!("{octets:6} bytes, two cores, udp, blocking"), udp, udp);
+            for bytes in [64, 1_024, LARGE] {
+                let udp = round_trips("udp", 1, bytes)?;
+                table.add(format!("{bytes:6} bytes, two cores, udp, blocking"), udp, udp);
                 for (variant, name) in [("sleep", "futex"), ("spin", "spinning")] {
-                    let time = round_trips(variant, 1, octets)?;
-                    table.add(format!("{octets:6} bytes, two cores, ring, {name}"), time, udp);
+                    let time = round_trips(variant, 1, bytes)?;
+                    table.add(format!("{bytes:6} bytes, two cores, ring, {name}"), time, udp);
                 }
             }
             for (variant, name) in [("loan", "written whole and copied out"), ("touch", "first line touched")]
@@ -86,16 +86,16 @@ fn main() -> Result<(), Failure> {
 }
 
 /// Microseconds.
-fn round_trips(variant: &str, far_core: usize, octets: usize) -> Result<f64, Failure> {
+fn round_trips(variant: &str, far_core: usize, bytes: usize) -> Result<f64, Failure> {
     pin(0)?;
-    let message = vec![7_u8; octets];
-    let mut buffer = vec![0_u8; octets];
+    let message = vec![7_u8; bytes];
+    let mut buffer = vec![0_u8; bytes];
     let mut times = Vec::with_capacity(ROUND_TRIPS);
     if variant == "udp" {
         let near = UdpSocket::bind("127.0.0.1:0")?;
         near.set_read_timeout(Some(PATIENCE))?;
         let place = near.local_addr()?.to_string();
-        let mut child = start(variant, &place, far_core, octets)?;
+        let mut child = start(variant, &place, far_core, bytes)?;
         let (_, far) = near.recv_from(&mut buffer)?;
         for round in 0..WARM_UP + ROUND_TRIPS {
             let begun = Instant::now();
@@ -109,7 +109,7 @@ fn round_trips(variant: &str, far_core: usize, octets: usize) -> Result<f64, Fai
         child.wait()?;
     } else {
         let waiting = if variant == "spin" { Waiting::Spin } else { Waiting::Sleep };
-        let (mut link, mut child) = meet(variant, far_core, octets)?;
+        let (mut link, mut child) = meet(variant, far_core, bytes)?;
         for round in 0..WARM_UP + ROUND_TRIPS {
             let begun = Instant::now();
             link.send(&message, waiting)?;
@@ -199,8 +199,8 @@ fn far_end(variant: &str, place: &str, octets: usize) -> Result<(), Failure> {
 }
 
 impl Link {
-    fn send(&mut self, octets: &[u8], waiting: Waiting) -> Result<(), Failure> {
-        self.producer.send(octets.len(), std::iter::once(octets))?;
+    fn send(&mut self, bytes: &[u8], waiting: Waiting) -> Result<(), Failure> {
+        self.producer.send(bytes.len(), std::iter::once(bytes))?;
         if waiting == Waiting::Sleep {
             self.bell.ring();
         }
@@ -228,10 +228,10 @@ impl Link {
 }
 
 /// Starts the far end and joins rings with it.
-fn meet(variant: &str, far_core: usize, octets: usize) -> Result<(Link, Child), Failure> {
+fn meet(variant: &str, far_core: usize, bytes: usize) -> Result<(Link, Child), Failure> {
     let name = format!("punctual-ring-example-{}", std::process::id());
     let meeting = Meeting::new(name.as_bytes())?;
-    let child = start(variant, &name, far_core, octets)?;
+    let child = start(variant, &name, far_core, bytes)?;
     ready(&[meeting.as_fd()], Some(PATIENCE))?;
     let talk = meeting.accept()?.ok_or("the far end did not come")?;
     Ok((exchange(talk)?, child))
@@ -251,10 +251,10 @@ fn exchange(talk: Talk) -> Result<Link, Failure> {
     Ok(Link { producer, consumer, doorbell, bell, _talk: talk })
 }
 
-fn start(variant: &str, place: &str, core: usize, octets: usize) -> Result<Child, Failure> {
+fn start(variant: &str, place: &str, core: usize, bytes: usize) -> Result<Child, Failure> {
     pin(core)?;
     let child = Command::new(std::env::current_exe()?)
-        .args(["echo", variant, place, &octets.to_string()])
+        .args(["echo", variant, place, &bytes.to_string()])
         .stdin(Stdio::null())
         .spawn();
     pin(0)?;

@@ -86,17 +86,17 @@ pub struct ChunkWindow {
 }
 
 impl Chunks {
-    /// Makes memory for chunks of `octets` together, rounded up to pages, and the descriptor that others have to be given. It is taken
+    /// Makes memory for chunks of `bytes` together, rounded up to pages, and the descriptor that others have to be given. It is taken
     /// from the system as it is written, and lasts as long as a chunk of it is held, with or without the descriptor.
     ///
     /// # Errors
     ///
     /// [`SegmentError::Capacity`] for none and for more than [`MAX_CHUNKS`]; or the system's error, as for too many open files.
-    pub fn new(nonce: u64, octets: usize) -> Result<(Arc<Self>, OwnedFd), SegmentError> {
-        if octets == 0 || octets > MAX_CHUNKS {
-            return Err(SegmentError::Capacity(octets as u64));
+    pub fn new(nonce: u64, bytes: usize) -> Result<(Arc<Self>, OwnedFd), SegmentError> {
+        if bytes == 0 || bytes > MAX_CHUNKS {
+            return Err(SegmentError::Capacity(bytes as u64));
         }
-        let pages = octets.div_ceil(PAGE);
+        let pages = bytes.div_ceil(PAGE);
         let len = start(pages) + pages * PAGE;
         let file = memory(c"punctual-chunks", len)?;
         let map = Map::new(file.as_fd(), len, true).map_err(system("mmap"))?;
@@ -125,13 +125,13 @@ impl Chunks {
     /// Lends room for a message of `len` bytes; `None` if no run of free pages is that long. What lies there is what lay there
     /// before: zeros, or bytes of an earlier message.
     pub fn lend(self: &Arc<Self>, len: usize) -> Option<ChunkMut> {
-        let octets = u32::try_from(len).ok()?;
+        let bytes = u32::try_from(len).ok()?;
         let (page, number) = self.lock().lend(len.max(1).div_ceil(PAGE))?;
         self.handles.get(page)?.store(1, Relaxed);
         // The number of whatever lay here was taken away before anything is written.
         fence(Release);
         // There are at most `MAX_CHUNKS` / `PAGE` pages.
-        let place = Place { page: page as u32, len: octets, number };
+        let place = Place { page: page as u32, len: bytes, number };
         Some(ChunkMut { chunk: Chunk { chunks: Arc::clone(self), place } })
     }
 
@@ -216,8 +216,8 @@ impl DerefMut for ChunkMut {
         let Chunk { chunks, place } = &self.chunk;
         // SAFETY: the seals keep other processes from writing. In this one the pages belong to this chunk, whose only handle is
         // borrowed exclusively.
-        let octets = unsafe { chunks.map.slice(chunks.at(place.page), place.len as usize) };
-        octets.unwrap_or_default()
+        let bytes = unsafe { chunks.map.slice(chunks.at(place.page), place.len as usize) };
+        bytes.unwrap_or_default()
     }
 }
 
@@ -244,9 +244,9 @@ impl Deref for Chunk {
     fn deref(&self) -> &[u8] {
         // SAFETY: the seals keep other processes from writing. In this one the pages belong to this chunk as long as it has handles,
         // and only a `ChunkMut`, which is the only handle then, gives exclusive access.
-        let octets =
+        let bytes =
             unsafe { self.chunks.map.shared(self.chunks.at(self.place.page), self.place.len as usize) };
-        octets.unwrap_or_default()
+        bytes.unwrap_or_default()
     }
 }
 

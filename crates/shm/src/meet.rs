@@ -156,16 +156,16 @@ impl Talk {
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         if !files.is_empty() {
-            let octets = size_of_val(files) as u32;
+            let bytes = size_of_val(files) as u32;
             message.msg_control = control.0.as_mut_ptr().cast();
             // SAFETY: it computes.
-            message.msg_controllen = unsafe { libc::CMSG_SPACE(octets) } as _;
+            message.msg_controllen = unsafe { libc::CMSG_SPACE(bytes) } as _;
             // SAFETY: the control buffer is aligned as `cmsghdr` is and has room for one header and twelve descriptors.
             unsafe {
                 let header = libc::CMSG_FIRSTHDR(&raw const message);
                 (*header).cmsg_level = libc::SOL_SOCKET;
                 (*header).cmsg_type = libc::SCM_RIGHTS;
-                (*header).cmsg_len = libc::CMSG_LEN(octets) as _;
+                (*header).cmsg_len = libc::CMSG_LEN(bytes) as _;
                 let data = libc::CMSG_DATA(header).cast::<RawFd>();
                 for (index, file) in files.iter().enumerate() {
                     ptr::write_unaligned(data.add(index), file.as_raw_fd());
@@ -205,8 +205,8 @@ impl Talk {
         // Before anything else: what came is ours to close.
         let files = files(&message);
         let cut = message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 || files.len() > FILES;
-        let octets = usize::try_from(heard).unwrap_or(0);
-        Ok(if octets == 0 || cut { Said::Gone } else { Said::Words(octets, files) })
+        let bytes = usize::try_from(heard).unwrap_or(0);
+        Ok(if bytes == 0 || cut { Said::Gone } else { Said::Words(bytes, files) })
     }
 }
 

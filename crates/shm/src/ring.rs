@@ -85,7 +85,7 @@ pub struct Look {
 /// Room for a message, to be written in place. Dropped without [`Loan::commit`], nothing was written.
 #[derive(Debug)]
 pub struct Loan<'a> {
-    octets: &'a mut [u8],
+    bytes: &'a mut [u8],
     segment: &'a Own,
     written: &'a mut u64,
 }
@@ -159,9 +159,9 @@ impl Producer {
         let start = RING + self::place(self.written, capacity) + HEAD;
         // SAFETY: the segment's seals keep other processes from writing. In this one only the producer of the segment, of which there
         // is one (`join`) and which is borrowed, touches what lies behind its position and was read by the consumer.
-        let octets = unsafe { self.own.map.slice(start, len) };
-        let octets = octets.ok_or(Refused::TooLarge)?;
-        Ok(Loan { octets, segment: &self.own, written: &mut self.written })
+        let bytes = unsafe { self.own.map.slice(start, len) };
+        let bytes = bytes.ok_or(Refused::TooLarge)?;
+        Ok(Loan { bytes, segment: &self.own, written: &mut self.written })
     }
 
     /// Writes a message of `len` bytes that lies in several pieces; what they have beyond that is left out.
@@ -200,9 +200,9 @@ impl Producer {
     ///
     /// [`Refused`]; nothing was written then.
     #[inline]
-    pub fn copy(&mut self, octets: &[u8]) -> Result<(), Refused> {
-        let mut loan = self.loan(octets.len())?;
-        let (first, rest) = octets.split_at(octets.len().min(FIRST));
+    pub fn copy(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        let mut loan = self.loan(bytes.len())?;
+        let (first, rest) = bytes.split_at(bytes.len().min(FIRST));
         if let Some(to) = loan.get_mut(first.len()..) {
             to.copy_from_slice(rest);
         }
@@ -276,7 +276,7 @@ impl Loan<'_> {
     }
 
     fn next(&self) -> u64 {
-        self.written.wrapping_add(span(self.octets.len()) as u64)
+        self.written.wrapping_add(span(self.bytes.len()) as u64)
     }
 
     fn clear_next(&self) {
@@ -286,7 +286,7 @@ impl Loan<'_> {
     /// The head of the message to come has to be cleared before.
     fn tell(self) {
         let place = place(*self.written, self.segment.capacity);
-        write_head(self.segment, place, MESSAGE << 32 | self.octets.len() as u64);
+        write_head(self.segment, place, MESSAGE << 32 | self.bytes.len() as u64);
         *self.written = self.next();
     }
 }
@@ -295,13 +295,13 @@ impl Deref for Loan<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.octets
+        self.bytes
     }
 }
 
 impl DerefMut for Loan<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.octets
+        self.bytes
     }
 }
 
@@ -334,8 +334,8 @@ impl Look {
         head
     }
 
-    fn advance(&self, octets: usize, own: &Own) {
-        let read = self.read().wrapping_add(octets as u64);
+    fn advance(&self, bytes: usize, own: &Own) {
+        let read = self.read().wrapping_add(bytes as u64);
         self.read.store(read, Relaxed);
         if let Some(word) = own.consumed() {
             word.store(read, Release);

@@ -232,9 +232,9 @@ pub(crate) fn system(step: &'static str) -> impl Fn(io::Error) -> SegmentError {
 impl fmt::Display for SegmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Capacity(octets) => write!(
+            Self::Capacity(bytes) => write!(
                 f,
-                "a ring of {octets} bytes: give a power of two from {MIN_CAPACITY} to {MAX_CAPACITY}"
+                "a ring of {bytes} bytes: give a power of two from {MIN_CAPACITY} to {MAX_CAPACITY}"
             ),
             Self::System { step, error } => write!(f, "shared memory, {step}: {error}"),
             Self::FileSize { len, limit } => write!(

@@ -11,9 +11,9 @@ static METER: alloc_meter::Meter = alloc_meter::Meter;
 const NONCE: u64 = 77;
 const PAGE: usize = 4_096;
 
-fn both(octets: usize) -> (Arc<Chunks>, ChunkWindow) {
+fn both(bytes: usize) -> (Arc<Chunks>, ChunkWindow) {
     // Without a descriptor the memory is still there.
-    let (chunks, file) = Chunks::new(NONCE, octets).unwrap();
+    let (chunks, file) = Chunks::new(NONCE, bytes).unwrap();
     let window = ChunkWindow::open(file.as_fd(), NONCE).unwrap();
     (chunks, window)
 }

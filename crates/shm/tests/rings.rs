@@ -23,12 +23,12 @@ fn ends() -> [(Producer, Consumer); 2] {
     [join(one, see_other), join(other, see_one)]
 }
 
-fn send(producer: &mut Producer, octets: &[u8]) -> Result<(), Refused> {
-    if octets.len().is_multiple_of(2) {
-        return producer.copy(octets);
+fn send(producer: &mut Producer, bytes: &[u8]) -> Result<(), Refused> {
+    if bytes.len().is_multiple_of(2) {
+        return producer.copy(bytes);
     }
-    let (front, back) = octets.split_at(octets.len() / 3);
-    producer.send(octets.len(), [front, back].into_iter())
+    let (front, back) = bytes.split_at(bytes.len() / 3);
+    producer.send(bytes.len(), [front, back].into_iter())
 }
 
 /// Bytes that tell the number of the message and the place in it.

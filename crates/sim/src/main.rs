@@ -11,7 +11,7 @@ use sim::scenario::{self, Scenario};
 use sim::trace::Trace;
 use sim::violation::Invariant;
 
-/// Prints to standard output; if nobody reads it any more, ends the process quietly.
+/// Prints to standard output; if the pipe is not read any more, ends the process quietly.
 macro_rules! show {
     ($($argument:tt)*) => {
         if write!(std::io::stdout(), $($argument)*).is_err() {

@@ -46,9 +46,9 @@ impl Monitor {
     }
 
     /// A datagram leaves for a destination.
-    pub fn addressed(&mut self, destination: SocketAddr, octets: usize) {
+    pub fn addressed(&mut self, destination: SocketAddr, bytes: usize) {
         if let Some(count) = self.watched.get_mut(&destination.ip()) {
-            *count += octets as u64;
+            *count += bytes as u64;
         }
     }
 

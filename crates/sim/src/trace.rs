@@ -43,7 +43,7 @@ impl<'a> Trace<'a> {
         self.fold(&[u64::from_le_bytes(last), bytes.len() as u64]);
     }
 
-    /// True if lines are wanted: whoever needs work to make one asks first.
+    /// True if lines are wanted: a caller asks before it does work for one.
     pub const fn is_verbose(&self) -> bool {
         self.lines.is_some()
     }

@@ -69,7 +69,7 @@ fn wait(mut child: Child, input: Option<&str>) -> Option<std::io::Result<Output>
     let stdin = child.stdin.take();
     let (done, ended) = mpsc::channel();
     thread::spawn(move || {
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it took too long.
         let _ = done.send(child.wait_with_output());
     });
     if let (Some(mut stdin), Some(input)) = (stdin, input) {

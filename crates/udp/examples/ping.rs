@@ -34,16 +34,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |index: usize, default: usize| -> Result<usize, Box<dyn Error>> {
         Ok(arguments.get(index).map(|text| text.parse()).transpose()?.unwrap_or(default))
     };
-    let (passes, count, octets) = (number(0, 15)?.max(1), number(1, 5_000)?.max(1), number(2, 64)?);
-    if octets == 0 || octets > udp::MAX_DATAGRAM {
-        return Err(format!("give 1 to {} bytes, not {octets}", udp::MAX_DATAGRAM).into());
+    let (passes, count, bytes) = (number(0, 15)?.max(1), number(1, 5_000)?.max(1), number(2, 64)?);
+    if bytes == 0 || bytes > udp::MAX_DATAGRAM {
+        return Err(format!("give 1 to {} bytes, not {bytes}", udp::MAX_DATAGRAM).into());
     }
     let mut times = [const { Vec::new() }; VARIANTS.len()];
     let mut ratios = [const { Vec::new() }; VARIANTS.len()];
     for _ in 0..passes {
         let mut reference = f64::NAN;
         for ((variant, times), ratios) in VARIANTS.iter().zip(&mut times).zip(&mut ratios) {
-            let time = pass(variant, count, octets)?;
+            let time = pass(variant, count, bytes)?;
             if reference.is_nan() {
                 reference = time;
             }
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ratios.push(time / reference);
         }
     }
-    println!("{octets} bytes, median of {passes} passes of {count} round trips, core {first:?}");
+    println!("{bytes} bytes, median of {passes} passes of {count} round trips, core {first:?}");
     for ((variant, mut times), mut ratios) in VARIANTS.iter().zip(times).zip(ratios) {
         println!("{variant:12} {:8.2} us  ratio {:.3}", median(&mut times), median(&mut ratios));
     }
@@ -59,13 +59,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The median round trip of one pass in microseconds.
-fn pass(variant: &str, count: usize, octets: usize) -> Result<f64, Box<dyn Error>> {
+fn pass(variant: &str, count: usize, bytes: usize) -> Result<f64, Box<dyn Error>> {
     let far = FarEnd::start(variant)?;
     let mut near = End::new(variant)?;
     near.send(&[1], far.address)?;
     let mut buffer = vec![0; 65_535];
     near.receive(&mut buffer)?;
-    let datagram = vec![7; octets];
+    let datagram = vec![7; bytes];
     let mut times = Vec::with_capacity(count);
     for round in 0..WARM_UP + count {
         let start = Instant::now();
@@ -74,8 +74,8 @@ fn pass(variant: &str, count: usize, octets: usize) -> Result<f64, Box<dyn Error
         if round >= WARM_UP {
             times.push(start.elapsed().as_secs_f64() * 1e6);
         }
-        if received != octets {
-            return Err(format!("{received} bytes came back, not {octets}").into());
+        if received != bytes {
+            return Err(format!("{received} bytes came back, not {bytes}").into());
         }
     }
     Ok(median(&mut times))

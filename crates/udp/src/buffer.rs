@@ -40,7 +40,7 @@ impl Deref for Buffer {
         match &self.0 {
             // SAFETY: the mapping is `len` bytes long, zero from the beginning, and borrowed as `self` is.
             Memory::Pages(Pages { base, len }) => unsafe { slice::from_raw_parts(base.as_ptr(), *len) },
-            Memory::Heap(octets) => octets,
+            Memory::Heap(bytes) => bytes,
         }
     }
 }
@@ -50,7 +50,7 @@ impl DerefMut for Buffer {
         match &mut self.0 {
             // SAFETY: as above, and no other owner has it.
             Memory::Pages(Pages { base, len }) => unsafe { slice::from_raw_parts_mut(base.as_ptr(), *len) },
-            Memory::Heap(octets) => octets,
+            Memory::Heap(bytes) => bytes,
         }
     }
 }

@@ -12,7 +12,7 @@ const ROOM: usize = 256;
 /// Room for control messages, aligned as the kernel wants them.
 #[repr(C, align(8))]
 pub(crate) struct Control {
-    octets: [u8; ROOM],
+    bytes: [u8; ROOM],
     used: usize,
 }
 
@@ -31,19 +31,19 @@ pub(crate) enum Item {
 
 impl Control {
     pub(crate) const fn new() -> Self {
-        Self { octets: [0; ROOM], used: 0 }
+        Self { bytes: [0; ROOM], used: 0 }
     }
 
     /// Lets the kernel write control messages here.
     pub(crate) fn lend(&mut self, message: &mut msghdr) {
-        message.msg_control = self.octets.as_mut_ptr().cast::<c_void>();
+        message.msg_control = self.bytes.as_mut_ptr().cast::<c_void>();
         message.msg_controllen = ROOM as _;
     }
 
     /// Hands what was pushed to the kernel.
     pub(crate) fn attach(&mut self, message: &mut msghdr) {
         if self.used > 0 {
-            message.msg_control = self.octets.as_mut_ptr().cast::<c_void>();
+            message.msg_control = self.bytes.as_mut_ptr().cast::<c_void>();
             message.msg_controllen = self.used as _;
         }
     }
@@ -100,10 +100,10 @@ impl Control {
         if self.used + space > ROOM {
             return;
         }
-        // SAFETY: `used + space <= ROOM`, so header and value lie within `octets`. `used` is a sum of CMSG_SPACEs, which are
-        // multiples of the alignment of `cmsghdr`, and `octets` is aligned to 8; the value is written unaligned.
+        // SAFETY: `used + space <= ROOM`, so header and value lie within `bytes`. `used` is a sum of CMSG_SPACEs, which are
+        // multiples of the alignment of `cmsghdr`, and `bytes` is aligned to 8; the value is written unaligned.
         unsafe {
-            let header = self.octets.as_mut_ptr().add(self.used).cast::<cmsghdr>();
+            let header = self.bytes.as_mut_ptr().add(self.used).cast::<cmsghdr>();
             (*header).cmsg_level = level;
             (*header).cmsg_type = kind;
             (*header).cmsg_len = length as _;

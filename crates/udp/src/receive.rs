@@ -165,7 +165,7 @@ impl Receiver {
         let mut storage = SockAddrStorage::zeroed();
         let mut length = storage.size_of();
         // SAFETY: the buffer and the storage are valid for the lengths beside them during the call, which writes no more.
-        let octets = unsafe {
+        let bytes = unsafe {
             libc::recvfrom(
                 self.shared.socket.as_raw_fd(),
                 buffer.as_mut_ptr().cast::<c_void>(),
@@ -175,8 +175,8 @@ impl Receiver {
                 &raw mut length,
             )
         };
-        let octets = usize::try_from(octets).map_err(|_| io::Error::last_os_error())?;
-        Ok((octets, address(storage, length), Details::default()))
+        let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
+        Ok((bytes, address(storage, length), Details::default()))
     }
 
     fn receive_message(
@@ -196,12 +196,12 @@ impl Receiver {
         message.msg_iovlen = 1;
         control.lend(&mut message);
         // SAFETY: the message points to storage, buffer and control messages above, with their lengths; all live during the call.
-        let octets = unsafe { libc::recvmsg(self.shared.socket.as_raw_fd(), &raw mut message, flags) };
-        let octets = usize::try_from(octets).map_err(|_| io::Error::last_os_error())?;
+        let bytes = unsafe { libc::recvmsg(self.shared.socket.as_raw_fd(), &raw mut message, flags) };
+        let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
         let mut details = Details::default();
         // SAFETY: the call succeeded, and `control` is still there.
         unsafe { control::read(&message, |item| details.add(item)) };
-        Ok((octets, address(storage, message.msg_namelen), details))
+        Ok((bytes, address(storage, message.msg_namelen), details))
     }
 
     fn failed(&self, error: io::Error) -> ReceiveError {

@@ -272,13 +272,13 @@ impl Sender {
         segment: Option<u16>,
         to: &Destination,
     ) -> Result<(), SendError> {
-        let mut octets = 0_usize;
+        let mut bytes = 0_usize;
         let mut count = 0;
         let mut slices = [const { MaybeUninit::<IoSlice<'a>>::uninit() }; MAX_PARTS];
         for part in parts {
-            octets = octets.saturating_add(part.len());
+            bytes = bytes.saturating_add(part.len());
             let Some(place) = slices.get_mut(count) else {
-                return Err(self.failed(SendFailure::TooManyParts, octets, to));
+                return Err(self.failed(SendFailure::TooManyParts, bytes, to));
             };
             place.write(IoSlice::new(part));
             count += 1;
@@ -287,21 +287,21 @@ impl Sender {
         // SAFETY: the first `count` of them were written above, and `MaybeUninit` has the layout of what is in it.
         let filled =
             unsafe { std::slice::from_raw_parts(filled.as_ptr().cast::<IoSlice<'a>>(), filled.len()) };
-        self.send_message(filled, octets, segment, to)
+        self.send_message(filled, bytes, segment, to)
     }
 
     /// The general way, with `sendmsg`.
     fn send_message(
         &self,
         parts: &[IoSlice<'_>],
-        octets: usize,
+        bytes: usize,
         segment: Option<u16>,
         to: &Destination,
     ) -> Result<(), SendError> {
         let v4 = self.shared.local.is_ipv4();
         let fits_family = |ip: IpAddr| ip.is_ipv4() == v4;
         if !fits_family(to.address.ip()) || !to.source.is_none_or(fits_family) {
-            return Err(self.failed(SendFailure::WrongFamily, octets, to));
+            return Err(self.failed(SendFailure::WrongFamily, bytes, to));
         }
         let mut control = Control::new();
         if to.interface != 0 || to.source.is_some() {
@@ -312,14 +312,14 @@ impl Sender {
         }
         if let Some(segment) = segment {
             if !self.trains() {
-                return Err(self.failed(SendFailure::NoTrains, octets, to));
+                return Err(self.failed(SendFailure::NoTrains, bytes, to));
             }
             let most = usize::from(segment).saturating_mul(MAX_TRAIN).min(MAX_DATAGRAM);
-            if octets > most {
-                return Err(self.failed(SendFailure::TooLarge { path_mtu: None }, octets, to));
+            if bytes > most {
+                return Err(self.failed(SendFailure::TooLarge { path_mtu: None }, bytes, to));
             }
             // What fits into one datagram is one; the kernel need not look at it.
-            if octets > usize::from(segment) {
+            if bytes > usize::from(segment) {
                 control.push_segment(segment);
             }
         }
@@ -340,7 +340,7 @@ impl Sender {
             if unsafe { libc::sendmsg(self.shared.socket.as_raw_fd(), &raw const message, FLAGS) } >= 0 {
                 return Ok(());
             }
-            self.again_or_fail(octets, segment, to, &mut refused)?;
+            self.again_or_fail(bytes, segment, to, &mut refused)?;
         }
     }
 
@@ -354,7 +354,7 @@ impl Sender {
     #[cold]
     fn again_or_fail(
         &self,
-        octets: usize,
+        bytes: usize,
         segment: Option<u16>,
         to: &Destination,
         refused: &mut bool,
@@ -387,7 +387,7 @@ impl Sender {
             },
             _ => SendFailure::Other(error),
         };
-        Err(self.failed(failure, octets, to))
+        Err(self.failed(failure, bytes, to))
     }
 
     fn failed(&self, failure: SendFailure, octets: usize, to: &Destination) -> SendError {

@@ -99,7 +99,7 @@ fn certified(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
     }
     let is_open = std::fs::metadata(key).is_ok_and(|about| about.permissions().mode() & 0o007 != 0);
     if is_open {
-        return Err(of(key, format!("everybody may read it: chmod 600 {}", key.display())));
+        return Err(of(key, format!("all users may read it: chmod 600 {}", key.display())));
     }
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| of(key, error.to_string()))?;
     let certified = CertifiedKey::from_der(chain, secret, &default_provider());

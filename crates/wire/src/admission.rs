@@ -26,7 +26,7 @@ pub const IDENTITY_TOPIC: &str = "punctual/admission/identity";
 /// Topic of [`Identity`] of managers: the same, and participants read it.
 pub const MANAGER_TOPIC: &str = "punctual/admission/manager";
 
-/// Whether what is written to a topic decides about the network: requests, verdicts, and who says them. Participants of Punctual send these to each other's ports of
+/// Whether what is written to a topic decides about the network: requests, verdicts, and the identities behind them. Participants of Punctual send these to each other's ports of
 /// discovery, and so in the class that a network may have for it.
 pub fn is_control(topic: &str) -> bool {
     [REQUEST_TOPIC, VERDICT_TOPIC, IDENTITY_TOPIC, MANAGER_TOPIC].contains(&topic)
@@ -35,7 +35,7 @@ pub fn is_control(topic: &str) -> bool {
 /// The participant that an instance with this canonical key (XCDR version 2, big endian) belongs to; `None` if it is no key of the type.
 pub type InstanceOwner = fn(&[u8]) -> Option<GuidPrefix>;
 
-/// Who may publish an instance of a topic: what is said about a pair the participant of its reader, what is said of a manager its own.
+/// The participant that may publish an instance of a topic: about a pair, that of its reader; about a manager, its own.
 /// `None` for all other topics, also for that of verdicts: their keys do not name the manager.
 pub fn instance_owner(topic: &str) -> Option<InstanceOwner> {
     match topic {
@@ -163,7 +163,7 @@ pub struct Contract {
     pub emission: u64,
     /// How much longer than that what polices the flow waits for the rest of a message, which is promised nothing then.
     pub slack: u64,
-    /// Who yields if not all flows can be admitted: those with the smaller number.
+    /// If not all flows can be admitted, those with the smaller number yield.
     pub importance: u8,
 }
 
@@ -492,6 +492,6 @@ mod tests {
         assert!(Request::MAX_SERIALIZED_SIZE_XCDR2.is_some());
         assert!(Verdict::MAX_SERIALIZED_SIZE_XCDR2.is_some());
         assert!(Measured::MAX_SERIALIZED_SIZE_XCDR2.is_some());
-        assert!(Report::MAX_SERIALIZED_SIZE_XCDR2.is_some_and(|octets| octets > MOST_REPORT));
+        assert!(Report::MAX_SERIALIZED_SIZE_XCDR2.is_some_and(|bytes| bytes > MOST_REPORT));
     }
 }

@@ -155,8 +155,8 @@ impl Guid {
     }
 }
 
-fn hex(octets: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    octets.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
 }
 
 impl fmt::Display for GuidPrefix {

@@ -1,9 +1,9 @@
 //! MD5 (RFC 1321), for the places where the standards use it as a fingerprint: key hashes, member ids, type hashes.
 use md5::{Digest, Md5};
 
-/// The MD5 digest of `octets`.
-pub fn md5(octets: &[u8]) -> [u8; 16] {
-    Md5::digest(octets).into()
+/// The MD5 digest of `bytes`.
+pub fn md5(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Signatures under what participants and resource managers say to each other: what is signed, and the bytes that carry it.
 //!
-//! A *seal* stands after the serialized payload of a sample, so that who knows nothing of seals reads the sample as ever. A certificate
+//! A *seal* stands after the serialized payload of a sample, so that programs that know no seals read the sample as before. A certificate
 //! travels once for each participant, as [`Identity`](crate::admission::Identity). What a seal says, and to whom, is in [`Statement`]:
 //! nothing of it can be used for another participant, another manager, another start of a manager, or a second time.
 //! See `docs/decisions/0019-signed-requests.md`.
@@ -154,10 +154,10 @@ pub enum Holder {
     User(String),
 }
 
-/// A certificate that was found to be good, and who holds it.
+/// A certificate that was found to be good, and its holder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certified {
-    /// Who that is.
+    /// The holder.
     pub holder: Holder,
     /// The certificate.
     pub certificate: Vec<u8>,
@@ -168,7 +168,7 @@ pub trait Credentials: fmt::Debug + Send + Sync {
     /// The own certificate, X.509 in DER, [`MOST_CERTIFICATE`] bytes at most.
     fn certificate(&self) -> &[u8];
 
-    /// Who holds it.
+    /// The holder of that certificate.
     fn holder(&self) -> &Holder;
 
     /// Signs a message; `None` if that cannot be.

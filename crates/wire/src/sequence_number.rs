@@ -140,7 +140,7 @@ impl SequenceNumberSet {
             .then_some(Self { base, bitmap })
     }
 
-    /// The set without any number: everything below `base` is meant by those who read it as an acknowledgement.
+    /// The set without any number: read as an acknowledgement it stands for everything below `base`.
     /// A base below zero is raised to zero.
     pub fn empty(base: SequenceNumber) -> Self {
         Self { base: base.max(SequenceNumber::ZERO), bitmap: Bitmap::EMPTY }

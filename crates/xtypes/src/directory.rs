@@ -389,7 +389,7 @@ fn by_name(reader: &EndpointData, why: ByName) -> Verdict {
     }
     let why = match why {
         ByName::Unannounced => "one of both announces no type",
-        ByName::Unanswered => "nobody tells what the announced type is",
+        ByName::Unanswered => "no participant tells what the announced type is",
         ByName::Obscure => "the announced type is not understood",
     };
     Verdict::Different(format!("the reader forces type validation, and {why}"))

@@ -379,12 +379,12 @@ impl TypeObject {
         serialize(self)
     }
 
-    /// Reads a type object that fills `octets`.
+    /// Reads a type object that fills `bytes`.
     ///
     /// # Errors
     /// The octets are none, or of a kind that is not known here.
-    pub fn read(octets: &[u8]) -> Result<Self, DecodeError> {
-        Self::decode(&mut Decoder::new(octets, ENCODING, Scope::Data))
+    pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::decode(&mut Decoder::new(bytes, ENCODING, Scope::Data))
     }
 }
 
@@ -397,9 +397,9 @@ impl NameHash {
 }
 
 pub(crate) fn serialize(value: &impl CdrType) -> Result<Vec<u8>, EncodeError> {
-    let mut octets = Vec::new();
-    value.encode(&mut Encoder::new(VecSink::new(&mut octets), ENCODING, Scope::Data))?;
-    Ok(octets)
+    let mut bytes = Vec::new();
+    value.encode(&mut Encoder::new(VecSink::new(&mut bytes), ENCODING, Scope::Data))?;
+    Ok(bytes)
 }
 
 /// The equivalence hash of a serialized type object.

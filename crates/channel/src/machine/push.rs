@@ -1,4 +1,4 @@
-//! Publishers push: who is asked whether there is room, and how an event comes to its consumers.
+//! Publishers push: which consumers are asked whether there is room, and how an event comes to its consumers.
 use core::mem;
 
 use filter::Fields;

@@ -1,4 +1,4 @@
-//! Room: who refuses an event for lack of it, and who is told once there is some.
+//! Room in queues: which consumers refuse an event for lack of it, and which publishers are told once there is some.
 use filter::Fields;
 
 use super::Channel;

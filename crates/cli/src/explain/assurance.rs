@@ -161,7 +161,7 @@ impl Pair<'_> {
             }
             (Some(_), None) => self.unanswered(scene),
         };
-        // What a manager has decided the reader may run with. A promise that nobody keeps or that was taken back is worse.
+        // What a manager has decided the reader may run with. A promise that no manager keeps or that was taken back is worse.
         let is_decided = self.writer.offered_assurance.is_none()
             || self.verdict(scene).is_some_and(|verdict| verdict.state != State::Revoked);
         let runs = if wanted.is_required { "they do not match" } else { "they run unassured" };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::{Finding, Scene, topics, ways};
 use crate::describe::{Person, vendor};
 
-/// One object: what was watched, who and what is there, and the findings in the order in which they are told. Without a scene, because
+/// One object: what was watched, participants, topics and endpoints, and the findings in the order in which they are told. Without a scene, because
 /// the domain could not be joined, there are findings alone.
 pub fn json(scene: Option<&Scene>, findings: &[Finding]) -> Value {
     let mut object = scene.map_or_else(|| json!({}), seen);

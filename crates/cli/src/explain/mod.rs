@@ -93,7 +93,7 @@ pub fn explain(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each of the first
+/// What was seen, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each of the first
 /// pairs, with the way that its samples take, and one for each pair whose latency is assured.
 pub fn summary(scene: &Scene) -> Vec<String> {
     let mut lines = topics::summary(scene);

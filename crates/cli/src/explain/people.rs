@@ -34,7 +34,7 @@ fn nobody(scene: &Scene) -> Option<Finding> {
     // A question about a topic is answered about that.
     (!heard && scene.topic.is_none()).then(|| {
         Finding::problem(About::Participants,
-            format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, scene.time),
+            format!("no other participant is heard in domain {}, nor in another, in {}", scene.domain, scene.time),
             format!(
                 "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --duration 35s.",
                 rtps::ports::metatraffic_multicast(scene.domain).unwrap_or(7400)
@@ -101,23 +101,23 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
         // It was told who that is.
         Rejection::OtherDomain if !scene.neighbours.is_empty() => return None,
         Rejection::OtherDomain => {
-            "Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
+            "A participant has another domain tag, or sends to a port of this domain: compare domain ids and tags."
         }
         Rejection::Malformed => {
             "A program sends what is no announcement of RTPS 2: `tshark -Y rtps` shows which."
         }
-        Rejection::Version => "Somebody speaks another version of RTPS: 2 is spoken here.",
+        Rejection::Version => "A participant speaks another version of RTPS: 2 is spoken here.",
         Rejection::ForeignRecord => {
-            "Somebody announces others in their name; a discovery server does that, an attacker too."
+            "A participant announces others in their name; a discovery server does that, an attacker too."
         }
-        Rejection::Lease => "Somebody announces a lease of zero: give its participant a lease above that.",
+        Rejection::Lease => "A participant announces a lease of zero: give it a lease above that.",
         Rejection::UnknownAddress => {
             "A participant sends from an address that it did not announce, as after a change of its network: wait, or start it anew."
         }
         Rejection::UserSource => {
             "Samples or acknowledgements in the name of a participant come from a socket where it has not answered and that it does not announce: look with `tshark -Y rtps` from where, and whether that program is what it claims to be."
         }
-        Rejection::SourceAddress => "Somebody forges source addresses.",
+        Rejection::SourceAddress => "A host forges source addresses.",
         Rejection::ParticipantLimit => "There are more participants than are held: split the domain.",
         Rejection::EndpointLimit => "A participant has more endpoints than are held: split it.",
         Rejection::MemoryLimit => "All participants together announce more than is held: split the domain.",

@@ -51,7 +51,7 @@ fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Fi
             let mut near = scene.endpoints.iter().map(|data| data.topic_name.as_str());
             let near = near.find(|name| names::difference(asked, name).is_some());
             let what = format!(
-                "topic {asked:?}: nobody writes or reads it in domain {} (heard for {})",
+                "topic {asked:?}: no endpoint writes or reads it in domain {} (heard for {})",
                 scene.domain, scene.time
             );
             Some(match near {

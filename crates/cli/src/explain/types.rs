@@ -51,7 +51,7 @@ pub(super) fn pair(
     match (announced(writer), announced(reader)) {
         (Announced::Minimal(written), Announced::Minimal(read)) if written != read => Some((
             format!(
-                "type: written as one {:?}, read as another, type objects {} and {}, and nobody tells what they are; Punctual matches them by name in the end, others may not",
+                "type: written as one {:?}, read as another, type objects {} and {}, and no participant tells what they are; Punctual matches them by name in the end, others may not",
                 writer.type_name,
                 Short(written),
                 Short(read)
@@ -85,8 +85,8 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
 }
 
 fn announced(data: &EndpointData) -> Announced {
-    let Some(octets) = &data.type_information else { return Announced::Nothing };
-    let read = TypeInformation::read(octets).ok();
+    let Some(bytes) = &data.type_information else { return Announced::Nothing };
+    let read = TypeInformation::read(bytes).ok();
     read.and_then(|information| information.minimal_hash().copied())
         .map_or(Announced::Unknown, Announced::Minimal)
 }

@@ -76,7 +76,7 @@ fn wait(reader: &DataReader<Report>, time: Duration, stop: &Stop) -> Result<Opti
     let waits = WaitSet::new();
     waits.attach_condition(Condition::from(reader.create_readcondition(States::NOT_READ)))?;
     waits.attach_condition(stop.condition())?;
-    // Nobody within the time is an answer, too.
+    // No manager within the time is an answer, too.
     let _ = waits.wait(time);
     Ok(reader.take_next_sample()?.and_then(|sample| sample.data))
 }
@@ -245,7 +245,7 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
     if words(pair, "destination") != words(pair, "reader_at") {
         let others = number(pair, "readers").saturating_sub(1);
         let with = match others {
-            0 => "nobody else now".to_owned(),
+            0 => "no other reader now".to_owned(),
             1 => "1 other reader".to_owned(),
             others => format!("{others} other readers"),
         };
@@ -289,7 +289,7 @@ fn clocks(measured: &Value) -> String {
     match measured.get("clock_error").and_then(Value::as_u64) {
         Some(0) => "one clock".to_owned(),
         Some(_) => format!("clocks within {}", time(measured, "clock_error")),
-        None => "nobody knows how far the clocks differ".to_owned(),
+        None => "how far the clocks differ is not known".to_owned(),
     }
 }
 

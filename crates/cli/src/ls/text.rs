@@ -13,7 +13,7 @@ pub(super) fn lines(census: &Census) -> Vec<String> {
         census.time
     )];
     if census.participants.is_empty() {
-        lines.push("nobody else is there; `punctual why` says what may be in the way".to_owned());
+        lines.push("no other participant is there; `punctual why` says what may be in the way".to_owned());
     }
     lines.extend(census.people.iter().map(|person| format!("participant {person}")));
     for (topic, endpoints) in &census.topics {

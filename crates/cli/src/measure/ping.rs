@@ -176,7 +176,7 @@ impl Asker {
                 waiting.end();
                 let domain = arguments.domain.domain;
                 print(format_args!(
-                    "nobody answers in domain {domain}: start `punctual pong` there, or see `punctual why`"
+                    "no participant answers in domain {domain}: start `punctual pong` there, or see `punctual why`"
                 ));
                 return Ok(Some(Outcome::BadNews));
             }

@@ -22,7 +22,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// The number of a ping that only asks whether answers arrive; nobody counts it.
+    /// The number of a ping that only asks whether answers arrive; it is not counted.
     pub(super) const GREETING: u64 = u64::MAX;
 }
 

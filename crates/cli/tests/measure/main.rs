@@ -59,7 +59,10 @@ fn nobody_to_answer_is_bad_news_and_an_interrupt_is_not() {
         let output = punctual("ping --timeout 200ms").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert_eq!(text, "nobody answers in domain 0: start `punctual pong` there, or see `punctual why`\n");
+        assert_eq!(
+            text,
+            "no participant answers in domain 0: start `punctual pong` there, or see `punctual why`\n"
+        );
         let pong = start("pong");
         let ping = start("ping --rate 1000");
         // A line each second shows that it is at work.

@@ -1,9 +1,10 @@
 //! `record` and `replay` as processes over loopback, each test in a network namespace of its own: what is replayed is what was recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use lab_turn::Folder;
 use recording::{Channel, End, Entry, Item, Recording};
 use testkit::background::Background;
 use testkit::namespace::alone;
@@ -32,25 +33,9 @@ fn start(arguments: &[&str]) -> Background {
     Background::start(&mut punctual(arguments))
 }
 
-/// A folder that is gone when this is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-record-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// The path of a file in the folder, as an argument.
+fn path(folder: &Folder, name: &str) -> String {
+    folder.0.join(name).to_str().unwrap().to_owned()
 }
 
 /// A topic as it was recorded: its channel, and what came.
@@ -144,8 +129,8 @@ fn record(file: &str) {
 #[test]
 fn what_is_replayed_is_what_was_recorded() {
     alone(|| {
-        let folder = Folder::new("whole");
-        let (first, second) = (folder.file("first.mcap"), folder.file("second.mcap"));
+        let folder = Folder::new();
+        let (first, second) = (path(&folder, "first.mcap"), path(&folder, "second.mcap"));
         record(&first);
         let (readings, poses) = (topic(&first, "Readings"), topic(&first, "arm/Poses"));
         assert_eq!((readings.1.len(), poses.1.len()), (21, 20));
@@ -189,8 +174,8 @@ fn what_is_replayed_is_what_was_recorded() {
 #[test]
 fn of_a_topic_only_what_passes_a_filter_is_recorded() {
     alone(|| {
-        let folder = Folder::new("filter");
-        let file = folder.file("hot.mcap");
+        let folder = Folder::new();
+        let file = path(&folder, "hot.mcap");
         let filter = "Read*=celsius > 20 AND sensor <> 9";
         let recording = start(&["record", "-o", &file, "--filter", filter]);
         let samples = ["{sensor: 7, celsius: 21.5}", "{sensor: 8, celsius: -3}", "{sensor: 9, celsius: 30}"];
@@ -234,8 +219,8 @@ fn of_a_topic_only_what_passes_a_filter_is_recorded() {
 #[test]
 fn parts_of_a_recording_are_replayed_as_fast_as_asked_for() {
     alone(|| {
-        let folder = Folder::new("parts");
-        let file = folder.file("a.mcap");
+        let folder = Folder::new();
+        let file = path(&folder, "a.mcap");
         record(&file);
         let echo = start(&["echo", "Readings", "--type", READING, "--count", "30", "--timeout", "60s"]);
         // Two rounds: a loop goes on until the reader has enough.
@@ -259,8 +244,9 @@ fn parts_of_a_recording_are_replayed_as_fast_as_asked_for() {
 #[test]
 fn files_that_are_cut_or_none_and_disks_that_are_full() {
     alone(|| {
-        let folder = Folder::new("cut");
-        let (whole, cut, text) = (folder.file("whole.mcap"), folder.file("cut.mcap"), folder.file("text"));
+        let folder = Folder::new();
+        let (whole, cut, text) =
+            (path(&folder, "whole.mcap"), path(&folder, "cut.mcap"), path(&folder, "text"));
         record(&whole);
         let bytes = std::fs::read(&whole).unwrap();
         let (_, readings) = topic(&whole, "Readings");

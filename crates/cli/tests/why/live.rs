@@ -146,7 +146,7 @@ fn domain_id() {
         assert_eq!(code, Some(1));
         assert_eq!(
             said,
-            "! topic \"Readings\": nobody writes or reads it in domain 0 (heard for 5 s)\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --duration 35s.\n! participant \"punctual pub\" (Punctual at 127.0.0.1) writes topic \"Readings\", but it is in domain 3, and this is domain 0\n  Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain 3 looks into that one.\n"
+            "! topic \"Readings\": no endpoint writes or reads it in domain 0 (heard for 5 s)\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --duration 35s.\n! participant \"punctual pub\" (Punctual at 127.0.0.1) writes topic \"Readings\", but it is in domain 3, and this is domain 0\n  Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain 3 looks into that one.\n"
         );
         assert_eq!(talker.interrupt().0, Some(0));
     });

@@ -246,7 +246,7 @@ fn topic_name_nearly_the_same() {
     );
     assert_eq!(
         topics("Readings", "Readings", Some("Reading")),
-        "! topic \"Reading\": nobody writes or reads it in domain 0 (heard for 5 s)\n  There is a topic \"Readings\": is that the one?"
+        "! topic \"Reading\": no endpoint writes or reads it in domain 0 (heard for 5 s)\n  There is a topic \"Readings\": is that the one?"
     );
 }
 

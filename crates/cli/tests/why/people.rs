@@ -36,7 +36,7 @@ fn another_domain_tag_is_a_rejection_even_if_nobody_else_listens() {
     assert!(count.trim_start_matches("- ").parse::<u32>().unwrap() > 0);
     assert_eq!(
         rest,
-        " or the like were not believed: other domain or domain tag\n  Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
+        " or the like were not believed: other domain or domain tag\n  A participant has another domain tag, or sends to a port of this domain: compare domain ids and tags."
     );
 }
 

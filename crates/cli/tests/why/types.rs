@@ -42,11 +42,11 @@ fn single() -> Vec<u8> {
 
 /// The same with other hashes, e3d371de… that of the minimal type object.
 fn other() -> Vec<u8> {
-    let mut octets = single();
-    octets[24] ^= 1;
-    let complete = octets.iter().position(|octet| *octet == 0xf2).unwrap();
-    octets[complete + 1] ^= 1;
-    octets
+    let mut bytes = single();
+    bytes[24] ^= 1;
+    let complete = bytes.iter().position(|octet| *octet == 0xf2).unwrap();
+    bytes[complete + 1] ^= 1;
+    bytes
 }
 
 const NOTE: &str = "- topic \"Singles\": writer of 090909090909090909090909 and reader of 090909090909090909090909 match, and differ: type: ";
@@ -56,7 +56,7 @@ fn other_type_objects_under_one_name() {
     assert_eq!(told_of(None, Some(&single()), Some(&single()), None), "");
     let said = told_of(None, Some(&single()), Some(&other()), None);
     let expected = format!(
-        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de, and nobody tells what they are; Punctual matches them by name in the end, others may not\n  Compare both descriptions"
+        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de, and no participant tells what they are; Punctual matches them by name in the end, others may not\n  Compare both descriptions"
     );
     assert!(said.starts_with(&expected), "{said}");
 }

@@ -122,7 +122,7 @@ impl Task {
     }
 }
 
-/// Says a line to whoever asked; if nobody listens any more, the driver ends.
+/// Says a line to the program that asked; if that does not read any more, the driver ends.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
@@ -191,7 +191,7 @@ struct Trips {
     processor: u64,
 }
 
-/// Round trips: whoever takes an answer says so, and is told the next number to write.
+/// Round trips: the thread that takes an answer says so, and is told the next number to write.
 #[derive(Clone)]
 pub(crate) struct RoundTrips(Arc<(Mutex<Trips>, Condvar)>);
 
@@ -260,7 +260,7 @@ impl RoundTrips {
         stalled
     }
 
-    /// Waits until all is done while somebody else takes the answers; `write` repeats what is lost.
+    /// Waits until all is done while another thread takes the answers; `write` repeats what is lost.
     pub(crate) fn wait(
         &self,
         ends: &AtomicBool,

@@ -139,7 +139,7 @@ fn ping(task: &Task) -> Result<(), Wrong> {
 fn pong(task: &Task) -> Result<(), Wrong> {
     let socket = socket(PONG, PING)?;
     socket.set_nonblocking(task.wake == Wake::Spin)?;
-    // It waits without a time limit, as it should be measured, so somebody else has to end it.
+    // It waits without a time limit, as it should be measured, so another thread has to end it.
     at_end(|| {
         answered();
         std::process::exit(0);
@@ -311,7 +311,7 @@ fn read_trains(socket: &UdpSocket, ends: &AtomicBool, counter: &mut Counter) -> 
     })
 }
 
-/// There is nobody to wait for: what nobody reads yet is refused.
+/// No peer has to be waited for: the system refuses datagrams to a port that is not open yet.
 fn early() -> Result<(), Wrong> {
     let socket = socket(PING, PONG)?;
     let ends = end_of_input();

@@ -52,7 +52,7 @@ impl Spent {
     }
 }
 
-/// What travels along a chain. Instants are nanoseconds of the server's time; those before the server began are negative.
+/// The stamp that travels along a chain. Instants are nanoseconds of the server's time; those before the server began are negative.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     /// Which chain: the hash of its name.

@@ -362,7 +362,7 @@ impl Fabric {
         is_new
     }
 
-    /// Ways lead through what is there: links that are up between switches that are ready, with the gates of the first.
+    /// Ways lead through links that are up between switches that are ready, with the gates of the first.
     pub(crate) fn rebuild_topology(&mut self) {
         let ready = |node: usize| {
             let switch = self.network.switch_of(node);

@@ -145,8 +145,8 @@ impl Table {
         table
     }
 
-    /// Changes that make this of what a switch has in other places than these, and without what is learned. What is there and was not told goes,
-    /// what is missing or different comes.
+    /// Changes that make this of what a switch has in other places than these, and without what is learned: entries that were not told are
+    /// removed, those that are missing or different are added.
     pub(crate) fn repair_but(
         &self,
         content: &SwitchContent,

@@ -14,10 +14,10 @@ use testkit::openflow_switch::Packet;
 /// Nanoseconds in a millisecond.
 pub(crate) const MS: u64 = 1_000_000;
 
-pub(crate) fn contract(octets: u32, separation: u64) -> Contract {
+pub(crate) fn contract(bytes: u32, separation: u64) -> Contract {
     Contract {
-        largest_message: octets,
-        smallest_message: octets,
+        largest_message: bytes,
+        smallest_message: bytes,
         datagram: 1_472,
         minimum_separation: separation,
         maximum_separation: 0,
@@ -33,8 +33,8 @@ pub(crate) fn pair(number: u8) -> Pair {
 }
 
 /// As for a message that leaves in one segmented send.
-pub(crate) fn at_once(octets: u32, separation: u64) -> Contract {
-    Contract { emission: 0, ..contract(octets, separation) }
+pub(crate) fn at_once(bytes: u32, separation: u64) -> Contract {
+    Contract { emission: 0, ..contract(bytes, separation) }
 }
 
 pub(crate) fn one_switch() -> Network {
@@ -174,7 +174,7 @@ fn slack_of_a_contract_is_borne_by_its_gate() {
 fn table_two(world: &mut World) -> Vec<(State, String)> {
     let flows =
         [(48_048, 7_500_000, 5_000_000), (24_000, 7_500_000, 7_500_000), (16_000, 27_500_000, 20_000_000)];
-    for (index, (octets, separation, limit)) in flows.into_iter().enumerate() {
+    for (index, (bytes, separation, limit)) in flows.into_iter().enumerate() {
         let number = u8::try_from(index).unwrap();
         let asked = request(
             pair(number),
@@ -182,7 +182,7 @@ fn table_two(world: &mut World) -> Vec<(State, String)> {
             index,
             3,
             (5000, 6000 + u16::from(number)),
-            at_once(octets + 4, separation),
+            at_once(bytes + 4, separation),
             limit,
         );
         world.ask(asked);

@@ -82,9 +82,9 @@ impl World {
     }
 
     /// Makes something happen; of bytes on the way so many, or as many as there are.
-    pub(crate) fn happen(&mut self, next: Next, octets: usize) {
+    pub(crate) fn happen(&mut self, next: Next, bytes: usize) {
         match next {
-            Next::Octets(switch, way) => self.carry(switch, way, octets),
+            Next::Octets(switch, way) => self.carry(switch, way, bytes),
             Next::Gates(switch) => self.serve_gates(switch),
             Next::Commit => {
                 // A store that several managers share takes nothing of one that does not lead any more.
@@ -190,14 +190,14 @@ impl World {
     }
 
     /// So many bytes arrive, or as many as there are.
-    fn carry(&mut self, switch: usize, way: Way, octets: usize) {
+    fn carry(&mut self, switch: usize, way: Way, bytes: usize) {
         let report = self.report(switch);
         let Some(line) = &mut self.lines[switch] else { return };
-        let octets = line.waiting(way).min(octets);
+        let bytes = line.waiting(way).min(bytes);
         let mut news = Vec::new();
         match way {
             Way::ToSwitch => {
-                let mut told = line.arrive_at_switch(self.now, octets);
+                let mut told = line.arrive_at_switch(self.now, bytes);
                 if let Some(random) = &mut self.disorder {
                     let keeps = self.mutant != Some(Mutant::SendsNoBarriers);
                     let is_barrier = |message: &Message| *message == Message::BarrierRequest;
@@ -228,7 +228,7 @@ impl World {
                 }
                 sent.into_iter().for_each(|packet| self.send_out(switch, &packet));
             }
-            Way::ToManager => news = line.arrive_at_manager(self.now, octets),
+            Way::ToManager => news = line.arrive_at_manager(self.now, bytes),
         }
         let is_cut = self.lines[switch].as_ref().is_some_and(Line::is_cut);
         self.counts.add_if(is_cut, Fault::MessageCut);
@@ -314,7 +314,7 @@ impl World {
         }
         if let Some((token, work, _)) = self.agents[switch].answer.take() {
             self.counts.add(Fault::AgentLost);
-            self.gates_answered(switch, token, work, Err("nobody knows what the gate has".into()));
+            self.gates_answered(switch, token, work, Err("what the gate has is not known".into()));
         }
         self.manager.gates_down(self.now, self.network.switches[switch].datapath);
         self.collect();

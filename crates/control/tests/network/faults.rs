@@ -273,12 +273,12 @@ fn entries(world: &World) -> usize {
 
 /// A switch is away when a flow that it has cannot be stored, for which another one may have moved: until it is back and has forgotten the
 /// flow, the gate holds that to its contract.
-fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
+fn fails_while_its_switch_is_away(bytes: u32, moves: bool) {
     let mut world = World::up(one_switch());
     world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(1_004, 20 * MS), 2 * MS));
     world.settle();
     let before = world.store[&1].hops.clone();
-    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(octets, 20 * MS), 8 * MS));
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(bytes, 20 * MS), 8 * MS));
     // What moves is stored as well, and moves only after that.
     let stores_it = |world: &World| {
         let mut puts = world.to_store.iter().filter_map(|(_, change)| match change {

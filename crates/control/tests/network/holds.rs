@@ -417,8 +417,8 @@ impl Play {
                 })
                 .collect();
             for pair in &grant.pairs {
-                let digits = |octets: [u8; 16]| -> String {
-                    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+                let digits = |bytes: [u8; 16]| -> String {
+                    bytes.iter().map(|octet| format!("{octet:02x}")).collect()
                 };
                 let (writer, reader) = (digits(pair.writer), digits(pair.reader));
                 let found =

@@ -13,8 +13,8 @@ fn large(number: u8, importance: u8) -> Request {
 }
 
 /// Two of 24,000 bytes have place, or one and a few small ones.
-fn sized(number: u8, importance: u8, octets: u32) -> Request {
-    let contract = Contract { importance, ..at_once(octets, 7 * MS) };
+fn sized(number: u8, importance: u8, bytes: u32) -> Request {
+    let contract = Contract { importance, ..at_once(bytes, 7 * MS) };
     request(pair(number), 1, usize::from(number % 3), 3, (5000, 6000 + u16::from(number)), contract, 6 * MS)
 }
 
@@ -23,10 +23,10 @@ fn states(world: &World, pair: Pair) -> Vec<State> {
 }
 
 /// A flow that is on its way out for as long as a lease: its participants do not say that they have heard of it.
-fn leaving(octets: u32) -> World {
+fn leaving(bytes: u32) -> World {
     let mut world = World::up(one_switch());
     world.acknowledge = false;
-    world.ask(sized(1, 0, octets));
+    world.ask(sized(1, 0, bytes));
     world.pass(Duration::from_secs(1));
     assert_eq!(world.state(pair(1)), Some(State::Admitted));
     world.withdraw(pair(1));

@@ -129,9 +129,9 @@ impl Play {
     /// An endpoint of the participant with a number, as it lives now.
     fn endpoint(&self, participant: usize, entity: usize) -> Guid {
         let participant = u8::try_from(participant).unwrap();
-        let mut octets = guid(participant, u8::try_from(entity).unwrap()).to_bytes();
-        octets[4] = self.lives.get(&participant).copied().unwrap_or(0);
-        Guid::from_bytes(octets)
+        let mut bytes = guid(participant, u8::try_from(entity).unwrap()).to_bytes();
+        bytes[4] = self.lives.get(&participant).copied().unwrap_or(0);
+        Guid::from_bytes(bytes)
     }
 
     /// A participant crashes. It is back at once, with another GUID; who it was is missed now or later.
@@ -191,9 +191,9 @@ impl Play {
             importance: u8::try_from(self.random.below(3)).unwrap(),
         };
         let contract = if self.is_crowd && !self.random.one_in(20) {
-            let (octets, separation) = if from == 0 { (4_000, 7_500_000) } else { (1_000, 5_000_000) };
+            let (bytes, separation) = if from == 0 { (4_000, 7_500_000) } else { (1_000, 5_000_000) };
             Contract {
-                largest_message: octets,
+                largest_message: bytes,
                 minimum_separation: separation,
                 jitter: 0,
                 emission: 0,
@@ -347,8 +347,8 @@ impl Play {
                         break;
                     }
                     // Of bytes mostly all, so that something comes about; else whatever a connection may give at a time.
-                    let octets = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
-                    self.world.happen(next, octets);
+                    let bytes = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
+                    self.world.happen(next, bytes);
                     if let Next::Gates(switch) = next
                         && self.random.one_in(100)
                     {

@@ -23,7 +23,8 @@ use super::{Action, DISTRUST, PairAssurance, Way};
 const EARLY: usize = 256;
 
 const GIVEN_UP_THERE: &str = "the participant of the reader has waited for a verdict, and waits no longer";
-const REFUSED_THERE: &str = "the participant of the reader has refused it by itself, and asked nobody";
+const REFUSED_THERE: &str =
+    "the participant of the reader has refused it by itself, without asking a manager";
 
 /// How often something was not believed or not in force; for explanations and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

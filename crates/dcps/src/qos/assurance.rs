@@ -40,7 +40,7 @@ pub struct OfferedAssurance {
     /// Bytes of the smallest sample, counted the same way; at most the largest. Samples that are all alike are promised more than
     /// others: what is small overtakes its own gate. `None`: anything. Smaller samples are refused by `write`.
     pub minimum_size: Option<u32>,
-    /// Who yields if not all flows can be admitted: those with the smaller number. Default 0.
+    /// If not all flows can be admitted, those with the smaller number yield. Default 0.
     #[cfg_attr(feature = "serde", serde(default))]
     pub importance: u8,
     /// How much later than the send call the host may hand the first frame to its port. Default zero.

@@ -114,8 +114,8 @@ fn endpoint(qos: &EndpointQos) -> Result<(), Error> {
         ("TOPIC_DATA", qos.topic_data.len()),
         ("GROUP_DATA", qos.group_data.len()),
     ];
-    let (largest, _) = data.into_iter().max_by_key(|(_, octets)| *octets).unwrap_or_default();
-    data_octets(largest, data.into_iter().fold(0, |sum, (_, octets)| sum.saturating_add(octets)))?;
+    let (largest, _) = data.into_iter().max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
+    data_octets(largest, data.into_iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes)))?;
     for (index, representation) in qos.representation.iter().enumerate() {
         if qos.representation.iter().take(index).any(|other| other == representation) {
             return Err(Error::new(
@@ -145,14 +145,14 @@ pub const MAX_DATA_OCTETS: usize = 32_768;
 /// Most bytes of PARTITION, each name counted with eight more.
 pub const MAX_PARTITION_OCTETS: usize = 16_384;
 
-pub(super) fn data_octets(place: &'static str, octets: usize) -> Result<(), Error> {
-    if octets <= MAX_DATA_OCTETS {
+pub(super) fn data_octets(place: &'static str, bytes: usize) -> Result<(), Error> {
+    if bytes <= MAX_DATA_OCTETS {
         return Ok(());
     }
     Err(Error::new(
         ReturnCode::BadParameter,
         place,
-        format!("{octets} bytes of USER_DATA, TOPIC_DATA and GROUP_DATA together"),
+        format!("{bytes} bytes of USER_DATA, TOPIC_DATA and GROUP_DATA together"),
         "use at most 32768: they travel in every announcement; publish larger data as a topic",
     ))
 }
@@ -177,10 +177,10 @@ pub(super) fn partition(names: &[String]) -> Result<(), Error> {
     if let Some(name) = names.iter().find(|name| name.len() > MAX_NAME || name.contains('\0')) {
         return wrong(format!("name {name:?}"), "use names of at most 256 bytes without a NUL");
     }
-    let octets = names.iter().fold(0, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(8));
-    if octets > MAX_PARTITION_OCTETS {
+    let bytes = names.iter().fold(0, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(8));
+    if bytes > MAX_PARTITION_OCTETS {
         return wrong(
-            format!("{octets} bytes of names"),
+            format!("{bytes} bytes of names"),
             "use at most 16384, each name counted with eight more: they travel in every announcement",
         );
     }

@@ -45,9 +45,9 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
         writer: Guid,
         number: SequenceNumber,
         source: Option<Timestamp>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> bool {
-        self.reader.deliver_next(self.now, writer, number, source, octets, self.buffer)
+        self.reader.deliver_next(self.now, writer, number, source, bytes, self.buffer)
     }
 
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64) {

@@ -20,10 +20,10 @@ impl<T: TypeSupport> DataReader<T> {
         writer: Guid,
         number: SequenceNumber,
         source: Option<Timestamp>,
-        octets: &[u8],
+        bytes: &[u8],
         buffer: Option<&Arc<Vec<u8>>>,
     ) -> bool {
-        if !self.is_plain || octets.is_empty() {
+        if !self.is_plain || bytes.is_empty() {
             return false;
         }
         self.catch_up(now);
@@ -32,7 +32,7 @@ impl<T: TypeSupport> DataReader<T> {
         }
         self.key.clear();
         let found = match self.types.has_key() {
-            true if self.types.key(octets, false, &mut self.key).is_err() => return false,
+            true if self.types.key(bytes, false, &mut self.key).is_err() => return false,
             true => self.cache.table.by_key(&self.key),
             false => self.cache.table.keyless(),
         };
@@ -51,7 +51,7 @@ impl<T: TypeSupport> DataReader<T> {
         }
         let (disposed_generations, no_writers_generations) =
             (instance.disposed_generations, instance.no_writers_generations);
-        let mut payload = SamplePayload::Datagram(octets);
+        let mut payload = SamplePayload::Datagram(bytes);
         let mut stored = Stored {
             writer,
             number,

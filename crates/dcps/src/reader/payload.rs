@@ -240,9 +240,9 @@ mod tests {
     fn a_few_octets_need_no_buffer() {
         let mut pool = Pool::new(1 << 20);
         for len in [0, 1, FEW] {
-            let octets = alloc::vec![7; len];
-            let kept = pool.keep(&mut SamplePayload::Datagram(&octets), None);
-            assert_eq!((kept.bytes(), kept.capacity(), &kept.clone()), (octets.as_slice(), 0, &kept));
+            let bytes = alloc::vec![7; len];
+            let kept = pool.keep(&mut SamplePayload::Datagram(&bytes), None);
+            assert_eq!((kept.bytes(), kept.capacity(), &kept.clone()), (bytes.as_slice(), 0, &kept));
         }
         assert!(pool.keep(&mut SamplePayload::Datagram(&[7; FEW + 1]), None).capacity() > FEW);
     }

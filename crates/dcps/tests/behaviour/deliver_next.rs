@@ -84,9 +84,9 @@ impl<T: wire::cdr::DdsType> Side<T> {
         }
         let mut seen = format!("{:?} {:?}", self.rtps.poll_timeout(), self.rtps.holds());
         while self.rtps.poll_timeout() <= now.monotonic && self.rtps.poll_transmit(now, &mut self.transmit) {
-            let mut octets = Vec::new();
-            self.transmit.copy_to(&mut octets);
-            seen += &format!(" {octets:?}");
+            let mut bytes = Vec::new();
+            self.transmit.copy_to(&mut bytes);
+            seen += &format!(" {bytes:?}");
         }
         let cache = &mut self.cache;
         seen += &format!(
@@ -133,9 +133,9 @@ impl<S: Sink> Sink for Counting<'_, S> {
         writer: Guid,
         number: SequenceNumber,
         source: Option<Timestamp>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> bool {
-        let taken = self.sink.deliver_next(writer, number, source, octets);
+        let taken = self.sink.deliver_next(writer, number, source, bytes);
         *self.count += u64::from(taken);
         taken
     }

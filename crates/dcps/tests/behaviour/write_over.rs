@@ -91,9 +91,9 @@ impl<T: wire::cdr::DdsType> Side<T> {
 
     fn poll(&mut self, now: Now) {
         while self.writer.rtps_mut().poll_transmit(now, &mut self.transmit) {
-            let mut octets = Vec::new();
-            self.transmit.copy_to(&mut octets);
-            self.sent.push((self.transmit.paths().to_vec(), self.transmit.class(), octets));
+            let mut bytes = Vec::new();
+            self.transmit.copy_to(&mut bytes);
+            self.sent.push((self.transmit.paths().to_vec(), self.transmit.class(), bytes));
         }
     }
 
@@ -111,15 +111,15 @@ impl<T: wire::cdr::DdsType> Side<T> {
         };
         self.over += 1;
         assert!(might, "nobody would have asked");
-        let octets = self.writer.rtps().written_over().unwrap().to_vec();
+        let bytes = self.writer.rtps().written_over().unwrap().to_vec();
         let path = *self.writer.rtps().only_path().unwrap();
         assert_eq!(path.link, Some(link));
         let mut transmit = Transmit::new();
         self.writer.rtps().put_over(&mut transmit);
         let mut same = Vec::new();
         transmit.copy_to(&mut same);
-        assert_eq!((transmit.paths(), &same), ([path].as_slice(), &octets));
-        self.sent.push((vec![path], transmit.class(), octets));
+        assert_eq!((transmit.paths(), &same), ([path].as_slice(), &bytes));
+        self.sent.push((vec![path], transmit.class(), bytes));
         format!("{:?}", Ok::<SequenceNumber, dcps::writer::WriteError>(number))
     }
 

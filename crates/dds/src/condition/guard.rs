@@ -28,7 +28,7 @@ pub(super) struct State {
 }
 
 impl GuardCondition {
-    /// One that is false.
+    /// A condition that is false.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,7 +41,7 @@ impl GuardCondition {
         }
     }
 
-    /// What was last set.
+    /// The value that was set last.
     pub fn get_trigger_value(&self) -> bool {
         self.state.value.load(Ordering::SeqCst)
     }

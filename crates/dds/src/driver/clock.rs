@@ -1,6 +1,6 @@
 //! The clocks of the host, read without a system call.
 //!
-//! The system keeps its wall clock as a distance to the monotonic one, which it slews along with it; only who sets the clock changes
+//! The system keeps its wall clock as a distance to the monotonic one, which it slews along with it; only setting the clock changes
 //! the distance. So a look at the monotonic clock gives both, and the distance is looked at anew each millisecond: a clock that was set is
 //! noticed as late as that.
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -1,4 +1,4 @@
-//! Who reads the endpoints' socket, or the rings of shared memory: a thread of their own, or one that waits for data and so is not woken by another one.
+//! Leader and followers: which thread reads the endpoints' socket, or the rings of shared memory. It is a thread of their own, or one that waits for data and so is not woken by another one.
 //!
 //! The right to read is a *role*, a value that one thread holds at a time and that reading takes. Its own thread gives it up when another thread asks, and
 //! takes it back when no thread has used it for a while. The leading thread lays it down when its wait is over; in steady state
@@ -83,7 +83,7 @@ const LONG_SLEEP: Duration = Duration::from_millis(128);
 const CONTENTION: wire::Duration = wire::Duration::from_millis(100);
 
 /// Lets threads that read in the place of own threads, other than the calling one, look at what they wait for, which was written before. Each
-/// seat comes with what wakes who reads.
+/// seat comes with the function that wakes the thread that reads.
 pub(super) fn interrupt<'a, R: 'a>(own: u64, seats: impl IntoIterator<Item = (&'a Seat<R>, &'a dyn Fn())>) {
     // Either it is seen there what was written before, or it is seen here that a thread reads: see `ask` and `enter`.
     fence(SeqCst);
@@ -281,7 +281,7 @@ impl<R> Seat<R> {
         }
     }
 
-    /// Whether the own thread keeps the role from now on. Who leads now goes on until it was interrupted.
+    /// Whether the own thread keeps the role from now on. The thread that leads now goes on until it is interrupted.
     pub(super) fn keep(&self, keep: bool) {
         let mut state = self.lock();
         state.keep = keep;

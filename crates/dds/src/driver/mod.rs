@@ -64,7 +64,7 @@ pub struct Driver {
     seat: Seat<Box<Role>>,
     /// Shared memory, if it is used.
     links: Option<Arc<Links>>,
-    /// Who reads its rings.
+    /// The right to read its rings.
     ring_seat: Seat<Box<Role>>,
     timer: Timer,
     /// The timer's thread keeps the time from inside of the engine.
@@ -115,7 +115,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// What [`Config::check`] says; `BAD_PARAMETER` for a domain above 232; `OUT_OF_RESOURCES` if the ports are taken;
+    /// The errors of [`Config::check`]; `BAD_PARAMETER` for a domain above 232; `OUT_OF_RESOURCES` if the ports are taken;
     /// `PRECONDITION_NOT_MET` if no interface can be used, or none has multicast and no peer could be found without; `ERROR` for
     /// anything else that the system refuses.
     pub fn open(domain_id: u32, config: &Config) -> Result<Arc<Self>, Error> {

@@ -48,7 +48,7 @@ pub(super) fn addresses(
         metatraffic_multicast: groups(ports::metatraffic_multicast(domain_id), config.multicast),
         default_unicast: unicast(&sockets.user),
         default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
-        receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
+        receive_buffer: granted.and_then(|bytes| u32::try_from(bytes).ok()),
         sending_ports: sockets.sending_ports(),
         shared_memory: None,
     }

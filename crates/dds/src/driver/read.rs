@@ -23,7 +23,7 @@ const BUFFER: usize = 65_536;
 const GLANCE: usize = 64;
 /// Most datagrams of discovery that are taken in before it answers.
 const BURST: usize = 32;
-/// Who spins asks so often before it looks at the clock.
+/// A spinning thread polls so often before it looks at the clock.
 const LOOKS: usize = 8;
 /// How long a thread rests after the system refused to receive.
 const REST: Duration = Duration::from_millis(1);
@@ -154,7 +154,7 @@ impl Driver {
         true
     }
 
-    /// No timer has to wake it: who sleeps at a doorbell says for how long.
+    /// No timer has to wake it: a thread that sleeps on a doorbell says for how long.
     fn read_rings_until(&self, role: &mut Role, until: Instant, done: &dyn Fn() -> bool) {
         // A wait whose time is over when it begins takes what lies there.
         let mut glances = 0;

@@ -55,7 +55,7 @@ pub(super) fn opened(domain_id: u32, config: &Config, sockets: &Sockets) -> Vec<
         ),
     }];
     lines.extend(sockets::ephemeral_ports().and_then(|range| sockets::ephemeral_collision(domain_id, range)));
-    let granted = |octets: std::io::Result<usize>| octets.map_or("?".to_owned(), |octets| octets.to_string());
+    let granted = |bytes: std::io::Result<usize>| bytes.map_or("?".to_owned(), |bytes| bytes.to_string());
     if read::led(sockets).is_some_and(|socket| socket.waker().is_none()) {
         lines.push(
             "the loopback interface is off: threads that wait for data are woken by another one (ip link set lo up)".to_owned(),

@@ -22,7 +22,7 @@ impl Buffers {
         if !fits || Arc::get_mut(&mut buffer).is_none() {
             buffer = Arc::new(vec![0; len.next_multiple_of(Self::STEP)]);
         }
-        let filled = Arc::get_mut(&mut buffer).and_then(|octets| octets.get_mut(..len)).is_some_and(fill);
+        let filled = Arc::get_mut(&mut buffer).and_then(|bytes| bytes.get_mut(..len)).is_some_and(fill);
         if self.lent.len() < Self::COUNT {
             self.lent.push(Arc::clone(&buffer));
             // To where it was.
@@ -40,8 +40,8 @@ mod tests {
     use super::*;
 
     fn fill(buffers: &mut Buffers, len: usize, octet: u8) -> Arc<Vec<u8>> {
-        let filled = buffers.fill(len, |octets| {
-            octets.fill(octet);
+        let filled = buffers.fill(len, |bytes| {
+            bytes.fill(octet);
             true
         });
         filled.unwrap()

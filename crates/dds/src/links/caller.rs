@@ -30,16 +30,16 @@ pub(super) struct Caller {
 #[derive(Debug)]
 struct Line {
     wishes: Vec<Wish>,
-    /// Who is to be met, as it was asked for last.
+    /// Participants to connect with, as it was asked for last.
     met: SortedMap<GuidPrefix, SharedMemory>,
     to: To,
 }
 
-/// Who is called.
+/// The thread that is notified.
 enum To {
-    /// Who begins with meeting others.
+    /// The thread that starts connecting with others.
     Starter(Ring),
-    /// Who meets others.
+    /// The thread that connects with others.
     Meeter(Ring),
     /// All is over.
     Nobody,

@@ -18,7 +18,7 @@ use super::caller::Wish;
 use super::greeting::{self, Connection, Connections, Given, check_user};
 use super::{Links, MOST, door::Door, identity, link::Link};
 
-/// Most of those who came and have said nothing yet.
+/// Most connections of processes that have said nothing yet.
 const STRANGERS: usize = 64;
 /// Most connections.
 const CONVERSATIONS: usize = 200;
@@ -64,7 +64,7 @@ enum State {
     Over,
 }
 
-/// Who is told that there is a link with a participant, or no longer.
+/// Called when a link with a participant begins or ends.
 pub type Tell<'a> = &'a dyn Fn(GuidPrefix, Option<NonZeroU32>);
 
 /// The side that meets other processes. It waits for nothing and reads no clock: [`Encounters::step`] is to be called when one of its connections has
@@ -317,7 +317,7 @@ impl<C: Connections> Encounters<C> {
     ) -> Result<(), String> {
         let known = self.known.get(&prefix).ok_or("it is gone")?;
         if nonce != known.memory.nonce || to != self.links.announced.nonce {
-            return Err("it answered for somebody else: UDP is used".to_owned());
+            return Err("it answered for another participant: UDP is used".to_owned());
         }
         let given = greeting::open(files, &known.memory)?;
         self.link(place, (prefix, segment, given), now, tell);

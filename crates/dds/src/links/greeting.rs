@@ -92,11 +92,11 @@ pub(super) fn words(own: u64, other: u64) -> [u8; LEN] {
     greeting
 }
 
-/// The nonces of who speaks and of whom it is for.
+/// The nonces of the sender and of the receiver.
 pub(super) fn read(buffer: &[u8]) -> Option<(u64, u64)> {
     let word = |at: usize| {
-        let octets: Option<[u8; 8]> = buffer.get(at..at + 8).and_then(|octets| octets.try_into().ok());
-        octets.map(u64::from_le_bytes)
+        let bytes: Option<[u8; 8]> = buffer.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(u64::from_le_bytes)
     };
     let is_ours = buffer.get(..4) == Some(&MAGIC) && buffer.get(4) == Some(&VERSION);
     is_ours.then(|| word(8).zip(word(16))).flatten()

@@ -38,8 +38,8 @@ pub(super) fn obstacle(own: &SharedMemory, other: &SharedMemory) -> Option<Strin
 }
 
 /// FNV-1a.
-fn hash(octets: &[u8]) -> u64 {
-    octets
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3))
 }

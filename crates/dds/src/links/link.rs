@@ -191,11 +191,11 @@ impl Link {
             };
             message.done();
             let Some(got) = got else { continue };
-            let octets = match &got {
+            let bytes = match &got {
                 Got::Copied(len) => buffer.get(..*len),
                 Got::Kept(buffer, len) => buffer.get(..*len),
             };
-            if octets.and_then(|datagram| datagram.get(PREFIX)) == Some(&self.prefix.0) {
+            if bytes.and_then(|datagram| datagram.get(PREFIX)) == Some(&self.prefix.0) {
                 return Ok(Some(got));
             }
         }

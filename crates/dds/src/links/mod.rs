@@ -40,7 +40,7 @@ pub use link::{Got, Way};
 
 /// Most links of a participant; others are reached by UDP.
 const MOST: usize = 64;
-/// Who spins looks at the rings so often before it looks at the clock, which takes as long as some of that.
+/// A spinning thread looks at the rings so often before it looks at the clock, which takes as long as some of that.
 const LOOKS: usize = 16;
 /// A thread that waits for datagrams looks again after so long, also without a ring: a process may die between writing and ringing, and a
 /// hostile one may keep others from being heard.

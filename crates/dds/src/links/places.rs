@@ -42,7 +42,7 @@ pub(super) fn divide(datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Option
     for piece in datagram.pieces() {
         match in_chunk(&piece, chunks) {
             Ok(_) => places += 1,
-            Err(octets) => rest += octets.len(),
+            Err(bytes) => rest += bytes.len(),
         }
     }
     (1..=MOST).contains(&places).then_some(Division { places, len: HEAD + places * PLACE + rest })
@@ -65,19 +65,19 @@ pub(super) fn write(
             Ok((chunk, range)) => {
                 let Place { page, len, number } = chunk.place();
                 // A chunk has less than 2^32 bytes.
-                let (octets, from) = (range.len() as u32, range.start as u32);
-                for word in [at, octets, page, len] {
+                let (bytes, from) = (range.len() as u32, range.start as u32);
+                for word in [at, bytes, page, len] {
                     head.write_all(&word.to_ne_bytes())?;
                 }
                 head.write_all(&number.to_ne_bytes())?;
                 head.write_all(&from.to_ne_bytes())?;
                 head.write_all(&[0; 4])?;
-                at = at.saturating_add(octets);
+                at = at.saturating_add(bytes);
                 hold(chunk);
             }
-            Err(octets) => {
-                rest.write_all(octets)?;
-                at = at.saturating_add(octets.len() as u32);
+            Err(bytes) => {
+                rest.write_all(bytes)?;
+                at = at.saturating_add(bytes.len() as u32);
             }
         }
     }
@@ -96,7 +96,7 @@ pub(super) struct Places {
 /// One of them.
 struct Reference {
     at: usize,
-    octets: usize,
+    bytes: usize,
     place: Place,
     from: usize,
 }
@@ -124,11 +124,11 @@ pub(super) fn read(message: &Message<'_>) -> Result<Option<Places>, ()> {
     for index in (0..count).filter(|_| all) {
         let reference = places.get(index).ok_or(())?;
         // In order, and apart from each other.
-        if reference.at < position || reference.octets > LARGEST {
+        if reference.at < position || reference.bytes > LARGEST {
             return Err(());
         }
-        position = reference.at.saturating_add(reference.octets);
-        places.len = places.len.saturating_add(reference.octets);
+        position = reference.at.saturating_add(reference.bytes);
+        places.len = places.len.saturating_add(reference.bytes);
     }
     if all && position <= places.len && places.len <= LARGEST { Ok(Some(places)) } else { Err(()) }
 }
@@ -139,7 +139,7 @@ impl Places {
         let mut from = HEAD + self.count * PLACE;
         let mut position = 0;
         for reference in (0..self.count).filter_map(|index| self.get(index)) {
-            let end = reference.at.saturating_add(reference.octets);
+            let end = reference.at.saturating_add(reference.bytes);
             let Some(before) = to.get_mut(position..reference.at) else { return false };
             if !message.copy_to(from, before) {
                 return false;
@@ -160,15 +160,15 @@ impl Places {
         let number = self.head.get(start + 16..start + 24)?.try_into().ok()?;
         Some(Reference {
             at: words(0)? as usize,
-            octets: words(4)? as usize,
+            bytes: words(4)? as usize,
             place: Place { page: words(8)?, len: words(12)?, number: u64::from_ne_bytes(number) },
             from: words(24)? as usize,
         })
     }
 }
 
-fn word(octets: &[u8], at: usize) -> Option<u32> {
-    octets.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
 /// The chunk and where in it, or the bytes of a piece that is copied.
@@ -177,12 +177,12 @@ fn in_chunk<'a>(
     chunks: &Arc<Chunks>,
 ) -> Result<(&'a Chunk, &'a Range<usize>), &'a [u8]> {
     match *piece {
-        Piece::Octets(octets) => Err(octets),
+        Piece::Octets(bytes) => Err(bytes),
         Piece::Payload(payload, range) => {
-            let octets = payload.as_ref().get(range.clone()).unwrap_or_default();
+            let bytes = payload.as_ref().get(range.clone()).unwrap_or_default();
             match payload.chunk() {
-                Some(chunk) if octets.len() >= LEAST && chunk.is_of(chunks) => Ok((chunk, range)),
-                _ => Err(octets),
+                Some(chunk) if bytes.len() >= LEAST && chunk.is_of(chunks) => Ok((chunk, range)),
+                _ => Err(bytes),
             }
         }
     }

@@ -475,28 +475,27 @@ pub(super) fn take(cell: Option<&Arc<ReaderCell>>, now: Now) -> Vec<Octets> {
 }
 
 /// A sample, or the key of an instance that is disposed. What cannot be decoded is neither.
-pub(super) fn decoded<T: DdsType>(octets: &Octets) -> (Option<T>, Option<T>) {
-    let data = octets.payload.as_ref().and_then(|payload| T::decode_payload(payload.bytes()).ok());
-    let ended =
-        octets.info.instance_state == dcps::InstanceState::NotAliveDisposed && octets.payload.is_none();
-    let key = octets.key.as_ref().filter(|_| ended);
+pub(super) fn decoded<T: DdsType>(bytes: &Octets) -> (Option<T>, Option<T>) {
+    let data = bytes.payload.as_ref().and_then(|payload| T::decode_payload(payload.bytes()).ok());
+    let ended = bytes.info.instance_state == dcps::InstanceState::NotAliveDisposed && bytes.payload.is_none();
+    let key = bytes.key.as_ref().filter(|_| ended);
     (data, key.and_then(|key| T::decode_key_payload(key.bytes()).ok()))
 }
 
 /// Writes a sample of ours, which its history always has room for: it is kept by handle or replaces the one before.
 pub(super) fn publish<T: DdsType>(cell: &WriterCell, sample: &T, now: Now) {
-    let mut octets = Vec::new();
-    if sample.encode_payload(Encoding::XCDR1, &mut octets).is_ok() {
+    let mut bytes = Vec::new();
+    if sample.encode_payload(Encoding::XCDR1, &mut bytes).is_ok() {
         // At the limit of bytes the pair goes unasked, and counts as refused for want of an answer.
-        let _ = cell.lock().machine.write(now, Body::Copy(&octets), &WriteOptions::default());
+        let _ = cell.lock().machine.write(now, Body::Copy(&bytes), &WriteOptions::default());
     }
 }
 
 pub(super) fn withdraw(cell: &WriterCell, request: &Request, now: Now) {
-    let mut octets = Vec::new();
-    if request.encode_payload(Encoding::XCDR1, &mut octets).is_ok() {
+    let mut bytes = Vec::new();
+    if request.encode_payload(Encoding::XCDR1, &mut bytes).is_ok() {
         // It disposes the instance as well.
-        let _ = cell.lock().machine.unregister_instance(now, InstanceOf::Sample(&octets), None);
+        let _ = cell.lock().machine.unregister_instance(now, InstanceOf::Sample(&bytes), None);
     }
 }
 

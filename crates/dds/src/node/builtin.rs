@@ -64,7 +64,7 @@ pub(crate) fn make_cell(
     Ok(Arc::new(ReaderCell::new(rtps, cache, watch)))
 }
 
-/// Who tells of others: the participant itself.
+/// The publisher of built-in samples: the participant itself.
 fn source(prefix: GuidPrefix) -> Guid {
     Guid::new(prefix, EntityId::SPDP_WRITER)
 }

@@ -48,7 +48,7 @@ impl<K: Part + Ord + Clone, V: Clone> Table<K, V> {
         self.0.get(key.part() % PARTS)?.as_ref()?.get(key)
     }
 
-    /// What is there, after `default` was put there if nothing was.
+    /// The value of the key; `default` is inserted if there is none.
     pub(crate) fn get_or_insert(&mut self, key: K, default: V) -> Option<&mut V> {
         let part = self.0.get_mut(key.part() % PARTS)?.get_or_insert_default();
         Some(Arc::make_mut(part).get_or_insert_with(key, || default))

@@ -1,4 +1,4 @@
-//! The right to send, which one thread has at a time: who finds it taken leaves what there is to send to the thread that has it.
+//! The right to send, which one thread has at a time: a thread that finds it taken leaves its datagrams to the thread that has it.
 use crate::lock::try_lock;
 use crate::sync::Mutex;
 use crate::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! Who wants to know of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
+//! What is notified of changes of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::Waker;

@@ -155,7 +155,7 @@ impl WriterCell {
         lock(&self.state)
     }
 
-    /// Who is served first of several writers.
+    /// The priority by which the next of several writers is chosen.
     pub(crate) fn priority(&self) -> i32 {
         self.priority.load(Ordering::Relaxed)
     }

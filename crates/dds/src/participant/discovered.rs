@@ -20,7 +20,7 @@ use crate::node::watch::Watch;
 /// Another participant.
 #[derive(Clone, Debug)]
 pub struct DiscoveredParticipant {
-    /// What it announced.
+    /// Its announcement.
     pub data: Arc<ParticipantData>,
 }
 
@@ -50,9 +50,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A topic to be ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IgnoredTopic<'a> {
-    /// That of this name.
+    /// The topic of this name.
     Name(&'a str),
-    /// That of an instance of "DCPSTopic".
+    /// The topic of this instance of "DCPSTopic".
     Handle(InstanceHandle),
 }
 
@@ -162,7 +162,7 @@ impl DomainParticipant {
         discovery.endpoints().filter(|data| !discovery.is_ignored(data)).cloned().collect()
     }
 
-    /// What one of our endpoints is matched with.
+    /// Endpoints that a local one is matched with.
     pub fn get_matched(&self, local: InstanceHandle) -> Vec<InstanceHandle> {
         let guid = Guid::from_bytes(local.to_bytes());
         let discovery = self.node().lock_discovery();

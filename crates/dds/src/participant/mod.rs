@@ -85,7 +85,7 @@ impl DomainParticipant {
         self.entity.node.host().now()
     }
 
-    /// What the system granted and what it did not: interfaces, ports, buffers, threads, and failures so far; a line each.
+    /// A report of what the system granted and refused: interfaces, ports, buffers, threads, and failures so far; a line each.
     pub fn report(&self) -> Vec<String> {
         if let Err(error) = self.node().check_process("report") {
             return vec![error.to_string()];
@@ -261,7 +261,7 @@ impl DomainParticipant {
     /// Makes a publisher. `mask` names the statuses that `listener` is for.
     ///
     /// # Errors
-    /// What [`PublisherQos::check`](dcps::qos::GroupQos::check) says; `AlreadyDeleted`.
+    /// The errors of [`PublisherQos::check`](dcps::qos::GroupQos::check); `AlreadyDeleted`.
     pub fn create_publisher(
         &self,
         qos: QosKind<PublisherQos>,
@@ -309,7 +309,7 @@ impl DomainParticipant {
     /// Makes a subscriber. `mask` names the statuses that `listener` is for.
     ///
     /// # Errors
-    /// What [`SubscriberQos::check`](dcps::qos::GroupQos::check) says; `AlreadyDeleted`.
+    /// The errors of [`SubscriberQos::check`](dcps::qos::GroupQos::check); `AlreadyDeleted`.
     pub fn create_subscriber(
         &self,
         qos: QosKind<SubscriberQos>,
@@ -411,7 +411,7 @@ impl DomainParticipant {
     /// Changes the QoS. USER_DATA is announced anew.
     ///
     /// # Errors
-    /// What [`DomainParticipantQos::check_change`] says; nothing is changed then.
+    /// The errors of [`DomainParticipantQos::check_change`]; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
         self.node().check_process("set_qos")?;
         let qos = qos.or_else(DomainParticipantQos::default);
@@ -466,7 +466,7 @@ impl DomainParticipant {
     /// Sets the QoS that topics get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`TopicQos::check`] says.
+    /// The errors of [`TopicQos::check`].
     pub fn set_default_topic_qos(&self, qos: QosKind<TopicQos>) -> Result<(), Error> {
         let qos = qos.or_else(TopicQos::default);
         qos.check()?;
@@ -482,7 +482,7 @@ impl DomainParticipant {
     /// Sets the QoS that publishers get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`PublisherQos::check`](dcps::qos::GroupQos::check) says.
+    /// The errors of [`PublisherQos::check`](dcps::qos::GroupQos::check).
     pub fn set_default_publisher_qos(&self, qos: QosKind<PublisherQos>) -> Result<(), Error> {
         let qos = qos.or_else(PublisherQos::default);
         qos.check()?;
@@ -498,7 +498,7 @@ impl DomainParticipant {
     /// Sets the QoS that subscribers get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`SubscriberQos::check`](dcps::qos::GroupQos::check) says.
+    /// The errors of [`SubscriberQos::check`](dcps::qos::GroupQos::check).
     pub fn set_default_subscriber_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
         let qos = qos.or_else(SubscriberQos::default);
         qos.check()?;

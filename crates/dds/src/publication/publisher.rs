@@ -269,7 +269,7 @@ impl Publisher {
     /// Changes the QoS. PARTITION and GROUP_DATA are announced anew for every writer.
     ///
     /// # Errors
-    /// What [`PublisherQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then.
+    /// The errors of [`PublisherQos::check_change`](dcps::qos::GroupQos::check_change); nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<PublisherQos>) -> Result<(), Error> {
         self.participant.node().check_process("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_publisher_qos());
@@ -299,7 +299,7 @@ impl Publisher {
     /// Sets the QoS that writers get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`DataWriterQos::check`] says.
+    /// The errors of [`DataWriterQos::check`].
     pub fn set_default_datawriter_qos(&self, qos: QosKind<DataWriterQos>) -> Result<(), Error> {
         let qos = qos.or_else(DataWriterQos::default);
         qos.check()?;

@@ -101,16 +101,16 @@ impl RawDataWriter {
     ///
     /// # Errors
     /// `BadParameter` if the bytes are no sample of the type, `OutOfResources` at the limit of instances, `NotEnabled`.
-    pub fn register_serialized(&self, octets: &[u8], is_key: bool) -> Result<InstanceHandle, Error> {
-        self.entity.node.register(self.entity.cell("register_instance")?, octets, is_key)
+    pub fn register_serialized(&self, bytes: &[u8], is_key: bool) -> Result<InstanceHandle, Error> {
+        self.entity.node.register(self.entity.cell("register_instance")?, bytes, is_key)
     }
 
     /// The instance of a serialized sample, or of a serialized key; `None` if this writer does not know it.
     ///
     /// # Errors
     /// As [`RawDataWriter::register_serialized`].
-    pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
-        self.entity.cell("lookup_instance")?.lock().machine.lookup_instance(octets, is_key)
+    pub fn lookup_serialized(&self, bytes: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.entity.cell("lookup_instance")?.lock().machine.lookup_instance(bytes, is_key)
     }
 
     /// Disposes an instance: it does not exist any more.
@@ -175,7 +175,7 @@ impl RawDataWriter {
     /// Changes the QoS.
     ///
     /// # Errors
-    /// What [`DataWriterQos::check_change`] says, once it is enabled; nothing is changed then.
+    /// The errors of [`DataWriterQos::check_change`], once it is enabled; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DataWriterQos>) -> Result<(), Error> {
         self.entity.node.check_process("set_qos")?;
         self.entity.set_qos(qos.or_else(|| self.publisher.get_default_datawriter_qos()))
@@ -260,7 +260,7 @@ impl RawDataWriter {
         prefixes.all(|prefix| discovery.is_announced_to(cell.guid.entity_id, prefix))
     }
 
-    /// What a matched reader announced.
+    /// The announcement of a matched reader.
     ///
     /// # Errors
     /// `BadParameter` if it is not matched.
@@ -282,7 +282,7 @@ impl RawDataWriter {
         path.map(Transport::of).ok_or_else(|| not_matched(operation, "reader", handle))
     }
 
-    /// What its history holds.
+    /// Changes, instances and bytes in its history.
     ///
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.

@@ -35,7 +35,7 @@ impl SubscriberEntity {
         Ok((subscriber, fed))
     }
 
-    /// What is built in stays as it is.
+    /// Refuses an operation that would change built-in entities.
     pub(crate) fn refuse_builtin(&self, operation: &'static str) -> Result<(), Error> {
         if !self.is_builtin {
             return Ok(());

@@ -209,7 +209,7 @@ impl ReaderEntity {
 
 impl RawDataReader {
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's (DDS 1.4, 2.2.4.2.3).
-    /// That of the reader for its data is `listener`.
+    /// `listener` is the reader's own DATA_AVAILABLE listener, which the caller has looked up.
     fn dispatch(self, due: StatusMask, listener: Option<&dyn AnyDataReaderListener>) {
         if due != StatusMask::DATA_AVAILABLE {
             self.dispatch_changes(due);

@@ -218,8 +218,8 @@ impl RawDataReader {
     ///
     /// # Errors
     /// `BadParameter` if the bytes are no sample of the type, `NotEnabled`.
-    pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
-        self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
+    pub fn lookup_serialized(&self, bytes: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(bytes, is_key)
     }
 
     /// Appends the serialized key of an instance in XCDR version 2, encapsulation header included.
@@ -311,7 +311,7 @@ impl RawDataReader {
     /// Changes the QoS.
     ///
     /// # Errors
-    /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
+    /// The errors of [`DataReaderQos::check_change`], once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
     /// built-in topic.
     pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
         self.0.entity.node.check_process("set_qos")?;
@@ -412,7 +412,7 @@ impl RawDataReader {
         path.map(Transport::of).ok_or_else(|| not_matched(operation, "writer", handle))
     }
 
-    /// What a matched writer announced.
+    /// The announcement of a matched writer.
     ///
     /// # Errors
     /// `BadParameter` if it is not matched.
@@ -428,7 +428,7 @@ impl RawDataReader {
         self.status(|cache| cache.dropped(reason))
     }
 
-    /// What its cache holds.
+    /// Samples, instances and bytes in its cache.
     ///
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.

@@ -70,7 +70,7 @@ impl<T: DdsType + 'static> SampleType for T {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample<T> {
-    /// What is known about it.
+    /// Its states, ranks, time and instance.
     pub info: SampleInfo,
     /// The data; `None` if it only tells of a change of its instance (`info.valid_data` is false then).
     pub data: Option<T>,

@@ -61,7 +61,7 @@ impl<T: SampleType> DataReader<T> {
 #[must_use = "samples are taken as it is asked for them"]
 pub struct Samples<'a, T> {
     reader: &'a DataReader<T>,
-    /// Where it waits, and how long.
+    /// The WaitSet that it waits in, and for how long at most.
     waits: Option<(WaitSet, Duration)>,
 }
 

@@ -348,7 +348,7 @@ impl Subscriber {
     /// Changes the QoS. PARTITION and GROUP_DATA are announced anew for every reader.
     ///
     /// # Errors
-    /// What [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then. `PreconditionNotMet` for
+    /// The errors of [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change); nothing is changed then. `PreconditionNotMet` for
     /// the built-in subscriber.
     pub fn set_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
         self.participant.node().check_process("set_qos")?;
@@ -380,7 +380,7 @@ impl Subscriber {
     /// Sets the QoS that readers get by default; [`QosKind::Default`] is the standard's.
     ///
     /// # Errors
-    /// What [`DataReaderQos::check`] says.
+    /// The errors of [`DataReaderQos::check`].
     pub fn set_default_datareader_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
         let qos = qos.or_else(DataReaderQos::default);
         qos.check()?;

@@ -245,8 +245,8 @@ fn many_taken_at_once() {
     });
 }
 
-fn image(camera: &str, octets: usize) -> Image {
-    Image { camera: camera.to_owned(), pixels: vec![7; octets] }
+fn image(camera: &str, bytes: usize) -> Image {
+    Image { camera: camera.to_owned(), pixels: vec![7; bytes] }
 }
 
 #[test]

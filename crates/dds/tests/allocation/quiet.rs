@@ -51,10 +51,10 @@ impl Host for QuietHost {
 
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
         let from = if channel == Channel::User { self.user } else { self.metatraffic };
-        let mut octets = self.cable.spare.lock().unwrap().pop().unwrap_or_default();
-        octets.clear();
-        datagram.copy_to(&mut octets);
-        self.cable.under_way.lock().unwrap().push_back((from, path.destination, octets));
+        let mut bytes = self.cable.spare.lock().unwrap().pop().unwrap_or_default();
+        bytes.clear();
+        datagram.copy_to(&mut bytes);
+        self.cable.under_way.lock().unwrap().push_back((from, path.destination, bytes));
         Sent::Done
     }
 
@@ -64,10 +64,10 @@ impl Host for QuietHost {
             return Copied::No;
         }
         let to = self.links.lock().unwrap()[link.get() as usize - 1];
-        let mut octets = self.cable.spare.lock().unwrap().pop().unwrap_or_default();
-        octets.clear();
-        octets.extend_from_slice(datagram);
-        self.cable.under_way.lock().unwrap().push_back((self.user, to, octets));
+        let mut bytes = self.cable.spare.lock().unwrap().pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        self.cable.under_way.lock().unwrap().push_back((self.user, to, bytes));
         self.cable.copied.fetch_add(1, Ordering::SeqCst);
         if answer == UNHEARD { Copied::Unheard } else { Copied::Done }
     }
@@ -199,7 +199,7 @@ impl Domain {
     fn deliver(&self) {
         loop {
             let next = self.cable.under_way.lock().unwrap().pop_front();
-            let Some((from, to, octets)) = next else { return };
+            let Some((from, to, bytes)) = next else { return };
             let is_meant = |host: &QuietHost| {
                 let own = from == host.metatraffic || from == host.user;
                 to == host.metatraffic || to == host.user || to.ip().is_multicast() && !own
@@ -207,11 +207,11 @@ impl Domain {
             for host in self.hosts.iter().filter(|host| is_meant(host)) {
                 let engine = host.engine.lock().unwrap().clone();
                 if let Some(engine) = engine {
-                    engine.on_datagram(from, &octets);
+                    engine.on_datagram(from, &bytes);
                     engine.on_rest();
                 }
             }
-            self.cable.spare.lock().unwrap().push(octets);
+            self.cable.spare.lock().unwrap().push(bytes);
         }
     }
 }

@@ -76,8 +76,8 @@ fn what_comes_after_the_last_sample_of_a_flow_does_not_come_along_it() {
 }
 
 /// How many datagrams a sample of so many bytes is.
-fn datagrams_of(octets: u32) -> usize {
-    if octets + 107 <= 1_472 { 1 } else { octets.div_ceil(1_356) as usize }
+fn datagrams_of(bytes: u32) -> usize {
+    if bytes + 107 <= 1_472 { 1 } else { bytes.div_ceil(1_356) as usize }
 }
 
 #[test]

@@ -74,9 +74,9 @@ fn two_threads_that_wait_are_both_served() {
         for round in 0..100_u64 {
             std::thread::scope(|scope| {
                 for who in [1, 2] {
-                    let octets = (0x7171_0000_0000_0000 | who << 16 | round).to_be_bytes();
-                    scope.spawn(move || node.wait(|| node.count(&octets) == 1));
-                    scope.spawn(move || other.send(Channel::User, node.user(), &octets));
+                    let bytes = (0x7171_0000_0000_0000 | who << 16 | round).to_be_bytes();
+                    scope.spawn(move || node.wait(|| node.count(&bytes) == 1));
+                    scope.spawn(move || other.send(Channel::User, node.user(), &bytes));
                 }
             });
         }
@@ -107,11 +107,11 @@ fn the_own_thread_comes_back() {
     alone(|| {
         let (node, other) = (Node::start(&Config::default()), Node::start(&Config::default()));
         for round in 0..20_u64 {
-            let octets = (0x5151_0000_0000_0000 | round).to_be_bytes();
+            let bytes = (0x5151_0000_0000_0000 | round).to_be_bytes();
             // Somebody leads, and then nobody.
             assert!(!node.wait_at_most(Duration::from_millis(1), &|| false));
-            other.send(Channel::User, node.user(), &octets);
-            node.watch(|| node.count(&octets) == 1);
+            other.send(Channel::User, node.user(), &bytes);
+            node.watch(|| node.count(&bytes) == 1);
         }
         node.host.close();
         other.host.close();
@@ -142,13 +142,13 @@ fn a_glance_takes_what_lies_there() {
         let (node, other) = (Node::start(&Config::default()), Node::start(&Config::default()));
         // The own thread waits for a moment after somebody has led, and a glance reads in its place.
         for round in 0..50_u64 {
-            let octets = (0x6161_0000_0000_0000 | round).to_be_bytes();
+            let bytes = (0x6161_0000_0000_0000 | round).to_be_bytes();
             assert!(!node.wait_at_most(Duration::from_micros(100), &|| false));
-            other.send(Channel::User, node.user(), &octets);
+            other.send(Channel::User, node.user(), &bytes);
             // On loopback it has arrived; whoever reads, it is handed in soon.
-            let glance = || node.host.receive(wire::Instant::START, &|| node.count(&octets) == 1);
+            let glance = || node.host.receive(wire::Instant::START, &|| node.count(&bytes) == 1);
             let end = std::time::Instant::now() + PATIENCE;
-            while node.count(&octets) == 0 {
+            while node.count(&bytes) == 0 {
                 glance();
                 assert!(std::time::Instant::now() < end);
             }

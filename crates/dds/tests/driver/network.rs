@@ -107,10 +107,10 @@ fn both_families_are_read_while_somebody_leads() {
     alone(|| {
         let (node, other) = (Node::start(&family(Family::Both)), Node::start(&family(Family::Both)));
         assert_eq!(texts(&node.host.addresses().default_unicast), ["127.0.0.1:7411", "[::1]:7411"]);
-        for (address, octets) in [("127.0.0.1:7411", b"by four"), ("[::1]:7411", b"by six.")] {
+        for (address, bytes) in [("127.0.0.1:7411", b"by four"), ("[::1]:7411", b"by six.")] {
             std::thread::scope(|scope| {
-                let leader = scope.spawn(|| node.wait(|| node.count(octets) == 1));
-                other.send(Channel::User, address.parse().unwrap(), octets);
+                let leader = scope.spawn(|| node.wait(|| node.count(bytes) == 1));
+                other.send(Channel::User, address.parse().unwrap(), bytes);
                 leader.join().unwrap();
             });
         }
@@ -149,10 +149,10 @@ fn a_full_socket_is_told_and_offered_again() {
 fn a_peer_is_sent_to_from_a_socket_of_its_own_until_something_changes() {
     alone(|| {
         let (node, other) = (Node::start(&Config::default()), Node::start(&Config::default()));
-        let from = |octets: &[u8]| {
-            other.send(Channel::User, node.user(), octets);
-            node.wait(|| node.count(octets) == 1);
-            node.source(octets).unwrap().port()
+        let from = |bytes: &[u8]| {
+            other.send(Channel::User, node.user(), bytes);
+            node.wait(|| node.count(bytes) == 1);
+            node.source(bytes).unwrap().port()
         };
         assert_eq!(from(b"first"), 7_413);
         let own = from(b"second");

@@ -62,12 +62,12 @@ impl Node {
     }
 
     /// Sends a datagram with these bytes in it.
-    pub(crate) fn send(&self, channel: Channel, to: SocketAddr, octets: &[u8]) -> Sent {
-        self.send_along(channel, &Self::path(to), octets, 0)
+    pub(crate) fn send(&self, channel: Channel, to: SocketAddr, bytes: &[u8]) -> Sent {
+        self.send_along(channel, &Self::path(to), bytes, 0)
     }
 
-    pub(crate) fn send_along(&self, channel: Channel, path: &Path, octets: &[u8], class: u8) -> Sent {
-        self.host.send(channel, path, &transmit(octets, class))
+    pub(crate) fn send_along(&self, channel: Channel, path: &Path, bytes: &[u8], class: u8) -> Sent {
+        self.host.send(channel, path, &transmit(bytes, class))
     }
 
     /// A path by the routing table.
@@ -94,8 +94,8 @@ impl Node {
     }
 
     /// How many datagrams came in with these bytes at their end.
-    pub(crate) fn count(&self, octets: &[u8]) -> usize {
-        self.received.lock().unwrap().iter().filter(|(_, datagram)| holds(datagram, octets)).count()
+    pub(crate) fn count(&self, bytes: &[u8]) -> usize {
+        self.received.lock().unwrap().iter().filter(|(_, datagram)| holds(datagram, bytes)).count()
     }
 
     /// How many datagrams came in.
@@ -104,9 +104,9 @@ impl Node {
     }
 
     /// Where a datagram with these bytes came from.
-    pub(crate) fn source(&self, octets: &[u8]) -> Option<SocketAddr> {
+    pub(crate) fn source(&self, bytes: &[u8]) -> Option<SocketAddr> {
         let received = self.received.lock().unwrap();
-        received.iter().find(|(_, datagram)| holds(datagram, octets)).map(|(source, _)| *source)
+        received.iter().find(|(_, datagram)| holds(datagram, bytes)).map(|(source, _)| *source)
     }
 
     /// Waits as an application does: it leads if it may, and else waits to be woken.
@@ -199,7 +199,7 @@ impl Engine for Node {
 }
 
 /// A datagram with these bytes in it, of a writer that was never announced.
-pub(crate) fn transmit(octets: &[u8], class: u8) -> Transmit<Bytes> {
+pub(crate) fn transmit(bytes: &[u8], class: u8) -> Transmit<Bytes> {
     let guid = |prefix: u8, kind| Guid::new(GuidPrefix([prefix; 12]), EntityId::user(1, kind));
     let mut writer =
         Writer::new(WriterConfig { class, ..WriterConfig::new(guid(1, EntityKind::WriterNoKey), false) });
@@ -215,15 +215,15 @@ pub(crate) fn transmit(octets: &[u8], class: u8) -> Transmit<Bytes> {
     };
     writer.match_reader(now, reader);
     let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp: None };
-    writer.write(now, &change, Body::Copy(octets)).unwrap();
+    writer.write(now, &change, Body::Copy(bytes)).unwrap();
     let mut transmit = Transmit::new();
     assert!(writer.poll_transmit(now, &mut transmit));
     transmit
 }
 
 /// True if the datagram holds these bytes.
-pub(crate) fn holds(datagram: &[u8], octets: &[u8]) -> bool {
-    datagram.windows(octets.len()).any(|window| window == octets)
+pub(crate) fn holds(datagram: &[u8], bytes: &[u8]) -> bool {
+    datagram.windows(bytes.len()).any(|window| window == bytes)
 }
 
 pub(crate) fn later(at: Instant, time: Duration) -> Instant {

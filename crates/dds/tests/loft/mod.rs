@@ -132,10 +132,10 @@ impl ThreadHost {
         let mut inbox = self.inbox();
         while !inbox.closed {
             if inbox.leaders == 0
-                && let Some((from, octets)) = inbox.datagrams.pop_front()
+                && let Some((from, bytes)) = inbox.datagrams.pop_front()
             {
                 drop(inbox);
-                self.inside(|engine| engine.on_datagram(from, &octets));
+                self.inside(|engine| engine.on_datagram(from, &bytes));
                 inbox = self.inbox();
             } else {
                 inbox = self.news.wait(inbox).unwrap();
@@ -168,9 +168,9 @@ impl ThreadHost {
             if inbox.closed || now >= until {
                 return;
             }
-            if let Some((from, octets)) = inbox.datagrams.pop_front() {
+            if let Some((from, bytes)) = inbox.datagrams.pop_front() {
                 drop(inbox);
-                self.inside(|engine| engine.on_datagram(from, &octets));
+                self.inside(|engine| engine.on_datagram(from, &bytes));
             } else {
                 if inbox.interrupts == seen {
                     inbox = self.news.wait_timeout(inbox, span(now, until)).unwrap().0;
@@ -192,8 +192,8 @@ impl Host for ThreadHost {
     }
 
     fn send(&self, _: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
-        let mut octets = Vec::new();
-        datagram.copy_to(&mut octets);
+        let mut bytes = Vec::new();
+        datagram.copy_to(&mut bytes);
         let hosts = self.loft.hosts.lock().unwrap();
         let targets: Vec<_> = if path.destination.ip().is_multicast() {
             hosts.values().filter(|host| host.address != self.address).cloned().collect()
@@ -204,7 +204,7 @@ impl Host for ThreadHost {
         for host in targets {
             let mut inbox = host.inbox();
             if !inbox.closed {
-                inbox.datagrams.push_back((self.address, octets.clone()));
+                inbox.datagrams.push_back((self.address, bytes.clone()));
                 host.news.notify_all();
             }
         }

@@ -187,17 +187,17 @@ fn a_datagram_each_way_takes_nothing_from_the_heap() {
 
 /// A message that says where samples lie.
 fn naming(prefix: GuidPrefix, places: &[(u32, u32, shm::Place, u32)], rest: &[u8]) -> Vec<u8> {
-    let mut octets = [b"PNPL".as_slice(), &(places.len() as u32).to_ne_bytes()].concat();
+    let mut bytes = [b"PNPL".as_slice(), &(places.len() as u32).to_ne_bytes()].concat();
     for (at, len, place, from) in places {
         for word in [*at, *len, place.page, place.len] {
-            octets.extend_from_slice(&word.to_ne_bytes());
+            bytes.extend_from_slice(&word.to_ne_bytes());
         }
-        octets.extend_from_slice(&place.number.to_ne_bytes());
-        octets.extend_from_slice(&from.to_ne_bytes());
-        octets.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&place.number.to_ne_bytes());
+        bytes.extend_from_slice(&from.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 4]);
     }
-    octets.extend_from_slice(&message(prefix, rest));
-    octets
+    bytes.extend_from_slice(&message(prefix, rest));
+    bytes
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::local::told_applications;
 use crate::message::Message;
 use crate::result_code::ResultCode;
 
-/// Inband-Security-Id: none. Whoever wants TLS begins with it before the first message (RFC 6733, 2.2).
+/// Inband-Security-Id: none. A peer that wants TLS begins with it before the first message (RFC 6733, 2.2).
 const NO_INBAND_SECURITY: u32 = 0;
 
 impl Peer {

@@ -16,7 +16,7 @@ pub(crate) use parser::hash_id;
 pub use text::text;
 use wire::schema::{Schema, Type, TypeIndex};
 
-/// Octets of the largest text that is read.
+/// Bytes of the largest text that is read.
 pub const MAX_TEXT: usize = 1 << 20;
 
 /// Why a text is no description of types that can be used.

@@ -55,7 +55,7 @@ fn packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// What follows the headers of link, network and transport, whatever these are.
 fn rtps(packet: &[u8]) -> Option<&[u8]> {
-    let start = packet.windows(4).position(|octets| octets == b"RTPS")?;
+    let start = packet.windows(4).position(|bytes| bytes == b"RTPS")?;
     packet.get(start..)
 }
 

@@ -116,9 +116,9 @@ pub(super) fn sample_seeds() -> Vec<Vec<u8>> {
             if let Ok(sample) = Sample::read(&schema, *index, &text) {
                 for representation in [Representation::Xcdr1, Representation::Xcdr2] {
                     for endianness in [Endianness::Little, Endianness::Big] {
-                        let mut octets = Vec::new();
-                        let written = sample.encode(Encoding { representation, endianness }, &mut octets);
-                        seeds.extend(written.ok().map(|()| octets));
+                        let mut bytes = Vec::new();
+                        let written = sample.encode(Encoding { representation, endianness }, &mut bytes);
+                        seeds.extend(written.ok().map(|()| bytes));
                     }
                 }
             }
@@ -193,11 +193,11 @@ fn key(schema: &Arc<Schema>, index: TypeIndex, payload: &[u8]) {
     if !support.has_key() {
         return;
     }
-    let (mut key, mut again, mut octets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut key, mut again, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     assert!(support.key(payload, false, &mut key).is_ok(), "a sample that was read has a key");
     assert!(support.key_hash(&key, Representation::Xcdr1).is_ok());
-    assert!(support.key_payload(&key, Representation::Xcdr2, &mut octets).is_ok());
-    assert!(support.key(&octets, true, &mut again).is_ok(), "a key that is written is read");
+    assert!(support.key_payload(&key, Representation::Xcdr2, &mut bytes).is_ok());
+    assert!(support.key(&bytes, true, &mut again).is_ok(), "a key that is written is read");
     assert_eq!(key, again, "a key that is written is read as the same");
 }
 

@@ -148,7 +148,7 @@ impl Readers {
             for Sample { info, payload, key } in self.taken.drain(..) {
                 assert_eq!((info.valid_data, key.is_some()), (payload.is_some(), payload.is_none()));
                 if let Some(payload) = &payload {
-                    // What follows the key is for whoever decodes the sample to judge.
+                    // What follows the key is judged where the sample is decoded.
                     let key = Track::initial().decode_payload_to_key(payload.bytes());
                     assert!(key.is_ok(), "its key was read from it");
                     let _ = Track::decode_payload(payload.bytes());
@@ -197,7 +197,7 @@ impl Readers {
     }
 }
 
-/// Some instances belong to the participant of the writers, some to nobody.
+/// Some instances belong to the participant of the writers, some to no participant.
 fn owner(key: &[u8]) -> Option<GuidPrefix> {
     let sum = key.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     (!sum.is_multiple_of(8)).then_some(PREFIX)

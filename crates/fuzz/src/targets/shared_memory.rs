@@ -25,7 +25,7 @@ const HEAD: usize = 8;
 /// A connection whose other side has said this.
 struct Talk(RefCell<VecDeque<(Vec<u8>, Vec<OwnedFd>)>>);
 
-/// Where such connections come from; nobody else listens.
+/// Where such connections come from; no other participant listens.
 #[derive(Default)]
 struct Comers(RefCell<VecDeque<Talk>>);
 
@@ -107,7 +107,7 @@ impl Scene {
         })
     }
 
-    /// Somebody comes, and says this.
+    /// A process connects, and says this.
     fn come(&mut self, words: &[u8], files: Vec<OwnedFd>) {
         let said = VecDeque::from([(words.to_vec(), files)]);
         self.comers.0.borrow_mut().push_back(Talk(RefCell::new(said)));
@@ -147,7 +147,7 @@ impl Scene {
         self.at += span;
     }
 
-    /// Reads all that there is: nothing in somebody else's name, and no more than fits.
+    /// Reads all that there is: nothing in the name of another participant, and no more than fits.
     fn read(&mut self) {
         for count in 0.. {
             assert!(count <= 2 * RING / LINE, "it reads without end");

@@ -94,14 +94,14 @@ impl Terms {
             Kind::Mutable if number % 2 == 1 => "none".to_owned(),
             _ => format!("{number}.25"),
         };
-        let octets = (0..size).map(|at| (at + number) % 251);
-        format!("sample {key} {number} {value} {size} {}", adler32(octets))
+        let bytes = (0..size).map(|at| (at + number) % 251);
+        format!("sample {key} {number} {value} {size} {}", adler32(bytes))
     }
 }
 
 /// The Adler-32 sum, as `zlib` has it.
-pub(crate) fn adler32(octets: impl Iterator<Item = u32>) -> u32 {
-    let (low, high) = octets.fold((1, 0), |(low, high), octet| {
+pub(crate) fn adler32(bytes: impl Iterator<Item = u32>) -> u32 {
+    let (low, high) = bytes.fold((1, 0), |(low, high), octet| {
         let low = (low + octet) % 65_521;
         (low, (high + low) % 65_521)
     });

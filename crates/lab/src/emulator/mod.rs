@@ -2,7 +2,7 @@
 //!
 //! One thread for all links, real-time if that is granted, so that all of them have one clock. What comes from an
 //! interface goes through the queues of its port, if they are not the kernel's, then over the wire, then out of the interface at
-//! the other end. Whoever connects to the socket is told what the queues have counted.
+//! the other end. A program that connects to the socket is told what the queues have counted.
 mod port;
 mod transit;
 mod wire;
@@ -35,8 +35,8 @@ const AT_ONCE: usize = 8;
 const BETWEEN: usize = 4;
 /// A frame whose stamp is older than this, in nanoseconds, has none: the machine's time was changed.
 const LONGEST_WAIT: u64 = 100_000_000;
-/// A frame is handed over so much before its last bit would have left, in nanoseconds: until somebody at the other end hears of it
-/// it takes as long again.
+/// A frame is handed over so much before its last bit would have left, in nanoseconds: until a program at the other end
+/// has it, as much time passes again.
 const HANDING: u64 = 20_000;
 
 /// What the emulator is to be.
@@ -242,7 +242,7 @@ fn hand_over(sockets: &[Tap], ways: &mut [Way], transits: &mut Transits, spare: 
     }
 }
 
-/// Tells whoever has connected what the queues have counted; who does not listen misses it.
+/// Tells each program that has connected what the queues have counted; one that does not read misses it.
 fn tell(listener: &UnixListener, ways: &[Way]) {
     let counts: Vec<PortCount> = ways
         .iter()

@@ -56,7 +56,7 @@ pub(crate) struct Port {
 #[derive(Debug)]
 struct Waits {
     came: u64,
-    octets: u64,
+    bytes: u64,
     /// `None` if it has left already, before others that came earlier and were heard of later.
     frame: Option<Frame>,
 }
@@ -115,7 +115,7 @@ impl Port {
         let Some(queue) = self.queues.get_mut(place) else { return Some(frame) };
         // Frames of a queue do not overtake each other.
         let came = queue.frames.back().map_or(came, |last| came.max(last.came));
-        let waits = |frame: Frame| Waits { came, octets: frame.len() as u64, frame: Some(frame) };
+        let waits = |frame: Frame| Waits { came, bytes: frame.len() as u64, frame: Some(frame) };
         if queue.frames.len() < queue.room {
             queue.frames.push_back(waits(frame));
             return None;
@@ -173,7 +173,7 @@ impl Port {
         let Some(queue) = self.queues.iter().rposition(there) else { return };
         let taken = self.queues.get_mut(queue).and_then(|queue| queue.frames.pop_front());
         if let Some(waited) = taken {
-            let bits = (SHORTEST.max(waited.octets) + AROUND) * 8;
+            let bits = (SHORTEST.max(waited.bytes) + AROUND) * 8;
             let time = (bits * SECOND).div_ceil(self.rate);
             self.leaving = Some(Leaving { queue, waited, free: self.free, began, due: began + time });
         }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(left(&mut port, 1_000 + FRAME - 1), []);
         assert_eq!(left(&mut port, 1_000 + FRAME), [(1_000 + FRAME, 0)]);
         assert!(port.next(1_000 + 2 * FRAME - 100, 99).is_none());
-        // Whoever comes late finds what should have left at its time.
+        // A thread that comes late finds what should have left, with its times.
         assert_eq!(left(&mut port, 90_000), [(1_000 + 2 * FRAME, 1), (1_000 + 3 * FRAME, 2)]);
         // An idle link begins when a frame comes, and the shortest one takes the time of 84 bytes.
         assert_eq!(port.accept(100_000, vec![0; 20]), None);

@@ -62,8 +62,8 @@ fn digest(frame: &[u8]) -> u64 {
     if let Some(kind) = beginning.get(12..14)
         && kind == [0x08, 0x00]
     {
-        beginning.get_mut(SERVICE..=SERVICE).into_iter().for_each(|octets| octets.fill(0));
-        beginning.get_mut(SUM).into_iter().for_each(|octets| octets.fill(0));
+        beginning.get_mut(SERVICE..=SERVICE).into_iter().for_each(|bytes| bytes.fill(0));
+        beginning.get_mut(SUM).into_iter().for_each(|bytes| bytes.fill(0));
     }
     if let Some([0x86, 0xdd, version, class]) = beginning.get_mut(12..16) {
         // The class of IPv6 is in the halves of these bytes that meet.

@@ -10,7 +10,7 @@ use system::Error;
 /// Where the kernel tells of interfaces.
 pub(crate) const SYSTEM: &str = "/sys/class/net";
 
-/// What is known of an interface; `None` where nobody tells.
+/// What is known of an interface; `None` where the system does not tell.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Facts {
     pub(crate) name: String,

@@ -239,7 +239,7 @@ mod tests {
                 kept.is_there(&have, &wanted, ahead, None) && !kept.is_there(&have, &wanted, ahead, Some(1))
             );
             assert_eq!(fs::read_to_string(&good).unwrap(), "7830");
-            // Somebody sets the limit back: that is seen, and made anew.
+            // Another program sets the limit back: that is seen, and the limit is made anew.
             fs::write(&good, "1").unwrap();
             assert!(!kept.is_there(&have, &wanted, ahead, None));
             assert!(kept.remove(&tools)?);

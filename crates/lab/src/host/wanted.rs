@@ -128,7 +128,7 @@ impl Wanted {
         // HTB serves a class first, once, that has not sent for long: each of the lower ones may have a frame then.
         let lower = u64::try_from(self.queues.queues.len()).unwrap_or(0).saturating_sub(1);
         let once = if self.is_prio() { 0 } else { lower * full };
-        let most = |octets: u64| Some(octets + once);
+        let most = |bytes: u64| Some(bytes + once);
         let nothing = Ahead { most: None, limit: None };
         match (facts.transmit_queues, facts.limits.is_empty(), facts.ring) {
             // What is released at the rate of the link finds the card with no more than a frame or two.
@@ -152,8 +152,8 @@ fn taken(limit: u64, full: u64) -> u64 {
 }
 
 /// The limit with which a card takes no more than so many bytes.
-fn limit_of(octets: u64, full: u64) -> u64 {
-    octets.saturating_sub(full) * LEAST_FRAME / (LEAST_FRAME + FRAME_AROUND)
+fn limit_of(bytes: u64, full: u64) -> u64 {
+    bytes.saturating_sub(full) * LEAST_FRAME / (LEAST_FRAME + FRAME_AROUND)
 }
 
 fn handle() -> String {

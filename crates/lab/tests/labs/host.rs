@@ -250,11 +250,11 @@ fn a_high_frame_overtakes_what_waits() {
         low.sender().send(&[number; 1_000], &to(&receiver)).unwrap();
     }
     high.sender().send(&[99; 1_000], &to(&receiver)).unwrap();
-    let mut octets = [0; 2_000];
+    let mut bytes = [0; 2_000];
     let order: Vec<u8> = (0..41)
         .map(|_| {
-            receiver.recv(&mut octets).unwrap();
-            octets[0]
+            receiver.recv(&mut bytes).unwrap();
+            bytes[0]
         })
         .collect();
     let at = order.iter().position(|number| *number == 99).unwrap();
@@ -271,14 +271,14 @@ fn trains_are_cut_into_frames() {
     let sender = pair.sender(46);
     // Addresses are asked for, and then everything is quiet.
     sender.sender().send(&[0; 8], &to(&receiver)).unwrap();
-    let mut octets = [0; 2_000];
-    receiver.recv(&mut octets).unwrap();
+    let mut bytes = [0; 2_000];
+    receiver.recv(&mut bytes).unwrap();
     let train = vec![1; 20_000];
     let mut counted = |arguments: &[&str]| {
         pair.host(arguments);
         let before = pair.frames();
         sender.sender().send_train([&train[..]], 1_000, &to(&receiver)).unwrap();
-        (0..20).for_each(|_| assert_eq!(receiver.recv(&mut octets).unwrap(), 1_000));
+        (0..20).for_each(|_| assert_eq!(receiver.recv(&mut bytes).unwrap(), 1_000));
         pair.frames() - before
     };
     let whole = counted(&["v0"]);

@@ -19,13 +19,13 @@ fn a_link_with_a_delay_holds_every_frame_so_long() {
     greet(&lab, "a", "c");
     let (one, other) = (socket(&lab, "a", 5_000, 0), socket(&lab, "c", 5_000, 0));
     other.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let mut octets = [0; 8];
+    let mut bytes = [0; 8];
     for number in 0..20_u64 {
         let sent = Instant::now();
         one.send_to(&number.to_ne_bytes(), address(&lab, "c", 5_000)).unwrap();
-        assert_eq!(other.recv(&mut octets).unwrap(), 8);
+        assert_eq!(other.recv(&mut bytes).unwrap(), 8);
         assert!(sent.elapsed() >= Duration::from_millis(10), "held for {:?}", sent.elapsed());
-        assert_eq!(u64::from_ne_bytes(octets), number);
+        assert_eq!(u64::from_ne_bytes(bytes), number);
     }
     // In order, and without loss, when many are on the way at once.
     let counter = Counter::on(other);

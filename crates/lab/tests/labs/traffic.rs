@@ -30,12 +30,12 @@ pub(crate) fn greet(lab: &Lab, from: &str, to: &str) {
     let (one, other) = (socket(lab, from, 9, 0), socket(lab, to, 9, 0));
     one.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     other.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    let mut octets = [0; 16];
+    let mut bytes = [0; 16];
     for _ in 0..100 {
         let _ = one.send_to(b"hello", address(lab, to, 9));
-        if other.recv_from(&mut octets).is_ok() {
+        if other.recv_from(&mut bytes).is_ok() {
             let _ = other.send_to(b"hello", address(lab, from, 9));
-            if one.recv_from(&mut octets).is_ok() {
+            if one.recv_from(&mut bytes).is_ok() {
                 return;
             }
         }
@@ -62,11 +62,11 @@ impl Counter {
         let counted = Arc::clone(&came);
         socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
         let thread = thread::spawn(move || {
-            let (mut numbers, mut octets) = (BTreeSet::new(), [0; 2_048]);
+            let (mut numbers, mut bytes) = (BTreeSet::new(), [0; 2_048]);
             loop {
-                match socket.recv(&mut octets) {
+                match socket.recv(&mut bytes) {
                     Ok(length) if length >= 8 => {
-                        numbers.insert(u64::from_ne_bytes(octets[..8].try_into().unwrap()));
+                        numbers.insert(u64::from_ne_bytes(bytes[..8].try_into().unwrap()));
                         counted.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(_) => {}
@@ -94,10 +94,10 @@ impl Counter {
 
 /// Sends `count` numbered datagrams of `size` bytes, one for each `pause`, without catching up.
 pub(crate) fn send(socket: &UdpSocket, to: SocketAddrV4, size: usize, count: u64, pause: Duration) {
-    let mut octets = vec![0; size];
+    let mut bytes = vec![0; size];
     for number in 0..count {
-        octets[..8].copy_from_slice(&number.to_ne_bytes());
-        let _ = socket.send_to(&octets, to);
+        bytes[..8].copy_from_slice(&number.to_ne_bytes());
+        let _ = socket.send_to(&bytes, to);
         if !pause.is_zero() {
             thread::sleep(pause);
         }
@@ -115,12 +115,12 @@ impl Flood {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            let (begun, octets, mut sent) = (Instant::now(), [0; 1_200], 0_u64);
+            let (begun, bytes, mut sent) = (Instant::now(), [0; 1_200], 0_u64);
             while !stopped.load(Ordering::Relaxed) {
                 let due =
                     u64::try_from(begun.elapsed().as_nanos()).unwrap() / 1_000 * rate / 1_000_000 / 9_600;
                 while sent < due {
-                    let _ = socket.send_to(&octets, to);
+                    let _ = socket.send_to(&bytes, to);
                     sent += 1;
                 }
                 thread::sleep(Duration::from_micros(500));

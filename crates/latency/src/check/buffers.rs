@@ -7,27 +7,27 @@ use crate::port::Control;
 /// The level whose queue, or with those above whose queues, could not be shown to fit; `None` inside for numbers too large.
 pub(super) fn check(evidence: &PortCertificate, port: &Port) -> Result<(), Option<u8>> {
     match port.buffer {
-        Buffer::Shared(octets) => {
+        Buffer::Shared(bytes) => {
             let Some(claim) = evidence.claims.iter().min_by_key(|claim| claim.level) else { return Ok(()) };
             let most = most_held(evidence, port, claim).ok_or(None)?;
-            if most <= octets_of(octets) { Ok(()) } else { Err(Some(claim.level)) }
+            if most <= octets_of(bytes) { Ok(()) } else { Err(Some(claim.level)) }
         }
-        Buffer::PerQueue(octets) => evidence.claims.iter().try_for_each(|claim| {
+        Buffer::PerQueue(bytes) => evidence.claims.iter().try_for_each(|claim| {
             let own = evidence.contenders.iter().filter(|flow| flow.level == claim.level);
             let mut own = bundles(own).ok_or(None)?;
             own.extend(bucket(port.imperfections.beside));
             let delay = i128::from(claim.delay);
             // What comes while a frame waits as long as it may.
             let waits: i128 = own.iter().map(|bundle| bundle.with_jumps(delay, delay)).sum();
-            let fits = waits <= octets_of(octets)
-                || most_held(evidence, port, claim).ok_or(None)? <= octets_of(octets);
+            let fits = waits <= octets_of(bytes)
+                || most_held(evidence, port, claim).ok_or(None)? <= octets_of(bytes);
             if fits { Ok(()) } else { Err(Some(claim.level)) }
         }),
     }
 }
 
-fn octets_of(octets: u64) -> i128 {
-    i128::from(octets) * 8 * UNIT
+fn octets_of(bytes: u64) -> i128 {
+    i128::from(bytes) * 8 * UNIT
 }
 
 /// The most that queues of a level and above hold within its busy period, with a frame on the wire.

@@ -289,8 +289,8 @@ fn the_first_flow_of_a_host_has_the_exact_share() {
         let alone = time_of(frames.bits + 1_538 * 8, rate).unwrap();
         let share = ledger.flow(1).unwrap().shares[0];
         assert!((alone..=alone + 2).contains(&share), "{share} and not {alone}");
-        for (id, octets) in [(2, 40_000), (3, 1), (4, 700)] {
-            let plan = ledger.plan(id, &flow(octets, 4 * MILLISECOND, 3 * MILLISECOND, &[0, 1])).unwrap();
+        for (id, bytes) in [(2, 40_000), (3, 1), (4, 700)] {
+            let plan = ledger.plan(id, &flow(bytes, 4 * MILLISECOND, 3 * MILLISECOND, &[0, 1])).unwrap();
             assert_eq!(plan.phases, []);
             assert!(ledger.commit(plan));
             assert_eq!(ledger.audit(0), Ok(()), "after flow {id} at {rate} b/s");
@@ -322,8 +322,8 @@ fn table_two_with_hosts_and_a_switch_that_vary() {
         };
         let mut ledger = Ledger::new(vec![slow, slow, slow, last], Split::Load);
         let flows = [(48_048, 7_500, 5_000), (24_000, 7_500, 7_500), (16_000, 27_500, 20_000)];
-        for (index, (octets, separation, limit)) in flows.into_iter().enumerate() {
-            let mut flow = flow(octets, separation * MICROSECOND, limit * MICROSECOND, &[index, 3]);
+        for (index, (bytes, separation, limit)) in flows.into_iter().enumerate() {
+            let mut flow = flow(bytes, separation * MICROSECOND, limit * MICROSECOND, &[index, 3]);
             flow.framing = Framing::Rtps { datagram: 1_472, ip: Ip::V4 };
             flow.policing = Policing::Gate { tick: MICROSECOND };
             flow.emission = emission * MICROSECOND;
@@ -400,10 +400,10 @@ fn full_ports_keep_all_shares_and_buffers() {
         let split = [Split::Last, Split::Load, Split::Even][random.range(0, 2) as usize];
         let mut ledger = Ledger::new(ports, split);
         for id in 0..100 {
-            let octets =
+            let bytes =
                 [random.range(10, 1_400), random.range(1_000, 20_000)][usize::from(random.range(0, 5) == 0)];
             let (separation, limit) = (random.range(1, 50) * MILLISECOND, random.range(1, 20) * MILLISECOND);
-            let mut new = flow(octets as u32, separation, limit, &[(id % 10) as usize, 10, 11]);
+            let mut new = flow(bytes as u32, separation, limit, &[(id % 10) as usize, 10, 11]);
             new.jitter = random.range(0, 1) * random.range(0, 200) * MICROSECOND;
             let counts = [Counts::Wire, Counts::Frame][(id % 2) as usize];
             new.policing =

@@ -180,9 +180,9 @@ fn who_is_met_by_others_alone_gives_its_share_too() {
     let port = |rate| Port { rate, best_effort: 0, queues: 1, ..switch() };
     let (host, fast, slow) = (port(10 * GIGABIT), port(GIGABIT), port(GIGABIT / 10));
     let mut ledger = Ledger::new(vec![host, host, host, fast, slow, slow], Split::Last);
-    let trusted = |octets, separation, path: &[usize]| Flow {
+    let trusted = |bytes, separation, path: &[usize]| Flow {
         policing: Policing::Trusted,
-        ..flow(octets, separation, 2 * MILLISECOND, path)
+        ..flow(bytes, separation, 2 * MILLISECOND, path)
     };
     for id in 0..CROWD {
         admit(&mut ledger, id, &trusted(18, 10 * MILLISECOND, &[2]));

@@ -38,15 +38,15 @@ pub(crate) fn switch() -> Port {
 }
 
 /// A flow along ports to one subscriber.
-pub(crate) fn flow(octets: u32, separation: u64, limit: u64, path: &[usize]) -> Flow {
+pub(crate) fn flow(bytes: u32, separation: u64, limit: u64, path: &[usize]) -> Flow {
     let tree = path
         .iter()
         .enumerate()
         .map(|(index, port)| Hop { port: *port, parent: index.checked_sub(1) })
         .collect();
     Flow {
-        largest_message: octets,
-        smallest_message: octets,
+        largest_message: bytes,
+        smallest_message: bytes,
         framing: Framing::Udp { datagram: 1_472, ip: Ip::V4 },
         tag: 0,
         separation,
@@ -64,8 +64,8 @@ pub(crate) fn flow(octets: u32, separation: u64, limit: u64, path: &[usize]) -> 
 
 /// Three hosts (ports 0 to 2) and the port of a switch to the subscriber (3); T1, T2, T3 of MIDAS's Table II.
 pub(crate) fn table_two() -> (Vec<Port>, [Flow; 3]) {
-    let flow = |octets, separation, limit, host| {
-        flow(octets, separation * MILLISECOND, limit * MILLISECOND, &[host, 3])
+    let flow = |bytes, separation, limit, host| {
+        flow(bytes, separation * MILLISECOND, limit * MILLISECOND, &[host, 3])
     };
     let flows = [flow(192_192, 3, 2, 0), flow(96_000, 3, 3, 1), flow(64_000, 11, 8, 2)];
     (vec![host(), host(), host(), switch()], flows)
@@ -93,10 +93,10 @@ pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow
         let source = [0, 0, 1, 2, 3, 7][random.range(0, 5) as usize];
         let target = random.range(5, 6) as usize;
         let path = if source == 7 { vec![7, target] } else { vec![source, 4, target] };
-        let octets = [random.range(1, 1_400), random.range(1_000, 40_000)][random.range(0, 1) as usize];
+        let bytes = [random.range(1, 1_400), random.range(1_000, 40_000)][random.range(0, 1) as usize];
         let separation = random.range(200, 3_000) * MICROSECOND;
         let limit = random.range(100, 3_000) * MICROSECOND;
-        let mut new = flow(octets as u32, separation, limit, &path);
+        let mut new = flow(bytes as u32, separation, limit, &path);
         new.smallest_message = if random.range(0, 1) == 0 { new.largest_message } else { 1 };
         new.jitter = random.range(0, 1) * random.range(0, 300) * MICROSECOND;
         new.emission = random.range(0, 1) * random.range(0, 100) * MICROSECOND;

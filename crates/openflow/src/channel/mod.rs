@@ -121,8 +121,8 @@ impl Channel {
     }
 
     /// So many of [`Self::output`] have been sent.
-    pub fn sent(&mut self, octets: usize) {
-        self.output.sent(octets);
+    pub fn sent(&mut self, bytes: usize) {
+        self.output.sent(bytes);
     }
 
     /// What has happened, the oldest first. Ask until there is nothing after every `handle_` call.
@@ -428,8 +428,8 @@ impl Channel {
         }
     }
 
-    fn handle_other(&mut self, xid: Xid, message: Message, octets: usize) {
-        match self.requests.take(xid, message, octets, self.config.max_reply) {
+    fn handle_other(&mut self, xid: Xid, message: Message, bytes: usize) {
+        match self.requests.take(xid, message, bytes, self.config.max_reply) {
             Taken::Unasked(message) => self.events.push_back(Event::Message { xid, message }),
             Taken::Stray(kind) => self.events.push_back(Event::Stray { xid, kind }),
             Taken::Part => {}

@@ -26,8 +26,8 @@ impl Output {
         self.bytes().len()
     }
 
-    pub(super) fn sent(&mut self, octets: usize) {
-        self.sent = self.sent.saturating_add(octets).min(self.bytes.len());
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.sent = self.sent.saturating_add(bytes).min(self.bytes.len());
         // Moved only when more is gone than is left, so that a byte is moved once on the average.
         if self.sent >= self.len() {
             self.bytes.drain(..self.sent);

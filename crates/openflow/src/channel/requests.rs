@@ -53,7 +53,7 @@ struct Request {
     deadline: Duration,
     /// The parts of the answer that have come.
     parts: Option<MultipartReply>,
-    octets: usize,
+    bytes: usize,
 }
 
 /// Requests that wait for their answers.
@@ -62,7 +62,7 @@ pub(super) struct Requests {
     waiting: BTreeMap<Xid, Request>,
     deadlines: BTreeSet<(Duration, Xid)>,
     /// Bytes of all unfinished answers.
-    octets: usize,
+    bytes: usize,
 }
 
 /// What became of a message that may be an answer.
@@ -108,7 +108,7 @@ impl Requests {
             _ => None,
         };
         self.deadlines.insert((deadline, xid));
-        self.waiting.insert(xid, Request { kind, multipart, deadline, parts: None, octets: 0 });
+        self.waiting.insert(xid, Request { kind, multipart, deadline, parts: None, bytes: 0 });
     }
 
     /// Ends a request, and says what it was.
@@ -119,7 +119,7 @@ impl Requests {
     fn end(&mut self, xid: Xid) -> Option<Request> {
         let request = self.waiting.remove(&xid)?;
         self.deadlines.remove(&(request.deadline, xid));
-        self.octets = self.octets.saturating_sub(request.octets);
+        self.bytes = self.bytes.saturating_sub(request.bytes);
         Some(request)
     }
 
@@ -130,7 +130,7 @@ impl Requests {
     }
 
     /// Finds the request that a message of so many bytes answers. Unfinished answers have at most `max` bytes together.
-    pub(super) fn take(&mut self, xid: Xid, message: Message, octets: usize, max: usize) -> Taken {
+    pub(super) fn take(&mut self, xid: Xid, message: Message, bytes: usize, max: usize) -> Taken {
         let kind = message.kind();
         if !is_reply(kind) {
             return Taken::Unasked(message);
@@ -144,8 +144,8 @@ impl Requests {
         if request.multipart != Some(reply.kind()) {
             return Taken::Stray(kind);
         }
-        request.octets = request.octets.saturating_add(octets);
-        self.octets = self.octets.saturating_add(octets);
+        request.bytes = request.bytes.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes);
         let fits = match &mut request.parts {
             Some(parts) => parts.append(reply),
             empty => {
@@ -153,7 +153,7 @@ impl Requests {
                 true
             }
         };
-        if !fits || self.octets > max {
+        if !fits || self.bytes > max {
             self.end(xid);
             return Taken::TooLong;
         }

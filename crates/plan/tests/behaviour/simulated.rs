@@ -80,10 +80,10 @@ fn small_frames_of_a_babbler_are_padded_without_their_tags() {
     let (worst, bound) = worst("small-frames.toml", 8, "clock/tick");
     let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/small-frames.toml");
     let (_, report) = json(&arguments(&network));
-    let octets = flow(&report, "chatter/letters")["enforcement"]["octets"].as_u64().unwrap();
+    let bytes = flow(&report, "chatter/letters")["enforcement"]["octets"].as_u64().unwrap();
     let own = flow(&report, "clock/tick")["enforcement"]["octets"].as_u64().unwrap();
     // As if a frame of the least size had no more behind the switch than before it.
-    let unpadded = (octets + own) * 800_000 + own * 8_000;
+    let unpadded = (bytes + own) * 800_000 + own * 8_000;
     assert!(worst > unpadded && worst <= bound, "{worst}, bound {bound}, without padding {unpadded}");
 }
 
@@ -138,10 +138,10 @@ fn small_frames_take_whole_cells() {
     let (code, report) = plan("cells.toml", &small);
     let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
     assert!(code == REFUSED && reason.contains("bytes of buffer and has 13104"), "{reason}");
-    let octets = small.replace("buffer = 40_000\n", "buffer = 40_000\ncell = 1\n");
-    let (code, report) = plan("octets.toml", &octets);
+    let bytes = small.replace("buffer = 40_000\n", "buffer = 40_000\ncell = 1\n");
+    let (code, report) = plan("octets.toml", &bytes);
     assert_eq!((code, &report["simulation"]["violations"]), (ADMITTED, &0.into()), "{report}");
-    let shared = octets.replace("buffer = 40_000\n", "shared-buffer = 50_000\n");
+    let shared = bytes.replace("buffer = 40_000\n", "shared-buffer = 50_000\n");
     let (code, report) = plan("shared.toml", &shared);
     let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
     assert!(code == REFUSED && reason.contains("bytes of buffer and has 16666"), "{reason}");

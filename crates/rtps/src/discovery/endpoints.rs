@@ -45,7 +45,7 @@ struct Way {
 #[derive(Debug)]
 struct Entry {
     data: Arc<EndpointData>,
-    octets: usize,
+    bytes: usize,
 }
 
 /// The endpoints of one topic.
@@ -59,7 +59,7 @@ struct Topic {
 #[derive(Debug, Default)]
 struct Usage {
     endpoints: usize,
-    octets: usize,
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -181,7 +181,7 @@ impl Endpoints {
         topic.local.insert(guid.entity_id);
         topic.all.insert(guid);
         let others: Vec<Guid> = topic.all.iter().copied().filter(|other| *other != guid).collect();
-        self.all.insert(guid, Entry { data, octets: 0 });
+        self.all.insert(guid, Entry { data, bytes: 0 });
         self.revision = self.revision.wrapping_add(1);
         for other in others {
             self.evaluate(guid.entity_id, other, around);
@@ -191,11 +191,11 @@ impl Endpoints {
         }
     }
 
-    /// Takes a remote endpoint, new or changed, whose record has `octets` bytes, and matches it.
+    /// Takes a remote endpoint, new or changed, whose record has `bytes` bytes, and matches it.
     pub(super) fn put_remote(
         &mut self,
         data: EndpointData,
-        octets: usize,
+        bytes: usize,
         limits: &Limits,
         around: &mut Surroundings<'_>,
     ) -> Result<(), Rejection> {
@@ -204,27 +204,27 @@ impl Endpoints {
         if before.is_some_and(|before| *before.data == data) {
             return Ok(());
         }
-        let (fewer, less) = before.map_or((0, 0), |before| (1, before.octets));
+        let (fewer, less) = before.map_or((0, 0), |before| (1, before.bytes));
         let usage = self.usage.get_or_insert_with(guid.prefix, Usage::default);
         let endpoints = usage.endpoints.saturating_sub(fewer).saturating_add(1);
-        let sum = usage.octets.saturating_sub(less).saturating_add(octets);
+        let sum = usage.bytes.saturating_sub(less).saturating_add(bytes);
         if endpoints > limits.endpoints || sum > limits.endpoint_octets {
             return Err(Rejection::EndpointLimit);
         }
         let all = Usage {
             endpoints: self.used.endpoints.saturating_sub(fewer).saturating_add(1),
-            octets: self.used.octets.saturating_sub(less).saturating_add(octets),
+            bytes: self.used.bytes.saturating_sub(less).saturating_add(bytes),
         };
-        if all.endpoints > limits.all_endpoints || all.octets > limits.all_endpoint_octets {
+        if all.endpoints > limits.all_endpoints || all.bytes > limits.all_endpoint_octets {
             return Err(Rejection::MemoryLimit);
         }
-        (*usage, self.used) = (Usage { endpoints, octets: sum }, all);
+        (*usage, self.used) = (Usage { endpoints, bytes: sum }, all);
         let data = Arc::new(data);
         self.leave_topic_if_other(&data, around);
         let topic = self.topics.get_or_insert_with(data.topic_name.clone(), Topic::default);
         topic.all.insert(guid);
         let locals: Vec<EntityId> = topic.local.iter().copied().collect();
-        self.all.insert(guid, Entry { data, octets });
+        self.all.insert(guid, Entry { data, bytes });
         self.revision = self.revision.wrapping_add(1);
         for local in locals {
             self.evaluate(local, guid, around);
@@ -243,9 +243,9 @@ impl Endpoints {
             && let Some(usage) = self.usage.get_mut(&guid.prefix)
         {
             usage.endpoints = usage.endpoints.saturating_sub(1);
-            usage.octets = usage.octets.saturating_sub(entry.octets);
+            usage.bytes = usage.bytes.saturating_sub(entry.bytes);
             self.used.endpoints = self.used.endpoints.saturating_sub(1);
-            self.used.octets = self.used.octets.saturating_sub(entry.octets);
+            self.used.bytes = self.used.bytes.saturating_sub(entry.bytes);
             if usage.endpoints == 0 {
                 self.usage.remove(&guid.prefix);
             }

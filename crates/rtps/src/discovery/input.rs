@@ -208,15 +208,15 @@ impl<P: Payload> Discovery<P> {
             Ok(Announcement::Here(record)) => {
                 // The header of DATA and its payload: no byte is counted twice, whatever a datagram holds.
                 let payload = data.payload.map_or(0, |payload| payload.bytes.len());
-                let octets = DATA_HEADER_LEN.saturating_add(payload) as u64;
-                self.announced(now, context, *record, octets);
+                let bytes = DATA_HEADER_LEN.saturating_add(payload) as u64;
+                self.announced(now, context, *record, bytes);
             }
             Ok(Announcement::Gone(prefix)) => self.said_goodbye(now, context, prefix),
             Err(reason) => self.rejections.add(reason),
         }
     }
 
-    fn announced(&mut self, now: Now, context: &Context, mut record: ParticipantData, octets: u64) {
+    fn announced(&mut self, now: Now, context: &Context, mut record: ParticipantData, bytes: u64) {
         let (id, tag) = (self.config.domain_id, &self.config.domain_tag);
         if record.domain_id.is_some_and(|other| other != id) || record.domain_tag != *tag {
             return self.rejections.add(Rejection::OtherDomain);
@@ -227,7 +227,7 @@ impl<P: Payload> Discovery<P> {
             context.from,
             context.addressed,
             record,
-            octets,
+            bytes,
             &self.config.limits,
         );
         if let Some(reason) = evicted {
@@ -283,7 +283,7 @@ impl<P: Payload> Discovery<P> {
     /// Acts on what the built-in readers delivered.
     fn take(&mut self, now: Now, record: Received) {
         match record {
-            Received::Endpoint(data, octets) => {
+            Received::Endpoint(data, bytes) => {
                 let id = data.guid.entity_id;
                 if id.is_vendor() || id.is_builtin() {
                     self.sedp.refused(data.guid);
@@ -296,7 +296,7 @@ impl<P: Payload> Discovery<P> {
                 }
                 let (guid, has_flow) = (data.guid, flows_of(&data).next().is_some());
                 let (endpoints, mut around) = self.split(now.monotonic);
-                if let Err(reason) = endpoints.put_remote(*data, octets, &limits, &mut around) {
+                if let Err(reason) = endpoints.put_remote(*data, bytes, &limits, &mut around) {
                     self.rejections.add(reason);
                     self.sedp.refused(guid);
                 }

@@ -92,14 +92,14 @@ impl Ledger {
         known.is_some_and(|known| known.speaks_from(from) && known.is_reached_at(from.ip()))
     }
 
-    /// An announcement of `octets` bytes arrived. `addressed`: it named our prefix.
+    /// An announcement of `bytes` arrived. `addressed`: it named our prefix.
     pub(super) fn announced(
         &mut self,
         now: Instant,
         from: SocketAddr,
         addressed: bool,
         data: ParticipantData,
-        octets: u64,
+        bytes: u64,
         limits: &Limits,
     ) -> (Standing, Option<Rejection>) {
         let prefix = data.prefix;
@@ -110,7 +110,7 @@ impl Ledger {
                 if speaks && changes {
                     known.announcer = None;
                 }
-                known.credit = known.credit.saturating_add(octets);
+                known.credit = known.credit.saturating_add(bytes);
                 let standing = if changes {
                     known.announce(now, Arc::new(data));
                     Standing::Changed(Arc::clone(&known.data))
@@ -130,7 +130,7 @@ impl Ledger {
             }
         }
         let key = (prefix, from);
-        let evicted = self.strangers.meet(now, key, addressed, data, octets, limits);
+        let evicted = self.strangers.meet(now, key, addressed, data, bytes, limits);
         (Standing::Stranger(key), evicted)
     }
 

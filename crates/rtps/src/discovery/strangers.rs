@@ -34,7 +34,7 @@ pub(super) struct Stranger {
     /// Bytes that may be sent to it.
     credit: u64,
     /// What it counts for in memory: the bytes of its newest announcement.
-    octets: u64,
+    bytes: u64,
     until: Instant,
     /// It names our prefix: it may have heard our announcement.
     pub(super) names_us: bool,
@@ -94,7 +94,7 @@ impl Stranger {
 pub(super) struct Strangers {
     /// By when they announced themselves last.
     all: Recent<Stranger>,
-    octets: u64,
+    bytes: u64,
 }
 
 impl Strangers {
@@ -121,7 +121,7 @@ impl Strangers {
         key: Key,
         names_us: bool,
         data: ParticipantData,
-        octets: u64,
+        bytes: u64,
         limits: &Limits,
     ) -> Option<Rejection> {
         let before = self.forget(key);
@@ -130,18 +130,17 @@ impl Strangers {
             self.all.oldest_at(key.1.ip()).map(|oldest| self.forget(oldest));
             evicted = Some(Rejection::Evicted);
         }
-        while self.all.len() >= limits.strangers
-            || self.octets.saturating_add(octets) > limits.stranger_octets
+        while self.all.len() >= limits.strangers || self.bytes.saturating_add(bytes) > limits.stranger_octets
         {
             let Some(oldest) = self.all.oldest() else { break };
             self.forget(oldest);
             evicted = Some(Rejection::Evicted);
         }
-        self.octets = self.octets.saturating_add(octets);
+        self.bytes = self.bytes.saturating_add(bytes);
         let mut stranger = before.unwrap_or_else(|| Stranger {
             data: Box::new(ParticipantData::new(key.0)),
             credit: 0,
-            octets: 0,
+            bytes: 0,
             until: now,
             names_us,
             answered_shortly: false,
@@ -153,7 +152,7 @@ impl Strangers {
             asked: [None; MAX_ASKED],
             proof: None,
         });
-        stranger.credit = stranger.credit.saturating_add(octets);
+        stranger.credit = stranger.credit.saturating_add(bytes);
         stranger.names_us |= names_us;
         // It is answered.
         stranger.probe_after = now.after(PROBE_PERIOD);
@@ -162,7 +161,7 @@ impl Strangers {
             (stranger.proof, stranger.asked) = (None, [None; MAX_ASKED]);
         }
         *stranger.data = data;
-        (stranger.octets, stranger.until) = (octets, now.after(STRANGER_LEASE));
+        (stranger.bytes, stranger.until) = (bytes, now.after(STRANGER_LEASE));
         self.all.insert(key, stranger);
         evicted
     }
@@ -195,9 +194,9 @@ impl Strangers {
 
     /// Takes bytes from what may be sent to a stranger, and says which way they go: to one of its locators at the address that its
     /// packet came from, or to that very source. `None`: nothing may be sent there now, or a datagram of so many bytes is too large for that way.
-    pub(super) fn spend(&mut self, network: &Network, key: Key, octets: u64) -> Option<Path> {
+    pub(super) fn spend(&mut self, network: &Network, key: Key, bytes: u64) -> Option<Path> {
         let stranger = self.all.get_mut(key)?;
-        let credit = stranger.credit.checked_sub(octets)?;
+        let credit = stranger.credit.checked_sub(bytes)?;
         let source = key.1.ip();
         let own = network.is_own(source);
         let mut at_source = stranger.data.metatraffic_unicast.clone();
@@ -207,7 +206,7 @@ impl Strangers {
             })
         });
         let path = network.path(&at_source, own).or_else(|| network.path_to(key.1))?;
-        if octets > u64::from(path.max_datagram) {
+        if bytes > u64::from(path.max_datagram) {
             return None;
         }
         stranger.credit = credit;
@@ -253,7 +252,7 @@ impl Strangers {
 
     pub(super) fn forget(&mut self, key: Key) -> Option<Stranger> {
         let stranger = self.all.remove(key)?;
-        self.octets = self.octets.saturating_sub(stranger.octets);
+        self.bytes = self.bytes.saturating_sub(stranger.bytes);
         Some(stranger)
     }
 

@@ -105,9 +105,9 @@ impl Assembly {
         }
         let before = self.count;
         let mut index = fragment.first_fragment.0.saturating_sub(1);
-        for octets in fragment.bytes.chunks(self.fragment_size as usize) {
-            if index < self.fragments() && octets.len() == self.len_of(index) {
-                self.insert(index, octets);
+        for bytes in fragment.bytes.chunks(self.fragment_size as usize) {
+            if index < self.fragments() && bytes.len() == self.len_of(index) {
+                self.insert(index, bytes);
                 self.touched = now;
             }
             index = index.saturating_add(1);
@@ -197,7 +197,7 @@ impl Assembly {
         u64::from(self.sample_size).saturating_sub(start).min(u64::from(self.fragment_size)) as usize
     }
 
-    fn insert(&mut self, index: u32, octets: &[u8]) {
+    fn insert(&mut self, index: u32, bytes: &[u8]) {
         let after = self.runs.partition_point(|run| run.first <= index);
         let offset = self.bytes.len();
         if let Some(before) = after.checked_sub(1).and_then(|before| self.runs.get_mut(before)) {
@@ -208,11 +208,11 @@ impl Assembly {
             if before.end() == index && before.offset + len == offset {
                 before.count += 1;
                 self.count += 1;
-                self.bytes.extend_from_slice(octets);
+                self.bytes.extend_from_slice(bytes);
                 return;
             }
         }
-        self.bytes.extend_from_slice(octets);
+        self.bytes.extend_from_slice(bytes);
         self.count += 1;
         self.runs.insert(after, Run { first: index, count: 1, offset });
     }

@@ -95,9 +95,9 @@ pub trait Sink {
         writer: Guid,
         number: SequenceNumber,
         source: Option<Timestamp>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> bool {
-        let _ = (writer, number, source, octets);
+        let _ = (writer, number, source, bytes);
         false
     }
     /// `count` samples from `first` on will never come.

@@ -316,7 +316,7 @@ impl WriterProxy {
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
         let spare = store.buffer(fragment.sample_size as usize);
-        let (octets, spare, runs) = assembly.finish(spare);
+        let (bytes, spare, runs) = assembly.finish(spare);
         store.recycle_assembly(spare, runs);
         let mut sample = Sample {
             writer: self.guid,
@@ -324,7 +324,7 @@ impl WriterProxy {
             source_timestamp: timestamp,
             inline_qos,
             is_key,
-            payload: SamplePayload::Owned(octets),
+            payload: SamplePayload::Owned(bytes),
         };
         self.receive(now, &mut sample, store, sink);
     }

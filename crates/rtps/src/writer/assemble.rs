@@ -48,7 +48,7 @@ pub(crate) const VALUE_DATAGRAM: usize = Path::MIN_DATAGRAM as usize;
 pub(crate) enum Added {
     /// It is in the datagram.
     Whole,
-    /// It did not fit beside what is there already.
+    /// It did not fit into what is left of the datagram.
     Full,
     /// It never fits a datagram of this size: it goes in fragments.
     Fragments,

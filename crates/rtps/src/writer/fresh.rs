@@ -93,8 +93,8 @@ impl<P: Payload> Writer<P> {
             return Some(true);
         }
         // The window counts a sample that is more than bytes as if it were bytes.
-        let octets = if local { whole } else { len };
-        self.unasked = self.unasked.saturating_add(octets as u64 + DATAGRAM_COST);
+        let bytes = if local { whole } else { len };
+        self.unasked = self.unasked.saturating_add(bytes as u64 + DATAGRAM_COST);
         if is_message {
             out.set_message();
             self.count_message(now);

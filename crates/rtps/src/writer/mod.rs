@@ -269,7 +269,7 @@ impl<P: Payload> Writer<P> {
                     _ => next,
                 };
                 // Never none: something has to be left for repairs.
-                let window = reader.receive_buffer.map_or(self.config.window, |octets| octets / 2).max(1);
+                let window = reader.receive_buffer.map_or(self.config.window, |bytes| bytes / 2).max(1);
                 let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
                 self.readers
@@ -343,7 +343,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// Writes a change whose payload of at most `max_len` bytes, encapsulation header included, is encoded straight
-    /// into the history by `encode`, which appends to the buffer it is given and does not touch what is there.
+    /// into the history by `encode`, which appends to the buffer it is given and leaves its content as it is.
     ///
     /// # Errors
     /// Every error leaves the writer as it was. `TooLarge` if `max_len` is above the copy limit or a datagram: use `write`.
@@ -409,8 +409,8 @@ impl<P: Payload> Writer<P> {
     }
 
     /// Changes the largest message of a writer that has a contract, for what is written from now on.
-    pub fn set_largest_message(&mut self, octets: u32) {
-        self.config.largest_message = Some(octets);
+    pub fn set_largest_message(&mut self, bytes: u32) {
+        self.config.largest_message = Some(bytes);
         self.measure_paths();
     }
 
@@ -481,7 +481,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn check_contract(&self, inline_qos: Option<&[u8]>, len: usize) -> Result<(), WriteError> {
-        let Some(limit) = self.config.largest_message.map(|octets| octets as usize) else { return Ok(()) };
+        let Some(limit) = self.config.largest_message.map(|bytes| bytes as usize) else { return Ok(()) };
         let around = inline_qos.map_or(0, <[u8]>::len);
         let fragments = match self.fragment_size(inline_qos, len) {
             0 => 1,

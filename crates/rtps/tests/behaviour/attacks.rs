@@ -262,18 +262,18 @@ fn a08_a_storm_of_requests_is_repeated_within_a_budget() {
     }
     pair.run(Duration::from_secs(1));
     let mut transmit = Transmit::new();
-    let mut octets = 0;
+    let mut bytes = 0;
     for count in 0..10_000 {
         to_writer(&mut pair, &acknack(1, 1..101, 1_000 + count));
         while pair.writer.poll_transmit(pair.now, &mut transmit) {
-            octets += transmit.len() as u64;
+            bytes += transmit.len() as u64;
         }
         pair.now.monotonic = pair.now.monotonic.after(Duration::from_micros(100));
     }
     // One window in ten milliseconds, and a heartbeat for each question.
     let budget = 101 * (u64::from(config.window) + 65_507) + 10_000 * 100;
-    assert!(octets <= budget, "{octets} bytes, the budget is {budget}");
-    assert!(octets > 200_000, "the storm did not reach the writer");
+    assert!(bytes <= budget, "{bytes} bytes, the budget is {budget}");
+    assert!(bytes > 200_000, "the storm did not reach the writer");
 }
 
 fn fragment(number: i64, first: u32, size: u16, sample_size: u32) -> Vec<u8> {

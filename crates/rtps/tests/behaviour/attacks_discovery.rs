@@ -71,9 +71,9 @@ fn a14_no_address_gets_more_octets_than_came_from_it() {
                 *to_address.entry(datagram.to.ip()).or_default() += datagram.bytes.len() as u64;
             }
         }
-        for (ip, octets) in to_address {
+        for (ip, bytes) in to_address {
             let came = from_address.get(&ip).copied().unwrap_or(0);
-            assert!(octets <= came, "seed {seed}: {octets} bytes to {ip}, {came} from it");
+            assert!(bytes <= came, "seed {seed}: {bytes} bytes to {ip}, {came} from it");
             answered += 1;
         }
     }

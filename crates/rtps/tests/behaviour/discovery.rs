@@ -140,7 +140,7 @@ fn the_padding_of_an_announcement_fits_the_smallest_path() {
         // That no datagram is larger than its path is checked where it is sent.
         let longest = world.sent.iter().map(|(_, datagram)| datagram.bytes.len()).max();
         assert!(
-            longest.is_some_and(|octets| octets > 400 || octets + 28 > max_datagram as usize),
+            longest.is_some_and(|bytes| bytes > 400 || bytes + 28 > max_datagram as usize),
             "{longest:?}"
         );
     }
@@ -590,7 +590,7 @@ fn requests_and_verdicts_go_where_discovery_goes_and_samples_do_not() {
         world.write(0, writer, "text");
         world.run_ms(100);
         assert_eq!(world.texts(1, reader), ["text"], "{topic}");
-        let to = |octets: &[u8]| octets.windows(4).any(|four| four == b"text");
+        let to = |bytes: &[u8]| bytes.windows(4).any(|four| four == b"text");
         let ways =
             world.sent.iter().filter(|(_, datagram)| to(&datagram.bytes)).map(|(_, datagram)| datagram.to);
         assert_eq!(ways.collect::<Vec<_>>(), [port], "{topic}");

@@ -48,12 +48,12 @@ fn admitted(datagram: u32, largest: u32) -> Writer<Arc<[u8]>> {
 
 fn write(
     writer: &mut Writer<Arc<[u8]>>,
-    octets: &Arc<[u8]>,
+    bytes: &Arc<[u8]>,
     inline_qos: Option<&[u8]>,
 ) -> Result<(), WriteError> {
     let source_timestamp = Some(now(0).wall);
     let change = Change { kind: PayloadKind::Data, inline_qos, source_timestamp };
-    writer.write(now(1), &change, Body::Shared(Arc::clone(octets))).map(drop)
+    writer.write(now(1), &change, Body::Shared(Arc::clone(bytes))).map(drop)
 }
 
 /// Bits and number of the frames that leave along the flow.

@@ -27,9 +27,9 @@ fn write(chunks: &Arc<Chunks>) -> Option<Chunk> {
 }
 
 fn copy(window: &ChunkWindow, place: Place) -> Option<[u64; 2]> {
-    let mut octets = [0; 16];
-    let copied = window.copy_out(place, 0, &mut octets);
-    let words = octets.as_chunks::<8>().0;
+    let mut bytes = [0; 16];
+    let copied = window.copy_out(place, 0, &mut bytes);
+    let words = bytes.as_chunks::<8>().0;
     copied.then(|| [words[0], words[1]].map(u64::from_ne_bytes))
 }
 

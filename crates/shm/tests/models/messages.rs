@@ -21,14 +21,14 @@ pub(crate) const fn len(number: u8) -> usize {
 
 /// Writes one message in one of the three ways.
 pub(crate) fn send(producer: &mut Producer, number: u8) -> Result<(), Refused> {
-    let octets = [number; 100];
-    let octets = &octets[..len(number)];
+    let bytes = [number; 100];
+    let bytes = &bytes[..len(number)];
     match number % 3 {
-        0 => producer.copy(octets),
-        1 => producer.send(octets.len(), octets.chunks(60)),
+        0 => producer.copy(bytes),
+        1 => producer.send(bytes.len(), bytes.chunks(60)),
         _ => {
-            let mut loan = producer.loan(octets.len())?;
-            loan.copy_from_slice(octets);
+            let mut loan = producer.loan(bytes.len())?;
+            loan.copy_from_slice(bytes);
             loan.commit();
             Ok(())
         }

@@ -150,7 +150,7 @@ impl EtcdStore {
         }
     }
 
-    /// Sees that what is there is of this format.
+    /// Checks that the state that is kept is of this format.
     fn look(&self) -> Result<(), Trouble> {
         self.ask("/v3/maintenance/status", json!({}), PIECE)?;
         self.read_state(None).map(drop)

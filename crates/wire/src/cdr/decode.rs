@@ -126,30 +126,30 @@ impl<'a> Decoder<'a> {
     #[inline]
     pub fn word<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.align(N)?;
-        let Some(octets) = self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) else {
+        let Some(bytes) = self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) else {
             return Err(self.error(DecodeFault::Truncated));
         };
         self.position += N;
-        Ok(*octets)
+        Ok(*bytes)
     }
 
     /// Reads two bytes, aligned.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, DecodeError> {
-        let octets = self.word()?;
+        let bytes = self.word()?;
         Ok(match self.encoding.endianness {
-            Endianness::Big => u16::from_be_bytes(octets),
-            Endianness::Little => u16::from_le_bytes(octets),
+            Endianness::Big => u16::from_be_bytes(bytes),
+            Endianness::Little => u16::from_le_bytes(bytes),
         })
     }
 
     /// Reads four bytes, aligned.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, DecodeError> {
-        let octets = self.word()?;
+        let bytes = self.word()?;
         Ok(match self.encoding.endianness {
-            Endianness::Big => u32::from_be_bytes(octets),
-            Endianness::Little => u32::from_le_bytes(octets),
+            Endianness::Big => u32::from_be_bytes(bytes),
+            Endianness::Little => u32::from_le_bytes(bytes),
         })
     }
 

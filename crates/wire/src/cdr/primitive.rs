@@ -55,15 +55,15 @@ macro_rules! octet {
                 count: usize,
                 decoder: &mut Decoder<'_>,
             ) -> Result<(), DecodeError> {
-                let octets = decoder.octets(count)?;
+                let bytes = decoder.octets(count)?;
                 items.clear();
-                items.extend(octets.iter().map(|octet| $from(*octet)));
+                items.extend(bytes.iter().map(|octet| $from(*octet)));
                 Ok(())
             }
 
             fn decode_flat(items: &mut [Self], decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
-                let octets = decoder.octets(items.len())?;
-                for (item, octet) in items.iter_mut().zip(octets) {
+                let bytes = decoder.octets(items.len())?;
+                for (item, octet) in items.iter_mut().zip(bytes) {
                     *item = $from(*octet);
                 }
                 Ok(())
@@ -103,9 +103,9 @@ impl CdrType for u8 {
     }
 
     fn decode_vec(items: &mut Vec<Self>, count: usize, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
-        let octets = decoder.octets(count)?;
+        let bytes = decoder.octets(count)?;
         items.clear();
-        items.extend_from_slice(octets);
+        items.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -168,10 +168,10 @@ macro_rules! number {
 
             #[inline]
             fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
-                let octets = decoder.word::<$size>()?;
+                let bytes = decoder.word::<$size>()?;
                 *self = match decoder.endianness() {
-                    Endianness::Big => $from_be(octets),
-                    Endianness::Little => $from_le(octets),
+                    Endianness::Big => $from_be(bytes),
+                    Endianness::Little => $from_le(bytes),
                 };
                 Ok(())
             }
@@ -260,8 +260,8 @@ number!(
     Self(0),
     |unit: Self| unit.0.to_be_bytes(),
     |unit: Self| unit.0.to_le_bytes(),
-    |octets| Char16(u16::from_be_bytes(octets)),
-    |octets| Char16(u16::from_le_bytes(octets))
+    |bytes| Char16(u16::from_be_bytes(bytes)),
+    |bytes| Char16(u16::from_le_bytes(bytes))
 );
 
 /// `count` aligned words of `N` bytes.

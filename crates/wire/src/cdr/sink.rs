@@ -7,13 +7,13 @@ pub trait Sink: sealed::Sealed {
     fn position(&self) -> usize;
 
     /// Appends bytes.
-    fn extend(&mut self, octets: &[u8]) -> Result<(), Full>;
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Full>;
 
     /// Appends `len` bytes that `write` puts in place; it is not called if they are not kept.
     fn fill(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), Full>;
 
     /// Overwrites bytes that were written before.
-    fn replace(&mut self, at: usize, octets: &[u8]);
+    fn replace(&mut self, at: usize, bytes: &[u8]);
 
     /// Moves everything from `at` on by `len` bytes towards the end.
     fn open_gap(&mut self, at: usize, len: usize) -> Result<(), Full>;
@@ -44,8 +44,8 @@ impl Sink for VecSink<'_> {
     }
 
     #[inline]
-    fn extend(&mut self, octets: &[u8]) -> Result<(), Full> {
-        self.out.extend_from_slice(octets);
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        self.out.extend_from_slice(bytes);
         Ok(())
     }
 
@@ -57,8 +57,8 @@ impl Sink for VecSink<'_> {
         Ok(())
     }
 
-    fn replace(&mut self, at: usize, octets: &[u8]) {
-        overwrite(self.out.get_mut(self.start..), at, octets);
+    fn replace(&mut self, at: usize, bytes: &[u8]) {
+        overwrite(self.out.get_mut(self.start..), at, bytes);
     }
 
     fn open_gap(&mut self, at: usize, len: usize) -> Result<(), Full> {
@@ -90,8 +90,8 @@ impl Sink for SliceSink<'_> {
     }
 
     #[inline]
-    fn extend(&mut self, octets: &[u8]) -> Result<(), Full> {
-        self.fill(octets.len(), |space| space.copy_from_slice(octets))
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        self.fill(bytes.len(), |space| space.copy_from_slice(bytes))
     }
 
     #[inline]
@@ -102,8 +102,8 @@ impl Sink for SliceSink<'_> {
         Ok(())
     }
 
-    fn replace(&mut self, at: usize, octets: &[u8]) {
-        overwrite(Some(self.out), at, octets);
+    fn replace(&mut self, at: usize, bytes: &[u8]) {
+        overwrite(Some(self.out), at, bytes);
     }
 
     fn open_gap(&mut self, at: usize, len: usize) -> Result<(), Full> {
@@ -126,8 +126,8 @@ impl Sink for CountSink {
     }
 
     #[inline]
-    fn extend(&mut self, octets: &[u8]) -> Result<(), Full> {
-        self.fill(octets.len(), |_| ())
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        self.fill(bytes.len(), |_| ())
     }
 
     #[inline]

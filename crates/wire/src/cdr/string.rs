@@ -50,13 +50,13 @@ impl CdrType for String {
         decoder.check_bound(bound, len.saturating_sub(1))?;
         let at = decoder.position();
         let error = |fault| DecodeError { fault, at, member: None };
-        let Some((&0, octets)) = decoder.octets(len)?.split_last() else {
+        let Some((&0, bytes)) = decoder.octets(len)?.split_last() else {
             return Err(error(DecodeFault::MissingNul));
         };
-        if octets.contains(&0) {
+        if bytes.contains(&0) {
             return Err(error(DecodeFault::EmbeddedNul));
         }
-        let text = core::str::from_utf8(octets).map_err(|_| error(DecodeFault::NotUtf8))?;
+        let text = core::str::from_utf8(bytes).map_err(|_| error(DecodeFault::NotUtf8))?;
         self.clear();
         self.push_str(text);
         Ok(())

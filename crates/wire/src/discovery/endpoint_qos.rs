@@ -85,9 +85,9 @@ fn write_lists(list: &mut ParameterWriter<'_>, qos: &EndpointQos) {
         (pid::TOPIC_DATA, &qos.topic_data),
         (pid::GROUP_DATA, &qos.group_data),
     ];
-    for (pid, octets) in data {
-        if !octets.is_empty() {
-            list.with(pid, |out| value::put_octets(out, octets));
+    for (pid, bytes) in data {
+        if !bytes.is_empty() {
+            list.with(pid, |out| value::put_octets(out, bytes));
         }
     }
     if !qos.partition.is_empty() {

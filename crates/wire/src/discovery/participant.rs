@@ -73,7 +73,7 @@ pub struct SharedMemory {
     pub user: u32,
 }
 
-/// What a participant has announced of its writers, or of its readers: who holds something else was told what the participant did not say.
+/// What a participant has announced of its writers, or of its readers: a receiver whose digest differs was told what the participant did not say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EndpointsSummary {
     /// The last change of the SEDP writer; 0 if it has written none.

@@ -79,8 +79,8 @@ impl<'a> Data<'a> {
 #[inline]
 pub(super) fn inline_qos_position(fields: &mut Cursor<'_>) -> Result<usize, SubmessageReason> {
     fields.u16().ok_or(SubmessageReason::Truncated)?;
-    let octets = fields.u16().ok_or(SubmessageReason::Truncated)?;
-    Ok(fields.position().saturating_add(usize::from(octets)))
+    let bytes = fields.u16().ok_or(SubmessageReason::Truncated)?;
+    Ok(fields.position().saturating_add(usize::from(bytes)))
 }
 
 /// Skips fields of later versions up to `position`, then reads the inline QoS if flag Q says there is one.

@@ -84,8 +84,8 @@ pub fn info_timestamp(out: &mut Vec<u8>, timestamp: Option<Timestamp>) {
         None => begin(out, kind::INFO_TS, INVALIDATE, 0),
         Some(timestamp) => {
             let (secs, fraction) = timestamp.to_wire();
-            let octets: [u8; INFO_TIMESTAMP_LEN] = words([start(kind::INFO_TS, 0, 8), secs, fraction]);
-            out.extend_from_slice(&octets);
+            let bytes: [u8; INFO_TIMESTAMP_LEN] = words([start(kind::INFO_TS, 0, 8), secs, fraction]);
+            out.extend_from_slice(&bytes);
         }
     }
 }
@@ -100,9 +100,9 @@ pub fn info_destination(out: &mut Vec<u8>, prefix: GuidPrefix) {
 /// Appends INFO_SRC.
 pub fn info_source(out: &mut Vec<u8>, source: &Header) {
     begin(out, kind::INFO_SRC, 0, 20);
-    let mut octets = source.to_bytes();
-    octets[..4].fill(0);
-    out.extend_from_slice(&octets);
+    let mut bytes = source.to_bytes();
+    bytes[..4].fill(0);
+    out.extend_from_slice(&bytes);
 }
 
 /// Appends the first part of a DATA and returns where it begins. The caller appends the payload (encapsulation header and
@@ -119,7 +119,7 @@ pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
     // Until `finish_data`, the length says where the payload begins.
     let payload_at = DATA_HEADER_LEN.saturating_add(inline_qos.len());
     let (high, low) = header.sequence_number.to_words();
-    let octets: [u8; DATA_HEADER_LEN] = words([
+    let bytes: [u8; DATA_HEADER_LEN] = words([
         start(kind::DATA, flags | inline_qos_flag(header.inline_qos), payload_at),
         // Extra flags, and 16 bytes to the inline QoS.
         16 << 16,
@@ -128,7 +128,7 @@ pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
         high.cast_unsigned(),
         low,
     ]);
-    out.extend_from_slice(&octets);
+    out.extend_from_slice(&bytes);
     out.extend_from_slice(inline_qos);
     at
 }
@@ -300,11 +300,11 @@ const fn id(entity: EntityId) -> u32 {
 #[inline]
 fn words<const N: usize, const LEN: usize>(words: [u32; N]) -> [u8; LEN] {
     const { assert!(LEN == 4 * N) };
-    let mut octets = [0; LEN];
-    for (place, word) in octets.chunks_exact_mut(4).zip(words) {
+    let mut bytes = [0; LEN];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    octets
+    bytes
 }
 
 /// `octetsToNextHeader` for `len` bytes: 0, "to the end", for what the field cannot hold.

@@ -45,7 +45,7 @@ pub struct InlineQos {
     pub status_info: StatusInfo,
     /// The sample that this one answers: its writer and its number (DDS-RPC 1.0, 7.8.2).
     pub related_sample_identity: Option<(Guid, SequenceNumber)>,
-    /// Who wrote the sample first, when a service forwards it.
+    /// The original writer of the sample, when a service forwards it.
     pub original_writer: Option<(Guid, SequenceNumber)>,
     /// First change of the coherent set that this change belongs to; a number that is none ends the set.
     pub coherent_set: Option<SequenceNumber>,

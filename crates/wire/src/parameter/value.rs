@@ -75,9 +75,9 @@ pub(crate) fn put_len(out: &mut Vec<u8>, len: usize) {
     out.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-pub(crate) fn put_octets(out: &mut Vec<u8>, octets: &[u8]) {
-    put_len(out, octets.len());
-    out.extend_from_slice(octets);
+pub(crate) fn put_octets(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_len(out, bytes.len());
+    out.extend_from_slice(bytes);
 }
 
 #[inline(never)]

@@ -29,7 +29,7 @@ pub struct TypeIndex(usize);
 pub enum Type {
     /// A number, character or boolean.
     Primitive(Primitive),
-    /// A string, with its most octets, if it has a bound.
+    /// A string, with its greatest length in bytes, if it has a bound.
     Text(Option<u32>),
     /// A wide string, with its most UTF-16 code units, if it has a bound.
     WideText(Option<u32>),
@@ -70,7 +70,7 @@ pub enum Primitive {
     F32,
     /// double
     F64,
-    /// char, one octet
+    /// char, one byte
     Char,
     /// wchar, one UTF-16 code unit
     WideChar,
@@ -105,7 +105,7 @@ pub enum TryConstruct {
     Trim,
 }
 
-/// What is said of a structure or union besides its members and its extensibility, and changes no octets of samples.
+/// What is said of a structure or union besides its members and its extensibility, and changes no bytes of samples.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Remarks {
     /// It is no type of topics.
@@ -357,7 +357,7 @@ impl Primitive {
         }
     }
 
-    /// Octets of a value.
+    /// Bytes of a value.
     pub const fn size(self) -> usize {
         match self {
             Self::Boolean | Self::U8 | Self::Octet | Self::I8 | Self::Char => 1,
@@ -469,7 +469,7 @@ pub const fn is_primitive(ty: &Type) -> bool {
     matches!(ty, Type::Primitive(_))
 }
 
-/// Collections of these are kept as octets.
+/// Collections of these are kept as bytes.
 pub const fn is_octets(ty: &Type) -> bool {
     matches!(ty, Type::Primitive(Primitive::U8 | Primitive::Octet))
 }

@@ -14,9 +14,9 @@ use super::{
 pub struct Cost {
     /// Values inside of an initial value, itself too.
     pub values: usize,
-    /// Octets in XCDR version 1 and 2.
+    /// Bytes in XCDR version 1 and 2.
     pub size: [SizeBound; 2],
-    /// Octets of the key, as key hashes are made of it.
+    /// Bytes of the key, as key hashes are made of it.
     pub key: [SizeBound; 2],
 }
 
@@ -31,12 +31,12 @@ impl Cost {
         Self { values: 1, size, key: size }
     }
 
-    /// Octets in a representation.
+    /// Bytes in a representation.
     pub const fn size(&self, representation: Representation) -> SizeBound {
         pick(&self.size, representation)
     }
 
-    /// Octets of the key in a representation.
+    /// Bytes of the key in a representation.
     pub const fn key(&self, representation: Representation) -> SizeBound {
         pick(&self.key, representation)
     }
@@ -55,8 +55,8 @@ pub fn cost(schema: &Schema, ty: &Type) -> Cost {
     match ty {
         Type::Primitive(kind) => primitive(*kind),
         Type::Text(Some(bound)) => {
-            let octets = SizeBound::primitive(1, 1).repeat((*bound as usize).saturating_add(1));
-            Cost::of([SizeBound::primitive(4, 4).then(octets).with_min(5); 2])
+            let bytes = SizeBound::primitive(1, 1).repeat((*bound as usize).saturating_add(1));
+            Cost::of([SizeBound::primitive(4, 4).then(bytes).with_min(5); 2])
         }
         Type::Text(None) => Cost::of([SizeBound::UNBOUNDED.with_min(5); 2]),
         Type::WideText(Some(bound)) => {

@@ -64,14 +64,14 @@ fn reads_at_most<T: DdsType>(value: &T, most: usize) {
         let mut payload = Vec::new();
         value.encode_payload(encoding, &mut payload).unwrap();
         let mut read = T::initial();
-        let octets = read.decode_payload_to_key(&payload).unwrap();
-        assert!(octets <= most, "{octets} of {}", payload.len());
+        let bytes = read.decode_payload_to_key(&payload).unwrap();
+        assert!(bytes <= most, "{bytes} of {}", payload.len());
         let hash = |value: &T| value.key_hash(representation, &mut Vec::new()).unwrap();
         assert_eq!(hash(&read), hash(value));
         // Whatever the payload, it is an error or a key, and cut off before the key's end it is an error.
         for end in (0..payload.len()).step_by(1 + payload.len() / 300) {
             let result = T::initial().decode_payload_to_key(&payload[..end]);
-            assert!(end >= octets || result.is_err() || !T::HAS_KEY, "{end}");
+            assert!(end >= bytes || result.is_err() || !T::HAS_KEY, "{end}");
         }
     }
 }

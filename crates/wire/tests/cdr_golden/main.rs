@@ -39,8 +39,8 @@ fn parse(text: &str) -> Lines {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
         let [case, form, endian, hex] = words[..] else { panic!("bad line {line:?}") };
-        let octets = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
-        lines.insert((case.into(), form.into(), endian.into()), octets.collect());
+        let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+        lines.insert((case.into(), form.into(), endian.into()), bytes.collect());
     }
     lines
 }

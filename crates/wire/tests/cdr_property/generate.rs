@@ -47,10 +47,10 @@ impl Gen {
         Some(value)
     }
 
-    fn text(&mut self, octets: usize) -> String {
+    fn text(&mut self, bytes: usize) -> String {
         let mut text = String::new();
-        while text.len() < octets {
-            let left = octets - text.len();
+        while text.len() < bytes {
+            let left = bytes - text.len();
             text.push(match self.next() % 6 {
                 0 if left >= 2 => 'é',
                 1 if left >= 3 => '€',

@@ -195,15 +195,15 @@ fn cut_and_changed_octets_do_no_harm() {
             let value = T::arbitrary(&mut g);
             for encoding in ENCODINGS {
                 let payload = encoded(&value, encoding);
-                let octets = payload.len() - usize::from(payload[3]);
+                let bytes = payload.len() - usize::from(payload[3]);
                 for len in 0..payload.len().min(400) {
                     let mut cut = payload[..len].to_vec();
                     if let Some(options) = cut.get_mut(3) {
                         *options = 0;
                     }
                     // The end of an appendable type may be missing; every other byte counts.
-                    if T::EXTENSIBILITY != Extensibility::Appendable && len < octets {
-                        assert!(T::decode_payload(&cut).is_err(), "{len} of {octets} bytes");
+                    if T::EXTENSIBILITY != Extensibility::Appendable && len < bytes {
+                        assert!(T::decode_payload(&cut).is_err(), "{len} of {bytes} bytes");
                     }
                     decode_hostile::<T>(&cut);
                     let _ = T::decode_key_payload(&cut);

@@ -36,10 +36,10 @@ struct Choices {
 #[test]
 fn values_outside_of_a_type_are_refused() {
     let value = Choices { strict: Strict::B, lenient: Lenient::A, bits: Bits(5), yes: true };
-    let octets = [0, 0, 0, 2, 0xfe, 0xd5, 0, 0, 0, 0, 0, 0, 5, 1, 0, 0];
-    check(&value, BE1, &octets);
+    let bytes = [0, 0, 0, 2, 0xfe, 0xd5, 0, 0, 0, 0, 0, 0, 5, 1, 0, 0];
+    check(&value, BE1, &bytes);
     let changed = |at: usize, octet| {
-        let mut changed = octets;
+        let mut changed = bytes;
         changed[at] = octet;
         Choices::decode_payload(&changed)
     };
@@ -146,10 +146,10 @@ fn depth_is_limited_in_both_directions() {
 fn text_that_cannot_travel_is_refused() {
     let error = Limits { text: "a\0".into(), ..limits() }.serialized_size(Representation::Xcdr1).unwrap_err();
     assert_eq!((error.fault, error.member), (EncodeFault::EmbeddedNul, Some("label")));
-    let text = |octets: &[u8]| {
+    let text = |bytes: &[u8]| {
         let mut payload = vec![0, 1, 0, 0, 0, 0, 0, 0];
-        payload.extend((octets.len() as u32).to_le_bytes());
-        payload.extend(octets);
+        payload.extend((bytes.len() as u32).to_le_bytes());
+        payload.extend(bytes);
         fault::<Limits>(&payload)
     };
     assert_eq!(text(b""), DecodeFault::MissingNul);

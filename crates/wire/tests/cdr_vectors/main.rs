@@ -22,21 +22,21 @@ const LE2: Encoding = Encoding { representation: Representation::Xcdr2, endianne
 const BE2: Encoding = Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big };
 
 #[track_caller]
-fn check<T: DdsType + PartialEq + Debug>(value: &T, encoding: Encoding, octets: &[u8]) {
+fn check<T: DdsType + PartialEq + Debug>(value: &T, encoding: Encoding, bytes: &[u8]) {
     let mut payload = Vec::new();
     value.encode_payload(encoding, &mut payload).unwrap();
-    assert_eq!(payload, octets, "encoded");
-    assert_eq!(T::decode_payload(octets).as_ref(), Ok(value), "decoded");
-    let padding = usize::from(octets[3]);
-    assert_eq!(value.serialized_size(encoding.representation), Ok(octets.len() - 4 - padding), "size");
-    let mut space = vec![0; octets.len()];
-    assert_eq!(value.encode_payload_to(encoding, &mut space), Ok(octets.len()));
-    assert_eq!(space, octets, "encoded in place");
+    assert_eq!(payload, bytes, "encoded");
+    assert_eq!(T::decode_payload(bytes).as_ref(), Ok(value), "decoded");
+    let padding = usize::from(bytes[3]);
+    assert_eq!(value.serialized_size(encoding.representation), Ok(bytes.len() - 4 - padding), "size");
+    let mut space = vec![0; bytes.len()];
+    assert_eq!(value.encode_payload_to(encoding, &mut space), Ok(bytes.len()));
+    assert_eq!(space, bytes, "encoded in place");
 }
 
 #[track_caller]
-fn fault<T: DdsType + Debug>(octets: &[u8]) -> DecodeFault {
-    T::decode_payload(octets).unwrap_err().fault
+fn fault<T: DdsType + Debug>(bytes: &[u8]) -> DecodeFault {
+    T::decode_payload(bytes).unwrap_err().fault
 }
 
 #[derive(DdsType, Debug, PartialEq)]
@@ -70,14 +70,14 @@ struct Wide {
 #[test]
 fn wide_strings_count_octets_and_have_no_nul() {
     let value = Wide { a: 1, text: "aé".into(), unit: Char16(0x20ac) };
-    let octets = [0, 7, 0, 2, 1, 0, 0, 0, 4, 0, 0, 0, 0x61, 0, 0xe9, 0, 0xac, 0x20, 0, 0];
-    check(&value, LE2, &octets);
+    let bytes = [0, 7, 0, 2, 1, 0, 0, 0, 4, 0, 0, 0, 0x61, 0, 0xe9, 0, 0xac, 0x20, 0, 0];
+    check(&value, LE2, &bytes);
     check(&value, BE1, &[0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0x61, 0, 0xe9, 0x20, 0xac, 0, 0]);
     assert_eq!(value.text.to_string_lossy(), "aé");
-    let mut odd = octets;
+    let mut odd = bytes;
     odd[8] = 3;
     assert_eq!(fault::<Wide>(&odd), DecodeFault::OddWideString);
-    let mut nul = octets;
+    let mut nul = bytes;
     nul[12] = 0;
     assert_eq!(fault::<Wide>(&nul), DecodeFault::EmbeddedNul);
 }
@@ -183,14 +183,14 @@ struct Codes {
 fn another_name_changes_no_octet() {
     assert_eq!(Alias::LENGTH_CODE, LengthCode::OwnFours);
     let value = Codes { alias: Alias(vec![1]), mask: Bits(7), halves: [2, 3], tables: [Alias(vec![])] };
-    let octets = [
+    let bytes = [
         0, 11, 0, 0, 44, 0, 0, 0, //
         0, 0, 0, 0x60, 1, 0, 0, 0, 1, 0, 0, 0, // 4 * 1 octets after the count
         1, 0, 0, 0, 7, 0, 0, 0, //
         2, 0, 0, 0x40, 4, 0, 0, 0, 2, 0, 3, 0, //
         3, 0, 0, 0x50, 4, 0, 0, 0, 0, 0, 0, 0,
     ];
-    check(&value, LE2, &octets);
+    check(&value, LE2, &bytes);
 }
 
 #[derive(DdsType, Debug, PartialEq)]
@@ -211,13 +211,13 @@ struct KeyedElements {
 #[test]
 fn elements_of_keys_are_short() {
     let value = KeyedElements { elements: (1..4).map(|id| Element { much: [0; 4], id }).collect() };
-    for (encoding, octets) in [
+    for (encoding, bytes) in [
         (LE1, &[0, 1, 0, 1, 3, 0, 0, 0, 1, 2, 3, 0][..]),
         (LE2, &[0, 7, 0, 1, 7, 0, 0, 0, 3, 0, 0, 0, 1, 2, 3, 0]),
     ] {
         let mut key = Vec::new();
         value.encode_key_payload(encoding, &mut key).unwrap();
-        assert_eq!(key, octets);
+        assert_eq!(key, bytes);
         assert_eq!(KeyedElements::decode_key_payload(&key).as_ref(), Ok(&value));
     }
     assert_eq!(KeyedElements::MAX_KEY_SIZE_XCDR1, Some(7));

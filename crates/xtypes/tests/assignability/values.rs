@@ -230,9 +230,9 @@ pub(crate) fn is(of: &Model, expected: &Value, read: &Read) -> bool {
         (_, Value::F32(one), Read::F32(other)) => one == other,
         (_, Value::F64(one), Read::F64(other)) => one == other,
         (_, Value::Text(one), Read::Text(other)) => one == other,
-        (_, Value::List(items), Read::Octets(octets)) => {
-            items.len() == octets.len()
-                && items.iter().zip(octets).all(|(item, octet)| *item == Value::Number((*octet).into()))
+        (_, Value::List(items), Read::Octets(bytes)) => {
+            items.len() == bytes.len()
+                && items.iter().zip(bytes).all(|(item, octet)| *item == Value::Number((*octet).into()))
         }
         (Model::Sequence(element, _) | Model::Array(element, _), Value::List(ones), Read::List(others)) => {
             ones.len() == others.len() && ones.iter().zip(others).all(|(one, other)| is(element, one, other))

@@ -60,7 +60,7 @@ fn machine(order: &Order, board: &Arc<Board>, last: u64) -> Result<(), Wrong> {
         let pushed = machine.push(now, publisher, &header, &shared);
         pushed.map_err(|refused| format!("an event is refused: {refused:?}"))?;
         while let Some(consumer) = machine.take(now, Worker::Publisher, &mut batch) {
-            let call = calls.get(consumer.place()).ok_or("a delivery for nobody")?;
+            let call = calls.get(consumer.place()).ok_or("a delivery without a consumer")?;
             for part in batch.deliveries().flatten() {
                 if let Part::Event { header, body, .. } = part {
                     call(Seen { number, stamp: header.created, data: &body.0.data });

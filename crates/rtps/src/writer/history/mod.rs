@@ -133,8 +133,8 @@ impl<P: Payload> History<P> {
     }
 
     /// No slab grows beyond this many bytes from now on.
-    pub(crate) fn set_datagram(&mut self, octets: usize) {
-        self.datagram = octets;
+    pub(crate) fn set_datagram(&mut self, bytes: usize) {
+        self.datagram = bytes;
     }
 
     /// Nothing more is appended to the newest slab.

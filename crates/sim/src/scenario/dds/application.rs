@@ -99,11 +99,11 @@ impl OwnWriter {
     }
 
     /// A sample of an instance, given to the writer as bytes if `serialized`.
-    fn write(&self, instance: u32, octets: &[u8], serialized: bool) -> Result<SequenceNumber, Error> {
+    fn write(&self, instance: u32, bytes: &[u8], serialized: bool) -> Result<SequenceNumber, Error> {
         match self.typed.as_ref().filter(|_| !serialized) {
-            Some(typed) => typed.write(instance, octets),
+            Some(typed) => typed.write(instance, bytes),
             None => {
-                let payload = self.form.encode(instance, octets, self.plan.writes.xcdr2);
+                let payload = self.form.encode(instance, bytes, self.plan.writes.xcdr2);
                 self.raw.write_serialized(&Bytes::from(payload), &WriteOptions::default())
             }
         }
@@ -331,8 +331,8 @@ impl Application {
         self.note(Seen::Asks(Asked { writer: writer.guid, number, kind, instance, source }));
         let result = match kind {
             Kind::Data => {
-                let octets = payload::make(writer.guid, SequenceNumber(number), len);
-                writer.write(instance, &octets, serialized)
+                let bytes = payload::make(writer.guid, SequenceNumber(number), len);
+                writer.write(instance, &bytes, serialized)
             }
             Kind::Dispose => writer.raw.dispose_of(InstanceOf::Sample(&sample()), None),
             Kind::Unregister => writer.raw.unregister_of(InstanceOf::Sample(&sample()), None),

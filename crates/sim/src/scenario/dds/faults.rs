@@ -177,7 +177,7 @@ impl Run<'_> {
         self.judge_node(node);
     }
 
-    /// Somebody announces, in the name of an address that has nothing to do with it, a participant that wants everything there.
+    /// An attacker announces, in the name of an address that has nothing to do with it, a participant that wants everything there.
     fn spoof(&mut self, node: NodeId) {
         self.world.coverage.hit(Situation::Spoofed);
         let Some(host) = self.world.process(node).map(|process| process.host) else { return };

@@ -128,7 +128,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// For two leases nothing but announcements is sent, no match ends, and at last nobody believes in who is gone.
+    /// For two leases nothing but announcements is sent, no match ends, and at last no participant knows one that is gone.
     fn quiet(&mut self) {
         self.advance(self.world.now().after(Duration::from_secs(1)));
         let nodes: Vec<NodeId> = (0..self.prefixes.len()).map(NodeId).collect();

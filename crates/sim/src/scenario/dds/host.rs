@@ -249,7 +249,7 @@ impl Host for VirtualHost {
         self.wake_at.fetch_min(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// There is one thread for all: nobody can wait here. Writers are made with a blocking time of zero.
+    /// There is one thread for all: no call can wait here. Writers are made with a blocking time of zero.
     fn receive(&self, _: Instant, _: &dyn Fn() -> bool) -> bool {
         false
     }

@@ -391,7 +391,7 @@ impl Judge {
     }
 
     /// How many samples of those written during the matches that last have not been taken by a reader, whatever the reason. Streams
-    /// whose samples expire are left out: one that expires before it is sent is told of by nobody.
+    /// whose samples expire are left out: no writer tells of one that expires before it is sent.
     pub(super) fn untaken(&self, reader: Guid) -> u64 {
         let Some(record) = self.readers.get(&reader) else { return 0 };
         let streams = self.streams.keys().filter(|(_, of)| *of == reader);
@@ -484,13 +484,13 @@ const fn goes_on(writer: &WriterRecord, reader: &ReaderRecord) -> bool {
 }
 
 /// A sample with data is what was written.
-fn check_data(source: &WriterRecord, taken: &Taken, instance: u32, octets: &[u8]) -> Result<(), Broken> {
+fn check_data(source: &WriterRecord, taken: &Taken, instance: u32, bytes: &[u8]) -> Result<(), Broken> {
     let Taken { reader, writer, number, .. } = *taken;
     let Some(change) = source.change(number).filter(|change| change.kind == Kind::Data) else {
         let what = format!("{reader} was given #{number} of {writer}, which wrote {}", source.last());
         return Err((Invariant::NoPhantom, what));
     };
-    payload::check(writer, SequenceNumber(number), octets).map_err(|what| (Invariant::Intact, what))?;
+    payload::check(writer, SequenceNumber(number), bytes).map_err(|what| (Invariant::Intact, what))?;
     if (change.instance, change.source) != (instance, taken.source) {
         let what = format!("#{number} of {writer}: instance {instance}, {:?} for {change:?}", taken.source);
         return Err((Invariant::Intact, what));

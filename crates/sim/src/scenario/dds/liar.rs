@@ -139,7 +139,7 @@ impl Liar {
     }
 }
 
-/// A sample in the name of somebody else's writer.
+/// A sample in the name of the writer of another participant.
 fn sample(random: &mut Random, writer: Guid) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode::header(&mut bytes, writer.prefix);
@@ -155,7 +155,7 @@ fn sample(random: &mut Random, writer: Guid) -> Vec<u8> {
     bytes
 }
 
-/// An RTPS message of so many random submessages in somebody's name.
+/// An RTPS message of so many random submessages in the name of a participant.
 fn message(random: &mut Random, name: GuidPrefix) -> Vec<u8> {
     let mut message = [b"RTPS\x02\x05\x01\xfe", name.0.as_slice()].concat();
     for _ in 0..random.below(4) {

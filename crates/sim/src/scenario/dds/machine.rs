@@ -33,7 +33,7 @@ pub(super) struct Machine {
     cuts: u64,
     hangs: u64,
     lies: u64,
-    /// Until then a participant does not look, whoever rings.
+    /// Until then a participant does not look, even if another one rings.
     hang: Vec<Instant>,
     /// When each participant looks next.
     looks: Vec<Instant>,
@@ -125,7 +125,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whoever has something to look at is rung for.
+    /// Rings for each participant that has something to look at.
     pub(super) fn tend_links(&mut self) {
         let now = self.world.now();
         let Some(machine) = &mut self.machine else { return };

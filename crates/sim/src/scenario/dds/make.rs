@@ -162,7 +162,7 @@ fn millis(finite: Option<i64>) -> Duration {
 fn endpoint_qos(plan: &EndpointPlan, base: EndpointQos) -> EndpointQos {
     let reliability = if plan.reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT };
     EndpointQos {
-        // There is one thread for all: nobody can wait.
+        // There is one thread for all: no call can wait.
         reliability: Reliability { max_blocking_time: Duration::ZERO, ..reliability },
         durability: if plan.durable { Durability::TransientLocal } else { Durability::Volatile },
         history: plan.depth.map_or(History::KeepAll, History::KeepLast),

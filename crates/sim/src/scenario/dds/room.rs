@@ -48,7 +48,7 @@ struct State {
 }
 
 impl Room {
-    /// Ends a connection that both sides still have, if there is one; nobody did that.
+    /// Ends a connection that both sides still have, if there is one, as the system may do by itself.
     pub(super) fn cut(&self, random: &mut Random) -> bool {
         let mut pipes = lock(&self.pipes);
         pipes.retain(|pipe| pipe.upgrade().is_some_and(|pipe| lock(&pipe.state).closed == [false; 2]));
@@ -57,10 +57,10 @@ impl Room {
         pipe.map(|pipe| lock(&pipe.state).closed = [true; 2]).is_some()
     }
 
-    /// Connects with whoever listens.
+    /// Connects with the participant that listens.
     ///
     /// # Errors
-    /// Nobody does.
+    /// No participant listens.
     pub(super) fn connect(&self, name: &[u8], user: u32) -> io::Result<Talk> {
         let mut listeners = lock(&self.listeners);
         let queue = listeners.get_mut(name).ok_or(io::ErrorKind::ConnectionRefused)?;
@@ -79,7 +79,7 @@ impl Place {
         Self { room: Arc::clone(room), name, user }
     }
 
-    /// True if somebody waits.
+    /// True if a participant waits.
     pub(super) fn is_wanted(&self) -> bool {
         lock(&self.room.listeners).get(&self.name).is_some_and(|queue| !queue.is_empty())
     }

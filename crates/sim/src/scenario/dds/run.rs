@@ -271,11 +271,11 @@ impl<'t> Run<'t> {
     /// What is left to do: window-fulls, each of which takes a round trip, and takes of readers that are slow.
     pub(super) fn backlog_time(&self) -> Duration {
         let nodes: Vec<NodeId> = (0..self.prefixes.len()).map(NodeId).collect();
-        let (mut octets, mut samples, mut slowest) = (0, 0, Duration::ZERO);
+        let (mut bytes, mut samples, mut slowest) = (0, 0, Duration::ZERO);
         for node in nodes.into_iter().filter_map(|node| self.world.node(node)) {
             let application = node.inner().application();
             for held in application.writers().iter().filter_map(|writer| writer.raw.held().ok()) {
-                (octets, samples) = (octets + held.bytes, samples + held.samples);
+                (bytes, samples) = (bytes + held.bytes, samples + held.samples);
             }
             for reader in application.readers().iter().filter(|reader| !reader.plan.reads.eager) {
                 let held = reader.raw.held().unwrap_or_default();
@@ -288,7 +288,7 @@ impl<'t> Run<'t> {
         let takes = slowest.scaled(samples.min(1_000) as u32 + 2, 1);
         let profile = &self.config.mix.profile;
         let trip = profile.delay.saturating_add(profile.jitter).saturating_add(Duration::from_millis(25));
-        trip.scaled((octets / (16 << 10)) as u32 * 6, 1).saturating_add(takes)
+        trip.scaled((bytes / (16 << 10)) as u32 * 6, 1).saturating_add(takes)
     }
 
     fn missing(&mut self) -> Option<Broken> {

@@ -42,7 +42,7 @@ pub(super) struct Keyless {
 /// A sample of any of the types.
 pub trait Datum: DdsType + Send + Sync + 'static {
     /// A sample of an instance.
-    fn new(instance: u32, octets: Vec<u8>) -> Self;
+    fn new(instance: u32, bytes: Vec<u8>) -> Self;
 
     /// The instance, if the key is that of one, and the bytes.
     fn parts(self) -> (Option<u32>, Vec<u8>);
@@ -104,11 +104,11 @@ pub(super) use with_type;
 
 impl Form {
     /// A serialized sample.
-    pub fn encode(self, instance: u32, octets: &[u8], xcdr2: bool) -> Vec<u8> {
+    pub fn encode(self, instance: u32, bytes: &[u8], xcdr2: bool) -> Vec<u8> {
         let encoding = if xcdr2 { Encoding::XCDR2 } else { Encoding::XCDR1 };
         let mut out = Vec::new();
         let encoded =
-            with_type!(self, T => T::new(instance, octets.to_vec()).encode_payload(encoding, &mut out));
+            with_type!(self, T => T::new(instance, bytes.to_vec()).encode_payload(encoding, &mut out));
         debug_assert!(encoded.is_ok(), "no bound can be broken");
         out
     }
@@ -136,12 +136,12 @@ pub trait TypedWriter: Send + Sync {
     ///
     /// # Errors
     /// As [`DataWriter::write`].
-    fn write(&self, instance: u32, octets: &[u8]) -> Result<SequenceNumber, Error>;
+    fn write(&self, instance: u32, bytes: &[u8]) -> Result<SequenceNumber, Error>;
 }
 
 impl<T: Datum> TypedWriter for DataWriter<T> {
-    fn write(&self, instance: u32, octets: &[u8]) -> Result<SequenceNumber, Error> {
-        Self::write(self, &T::new(instance, octets.to_vec()))
+    fn write(&self, instance: u32, bytes: &[u8]) -> Result<SequenceNumber, Error> {
+        Self::write(self, &T::new(instance, bytes.to_vec()))
     }
 }
 

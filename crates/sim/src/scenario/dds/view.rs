@@ -182,7 +182,7 @@ impl Judge {
             return Ok(());
         }
         if taken.octets.is_none() {
-            // Whoever has ended it was its owner, and may have left it by now.
+            // The writer that ended it was its owner, and may have left it by now.
             if let Some(view) = self.view_mut(taken.reader, instance) {
                 view.owner = None;
             }
