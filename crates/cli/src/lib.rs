@@ -96,6 +96,8 @@ enum Command {
     Switch(bridge::SwitchArguments),
     /// Manages sessions of one domain over several domains, and asks its manager for them.
     Rm(Box<wan_server::Arguments>),
+    /// Gives programs sessions over HTTP, as CAMARA Quality-on-Demand specifies it.
+    Qod(quality_on_demand::Arguments),
     /// Writes the manual pages of all commands into a folder.
     Man(manual::ManArguments),
     /// Prints a script for a shell, which completes commands and options.
@@ -158,6 +160,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             return aaa::run_aaa(arguments, &mut out, &mut told).into();
         }
         Command::Switch(arguments) => return bridge::run_switch(arguments, &mut out, &mut told).into(),
+        Command::Qod(arguments) => {
+            log::to_stderr(tracing::Level::INFO);
+            return quality_on_demand::run(arguments, &mut out, &mut told).into();
+        }
         Command::Rm(arguments) => return wan_server::run(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),

@@ -12,12 +12,14 @@ mod events;
 pub mod limits;
 mod patient;
 mod serve;
+mod tls;
 
 pub use access::{Access, Denied, sha256};
 pub use answers::{Wrong, answer, json, protect, wrong};
 pub use document::Document;
 pub use events::{Hub, Listener, event, keep_alive};
 pub use serve::{Connections, Peer, serve};
+pub use tls::{certified, open_tls};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

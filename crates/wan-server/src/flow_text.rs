@@ -40,7 +40,7 @@ fn small<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub(crate) fn parse(text: &str) -> Result<Flow, String> {
+pub fn parse(text: &str) -> Result<Flow, String> {
     let mut said = std::collections::BTreeMap::new();
     for part in text.split(',') {
         let (name, value) = part.split_once('=').ok_or_else(|| format!("\"{part}\" is no name=value"))?;

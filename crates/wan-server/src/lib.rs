@@ -29,5 +29,6 @@ pub use backend::Backend;
 pub use command::{Arguments, run};
 pub use control::{Client, NoManager};
 pub use declared::{Declared, InnerLink, Inside, Node};
-pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile, Within};
+pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile, Within, prefix};
+pub use flow_text::parse as parse_flow;
 pub use linux_routers::{LinuxRouters, Routers};

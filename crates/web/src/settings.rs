@@ -6,11 +6,8 @@ use std::sync::Arc;
 
 use keys::Identity;
 use keys::rustls::ServerConfig;
-use keys::rustls::crypto::ring::default_provider;
-use keys::rustls::pki_types::pem::PemObject;
-use keys::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use keys::rustls::sign::{CertifiedKey, SingleCertAndKey};
-use page_server::{Access, sha256};
+use keys::rustls::sign::CertifiedKey;
+use page_server::{Access, certified, open_tls, sha256};
 
 /// Characters that a token has at least.
 const LEAST_TOKEN: usize = 32;
@@ -90,22 +87,6 @@ fn read_token(file: &Path) -> Result<String, String> {
     Ok(token.to_owned())
 }
 
-fn certified(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
-    let of = |file: &Path, error: String| format!("{} cannot be used for TLS: {error}", file.display());
-    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let chain = chain.map_err(|error| of(certificate, error.to_string()))?;
-    if chain.is_empty() {
-        return Err(of(certificate, "it has no certificate in PEM".to_owned()));
-    }
-    let is_open = std::fs::metadata(key).is_ok_and(|about| about.permissions().mode() & 0o007 != 0);
-    if is_open {
-        return Err(of(key, format!("all users may read it: chmod 600 {}", key.display())));
-    }
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| of(key, error.to_string()))?;
-    let certified = CertifiedKey::from_der(chain, secret, &default_provider());
-    certified.map_err(|error| of(certificate, error.to_string()))
-}
-
 /// TLS 1.3, if there is a key for it.
 fn configure(
     keys: Option<&Identity>,
@@ -114,11 +95,7 @@ fn configure(
     let mut config = match (keys, certificate) {
         (None, None) => return Ok(None),
         (Some(keys), certificate) => keys.open_server(certificate).map_err(|error| error.to_string())?,
-        (None, Some(certificate)) => ServerConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_protocol_versions(&[&keys::rustls::version::TLS13])
-            .map_err(|error| error.to_string())?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certificate))),
+        (None, Some(certificate)) => open_tls(certificate)?,
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Some(config))

@@ -94,6 +94,12 @@ fn three_domains_reserve_refuse_and_go_on() {
 }
 
 #[test]
+fn a_client_over_http_opens_extends_and_ends_a_session() {
+    // It makes a network of its own.
+    bare(|| in_one_terminal("../quality-on-demand.md", ""));
+}
+
+#[test]
 fn late_joiners_get_what_was_kept() {
     alone(|| in_one_terminal("qos.md", "kill $!\n"));
 }

@@ -2,7 +2,7 @@
 use super::aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE};
 use super::plan_list::{
     DATAFLOW, DEPLOYMENT_DESCRIPTOR, DEPLOYMENT_LINE, DEPLOYMENT_PLAN, DOMAIN_FILE, EXECUTION_LINE,
-    LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, TYPE_MANIFEST,
+    LAUNCH_FILE, PICTURE_LAYOUT, QOS_FILE, QUALITY_ON_DEMAND_BODY, TYPE_MANIFEST,
 };
 use super::replays::COMPONENT_RECORDING;
 use super::{
@@ -446,7 +446,7 @@ pub const CONTENT_FILTER: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 47] = [
+pub const ALL: [Target; 48] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -471,6 +471,7 @@ pub const ALL: [Target; 47] = [
     PICTURE_LAYOUT,
     QOS_FILE,
     DOMAIN_FILE,
+    QUALITY_ON_DEMAND_BODY,
     DEPLOYMENT_LINE,
     EXECUTION_LINE,
     MANAGER_TEXT,

@@ -3,7 +3,7 @@ use super::list::STATELESS_BATCH;
 use super::{
     dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
     execution_line, hosts, launch_file, launching, picture_layout, pictures, qos_file, qos_files,
-    type_manifest,
+    quality_on_demand, quality_on_demand_body, type_manifest,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -106,6 +106,17 @@ pub const DOMAIN_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: domain_files::seeds,
     session: || Box::new(domain_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Bodies of clients of Quality-on-Demand, and files of its operators.
+pub const QUALITY_ON_DEMAND_BODY: Target = Target {
+    name: "quality_on_demand_body",
+    structure: Structure::Plain,
+    seeds: quality_on_demand::seeds,
+    session: || Box::new(quality_on_demand_body),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,

@@ -14,7 +14,8 @@ use wan::{Asn, BgpPath, Class, Config, Prefix};
 
 use crate::declared::Inside;
 use crate::linux_routers::Routers;
-pub(crate) use quantities::{class, class_name, prefix};
+pub use quantities::prefix;
+pub(crate) use quantities::{class, class_name};
 
 /// Most bytes of a file.
 const LARGEST: usize = 4 << 20;

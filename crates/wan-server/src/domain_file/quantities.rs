@@ -108,7 +108,7 @@ pub(crate) fn class_name(class: Class) -> &'static str {
 }
 
 /// A range such as `10.1.0.0/16`, or one address.
-pub(crate) fn prefix(text: &str) -> Option<Prefix> {
+pub fn prefix(text: &str) -> Option<Prefix> {
     let Prefix { address, length } = range(text)?;
     let bits = match address {
         IpAddr::V4(address) => u128::from(u32::from(address)) << 96,

@@ -1,0 +1,94 @@
+//! From a profile and the ports of a session to the flows that a manager reserves.
+use std::net::IpAddr;
+
+use wan_server::protocol::{Flow, SessionAsked};
+
+use crate::body::{CreateSession, Ports};
+use crate::problem::Problem;
+use crate::service_file::{Client, Profile};
+
+/// Most flows of a session.
+const MOST_FLOWS: usize = 8;
+/// A manager keeps a session so many nanoseconds longer than a client is promised.
+pub(crate) const SLACK: u64 = 10_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// The ports that were named, or that of the profile.
+fn ports(named: Option<&Ports>, otherwise: u16) -> Option<Vec<u16>> {
+    match named {
+        Some(ports) => Some(ports.all(MOST_FLOWS)?.into_iter().collect()),
+        None => Some(vec![otherwise]),
+    }
+}
+
+/// All flows of a session: each has the whole rate of the profile, since each may send all of it.
+///
+/// # Errors
+/// There are too many.
+fn flows(profile: &Profile, asked: &CreateSession) -> Result<Vec<Flow>, Problem> {
+    let (device, server) = (asked.device_ports.as_ref(), asked.application_server_ports.as_ref());
+    let up = profile.upstream.as_ref().map(|flow| (flow, device, server));
+    let down = profile.downstream.as_ref().map(|flow| (flow, server, device));
+    let mut all = Vec::new();
+    for (flow, from, to) in up.into_iter().chain(down) {
+        let too_many = || {
+            let what = format!(
+                "devicePorts and applicationServerPorts: a session has at most {MOST_FLOWS} flows, one for each pair of ports and direction"
+            );
+            Problem::profile(what)
+        };
+        let from = ports(from, flow.source_port).ok_or_else(too_many)?;
+        let to = ports(to, flow.destination_port).ok_or_else(too_many)?;
+        if all.len() + from.len() * to.len() > MOST_FLOWS {
+            return Err(too_many());
+        }
+        for source_port in from {
+            all.extend(to.iter().map(|to| Flow { source_port, destination_port: *to, ..flow.clone() }));
+        }
+    }
+    Ok(all)
+}
+
+/// What the manager is asked for.
+///
+/// # Errors
+/// The profile cannot be had with these ports, or the device cannot reach these servers.
+pub(crate) fn session(
+    client: &Client,
+    profile: &Profile,
+    device: IpAddr,
+    asked: &CreateSession,
+) -> Result<SessionAsked, Problem> {
+    let servers = asked.servers.iter().filter(|server| server.is_ipv4() == device.is_ipv4());
+    let callees: Vec<IpAddr> = servers.copied().collect();
+    if callees.is_empty() {
+        let what = format!(
+            "applicationServer: {device} reaches none of these addresses: they are of the other version of IP"
+        );
+        return Err(Problem::service(what));
+    }
+    Ok(SessionAsked {
+        user: client.user.clone(),
+        service: profile.service.clone(),
+        caller: device,
+        callees,
+        flows: flows(profile, asked)?,
+        lasts: u64::from(asked.duration) * SECOND + SLACK,
+    })
+}
+
+/// Some packet is of both flows.
+fn meet(one: &Flow, other: &Flow) -> bool {
+    let same = |one: u16, other: u16| one == other || one == 0 || other == 0;
+    one.direction == other.direction
+        && one.protocol == other.protocol
+        && same(one.source_port, other.source_port)
+        && same(one.destination_port, other.destination_port)
+}
+
+/// Some packet is of both sessions.
+pub(crate) fn conflict(one: &SessionAsked, other: &SessionAsked) -> bool {
+    one.caller == other.caller
+        && one.callees.iter().any(|callee| other.callees.contains(callee))
+        && one.flows.iter().any(|flow| other.flows.iter().any(|of| meet(flow, of)))
+}
