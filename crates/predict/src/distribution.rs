@@ -77,14 +77,53 @@ impl Distribution {
         self.end = self.at.len();
     }
 
-    /// The sum with an independent time that is 0 with probability `1 - weight`, and exponentially distributed with this mean else.
-    pub(crate) fn add_exponential_at_times(&mut self, mean: f64, weight: f64) {
-        let mut other = self.clone();
-        other.add_exponential(mean);
+    /// The sum with an independent time that is 0 with probability `1 - weight`, and else a fixed time and an exponentially distributed one.
+    pub(crate) fn add_at_times(&mut self, fixed: f64, varying: f64, weight: f64) {
+        let mut other = self.later(fixed);
+        other.add_exponential(varying);
         for (entry, with) in self.at.iter_mut().zip(&other.at) {
             *entry = *entry * (1.0 - weight) + with * weight;
         }
         self.end = self.at.len();
+    }
+
+    /// The sum with a fixed time, divided between two places of the grid so that the mean is kept.
+    fn later(&self, fixed: f64) -> Self {
+        let mut sum = Self::empty(self.step, self.at.len());
+        let place = fixed / self.step;
+        if place < index_to_f64(self.at.len()) {
+            let (whole, part) = split(place);
+            for (from, share) in [(whole, 1.0 - part), (whole + 1, part)] {
+                let room = sum.at.get_mut(from..).unwrap_or_default();
+                for (entry, weight) in room.iter_mut().zip(&self.at) {
+                    *entry += weight * share;
+                }
+            }
+        }
+        sum.end = sum.at.len();
+        sum
+    }
+
+    /// The time less one step, and none where there is no more.
+    pub(crate) fn earlier_by_a_step(&mut self) {
+        let none = self.at.first().copied().unwrap_or(0.0);
+        self.at.rotate_left(1);
+        if let Some(last) = self.at.last_mut() {
+            *last = 0.0;
+        }
+        if let Some(first) = self.at.first_mut() {
+            *first += none;
+        }
+    }
+
+    /// The distance between two places of the grid.
+    pub(crate) fn step(&self) -> f64 {
+        self.step
+    }
+
+    /// How many places there are.
+    pub(crate) fn points(&self) -> usize {
+        self.at.len()
     }
 
     /// The sum of two independent times.

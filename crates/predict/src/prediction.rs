@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::description::{Arrivals, Hop, Path, Reliability, Stages, Topic};
-use crate::distribution::{Distribution, exp_of_negative, index_to_f64, nanoseconds};
-use crate::queue::{wait_of_periodic, wait_of_random};
+use crate::distribution::{Distribution, index_to_f64, nanoseconds};
+use crate::queue::{Work, wait_of_periodic, wait_of_periodic_beside, wait_of_random};
 use crate::servers::{LEAST_FRAME, Server, Times, copies, frames, seen_by, servers, transmission};
 
 /// The percentiles that are predicted, as probabilities.
@@ -233,7 +233,6 @@ impl Way<'_> {
     /// All that varies.
     fn varying(&self, range: f64, points: usize) -> Sum {
         let step = range / index_to_f64(points.max(2) - 1);
-        let zero = || Distribution::zero(step, points);
         let evenly = |count: u32, each: f64| {
             let mut sum = Distribution::empty(step, points);
             (0..count).for_each(|number| sum.add(f64::from(number) * each, 1.0 / f64::from(count)));
@@ -246,20 +245,11 @@ impl Way<'_> {
         let slowest = self.slowest();
         for (index, server) in self.servers.iter().enumerate() {
             let (random, regular) = seen_by(server, self.topics, self.own, index == slowest);
-            let mut wait =
-                if random.is_empty() { zero() } else { wait_of_random(step, points, &random, regular) };
-            if let Some(work) = server.topics.get(self.own)
-                && self.topic.arrivals == Arrivals::Periodic
-            {
-                let burst = f64::from(self.topic.burst);
-                let taken: f64 = random.iter().map(|work| work.load()).sum();
-                let period = nanoseconds(self.topic.separation) * burst;
-                let fixed = work.fixed * burst + taken * period;
-                let (weight, mean) = wait_of_periodic(period, fixed, work.varying * burst);
-                if weight > 0.0 {
-                    wait.add_exponential_at_times(mean, weight);
-                }
-            }
+            let periodic = server.topics.get(self.own).filter(|_| self.topic.arrivals == Arrivals::Periodic);
+            let wait = match periodic {
+                None => wait_of_random(step, points, &random, regular),
+                Some(work) => self.wait_of_periodic(step, points, *work, &random, regular),
+            };
             waits.push(wait.mean());
             all = all.plus(&wait);
         }
@@ -276,33 +266,82 @@ impl Way<'_> {
         Sum { waits, copies: positions.mean(), burst: of_burst.mean(), repetition, all }
     }
 
+    /// The wait at a server of samples that are written periodically.
+    fn wait_of_periodic(
+        &self,
+        step: f64,
+        points: usize,
+        work: Work,
+        random: &[Work],
+        regular: f64,
+    ) -> Distribution {
+        let burst = f64::from(self.topic.burst);
+        let period = nanoseconds(self.topic.separation) * burst;
+        let batch =
+            Work { rate: work.rate / burst, fixed: work.fixed * burst, varying: work.varying * burst };
+        // What is regular besides is taken from the server as a whole.
+        let others = (regular - work.load()).max(0.0);
+        if random.is_empty() {
+            let mut wait = Distribution::zero(step, points);
+            let (weight, mean) = wait_of_periodic(period, batch.fixed + others * period, batch.varying);
+            wait.add_at_times(0.0, mean, weight);
+            wait
+        } else if period < step * 2.0 {
+            // As fine as this, samples are a stream.
+            wait_of_random(step, points, random, regular)
+        } else {
+            let alone = wait_of_random(step, points, random, others);
+            let slower = |work: Work| Work {
+                fixed: work.fixed / (1.0 - others),
+                varying: work.varying / (1.0 - others),
+                ..work
+            };
+            let random: Vec<Work> = random.iter().copied().map(slower).collect();
+            wait_of_periodic_beside(alone, period, slower(batch), &random)
+        }
+    }
+
     /// How much later a sample is delivered since it, or one before it, was lost; `trip` is the mean of one that is not.
     ///
     /// A reader notices a loss when the next sample arrives, or a heartbeat; that of a repetition, by a heartbeat. Samples are delivered in
     /// order, so that a sample waits for each earlier one that is still missing.
     fn repetition(&self, step: f64, points: usize, trip: f64) -> Distribution {
-        let separation = nanoseconds(self.topic.separation);
+        let separation = nanoseconds(self.topic.separation).max(1.0);
         let heartbeat = nanoseconds(self.topic.heartbeat).max(1.0);
-        let noticed = match self.topic.arrivals {
-            Arrivals::Periodic => separation.min(heartbeat),
-            Arrivals::Random => separation * (1.0 - exp_of_negative(-heartbeat / separation.max(1e-3))),
-        };
         let back: f64 = self.hops.iter().map(|hop| hop.transmission(LEAST_FRAME)).sum();
         let asked = self.travel() + back + self.stages.receive.base + self.stages.send.base;
-        let first = noticed + asked + trip;
-        let further = heartbeat + asked + trip;
-        // The probability that a sample has arrived by this time after it would have without a loss.
-        let mut lost = [0.0; ATTEMPTS + 1];
-        let mut all = 1.0;
-        for entry in &mut lost {
-            all *= self.loss;
-            *entry = all;
+        let (first, further) = (asked + trip, heartbeat + asked + trip);
+        // When it is noticed, with probabilities: the next samples may be lost, too.
+        let mut noticed = Vec::new();
+        let mut rest = 1.0;
+        for later in 1..=ATTEMPTS {
+            let next = index_to_f64(later) * separation;
+            if next >= heartbeat || later == ATTEMPTS {
+                noticed.push((heartbeat.min(next), rest));
+                break;
+            }
+            noticed.push((next, rest * (1.0 - self.loss)));
+            rest *= self.loss;
         }
+        // The probabilities that so many repetitions are lost.
+        let mut lost = [1.0; ATTEMPTS + 1];
+        for index in 1..=ATTEMPTS {
+            let before = lost.get(index - 1).copied().unwrap_or(0.0);
+            if let Some(entry) = lost.get_mut(index) {
+                *entry = before * self.loss;
+            }
+        }
+        // The probability that a sample has arrived by this time after it would have without a loss.
         let by = |time: f64| {
-            let again = if time < first { 0.0 } else { 1.0 + (time - first) / further };
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-            let attempts = (again as usize).min(ATTEMPTS);
-            1.0 - lost.get(attempts).copied().unwrap_or(0.0)
+            let mut missing = 0.0;
+            for (noticed, weight) in &noticed {
+                let again =
+                    if time < noticed + first { 0.0 } else { 1.0 + (time - noticed - first) / further };
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+                let attempts = (again as usize).min(ATTEMPTS);
+                missing += weight * lost.get(attempts).copied().unwrap_or(0.0);
+            }
+            1.0 - self.loss * missing
         };
         Distribution::of_cumulative(step, points, |time| {
             let mut all = 1.0;

@@ -1,5 +1,5 @@
 //! How long a sample waits at a server: the queue M/G/1, in the form of Pollaczek and Khinchine, and D/G/1 for service that varies exponentially.
-use crate::distribution::{Distribution, exp_of_negative};
+use crate::distribution::{Distribution, exp_of_negative, index_to_f64};
 
 /// Work of one kind: its service takes a fixed time and an exponentially distributed one.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -45,6 +45,36 @@ pub(crate) fn wait_of_random(step: f64, points: usize, work: &[Work], regular: f
         ladder.merge(&kind.residual(step, points, kind.load() / load));
     }
     ladder.compound((load / (1.0 - regular)).min(0.999_999))
+}
+
+/// The wait of samples that arrive once in a period at a server where other work arrives at random. `wait` is what it is without the samples
+/// themselves. From one sample to the next the backlog is followed step by step, until it is the same in each period.
+pub(crate) fn wait_of_periodic_beside(
+    mut wait: Distribution,
+    period: f64,
+    own: Work,
+    random: &[Work],
+) -> Distribution {
+    /// How many times the range of the grid is followed: what there was before is forgotten.
+    const RANGES: usize = 6;
+    let (step, points) = (wait.step(), wait.points());
+    let budget = RANGES * points;
+    let mut followed = 0;
+    while followed < budget {
+        wait.add_at_times(own.fixed, own.varying, 1.0);
+        let before = followed;
+        while index_to_f64(followed - before) * step < period && followed < budget * 2 {
+            wait.earlier_by_a_step();
+            for kind in random {
+                // None or this many: mean and variance are those of a Poisson distribution.
+                let arrivals = kind.rate * step;
+                let at_once = 1.0 + arrivals;
+                wait.add_at_times(kind.fixed * at_once, kind.varying * at_once, arrivals / at_once);
+            }
+            followed += 1;
+        }
+    }
+    wait
 }
 
 /// Samples arrive once in a period, their service takes a fixed time and an exponentially distributed one: the probability that one waits, and the

@@ -147,18 +147,17 @@ pub(crate) fn servers(hops: &[Hop], topics: &[Topic], stages: &Stages) -> Vec<Se
     all
 }
 
-/// What a sample needs of the hops without any queue: frames follow each other, so that the whole sample counts at the slowest hop, and
-/// one frame at each other one. From the second hop on, frames of others come in between.
+/// What a sample needs of the hops without any queue: the first frame is sent at each hop, and the others follow it as fast as the slowest hop lets
+/// them. While they arrive at a hop, frames of others come in between.
 pub(crate) fn transmission(hops: &[Hop], size: u32) -> f64 {
-    let times = hops.iter().enumerate().map(|(number, hop)| {
-        let left = if number == 0 { 1.0 } else { 1.0 - hop.other_load() };
-        let whole = hop.transmission(wire_bytes(size));
+    let (mut first_frames, mut rest) = (0.0, 0.0_f64);
+    for hop in hops {
         let first = hop.transmission(first_frame(size));
-        (first + (whole - first).max(0.0) / left.max(1e-6), first)
-    });
-    let all: Vec<(f64, f64)> = times.collect();
-    let firsts: f64 = all.iter().map(|(_, first)| first).sum();
-    firsts + all.iter().map(|(whole, first)| whole - first).fold(0.0, f64::max)
+        let others = (hop.transmission(wire_bytes(size)) - first).max(0.0);
+        first_frames += first;
+        rest = rest.max(others + hop.other_load() * rest);
+    }
+    first_frames + rest
 }
 
 /// The kinds of work of the topics at a server that comes at random, from the view of one of them; and the part of the server that is taken by
