@@ -19,6 +19,7 @@ mod prediction;
 mod quantity;
 mod queue;
 mod record_file;
+mod report;
 mod servers;
 mod tables;
 
@@ -28,3 +29,4 @@ pub use description::{Arrivals, Cost, Durability, Hop, Path, Record, Reliability
 pub use path_file::read_path;
 pub use prediction::{COARSE, FINE, Overload, PERCENTILES, Prediction, Stage, predict};
 pub use record_file::read_records;
+pub use report::{Predicted, Supported, json, supported, text};

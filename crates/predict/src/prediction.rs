@@ -13,12 +13,13 @@ use crate::servers::{LEAST_FRAME, Server, Times, copies, frames, seen_by, server
 pub const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// Points of the grid for many predictions, which a fit needs.
-pub const COARSE: usize = 96;
+pub const COARSE: usize = 64;
 /// Points of the grid for one prediction.
 pub const FINE: usize = 1024;
 
-/// What may be beyond the grid.
+/// What may be beyond the grid, and beyond a coarse one, which says nothing of p99.9.
 const BEYOND: f64 = 2e-4;
+const BEYOND_COARSE: f64 = 2e-3;
 /// The load above which no queue is predicted.
 const FULL: f64 = 0.999;
 /// How often a sample is looked at as lost again.
@@ -123,7 +124,7 @@ pub(crate) fn predict_on(
     let mut range = way.first_range();
     let mut sum = way.varying(range, points);
     for _ in 0..60 {
-        if sum.all.beyond() <= BEYOND {
+        if sum.all.beyond() <= if points < FINE { BEYOND_COARSE } else { BEYOND } {
             break;
         }
         range *= 2.0;

@@ -2,7 +2,7 @@
 use super::list::STATELESS_BATCH;
 use super::{
     dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
-    execution_line, hosts, launch_file, launching, picture_layout, pictures, qos_file, qos_files,
+    execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file, prediction_records, predictions, qos_file, qos_files,
     type_manifest,
 };
 use crate::runner::Target;
@@ -106,6 +106,28 @@ pub const DOMAIN_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: domain_files::seeds,
     session: || Box::new(domain_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Files of stages, hops and topics, and what is predicted for them.
+pub const PREDICTION_FILE: Target = Target {
+    name: "prediction_file",
+    structure: Structure::Plain,
+    seeds: predictions::files,
+    session: || Box::new(prediction_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Measurements by which predictions are calibrated.
+pub const PREDICTION_RECORDS: Target = Target {
+    name: "prediction_records",
+    structure: Structure::Plain,
+    seeds: predictions::records,
+    session: || Box::new(prediction_records),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,
