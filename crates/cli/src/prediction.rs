@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use predict::{Calibration, FINE, Overload, Predicted, Prediction, calibrate, predict, read_path, read_records};
+use predict::{Calibration, FINE, Overload, Predicted, Prediction, calibrate, known_stages, predict, read_path, read_records};
 use clap::Args;
 use network::load;
 
@@ -52,31 +52,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             Some(calibration)
         }
     };
-    let is_stored = path.topics.iter().any(|topic| {
-        matches!(topic.durability, predict::Durability::Transient | predict::Durability::Persistent)
-    });
-    let stages = match (&calibration, path.stages) {
-        (Some(calibration), said) => {
-            let mut stages = calibration.stages;
-            if is_stored && calibration.stored == 0 {
-                // What was not measured may be said.
-                stages.store = said.map(|said| said.store).filter(|store| store.base > 0.0).ok_or_else(|| {
-                    Failure::Usage(format!(
-                        "{}: a topic is stored, and no record is of stored samples: add records whose topic has a durability, or say store in [stages]",
-                        diagnostics::printable(&name)
-                    ))
-                })?;
-            }
-            stages
-        }
-        (None, Some(stages)) => stages,
-        (None, None) => {
-            return Err(Failure::Usage(format!(
-                "{}: nothing says what stages cost: give --calibrate RECORDS, or write a table [stages]",
-                diagnostics::printable(&name)
-            )));
-        }
-    };
+    let stages = known_stages(&path, calibration.as_ref())
+        .map_err(|what| Failure::Usage(format!("{}: {what}", diagnostics::printable(&name))))?;
     let predicted: Vec<Predicted<'_>> = path
         .topics
         .iter()

@@ -3,9 +3,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::comparison::{comparisons, middle};
-use crate::description::{Cost, Record, Stages};
+use crate::description::{Cost, Idle, Path, Record, Stages};
 use crate::distribution::index_to_f64;
-use crate::prediction::{COARSE, predict_on};
+use crate::prediction::{COARSE, FINE, predict_on};
 
 /// The fewest records that are enough, and the most that are taken: work is in proportion.
 pub const LEAST_RECORDS: usize = 12;
@@ -24,10 +24,12 @@ const NO_PREDICTION: f64 = 20.0;
 const MOST_RATIO: f64 = 8.0;
 
 /// Costs that are looked for: their number, and which may be exchanged for each other.
-const COSTS: usize = 10;
+const COSTS: usize = 12;
+/// The time between samples at which idling costs half, to begin with, in nanoseconds.
+const IDLE: f64 = 5e6;
 /// How often all costs are changed by one factor.
 const SWEEPS: usize = 5;
-const OF_A_SAMPLE: [usize; 3] = [1, 4, 6];
+const OF_A_SAMPLE: [usize; 4] = [1, 4, 6, 10];
 const OF_A_BYTE: [usize; 3] = [0, 3, 5];
 
 /// How wide the interval of each percentile is: from the prediction divided by a factor to the prediction multiplied by it.
@@ -113,7 +115,7 @@ pub fn calibrate(records: &[Record]) -> Result<Calibration, TooFew> {
         let stages = fit(&known);
         let others = comparisons(&known);
         for (_, record) in records.iter().enumerate().filter(|(index, _)| is_left_out(*index)) {
-            let predicted = percentiles(record, &stages);
+            let predicted = percentiles(record, &stages, FINE);
             for (index, measured) in record.percentiles.iter().enumerate() {
                 let (Some(measured), Some(all)) = (measured, ratios.get_mut(index)) else { continue };
                 let value = predicted.and_then(|it| it.get(index).copied());
@@ -150,21 +152,42 @@ fn score(name: &'static str, errors: Vec<f64>) -> Score {
     Score { name, mean: sum / index_to_f64(errors.len()).max(1.0), middle: middle(errors) }
 }
 
+/// What stages cost: as records say, or the file where there are none. Where samples are stored and no record is of such samples, the file says what
+/// that costs.
+///
+/// # Errors
+/// Neither says it: what to do.
+pub fn known_stages(path: &Path, calibration: Option<&Calibration>) -> Result<Stages, &'static str> {
+    let Some(calibration) = calibration else {
+        return path
+            .stages
+            .ok_or("nothing says what stages cost: give --calibrate RECORDS, or write a table [stages]");
+    };
+    let mut stages = calibration.stages;
+    if calibration.stored == 0 && path.topics.iter().any(|topic| topic.durability.is_stored()) {
+        let said = path.stages.map(|said| said.store).filter(|store| *store != Cost::default());
+        stages.store = said.ok_or(
+            "a topic is stored, and no record is of stored samples: add records whose topic has a durability, or say store in [stages]",
+        )?;
+    }
+    Ok(stages)
+}
+
 /// By which factor one is above the other, or below.
 fn ratio(one: f64, other: f64) -> f64 {
     (one / other).max(other / one)
 }
 
-fn percentiles(record: &Record, stages: &Stages) -> Option<[f64; 4]> {
+fn percentiles(record: &Record, stages: &Stages, points: usize) -> Option<[f64; 4]> {
     let topics = core::slice::from_ref(&record.topic);
-    predict_on(&record.hops, topics, stages, 0, COARSE).ok().map(|it| it.percentiles)
+    predict_on(&record.hops, topics, stages, 0, points).ok().map(|it| it.percentiles)
 }
 
 /// How wrong these costs are; it ends where they are more so than the best ones.
 fn wrongness(records: &[&Record], costs: &[f64; COSTS], best: f64) -> f64 {
     let stages = stages(costs);
     let of = |record: &&Record| {
-        let Some(predicted) = percentiles(record, &stages) else { return NO_PREDICTION };
+        let Some(predicted) = percentiles(record, &stages, COARSE) else { return NO_PREDICTION };
         let pairs = predicted.iter().zip(&record.percentiles).zip(WEIGHTS);
         pairs
             .map(|((predicted, measured), weight)| {
@@ -186,8 +209,20 @@ fn wrongness(records: &[&Record], costs: &[f64; COSTS], best: f64) -> f64 {
 }
 
 fn stages(costs: &[f64; COSTS]) -> Stages {
-    let [serialise, write, send, send_byte, receive, deserialise, deliver, spread, store, store_byte] =
-        *costs;
+    let [
+        serialise,
+        write,
+        send,
+        send_byte,
+        receive,
+        deserialise,
+        deliver,
+        spread,
+        store,
+        store_byte,
+        idle,
+        half,
+    ] = *costs;
     let (base, byte) = (|base| Cost { base, byte: 0.0 }, |byte| Cost { base: 0.0, byte });
     Stages {
         serialise: byte(serialise),
@@ -197,6 +232,7 @@ fn stages(costs: &[f64; COSTS]) -> Stages {
         receive: base(receive),
         deserialise: byte(deserialise),
         deliver: base(deliver),
+        idle: Idle { most: idle, half },
         spread: spread.min(1.0),
     }
 }
@@ -212,7 +248,7 @@ fn fit(records: &[&Record]) -> Stages {
     let base = least / 5.0;
     let is_stored = records.iter().any(|record| record.topic.durability.is_stored());
     let store = if is_stored { 1.0 } else { 0.0 };
-    let mut costs = [byte, base, base, byte, base, byte, base, 0.3, base * store, byte * store];
+    let mut costs = [byte, base, base, byte, base, byte, base, 0.3, base * store, byte * store, base, IDLE];
     let mut least = wrongness(records, &costs, f64::INFINITY);
     for factor in [4.0, 2.0, 1.3, 1.08, 1.03] {
         for _ in 0..SWEEPS {
@@ -233,9 +269,9 @@ fn fit(records: &[&Record]) -> Stages {
                     }
                 }
             }
-            for kind in [OF_A_SAMPLE, OF_A_BYTE] {
-                for from in kind {
-                    for to in kind.into_iter().filter(|to| *to != from) {
+            for kind in [&OF_A_SAMPLE[..], &OF_A_BYTE[..]] {
+                for from in kind.iter().copied() {
+                    for to in kind.iter().copied().filter(|to| *to != from) {
                         let mut tried = costs;
                         let part = tried.get(from).copied().unwrap_or(0.0) * (1.0 - 1.0 / factor);
                         tried.iter_mut().enumerate().for_each(|(index, cost)| {

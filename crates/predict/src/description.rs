@@ -103,6 +103,21 @@ impl Cost {
     }
 }
 
+/// What it costs that hosts had nothing to do before a sample came: processors sleep, and caches have lost what they had.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Idle {
+    /// Nanoseconds after a long time.
+    pub most: f64,
+    /// The nanoseconds between samples at which it is half of that.
+    pub half: f64,
+}
+
+impl Idle {
+    pub(crate) fn after(self, time: f64) -> f64 {
+        if time > 0.0 { self.most * time / (time + self.half) } else { 0.0 }
+    }
+}
+
 /// What the stages of both hosts cost.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Stages {
@@ -120,6 +135,8 @@ pub struct Stages {
     pub deserialise: Cost,
     /// The application is woken and takes the sample. This occupies nobody.
     pub deliver: Cost,
+    /// What comes on top where hosts were idle. This occupies nobody.
+    pub idle: Idle,
     /// The part of a stage that varies, from 0 to 1: its mean is as above, and this part of it is exponentially distributed.
     pub spread: f64,
 }

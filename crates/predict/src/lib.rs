@@ -23,9 +23,11 @@ mod report;
 mod servers;
 mod tables;
 
-pub use calibration::{Calibration, Intervals, LEAST_RECORDS, MOST_RECORDS, Score, TooFew, calibrate};
+pub use calibration::{
+    Calibration, Intervals, LEAST_RECORDS, MOST_RECORDS, Score, TooFew, calibrate, known_stages,
+};
 pub use comparison::{Kind, Model, comparisons};
-pub use description::{Arrivals, Cost, Durability, Hop, Path, Record, Reliability, Stages, Topic};
+pub use description::{Arrivals, Cost, Durability, Hop, Idle, Path, Record, Reliability, Stages, Topic};
 pub use path_file::read_path;
 pub use prediction::{COARSE, FINE, Overload, PERCENTILES, Prediction, Stage, predict};
 pub use record_file::read_records;

@@ -7,7 +7,7 @@ use diagnostics::{Problem, Source};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::description::{Cost, Path, Stages};
+use crate::description::{Cost, Idle, Path, Stages};
 use crate::distribution::nanoseconds;
 use crate::quantity::{Parts, Time};
 use crate::tables::{HopTable, TopicTable};
@@ -38,6 +38,7 @@ struct StagesTable {
     receive: CostTable,
     deserialise: CostTable,
     deliver: CostTable,
+    idle: IdleTable,
     spread: Parts,
 }
 
@@ -46,6 +47,13 @@ struct StagesTable {
 struct CostTable {
     sample: Time,
     byte: Time,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct IdleTable {
+    most: Time,
+    half: Time,
 }
 
 impl CostTable {
@@ -64,6 +72,7 @@ impl StagesTable {
             receive: self.receive.cost(),
             deserialise: self.deserialise.cost(),
             deliver: self.deliver.cost(),
+            idle: Idle { most: nanoseconds(self.idle.most.0), half: nanoseconds(self.idle.half.0) },
             spread: f64::from(self.spread.0) / 1e6,
         }
     }

@@ -188,7 +188,7 @@ impl Way<'_> {
 
     fn host(&self) -> f64 {
         let times = self.times();
-        times.to_first_copy() + times.at_reader() + times.deliver
+        times.to_first_copy() + times.at_reader() + times.deliver + times.idle
     }
 
     /// What is always the same.
@@ -255,7 +255,7 @@ impl Way<'_> {
             all = all.plus(&wait);
         }
         let times = self.times();
-        for part in [times.to_first_copy(), times.at_reader(), times.deliver] {
+        for part in [times.to_first_copy(), times.at_reader(), times.deliver + times.idle] {
             all.add_exponential(part * self.stages.spread);
         }
         let mut repetition = 0.0;
@@ -390,6 +390,7 @@ impl Way<'_> {
         push("deserialise".to_string(), times.deserialise);
         push("repetition of lost samples".to_string(), sum.repetition);
         push("deliver".to_string(), times.deliver);
+        push("wake up after idling".to_string(), times.idle);
         stages
     }
 }

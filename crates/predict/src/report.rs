@@ -22,9 +22,17 @@ pub fn text(predicted: &[Predicted<'_>], calibration: Option<&Calibration>) -> S
     let mut out = String::new();
     match calibration {
         Some(calibration) => {
-            let _ = writeln!(out, "calibrated by {} records; medians of records that were left out are missed by", calibration.records);
+            let _ = writeln!(
+                out,
+                "calibrated by {} records; medians of records that were left out are missed by",
+                calibration.records
+            );
             for score in &calibration.scores {
-                let _ = writeln!(out, "  {:.2} times by {} (the middle one by {:.2})", score.mean, score.name, score.middle);
+                let _ = writeln!(
+                    out,
+                    "  {:.2} times by {} (the middle one by {:.2})",
+                    score.mean, score.name, score.middle
+                );
             }
         }
         None => out.push_str("not calibrated: by the stages of the file, and without intervals\n"),
@@ -42,14 +50,27 @@ pub fn text(predicted: &[Predicted<'_>], calibration: Option<&Calibration>) -> S
             let interval = calibration.and_then(|it| it.intervals.around(index, value));
             let _ = match interval {
                 Some((low, high)) => {
-                    writeln!(out, "  {name:<6} {:>10}  90 % interval {} to {}", micros(value), micros(low), micros(high))
+                    writeln!(
+                        out,
+                        "  {name:<6} {:>10}  90 % interval {} to {}",
+                        micros(value),
+                        micros(low),
+                        micros(high)
+                    )
                 }
                 None => writeln!(out, "  {name:<6} {:>10}", micros(value)),
             };
         }
         let sum: f64 = prediction.stages.iter().map(|stage| stage.mean).sum();
-        for stage in &prediction.stages {
-            let _ = writeln!(out, "    {:>10} {:>3.0} %  {}", micros(stage.mean), stage.mean / sum * 100.0, stage.name);
+        // What does not matter is left out.
+        for stage in prediction.stages.iter().filter(|stage| stage.mean * 1_000.0 >= sum) {
+            let _ = writeln!(
+                out,
+                "    {:>10} {:>3.0} %  {}",
+                micros(stage.mean),
+                stage.mean / sum * 100.0,
+                stage.name
+            );
         }
         if prediction.lost > 0.0 {
             let _ = writeln!(out, "  {:.2} % of the samples never arrive", prediction.lost * 100.0);
@@ -78,7 +99,8 @@ pub fn json(predicted: &[Predicted<'_>], calibration: Option<&Calibration>) -> V
                 for (index, (name, value)) in NAMES.iter().zip(prediction.percentiles).enumerate() {
                     let interval = calibration.and_then(|it| it.intervals.around(index, value));
                     let interval = interval.map(|(low, high)| json!([low, high]));
-                    percentiles.insert((*name).to_string(), json!({ "ns": value, "interval_90_ns": interval }));
+                    percentiles
+                        .insert((*name).to_string(), json!({ "ns": value, "interval_90_ns": interval }));
                 }
                 let stages: Vec<Value> = prediction
                     .stages
@@ -111,7 +133,8 @@ pub fn json(predicted: &[Predicted<'_>], calibration: Option<&Calibration>) -> V
 pub struct Supported {
     /// LATENCY_BUDGET: the upper end of the interval of p99.
     pub latency_budget: Option<u64>,
-    /// DEADLINE: the time between two samples of a periodic topic, and the upper end of the interval of p99.9 or, where that is not known, of p99.
+    /// DEADLINE: the time between two samples of a periodic topic, and the upper end of the interval of p99.9; where that is not known, p99.9 with the factor
+    /// of p99.
     pub deadline: Option<u64>,
     /// What is left out.
     pub left_out: Vec<String>,
@@ -120,11 +143,11 @@ pub struct Supported {
 /// What a prediction says of QoS. Without intervals it says nothing.
 pub fn supported(topic: &Topic, prediction: &Prediction, intervals: &Intervals) -> Supported {
     let mut supported = Supported::default();
-    let upper = |index: usize| {
+    let upper = |index: usize, like: usize| {
         let value = prediction.percentiles.get(index).copied()?;
-        intervals.around(index, value).map(|(_, high)| whole_microseconds(high))
+        intervals.around(like, value).map(|(_, high)| whole_microseconds(high))
     };
-    supported.latency_budget = upper(2);
+    supported.latency_budget = upper(2, 2);
     if supported.latency_budget.is_none() {
         supported.left_out.push(format!("{}: no LATENCY_BUDGET, since too few records have p99", topic.name));
     }
@@ -132,12 +155,12 @@ pub fn supported(topic: &Topic, prediction: &Prediction, intervals: &Intervals) 
         Some("samples come at random times")
     } else if topic.reliability == Reliability::BestEffort && prediction.lost > 0.0 {
         Some("lost samples are not repeated")
-    } else if upper(2).is_none() {
+    } else if upper(2, 2).is_none() {
         Some("too few records have p99")
     } else {
         None
     };
-    match (why_not, upper(3).or_else(|| upper(2))) {
+    match (why_not, upper(3, 3).or_else(|| upper(3, 2))) {
         (None, Some(latest)) => {
             let period = nanoseconds(topic.separation.saturating_mul(u64::from(topic.burst)));
             supported.deadline = Some(whole_microseconds(period).saturating_add(latest));

@@ -59,6 +59,8 @@ pub(crate) struct Times {
     pub(crate) receive: f64,
     pub(crate) deserialise: f64,
     pub(crate) deliver: f64,
+    /// After the time without a sample.
+    pub(crate) idle: f64,
 }
 
 impl Times {
@@ -72,6 +74,7 @@ impl Times {
             receive: stages.receive.of(size),
             deserialise: stages.deserialise.of(size),
             deliver: stages.deliver.of(size),
+            idle: stages.idle.after(nanoseconds(topic.separation) * f64::from(topic.burst)),
         }
     }
 

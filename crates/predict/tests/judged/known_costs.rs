@@ -1,6 +1,6 @@
 //! With costs that are known, percentiles are near those of a simulation.
 use predict::{
-    Arrivals, Cost, Durability, FINE, Hop, PERCENTILES, Path, Reliability, Stages, Topic, predict,
+    Arrivals, Cost, Durability, FINE, Hop, Idle, PERCENTILES, Path, Reliability, Stages, Topic, predict,
 };
 
 use crate::simulation::{Flow, Host, Link, latencies, latencies_with_losses, quantile};
@@ -13,6 +13,7 @@ fn host(noise: f64) -> Host {
         copy: (3_000.0, 0.1),
         decode: (4_000.0, 0.4),
         wake: 20_000.0,
+        asleep: (0.0, 1.0),
         noise,
     }
 }
@@ -27,6 +28,7 @@ fn stages(host: &Host) -> Stages {
         receive: cost((host.decode.0, 0.0)),
         deserialise: cost((0.0, host.decode.1)),
         deliver: cost((host.wake, 0.0)),
+        idle: Idle::default(),
         spread: host.noise * 0.8,
     }
 }

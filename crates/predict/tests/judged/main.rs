@@ -5,4 +5,5 @@
 mod files;
 mod held_out;
 mod known_costs;
+mod page;
 mod simulation;

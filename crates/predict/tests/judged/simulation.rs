@@ -10,6 +10,8 @@ pub(crate) struct Host {
     pub(crate) copy: (f64, f64),
     pub(crate) decode: (f64, f64),
     pub(crate) wake: f64,
+    /// What the wake-up takes more after a long time without samples, and the time constant of that.
+    pub(crate) asleep: (f64, f64),
     /// Part of each time that varies.
     pub(crate) noise: f64,
 }
@@ -63,6 +65,11 @@ impl Host {
         let of = |cost: (f64, f64)| cost.0 + cost.1 * f64::from(flow.size);
         let store = if flow.is_stored { of(self.store) } else { 0.0 };
         of(self.encode) + store + of(self.copy) * f64::from(flow.copies)
+    }
+
+    /// Processors and caches fall asleep between the samples of the first flow.
+    fn sleepiness(&self, flows: &[Flow]) -> f64 {
+        self.asleep.0 * (1.0 - (-flows[0].separation * f64::from(flows[0].burst) / self.asleep.1).exp())
     }
 
     pub(crate) fn reading(&self, flow: &Flow) -> f64 {
@@ -156,7 +163,7 @@ pub(crate) fn latencies(host: &Host, links: &[Link], flows: &[Flow], samples: us
         for (at, number, sample) in all {
             free = free.max(at) + host.noisy(host.reading(&flows[number]), &mut random);
             if number == 0 && sample * 10 >= moments[0].len() {
-                let taken = free + host.noisy(host.wake, &mut random);
+                let taken = free + host.noisy(host.wake + host.sleepiness(flows), &mut random);
                 latencies.push(taken - moments[0][sample]);
             }
         }
