@@ -2,9 +2,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use predict::{Calibration, FINE, Overload, Predicted, Prediction, calibrate, known_stages, predict, read_path, read_records};
 use clap::Args;
 use network::load;
+use predict::{
+    Calibration, FINE, Overload, Predicted, Prediction, calibrate, known_stages, predict, read_path,
+    read_records,
+};
 
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
@@ -47,8 +50,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             let text = load(records).map_err(Failure::Usage)?;
             let name = records.to_string_lossy();
             let records = read_records(&name, &text).map_err(usage)?;
-            let calibration =
-                calibrate(&records).map_err(|few| Failure::Usage(format!("{}: {few}", diagnostics::printable(&name))))?;
+            let calibration = calibrate(&records)
+                .map_err(|few| Failure::Usage(format!("{}: {few}", diagnostics::printable(&name))))?;
             Some(calibration)
         }
     };
@@ -89,7 +92,9 @@ fn write(
         let times = [("latency_budget", supported.latency_budget), ("deadline", supported.deadline)];
         let policies: BTreeMap<String, (String, String)> = times
             .into_iter()
-            .filter_map(|(policy, time)| Some((policy.to_owned(), (time?.to_string(), "predicted".to_owned()))))
+            .filter_map(|(policy, time)| {
+                Some((policy.to_owned(), (time?.to_string(), "predicted".to_owned())))
+            })
             .collect();
         said.extend(supported.left_out);
         if !policies.is_empty() {

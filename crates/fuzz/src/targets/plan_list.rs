@@ -2,8 +2,8 @@
 use super::list::STATELESS_BATCH;
 use super::{
     dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
-    execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file, prediction_records, predictions, qos_file, qos_files,
-    type_manifest,
+    execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file,
+    prediction_records, predictions, qos_file, qos_files, type_manifest,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
