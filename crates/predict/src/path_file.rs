@@ -14,8 +14,8 @@ use crate::tables::{HopTable, TopicTable};
 
 /// The most bytes, topics and hops of a file: work is the product of the last two.
 const LONGEST: usize = 1 << 20;
-const MOST_TOPICS: usize = 100;
-const MOST_HOPS: usize = 32;
+const MOST_TOPICS: usize = 32;
+const MOST_HOPS: usize = 16;
 const REMEDY: &str = "docs/predict.md lists what a file may say";
 
 #[derive(Deserialize)]

@@ -120,15 +120,21 @@ pub(crate) fn predict_on(
         return Err(Overload::Lossy { loss });
     }
     let way = Way { hops, topics, topic, own, stages, servers: &servers, loss, is_repeated };
-    // The grid grows until nearly everything is on it.
+    // The grid grows until nearly everything is on it: a coarse one, which shows how long it has to be, and then the one that was asked for.
     let mut range = way.first_range();
-    let mut sum = way.varying(range, points);
-    for _ in 0..60 {
-        if sum.all.beyond() <= if points < FINE { BEYOND_COARSE } else { BEYOND } {
-            break;
+    let mut sum = way.varying(range, points.min(COARSE));
+    for points in [points.min(COARSE), points] {
+        let beyond = if points < FINE { BEYOND_COARSE } else { BEYOND };
+        if sum.all.points() != points {
+            sum = way.varying(range, points);
         }
-        range *= 2.0;
-        sum = way.varying(range, points);
+        for _ in 0..60 {
+            if sum.all.beyond() <= beyond {
+                break;
+            }
+            range *= 2.0;
+            sum = way.varying(range, points);
+        }
     }
     let fixed = way.fixed();
     Ok(Prediction {

@@ -1,4 +1,6 @@
 //! How long a sample waits at a server: the queue M/G/1, in the form of Pollaczek and Khinchine, and D/G/1 for service that varies exponentially.
+use alloc::vec::Vec;
+
 use crate::distribution::{Distribution, exp_of_negative, index_to_f64};
 
 /// Work of one kind: its service takes a fixed time and an exponentially distributed one.
@@ -47,6 +49,9 @@ pub(crate) fn wait_of_random(step: f64, points: usize, work: &[Work], regular: f
     ladder.compound((load / (1.0 - regular)).min(0.999_999))
 }
 
+/// How many kinds of random work are followed one by one.
+const KINDS: usize = 3;
+
 /// The wait of samples that arrive once in a period at a server where other work arrives at random. `wait` is what it is without the samples
 /// themselves. From one sample to the next the backlog is followed step by step, until it is the same in each period.
 pub(crate) fn wait_of_periodic_beside(
@@ -55,26 +60,56 @@ pub(crate) fn wait_of_periodic_beside(
     own: Work,
     random: &[Work],
 ) -> Distribution {
-    /// How many times the range of the grid is followed: what there was before is forgotten.
+    /// How many times the range of the grid is followed at most: what there was before is forgotten.
     const RANGES: usize = 6;
+    /// The backlog is the same if its mean differs by less than this part.
+    const SAME: f64 = 1e-3;
     let (step, points) = (wait.step(), wait.points());
-    let budget = RANGES * points;
+    let random = few(random);
+    let is_same = |one: f64, other: f64| (one - other).abs() <= SAME * one.max(step);
     let mut followed = 0;
-    while followed < budget {
+    while followed < RANGES * points {
+        let at_last_sample = wait.mean();
         wait.add_at_times(own.fixed, own.varying, 1.0);
-        let before = followed;
-        while index_to_f64(followed - before) * step < period && followed < budget * 2 {
+        let (mut since, mut before) = (0, wait.mean());
+        while index_to_f64(since) * step < period {
             wait.earlier_by_a_step();
-            for kind in random {
+            for kind in &random {
                 // None or this many: mean and variance are those of a Poisson distribution.
                 let arrivals = kind.rate * step;
                 let at_once = 1.0 + arrivals;
                 wait.add_at_times(kind.fixed * at_once, kind.varying * at_once, arrivals / at_once);
             }
-            followed += 1;
+            since += 1;
+            if since % points == 0 {
+                // The sample is forgotten before the next one comes.
+                let now = wait.mean();
+                if is_same(now, before) || since >= 2 * RANGES * points {
+                    return wait;
+                }
+                before = now;
+            }
+        }
+        followed += since;
+        if is_same(wait.mean(), at_last_sample) {
+            break;
         }
     }
     wait
+}
+
+/// A few kinds of work in place of many: those that matter most, and one with the load of the others and the wait that they cause.
+fn few(random: &[Work]) -> Vec<Work> {
+    let second = |work: &Work| work.rate * work.mean() * work.mean();
+    let mut all = random.to_vec();
+    all.sort_by(|one, other| second(other).total_cmp(&second(one)));
+    let rest = all.split_off(all.len().min(KINDS));
+    let load: f64 = rest.iter().map(|work| work.load()).sum();
+    if load > 0.0 {
+        let fixed = rest.iter().map(second).sum::<f64>() / load;
+        all.push(Work { rate: load / fixed, fixed, varying: 0.0 });
+    }
+    all
 }
 
 /// Samples arrive once in a period, their service takes a fixed time and an exponentially distributed one: the probability that one waits, and the

@@ -12,7 +12,7 @@ use crate::tables::{HopTable, TopicTable};
 /// The most bytes of a file.
 const LONGEST: usize = 4 << 20;
 /// The most hops of a record.
-const MOST_HOPS: usize = 32;
+const MOST_HOPS: usize = 16;
 const REMEDY: &str = "docs/predict.md says what a record is";
 
 /// A line. What else `perf` prints is passed over.
@@ -94,7 +94,7 @@ fn record(line: &Line) -> Result<Record, &'static str> {
         _ => return Err("the record has no rate: neither topic.separation nor samples_per_s"),
     };
     if line.hops.len() > MOST_HOPS {
-        return Err("the record has more than 32 hops");
+        return Err("the record has more than 16 hops");
     }
     let latencies = line.latency_us.as_ref().ok_or("the record has no latency_us")?;
     let count = latencies.count.unwrap_or(u64::MAX);

@@ -59,7 +59,7 @@ fn each_mistake_is_told_with_its_place() {
     );
     let told = |text: &str| read_path("p.toml", text).unwrap_err().to_string();
     assert!(told("").contains("there is no topic"));
-    assert!(told(&"[[hop]]\nrate = \"1 Gb/s\"\n".repeat(33)).contains("more than 32 hops"));
+    assert!(told(&"[[hop]]\nrate = \"1 Gb/s\"\n".repeat(17)).contains("more than 16 hops"));
     assert!(told(&"#".repeat((1 << 20) + 1)).contains("more than 1048576 bytes"));
 }
 
