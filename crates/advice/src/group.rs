@@ -1,4 +1,5 @@
 //! Topics by class: a QoS profile for each class, in the XML of the OMG, and a flow file for the network.
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::advise::Advice;
@@ -48,35 +49,54 @@ fn of(advised: &[(Topic, Advice)], class: Class) -> impl Iterator<Item = &(Topic
     advised.iter().filter(move |(_, advice)| advice.class == Some(class))
 }
 
+/// Policies by name, as [`Advice`] has them: a word or a time in nanoseconds, and why.
+type Policies = BTreeMap<String, (String, String)>;
+
 /// The QoS file of these topics: a profile for each class, which inherits from the one that is built in, with policies by topic.
 pub fn profile_file(library: &str, advised: &[(Topic, Advice)]) -> String {
+    let profiles = Class::ALL.into_iter().filter_map(|class| {
+        let topics: Vec<(&str, &Policies)> =
+            of(advised, class).map(|(topic, advice)| (topic.name.as_str(), &advice.policies)).collect();
+        let base = format!("punctual::{}", class.name());
+        (!topics.is_empty()).then(|| profile(class.name(), Some(&base), &topics))
+    });
+    file(library, profiles)
+}
+
+/// A QoS file with one profile that has these policies of topics, and nothing else.
+pub fn policy_file(library: &str, name: &str, topics: &[(&str, &Policies)]) -> String {
+    file(library, [profile(name, None, topics)])
+}
+
+fn file(library: &str, profiles: impl IntoIterator<Item = String>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(out, "<dds xmlns=\"http://www.omg.org/spec/DDS-XML\">");
     let _ = writeln!(out, "  <qos_library name=\"{}\">", escaped(library));
-    for class in Class::ALL {
-        if of(advised, class).next().is_none() {
-            continue;
-        }
-        let name = class.name();
-        let _ = writeln!(out, "    <qos_profile name=\"{name}\" base_name=\"punctual::{name}\">");
-        for (topic, advice) in of(advised, class) {
-            let elements: Vec<Element> =
-                advice.policies.iter().filter_map(|(policy, (value, _))| element(policy, value)).collect();
-            for is_writer in [true, false] {
-                let tag = if is_writer { "datawriter_qos" } else { "datareader_qos" };
-                let topic = escaped(&topic.name);
-                let _ = writeln!(out, "      <{tag} topic_filter=\"{topic}\">");
-                for element in &elements {
-                    if if is_writer { element.of_writer } else { element.of_reader } {
-                        let _ = writeln!(out, "        {}", element.text);
-                    }
-                }
-                let _ = writeln!(out, "      </{tag}>");
-            }
-        }
-        out.push_str("    </qos_profile>\n");
-    }
+    out.extend(profiles);
     out.push_str("  </qos_library>\n</dds>\n");
+    out
+}
+
+fn profile(name: &str, base: Option<&str>, topics: &[(&str, &Policies)]) -> String {
+    let mut out = String::new();
+    let base = base.map(|base| format!(" base_name=\"{base}\"")).unwrap_or_default();
+    let _ = writeln!(out, "    <qos_profile name=\"{}\"{base}>", escaped(name));
+    for (topic, policies) in topics {
+        let elements: Vec<Element> =
+            policies.iter().filter_map(|(policy, (value, _))| element(policy, value)).collect();
+        for is_writer in [true, false] {
+            let tag = if is_writer { "datawriter_qos" } else { "datareader_qos" };
+            let topic = escaped(topic);
+            let _ = writeln!(out, "      <{tag} topic_filter=\"{topic}\">");
+            for element in &elements {
+                if if is_writer { element.of_writer } else { element.of_reader } {
+                    let _ = writeln!(out, "        {}", element.text);
+                }
+            }
+            let _ = writeln!(out, "      </{tag}>");
+        }
+    }
+    out.push_str("    </qos_profile>\n");
     out
 }
 

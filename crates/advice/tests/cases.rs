@@ -1,6 +1,6 @@
 //! Topics of real systems, with the class that an engineer gives them, and with what contradicts itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use advice::{Advice, Class, Rules, Topic, advise, flow_file, profile_file, read};
+use advice::{Advice, Class, Rules, Topic, advise, flow_file, policy_file, profile_file, read};
 
 /// What a topic is, what is said of it, its class, and the rules of its contradictions.
 type Case = (&'static str, &'static str, Class, &'static [&'static str]);
@@ -370,4 +370,22 @@ fn what_is_wrong_has_its_place() {
         assert!(problem.what.contains(what), "{text}: {problem}");
         assert!(!problem.remedy.is_empty());
     }
+}
+
+#[test]
+fn policies_that_something_else_has_found_are_read_as_they_are() {
+    let all: std::collections::BTreeMap<_, _> = [("deadline", "25830000"), ("latency_budget", "905000")]
+        .map(|(policy, time)| (policy.to_owned(), (time.to_owned(), "predicted".to_owned())))
+        .into();
+    let budget = all.iter().filter(|(policy, _)| *policy == "latency_budget");
+    let budget = budget.map(|(policy, value)| (policy.clone(), value.clone())).collect();
+    let text = policy_file("predicted", "ward", &[("ward/pose", &all), ("ward/<stop>", &budget)]);
+    let provider = qos_profiles::QosProvider::read("ward.xml", &text)
+        .unwrap_or_else(|problems| panic!("{}\n{text}", problems[0]));
+    let reader = |topic| format!("{:?}", provider.datareader_qos("predicted::ward", topic).unwrap());
+    assert_ne!(reader("ward/pose"), reader("ward/<stop>"), "only one of them has a deadline");
+    assert_ne!(reader("ward/<stop>"), reader("other"), "another topic has neither");
+    let writer = |topic| format!("{:?}", provider.datawriter_qos("predicted::ward", topic).unwrap());
+    assert_ne!(writer("ward/pose"), writer("ward/<stop>"));
+    assert_eq!(writer("ward/<stop>"), writer("other"), "a latency budget is the reader's");
 }

@@ -21,6 +21,7 @@ mod manual;
 mod measure;
 mod midas;
 mod output;
+mod prediction;
 mod profile;
 mod publish;
 mod qos;
@@ -76,6 +77,8 @@ enum Command {
     Qos(profile::Arguments),
     /// Says what kind of data a topic is, which policies suit it, and what cannot be had together.
     Advise(advise::Arguments),
+    /// Predicts percentiles of the latency of topics from write to read, with intervals.
+    Predict(prediction::Arguments),
     /// Writes the types of an IDL file in Rust.
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
@@ -148,6 +151,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Config(arguments) => return exit::code(config::run(arguments)),
         Command::Qos(arguments) => return exit::code(profile::run(arguments)),
         Command::Advise(arguments) => return exit::code(advise::run(arguments)),
+        Command::Predict(arguments) => return exit::code(prediction::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),

@@ -102,6 +102,16 @@ fn files_of_domains() {
 }
 
 #[test]
+fn files_of_predictions() {
+    withstands(&targets::PREDICTION_FILE, "fuzz.stateless_executions", 50);
+}
+
+#[test]
+fn records_of_predictions() {
+    withstands(&targets::PREDICTION_RECORDS, "fuzz.stateless_executions", 20);
+}
+
+#[test]
 fn qos_files() {
     withstands(&targets::QOS_FILE, "fuzz.stateless_executions", 20);
 }

@@ -2,8 +2,9 @@
 use super::list::STATELESS_BATCH;
 use super::{
     dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
-    execution_line, hosts, launch_file, launching, picture_layout, pictures, qos_file, qos_files,
-    quality_on_demand, quality_on_demand_body, type_manifest,
+    execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file,
+    prediction_records, predictions, qos_file, qos_files, quality_on_demand, quality_on_demand_body,
+    type_manifest,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -117,6 +118,28 @@ pub const QUALITY_ON_DEMAND_BODY: Target = Target {
     structure: Structure::Plain,
     seeds: quality_on_demand::seeds,
     session: || Box::new(quality_on_demand_body),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Files of stages, hops and topics, and what is predicted for them.
+pub const PREDICTION_FILE: Target = Target {
+    name: "prediction_file",
+    structure: Structure::Plain,
+    seeds: predictions::files,
+    session: || Box::new(prediction_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Measurements by which predictions are calibrated.
+pub const PREDICTION_RECORDS: Target = Target {
+    name: "prediction_records",
+    structure: Structure::Plain,
+    seeds: predictions::records,
+    session: || Box::new(prediction_records),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,
