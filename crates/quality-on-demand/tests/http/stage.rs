@@ -83,8 +83,11 @@ impl Stage {
             .args(["serve", "qod.toml", "--store", "qod.redb"])
             .stdout(log.try_clone().unwrap())
             .stderr(log);
-        self.server = Some(command.spawn().unwrap());
-        patiently("a server that listens", || TcpStream::connect("127.0.0.1:9091").ok());
+        let server = self.server.insert(command.spawn().unwrap());
+        patiently("a server that listens", || {
+            assert_eq!(server.try_wait().unwrap(), None, "qod.log says why it has ended");
+            TcpStream::connect("127.0.0.1:9091").ok()
+        });
     }
 
     /// Nothing is left to it to say goodbye with.
