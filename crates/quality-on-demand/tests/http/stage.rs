@@ -58,7 +58,9 @@ impl Stage {
     /// All managers, and the server with the file of the example and these lines after it.
     pub(crate) fn new(test: &str, more: &str) -> Self {
         let domains = Domains::new(test);
-        let text = format!("{}{more}", include_str!("../../examples/qod.toml"));
+        // A busy machine may take its time: no answer is that a session is under way.
+        let file = include_str!("../../examples/qod.toml").replacen("listen", "wait = \"60 s\"\nlisten", 1);
+        let text = format!("{file}{more}");
         std::fs::write(domains.path("qod.toml"), text).unwrap();
         let mut stage = Self { domains, server: None };
         stage.start();
