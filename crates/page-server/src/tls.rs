@@ -12,7 +12,7 @@ use keys::rustls::sign::{CertifiedKey, SingleCertAndKey};
 /// A certificate in PEM, with those that lead to its authority, and its key.
 ///
 /// # Errors
-/// They cannot be read, do not belong together, or everybody may read the key.
+/// They cannot be read, do not belong together, or other users may read the key.
 pub fn certified(certificate: &Path, key: &Path) -> Result<CertifiedKey, String> {
     let of = |file: &Path, error: String| format!("{} cannot be used for TLS: {error}", file.display());
     let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);

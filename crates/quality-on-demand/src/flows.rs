@@ -1,16 +1,22 @@
 //! From a profile and the ports of a session to the flows that a manager reserves.
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use wan_server::protocol::{Flow, SessionAsked};
+use wan_server::protocol::{Flow, SessionAsked, SessionStatus};
 
 use crate::body::{CreateSession, Ports};
 use crate::problem::Problem;
+use crate::record::Session;
 use crate::service_file::{Client, Profile};
 
 /// Most flows of a session.
 const MOST_FLOWS: usize = 8;
 /// A manager keeps a session so many nanoseconds longer than a client is promised.
 pub(crate) const SLACK: u64 = 10_000_000_000;
+/// Nanoseconds by which the clock of a manager may differ.
+pub(crate) const SKEW: u64 = 5_000_000_000;
+/// Milliseconds that a session is looked for whose admission may have been lost.
+pub(crate) const LOOKED_FOR: u64 = 60_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
 /// The ports that were named, or that of the profile.
@@ -91,4 +97,19 @@ pub(crate) fn conflict(one: &SessionAsked, other: &SessionAsked) -> bool {
     one.caller == other.caller
         && one.callees.iter().any(|callee| other.callees.contains(callee))
         && one.flows.iter().any(|flow| other.flows.iter().any(|of| meet(flow, of)))
+}
+
+/// What a manager holds is what was asked for, in the time in which it was.
+pub(crate) fn is_that(session: &Session, lost: u64, held: &SessionStatus) -> bool {
+    let asked = &session.asked;
+    let ends = |at: u64| at.saturating_mul(1_000_000).saturating_add(asked.lasts);
+    let same = |one: &[IpAddr], other: &[IpAddr]| {
+        one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>()
+    };
+    held.user == asked.user
+        && held.caller == asked.caller
+        && same(&held.callees, &asked.callees)
+        && held.rates.iter().eq(asked.flows.iter().map(|flow| &flow.rate))
+        && held.ends.saturating_add(SKEW) >= ends(session.asked_at)
+        && held.ends <= ends(lost.saturating_add(LOOKED_FOR)).saturating_add(SKEW)
 }

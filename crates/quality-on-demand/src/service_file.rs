@@ -9,7 +9,7 @@ use toml::Spanned;
 use wan::Prefix;
 use wan_server::protocol::Flow;
 
-use crate::body::is_profile_name;
+use crate::body::{Device, is_profile_name};
 
 /// Most bytes of a file.
 const LARGEST: usize = 1 << 20;
@@ -42,7 +42,7 @@ pub struct ServiceFile {
 pub struct Client {
     /// What it is called here.
     pub name: String,
-    /// SHA-256 of its token; without one it is whoever asks on this host.
+    /// SHA-256 of its token; without one it is each program of this host.
     pub token: Option<[u8; 32]>,
     /// Its user, as the file of the domain calls it.
     pub user: String,
@@ -194,6 +194,27 @@ impl ServiceFile {
     /// Every client shows a token.
     pub fn is_closed(&self) -> bool {
         self.clients.iter().all(|client| client.token.is_some())
+    }
+}
+
+impl Client {
+    /// The address of the device, and how it was named: by the client, or by who the client is.
+    ///
+    /// # Errors
+    /// It was named in both ways or in none, or not by an address.
+    pub(crate) fn device_of(
+        &self,
+        device: Option<&Device>,
+    ) -> Result<(IpAddr, Option<Device>), crate::Problem> {
+        match (self.device, device) {
+            (Some(address), None) => Ok((address, None)),
+            (None, Some(device)) => device.address().map(|(address, shown)| (address, Some(shown))),
+            (Some(_), Some(_)) => {
+                let what = "device: the token says which device it is; leave it out";
+                Err(crate::Problem::new(422, "UNNECESSARY_IDENTIFIER", what))
+            }
+            (None, None) => Err(crate::Problem::new(422, "MISSING_IDENTIFIER", "device: it is missing")),
+        }
     }
 }
 

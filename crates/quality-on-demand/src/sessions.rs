@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wan_server::protocol::{Admitted, Refused, SessionAsked, SessionStatus};
 
 use crate::body::{CreateSession, Device};
-use crate::flows::{self, SECOND, SLACK};
+use crate::flows::{self, LOOKED_FOR, SECOND, SKEW, SLACK, is_that};
 use crate::notification::{self, Notice};
 use crate::problem::Problem;
 use crate::record::{Session, State, Why};
@@ -17,11 +17,6 @@ use crate::uuid::Uuid;
 
 /// Milliseconds that a session which has ended can still be looked at.
 const KEPT: u64 = 360_000;
-/// Milliseconds that a session is looked for whose admission may have been lost.
-const LOOKED_FOR: u64 = 60_000;
-/// Nanoseconds by which the clock of a manager may differ.
-const SKEW: u64 = 5_000_000_000;
-
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act {
@@ -118,7 +113,7 @@ impl Sessions {
         profile: &Profile,
         asked: CreateSession,
     ) -> Result<SessionAsked, Problem> {
-        let (address, device) = device_of(client, asked.device.as_ref())?;
+        let (address, device) = client.device_of(asked.device.as_ref())?;
         if profile.status != ProfileStatus::Active {
             return Err(Problem::profile(format!("qosProfile: {} cannot be asked for now", profile.name)));
         }
@@ -269,7 +264,7 @@ impl Sessions {
     /// # Errors
     /// The device is not said, or not by its address.
     pub fn of_device(&self, client: &Client, device: Option<&Device>) -> Result<Vec<&Session>, Problem> {
-        let (address, _) = device_of(client, device)?;
+        let (address, _) = client.device_of(device)?;
         let own = self.all.values().filter(|session| session.client == client.name && !session.hidden);
         Ok(own.filter(|session| session.asked.caller == address).collect())
     }
@@ -495,35 +490,4 @@ impl Sessions {
         self.admitted.remove(&id);
         self.changed.insert(id);
     }
-}
-
-/// The address of the device, and how it was named: by the client, or by who the client is.
-fn device_of(
-    client: &Client,
-    device: Option<&Device>,
-) -> Result<(std::net::IpAddr, Option<Device>), Problem> {
-    match (client.device, device) {
-        (Some(address), None) => Ok((address, None)),
-        (None, Some(device)) => device.address().map(|(address, shown)| (address, Some(shown))),
-        (Some(_), Some(_)) => {
-            let what = "device: the token says which device it is; leave it out";
-            Err(Problem::new(422, "UNNECESSARY_IDENTIFIER", what))
-        }
-        (None, None) => Err(Problem::new(422, "MISSING_IDENTIFIER", "device: it is missing")),
-    }
-}
-
-/// What a manager holds is what was asked for, in the time in which it was.
-fn is_that(session: &Session, lost: u64, held: &SessionStatus) -> bool {
-    let asked = &session.asked;
-    let ends = |at: u64| at.saturating_mul(1_000_000).saturating_add(asked.lasts);
-    let same = |one: &[std::net::IpAddr], other: &[std::net::IpAddr]| {
-        one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>()
-    };
-    held.user == asked.user
-        && held.caller == asked.caller
-        && same(&held.callees, &asked.callees)
-        && held.rates.iter().eq(asked.flows.iter().map(|flow| &flow.rate))
-        && held.ends.saturating_add(SKEW) >= ends(session.asked_at)
-        && held.ends <= ends(lost.saturating_add(LOOKED_FOR)).saturating_add(SKEW)
 }

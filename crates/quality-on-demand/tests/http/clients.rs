@@ -66,7 +66,7 @@ fn a_session_is_opened_shown_extended_and_ended() {
             stage.get(id).is_error(404, "NOT_FOUND");
         }
         assert!(stage.domains.status(WEST).sessions.is_empty());
-        stage.domains.aggregates(0);
+        stage.domains.are_free();
     });
 }
 
@@ -116,7 +116,7 @@ fn a_refusal_says_which_domain_refused_what_can_be_had_and_what_to_do() {
         stage.create(&pictures).is_error(409, "CONFLICT");
         assert_eq!(stage.delete(&held).status, 204);
         assert_eq!(stage.delete(&id).status, 204);
-        stage.domains.aggregates(0);
+        stage.domains.are_free();
         let id = stage.available(&pictures);
         assert_eq!(stage.delete(&id).status, 204);
         // A device of another domain, and servers that none has.

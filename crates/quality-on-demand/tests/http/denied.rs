@@ -98,7 +98,7 @@ fn what_is_not_as_specified_changes_nothing() {
         stage.ask("GET", "/quality-on-demand/v1", None).is_error(404, "NOT_FOUND");
         stage.ask("PUT", SESSIONS, None).is_error(405, "METHOD_NOT_ALLOWED");
         assert!(stage.domains.status(WEST).sessions.is_empty());
-        stage.domains.aggregates(0);
+        stage.domains.are_free();
         // As many sessions as the client may have.
         for port in 1..=20 {
             let body = with("applicationServerPorts", json!({"ports": [port]}));

@@ -107,20 +107,30 @@ fn begin_and_end_are_told_until_they_are_taken_and_redirects_are_not_followed() 
         assert_eq!(of["data"], json!({"sessionId": id, "qosStatus": "AVAILABLE"}));
         assert_eq!(of["source"], json!(format!("http://127.0.0.1:9091/quality-on-demand/v1/sessions/{id}")));
         assert_eq!(stage.delete(&id).status, 204);
-        let last = event(&heard.recv().unwrap());
-        assert_eq!(
-            last["data"],
-            json!({"sessionId": id, "qosStatus": "UNAVAILABLE", "statusInfo": "DELETE_REQUESTED"})
-        );
-        assert_ne!(last["id"], of["id"]);
-        // Notifications of a client go one after the other: what comes next is heard before the redirect would be followed.
+        let mut known = vec![of["id"].clone()];
+        let last = event(&next(&heard, &mut known));
+        let expected = json!({"sessionId": id, "qosStatus": "UNAVAILABLE", "statusInfo": "DELETE_REQUESTED"});
+        assert_eq!(last["data"], expected);
+        // Notifications of a client go one after the other: what comes next is heard after the redirect would have been followed.
         let id = stage.available(&with_sink("https://localhost:8443/elsewhere", 7_411));
         assert_eq!(stage.delete(&id).status, 204);
-        let next = stage.available(&with_sink("https://localhost:8443/last", 7_411));
-        let paths: Vec<String> = (0..3).map(|_| heard.recv().unwrap().0).collect();
+        let another = stage.available(&with_sink("https://localhost:8443/last", 7_411));
+        let paths: Vec<String> = (0..3).map(|_| next(&heard, &mut known).0).collect();
         assert_eq!(paths, ["/elsewhere", "/elsewhere", "/last"]);
-        assert_eq!(stage.delete(&next).status, 204);
+        assert_eq!(stage.delete(&another).status, 204);
     });
+}
+
+/// The next event that was not heard before: a busy machine may be too slow for an answer, and be told again.
+fn next(heard: &Receiver<Heard>, known: &mut Vec<Value>) -> Heard {
+    loop {
+        let next = heard.recv().unwrap();
+        let (id, is_followed) = (event(&next)["id"].clone(), next.0 == "/followed");
+        if is_followed || !known.contains(&id) {
+            known.push(id);
+            return next;
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The interface over real sockets, in a network namespace for each test (needs root).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod conforms;
 mod hostile;
 mod schema;
 mod secure;
