@@ -1,5 +1,5 @@
 //! The AAA server of a domain, as its manager asks it: each session is granted before anything is reserved for it, and accounted while it lasts.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -53,8 +53,6 @@ pub(crate) struct Authorization {
     /// Names of users by their numbers.
     users: BTreeMap<u32, String>,
     accounts: BTreeMap<SessionId, Account>,
-    /// Sessions of an earlier run whose first records were not stored.
-    kept: BTreeSet<SessionId>,
     clock: Clock,
     tell: Sender<Event>,
 }
@@ -73,7 +71,7 @@ pub(crate) fn start(
     let host = node.host.clone();
     let users: BTreeMap<u32, String> = file.users.iter().map(|(name, id)| (*id, name.clone())).collect();
     let mut accounts = BTreeMap::new();
-    let (mut kept, mut without_records) = (Vec::new(), BTreeSet::new());
+    let mut kept = Vec::new();
     for action in first {
         let Action::KeepGrant { session, request, until } = action else { continue };
         let remaining = Duration::from_nanos(until.saturating_sub(clock.now()));
@@ -85,13 +83,16 @@ pub(crate) fn start(
         account.before = handle.told(&name(&host, *session));
         account.base = account.before.unwrap_or_default();
         account.is_accounted = account.before.is_some();
-        if !account.is_accounted {
-            without_records.insert(*session);
-        }
     }
+    // A crash came before their first records.
+    let unrecorded = accounts.iter().filter(|(_, account)| !account.is_accounted);
+    let unrecorded: Vec<SessionId> = unrecorded.map(|(session, _)| *session).collect();
     let events = handle.take_events();
-    let kept = without_records;
-    Ok((Authorization { handle, host, users, accounts, kept, clock, tell }, events))
+    let mut authorization = Authorization { handle, host, users, accounts, clock, tell };
+    for session in unrecorded {
+        authorization.account(session);
+    }
+    Ok((authorization, events))
 }
 
 /// Reads the file of the client that a domain's file names.
@@ -300,10 +301,6 @@ impl Authorization {
                 let account = self.accounts.get(&session)?;
                 let until = self.handle.clocks().until(&permit);
                 let said = granted(&account.flows, &permit, until, self.clock);
-                // A crash came before its first record.
-                if !account.is_accounted && said.is_ok() && self.kept.remove(&session) {
-                    self.account(session);
-                }
                 Some(Told::Granted(session, said))
             }
             AaaEvent::InterimDue(session) => Some(Told::InterimDue(self.number(&session)?)),

@@ -69,6 +69,8 @@ impl World {
                 continue;
             };
             assert_eq!(account.ends, 0, "{context}: {id:?} is taken up, and was ended");
+            // The records of one that has none begin then.
+            account.began = account.began.max(1);
             assert!(*until <= account.most, "{context}: {id:?} is taken for granted");
             if account.until.is_none_or(|granted| granted < *until) {
                 account.excused = *until;
