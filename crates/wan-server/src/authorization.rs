@@ -329,3 +329,54 @@ fn granted(
     }
     Ok(until.map_or(u64::MAX, |until| clock.at(until)))
 }
+
+#[cfg(test)]
+mod tests {
+    use wan::Asn;
+
+    use super::*;
+
+    const SESSION: SessionId = SessionId { origin: Asn(1), number: 7 };
+
+    fn counted(account: &mut Account, bytes: &[(u8, u64)]) -> (u64, u64) {
+        let leg = |flow| LegId { session: SESSION, flow, peer: Asn(2) };
+        let delivered = |bytes| Delivered { packets: bytes / 10, bytes };
+        let all = bytes.iter().map(|(flow, bytes)| (leg(*flow), delivered(*bytes))).collect();
+        account.count(SESSION, &all);
+        let usage = account.usage();
+        assert_eq!(usage.output_packets, usage.output_bytes / 10);
+        (usage.output_bytes, usage.input_bytes)
+    }
+
+    fn account(told: Option<Usage>) -> Account {
+        let flows = vec![(Direction::Forward, 1), (Direction::Reverse, 1)];
+        Account { flows, before: told, base: told.unwrap_or_default(), ..Account::default() }
+    }
+
+    #[test]
+    fn bytes_are_added_by_direction_and_none_is_lost_when_a_counter_begins_anew() {
+        let mut account = account(None);
+        assert_eq!(counted(&mut account, &[(0, 100), (1, 30)]), (100, 30));
+        assert_eq!(counted(&mut account, &[(0, 250), (1, 30)]), (250, 30));
+        assert_eq!(counted(&mut account, &[]), (250, 30), "a router that cannot be asked takes nothing back");
+        assert_eq!(counted(&mut account, &[(0, 40), (1, 60)]), (290, 60));
+    }
+
+    #[test]
+    fn after_a_start_counters_go_on_or_are_added_to_what_was_told() {
+        let told = Usage { output_bytes: 500, input_bytes: 20, output_packets: 50, ..Usage::default() };
+        for (first, expected) in [([(0, 700), (1, 20)], (700, 20)), ([(0, 100), (1, 0)], (600, 20))] {
+            let mut account = account(Some(told));
+            assert_eq!(account.usage().output_bytes, 500, "what was told holds until routers are asked");
+            assert_eq!(counted(&mut account, &first), expected);
+        }
+    }
+
+    #[test]
+    fn another_session_counts_for_itself() {
+        let mut account = account(None);
+        let leg = LegId { session: SessionId { number: 8, ..SESSION }, flow: 0, peer: Asn(2) };
+        account.count(SESSION, &BTreeMap::from([(leg, Delivered { packets: 1, bytes: 9 })]));
+        assert_eq!(account.usage(), Usage::default());
+    }
+}

@@ -137,7 +137,7 @@ pub enum Action {
     },
     /// Begin the records of a session; it is let in after [`Input::Accounted`].
     Account(SessionId),
-    /// A session that was asked a grant for is over, and its edges are shut: end its grant and its records, if there are any. Said once.
+    /// A session that was asked a grant for is over, its edges are shut, and the store has forgotten it: end its grant and its records, if there are any. Said once.
     EndGrant {
         /// Which.
         session: SessionId,

@@ -14,7 +14,12 @@ impl Client {
         let last = self.last.get(id).filter(|(_, goes_on)| *goes_on);
         let last = last.and_then(|(message, _)| request_of(message));
         let request = self.request(id.to_owned(), ask);
-        let permit = Permit { session: id.to_owned(), resources: request.qos_resources.clone(), interim: None, until: Some(until) };
+        let permit = Permit {
+            session: id.to_owned(),
+            resources: request.qos_resources.clone(),
+            interim: None,
+            until: Some(until),
+        };
         let user = request.user.clone().unwrap_or_default();
         let class = last.as_ref().map(|last| last.class.clone()).unwrap_or_default();
         let restored = Restored { class: class.clone(), until };

@@ -4,9 +4,7 @@ use testkit::patience::{LIMIT, patiently, patiently_or};
 use wan_server::Client;
 use wan_server::protocol::{Admitted, Answer, Ask, Event, Refused, SessionAsked};
 
-use crate::aaa_server::{
-    AaaServer, TABLE, granted, last_record, operate, records, set_quota, write_files,
-};
+use crate::aaa_server::{AaaServer, TABLE, granted, last_record, operate, records, set_quota, write_files};
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, WEST, flow, session};
 
 /// Managers of three domains, of which the west asks an AAA server; that is not there yet.

@@ -217,9 +217,8 @@ fn records_have_the_bytes_that_routers_let_in() {
         let name = granted(&domains).pop().unwrap();
         // IP and UDP add 28 bytes. One is under way at a time, so that no policer drops any; all that are sent arrive.
         const PACKET: usize = 500;
-        let socket = |host: &str, address: &str| {
-            lab.on(host, || std::net::UdpSocket::bind(address).unwrap()).unwrap()
-        };
+        let socket =
+            |host: &str, address: &str| lab.on(host, || std::net::UdpSocket::bind(address).unwrap()).unwrap();
         let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
         to.set_read_timeout(Some(LIMIT)).unwrap();
         let exchange = |count: u64| {

@@ -122,18 +122,33 @@ impl Callers {
         self.fail(context, legs, id, refusal);
     }
 
-    /// The grant of a session ends when its edges are shut.
-    pub(super) fn ungrant(&mut self, id: SessionId, session: &Session, refusal: &Refusal) {
+    /// The grant of a session ends when its edges are shut, and when a crash cannot bring it back any more.
+    pub(super) fn ungrant(
+        &mut self,
+        id: SessionId,
+        session: &Session,
+        refusal: Refusal,
+        forgotten: Option<u64>,
+    ) {
         if session.grant.is_asked() {
-            self.ungranting.insert(id, refusal.clone());
+            self.ungranting.insert(id, (refusal, forgotten));
         }
     }
 
-    /// Ends the grants of sessions whose edges are shut.
+    /// The store has done something.
+    pub(super) fn forgotten(&mut self, ticket: u64) {
+        for (_, waits) in self.ungranting.values_mut() {
+            waits.take_if(|other| *other == ticket);
+        }
+    }
+
+    /// Ends the grants of sessions of which nothing is left.
     pub(crate) fn end_grants(&mut self, context: &mut Context<'_>, legs: &Legs) {
-        let shut: Vec<SessionId> = self.ungranting.keys().filter(|id| !legs.has_any(**id)).copied().collect();
-        for session in shut {
-            if let Some(refusal) = self.ungranting.remove(&session) {
+        let is_over =
+            |(id, (_, waits)): &(&SessionId, &(Refusal, Option<u64>))| waits.is_none() && !legs.has_any(**id);
+        let over: Vec<SessionId> = self.ungranting.iter().filter(is_over).map(|(id, _)| *id).collect();
+        for session in over {
+            if let Some((refusal, _)) = self.ungranting.remove(&session) {
                 context.out.actions.push(Action::EndGrant { session, refusal });
             }
         }

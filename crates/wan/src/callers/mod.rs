@@ -63,8 +63,9 @@ pub(crate) struct Callers {
     sessions: BTreeMap<SessionId, Session>,
     /// Ends that are repeated: why, how often, and when next.
     stops: BTreeMap<(SessionId, Asn), (Refusal, u8, u64)>,
-    /// Sessions that are over, whose grants end when their edges are shut: why they are over.
-    ungranting: BTreeMap<SessionId, Refusal>,
+    /// Sessions that are over, whose grants end when their edges are shut and the store has forgotten them: why they are over, and the ticket of
+    /// the store that is waited for.
+    ungranting: BTreeMap<SessionId, (Refusal, Option<u64>)>,
     /// What is said when a session is forgotten for good: a crash would bring back one that is said to have ended.
     ending: BTreeMap<u64, Action>,
 }
@@ -279,6 +280,7 @@ impl Callers {
     /// A record is durable: flows may be let in, a later end counts, or the end of a session is said.
     pub(crate) fn on_stored(&mut self, context: &mut Context<'_>, legs: &mut Legs, ticket: u64) {
         context.out.actions.extend(self.ending.remove(&ticket));
+        self.forgotten(ticket);
         for session in self.sessions.values_mut() {
             if let Some((_, asked, ends)) = session.extending.take_if(|(stored, ..)| *stored == ticket) {
                 session.ends = ends;
@@ -336,17 +338,21 @@ impl Callers {
             let next = context.now.saturating_add(context.config.limits.retransmit);
             self.stops.insert((id, *asn), (refusal.clone(), REPEATED_STOPS, next));
         }
-        self.ungrant(id, &session, &refusal);
+        let why = refusal.clone();
         let said = match session.ticket {
             Some(ticket) => Action::Answer { ticket, answer: QosAnswer::Refused(refusal) },
             None => Action::Ended { session: id, refusal },
         };
-        if matches!(session.stage, Stage::Authorizing | Stage::Negotiating | Stage::Reserving) {
+        let forgotten = if matches!(session.stage, Stage::Authorizing | Stage::Negotiating | Stage::Reserving)
+        {
             context.out.actions.push(said);
+            None
         } else {
             let forgotten = context.out.store(Key::Own(id), None);
             self.ending.insert(forgotten, said);
-        }
+            Some(forgotten)
+        };
+        self.ungrant(id, &session, why, forgotten);
     }
 
     /// A domain of callees says that its part has ended.
