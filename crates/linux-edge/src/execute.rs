@@ -1,14 +1,14 @@
 //! Carries out programs at routers of this machine, by the programs `ip`, `tc`, `nft` and `sysctl`.
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use system::{Error, finish, program};
-use wan::{BackendAnswer, BackendCommand, Holding};
+use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 use crate::backend::LinuxEdge;
 use crate::domain::Domain;
 use crate::entry::ends_record;
-use crate::observed::Observed;
+use crate::observed::{Delivered, Observed};
 use crate::program::{Program, Step, TABLE};
 use crate::setup::{mark, removal, setup};
 
@@ -285,6 +285,15 @@ impl Running {
             Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
             None => Ok(handled.answer),
         }
+    }
+
+    /// What routers have let in of each flow since they let it in.
+    ///
+    /// # Errors
+    /// They cannot be asked.
+    pub fn delivered(&self) -> Result<BTreeMap<LegId, Delivered>, Fault> {
+        let observed = self.executor.observe().map_err(|failed| self.fault(&failed))?;
+        Ok(observed.map(|observed| observed.delivered).unwrap_or_default())
     }
 
     /// Looks whether the routers still hold what they should: what is lost is told once.

@@ -9,6 +9,15 @@ use crate::record::{AggregateRecord, FlowRecord};
 use crate::setup::MARK;
 use wan::LegId;
 
+/// What an edge has let in of a flow since it let it in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delivered {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP.
+    pub bytes: u64,
+}
+
 /// What all routers of a domain hold.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
@@ -18,6 +27,8 @@ pub struct Observed {
     pub flows: Vec<(FlowRecord, Vec<Tuple>)>,
     /// What is there and cannot be read.
     pub unread: Vec<String>,
+    /// What policers have let in of each flow.
+    pub delivered: BTreeMap<LegId, Delivered>,
     /// What routers were set up by, one for each router that is.
     pub marks: Vec<String>,
 }
@@ -47,6 +58,10 @@ impl Observed {
                 let Some(comment) = object.pointer("/rule/comment").and_then(Value::as_str) else { continue };
                 match FlowRecord::read(comment) {
                     Some(record) => {
+                        let counted = object.pointer("/rule/expr").and_then(counter).unwrap_or_default();
+                        let delivered = observed.delivered.entry(record.leg).or_default();
+                        delivered.packets = delivered.packets.saturating_add(counted.packets);
+                        delivered.bytes = delivered.bytes.saturating_add(counted.bytes);
                         let found = tuples.get(&flow_chain(record.slot)).cloned().unwrap_or_default();
                         flows.entry(record.leg).or_insert_with(|| (record, Vec::new())).1.extend(found);
                     }
@@ -62,6 +77,13 @@ impl Observed {
         }
         observed
     }
+}
+
+/// The counter among the expressions of a rule.
+fn counter(expressions: &Value) -> Option<Delivered> {
+    let counter = expressions.as_array()?.iter().find_map(|expression| expression.get("counter"))?;
+    let number = |name| counter.get(name).and_then(Value::as_u64);
+    Some(Delivered { packets: number("packets")?, bytes: number("bytes")? })
 }
 
 /// The packets that go to each chain.

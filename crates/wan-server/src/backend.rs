@@ -1,9 +1,11 @@
 //! The inside of a domain, as its manager sees it: one trait for all kinds of devices, and the thread that they are set up in.
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use wan::{BackendAnswer, BackendCommand};
+use linux_edge::observed::Delivered;
+use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 /// The back-end of one domain: it knows devices and their ledgers, and neither users, agreements nor neighbours.
 ///
@@ -24,6 +26,11 @@ pub trait Backend: Send {
         None
     }
 
+    /// What edges have let in of each flow since they let it in; `None` if they do not count, or cannot be asked now.
+    fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {
+        None
+    }
+
     /// What has to be said beside each bound, because the back-end itself does not see to it that the bound holds.
     fn caveat(&self) -> Option<&'static str>;
 }
@@ -31,27 +38,62 @@ pub trait Backend: Send {
 /// Commands that are carried out together at most.
 const TOGETHER: usize = 256;
 
-/// Runs a back-end in a thread of its own until nothing more can come; `answer` is told answers, and says whether they are still wanted.
+/// What the thread of a back-end has to do.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    Command(BackendCommand),
+    /// Tell what edges have let in.
+    Count,
+}
+
+/// What it has done.
+pub(crate) enum Done {
+    /// So many commands, and their answers.
+    Commands(usize, Vec<BackendAnswer>),
+    /// What edges have let in by now.
+    Counted(BTreeMap<LegId, Delivered>),
+}
+
+fn shuts(command: &BackendCommand) -> bool {
+    matches!(command, BackendCommand::Release { holding: Holding::Flow(_), .. })
+}
+
+/// Runs a back-end in a thread of its own until nothing more can come; `tell` is told what was done, and says whether that is still wanted. If
+/// flows are accounted, what they have let in is told right before they are shut.
 pub(crate) fn run(
     mut backend: Box<dyn Backend>,
-    commands: Receiver<BackendCommand>,
-    answer: impl Fn(usize, Vec<BackendAnswer>) -> bool + Send + 'static,
+    orders: Receiver<Order>,
+    accounts: bool,
+    tell: impl Fn(Done) -> bool + Send + 'static,
 ) -> std::io::Result<()> {
     let run = move || {
         loop {
             let first = match backend.every() {
-                Some(every) => commands.recv_timeout(every),
-                None => commands.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(every) => orders.recv_timeout(every),
+                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             if first == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
-            let mut batch: Vec<BackendCommand> = first.into_iter().collect();
-            batch.extend(commands.try_iter().take(TOGETHER.saturating_sub(batch.len())));
+            let mut batch = Vec::new();
+            let mut counts = false;
+            for order in first.into_iter().chain(orders.try_iter().take(TOGETHER - 1)) {
+                match order {
+                    Order::Command(command) => batch.push(command),
+                    Order::Count => counts = true,
+                }
+            }
+            if counts || accounts && batch.iter().any(shuts) {
+                // Who waits for it hears of it in any case.
+                let delivered = backend.delivered().unwrap_or_default();
+                if !tell(Done::Counted(delivered)) {
+                    return;
+                }
+            }
             let count = batch.len();
             let mut answers = backend.again();
             answers.extend(backend.execute(batch));
-            if (count > 0 || !answers.is_empty()) && !answer(count, answers) {
+            if (count > 0 || !answers.is_empty()) && !tell(Done::Commands(count, answers)) {
                 return;
             }
         }

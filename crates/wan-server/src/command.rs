@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::control::{Client, NoManager, line};
 use crate::flow_text;
 use crate::protocol::{Answer, Ask, Flow, Question, Reply, SessionAsked};
-use crate::{serve, wording};
+use crate::{authorization, serve, wording};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
@@ -192,6 +192,7 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
     match verb {
         Verb::Serve { file, check: true, .. } => {
             let read = serve::read(file)?;
+            authorization::node(file, &read).map_err(|what| (WRONG, what))?;
             let (agreements, users) = (read.config.agreements.len(), read.users.len());
             print(out, format_args!("AS {}: {agreements} agreements, {users} users\n", read.config.asn.0))?;
             Ok(DONE)

@@ -194,6 +194,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::Stopped => "stopped",
         Reason::TimeOver => "time-over",
         Reason::Device(_) => "device",
+        Reason::NotAuthorized(_) => "not-authorized",
+        Reason::AaaUnavailable(_) => "aaa-unavailable",
+        Reason::Aborted => "aborted",
+        Reason::GrantOver => "grant-over",
     };
     Refused {
         asn: refusal.asn.0,

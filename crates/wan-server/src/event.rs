@@ -1,8 +1,11 @@
 //! What happens to a manager from outside.
+use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
 
-use wan::{BackendAnswer, Message};
+use linux_edge::observed::Delivered;
+use wan::{BackendAnswer, LegId, Message};
 
+use crate::authorization::Told;
 use crate::durable::Written;
 use crate::protocol::{Ask, Reply};
 
@@ -16,6 +19,10 @@ pub(crate) enum Event {
     Written(Written),
     /// The back-end has done so many commands, and answers.
     Backend(usize, Vec<BackendAnswer>),
+    /// Edges have let in so much of each flow.
+    Counted(BTreeMap<LegId, Delivered>),
+    /// The AAA server says something of a session.
+    Aaa(Told),
     /// A command asks. The number is that of its connection.
     Asked(u64, Ask, Lines),
     /// A program of callees answers, on a connection.

@@ -121,13 +121,14 @@ async fn beat(mut to: To) {
 
 #[cfg(test)]
 mod tests {
-    use wan::{Body, SessionBody, SessionId};
+    use wan::{Body, Reason, Refusal, SessionBody, SessionId};
 
     use super::*;
 
     #[test]
     fn a_message_is_of_whom_the_connection_is() {
-        let body = Body::Session(SessionId { origin: Asn(2), number: 1 }, SessionBody::Stop);
+        let refusal = Refusal { asn: Asn(2), link: None, reason: Reason::Stopped };
+        let body = Body::Session(SessionId { origin: Asn(2), number: 1 }, SessionBody::Stop(refusal));
         let sent = Message { from: Asn(2), to: Asn(1), body };
         let bytes = sent.encode().unwrap();
         assert_eq!(message(Asn(1), Asn(2), &bytes), Ok(sent));

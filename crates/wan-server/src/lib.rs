@@ -5,6 +5,7 @@
 //! says why.
 #![forbid(unsafe_code)]
 
+mod authorization;
 mod backend;
 mod callees;
 mod command;

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use linux_edge::execute::{Fault, PROGRAMS, Running};
+use linux_edge::observed::Delivered;
 use linux_edge::{Domain, Executor};
-use wan::{BackendAnswer, BackendCommand, DeviceFault, Holding, Text};
+use wan::{BackendAnswer, BackendCommand, DeviceFault, Holding, LegId, Text};
 
 use crate::backend::Backend;
 
@@ -158,6 +159,16 @@ impl Backend for LinuxRouters {
             }
         }
         answers
+    }
+
+    fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {
+        match self.running.delivered() {
+            Ok(delivered) => Some(delivered),
+            Err(of) => {
+                self.told(&of);
+                None
+            }
+        }
     }
 
     fn every(&self) -> Option<Duration> {

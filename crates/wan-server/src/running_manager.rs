@@ -8,11 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{
-    Action, Asn, BackendCommand, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager,
-    SessionId,
-};
+use wan::{Action, Asn, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
 
+use crate::authorization::{Authorization, Told};
+use crate::backend::Order;
 use crate::callees::{Asked, CalleePolicy, Decision};
 use crate::control::line;
 use crate::convert;
@@ -46,7 +45,13 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.since.saturating_add(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.at(Instant::now())
+    }
+
+    /// An instant of this host, not before the start.
+    pub(crate) fn at(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.start);
+        self.since.saturating_add(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 
@@ -63,7 +68,11 @@ pub(crate) struct Running {
     pub(crate) file: DomainFile,
     pub(crate) clock: Clock,
     pub(crate) writes: StdSender<Write>,
-    pub(crate) commands: StdSender<BackendCommand>,
+    pub(crate) commands: StdSender<Order>,
+    /// The AAA server, if the file has one.
+    pub(crate) authorization: Option<Authorization>,
+    /// Sessions whose records in between wait for what edges have counted.
+    pub(crate) interims: Vec<SessionId>,
     pub(crate) caveat: Option<&'static str>,
     pub(crate) others: BTreeMap<Asn, OtherManager>,
     pub(crate) callees: CalleePolicy,
@@ -97,7 +106,14 @@ fn answer(to: &Lines, what: &Answer) {
 
 impl Running {
     /// Works until Ctrl-C, beginning with what the state machine wanted done at its start.
-    pub(crate) async fn work(mut self, first: Vec<Action>, mut events: Receiver<Event>) {
+    pub(crate) async fn work(mut self, first: Vec<Action>, events: Receiver<Event>) {
+        self.run(first, events).await;
+        if let Some(authorization) = self.authorization.take() {
+            authorization.leave();
+        }
+    }
+
+    async fn run(&mut self, first: Vec<Action>, mut events: Receiver<Event>) {
         self.act(first);
         let paths = std::mem::take(&mut self.file.paths);
         self.input(Input::Paths(paths));
@@ -174,6 +190,15 @@ impl Running {
                     self.input(Input::Backend(answer));
                 }
             }
+            Event::Counted(delivered) => {
+                if let Some(authorization) = &mut self.authorization {
+                    authorization.counted(&delivered);
+                    for session in std::mem::take(&mut self.interims) {
+                        authorization.interim(session);
+                    }
+                }
+            }
+            Event::Aaa(told) => self.authorized(told),
             Event::Asked(connection, ask, lines) => {
                 if let Err(what) = self.asked(connection, ask, &lines) {
                     answer(&lines, &Answer::Wrong { what });
@@ -191,6 +216,36 @@ impl Running {
                 }
             }
             Event::Odd(what) => tell(&what),
+        }
+    }
+
+    /// The AAA server says something of a session.
+    fn authorized(&mut self, told: Told) {
+        match told {
+            Told::Granted(session, said) => self.input(Input::Granted { session, said }),
+            Told::Accounted(session) => self.input(Input::Accounted(session)),
+            Told::InterimDue(session) => {
+                self.interims.push(session);
+                let _ = self.commands.send(Order::Count);
+            }
+            Told::Happened(event) => {
+                let told = self.authorization.as_mut().and_then(|it| it.happened(event));
+                if let Some(told) = told {
+                    self.authorized(told);
+                }
+            }
+        }
+    }
+
+    /// What of the AAA server is to be done.
+    fn account(&mut self, action: &Action) {
+        let Some(authorization) = &mut self.authorization else { return };
+        match action {
+            Action::AskGrant { session, request } => authorization.ask(*session, request),
+            Action::Account(session) => authorization.account(*session),
+            Action::EndGrant { session, refusal } => authorization.end(*session, refusal),
+            // Of the start alone, when the client began.
+            _ => {}
         }
     }
 
@@ -257,13 +312,21 @@ impl Running {
                 }
                 Action::Backend(command) => {
                     self.under_way += 1;
-                    let _ = self.commands.send(command);
+                    let _ = self.commands.send(Order::Command(command));
                 }
                 Action::AskCallee { session, caller, callees, flows } => {
                     self.ask_callees(&Asked { session, caller, callees, flows });
                 }
                 Action::Answer { ticket, answer: said } => self.answered(ticket, said),
                 Action::Ended { session, refusal } => self.ended(session, &refusal),
+                Action::HostedEnded { session, refusal } => {
+                    let session = convert::session_name(session);
+                    self.monitored(&protocol::Event::Ended { session, why: convert::refused(&refusal) });
+                }
+                Action::AskGrant { .. }
+                | Action::KeepGrant { .. }
+                | Action::Account(_)
+                | Action::EndGrant { .. } => self.account(&action),
                 Action::ExtendAnswer { ticket, answer: said } => {
                     let said = match said {
                         Ok(ends) => Answer::Extended { ends },

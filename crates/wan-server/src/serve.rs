@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, channel};
 use wan::ResourceManager;
 
-use crate::backend::{self, Backend};
+use crate::authorization;
+use crate::backend::{self, Backend, Done};
 use crate::callees::CalleePolicy;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
 use crate::control::{self, Client};
@@ -57,12 +58,13 @@ pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// The file, the keys, the store or an address cannot be used.
-pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
-    let file = read(file)?;
+pub(crate) fn run(path: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let file = read(path)?;
     let asn = file.config.asn;
     let identity =
         Identity::load(keys, Role::Domain(asn.0)).map_err(|error| (WRONG, format!("--keys: {error}")))?;
     let socket = control::socket(asn.0).map_err(failed)?;
+    let node = authorization::node(path, &file).map_err(|what| (WRONG, what))?;
     let (tell, events) = channel(WAITING);
     // Before the store is opened: who finds another manager at work does not touch what is its.
     let listening = listen(&socket, &tell)?;
@@ -84,8 +86,14 @@ pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
     let caveat = backend.caveat();
     let (commands, commanded) = std_channel();
     let told = tell.clone();
-    let answer = move |count, answers| told.blocking_send(Event::Backend(count, answers)).is_ok();
-    backend::run(backend, commanded, answer).map_err(|error| failed(error.to_string()))?;
+    let tell_done = move |done| {
+        let event = match done {
+            Done::Commands(count, answers) => Event::Backend(count, answers),
+            Done::Counted(delivered) => Event::Counted(delivered),
+        };
+        told.blocking_send(event).is_ok()
+    };
+    backend::run(backend, commanded, node.is_some(), tell_done).map_err(|error| failed(error.to_string()))?;
     interrupted(&tell)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let runtime = runtime.map_err(|error| failed(error.to_string()))?;
@@ -117,6 +125,15 @@ pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
                 tokio::spawn(sends);
                 others.insert(*other, OtherManager { address: address.clone(), outgoing });
             }
+            let authorization = match node {
+                Some(node) => {
+                    let begun = authorization::start(node, &file, clock, tell.clone(), &first);
+                    let (authorization, happens) = begun.map_err(failed)?;
+                    tokio::spawn(authorization::listen(happens, tell.clone()));
+                    Some(authorization)
+                }
+                None => None,
+            };
             drop(tell);
             print(out, format_args!("AS {} listens at {}; holds {held} records\n", asn.0, file.listen))?;
             out.flush().map_err(|error| failed(error.to_string()))?;
@@ -128,6 +145,8 @@ pub(crate) fn run(file: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
                 clock,
                 writes,
                 commands,
+                authorization,
+                interims: Vec::new(),
                 caveat,
                 others,
                 callees,

@@ -8,7 +8,7 @@ use crate::message::{Available, Body, Message, Notify, Response};
 use crate::record::{Key, Record};
 use crate::request::{FlowRequest, QosAnswer, SessionRequest};
 use crate::routes::BgpPath;
-use crate::words::{Asn, Class, LegId, LinkId, Refusal, SessionId};
+use crate::words::{Asn, Class, LegId, LinkId, Reason, Refusal, SessionId};
 
 /// What happens to a manager.
 #[derive(Clone, Debug)]
@@ -36,6 +36,15 @@ pub enum Input {
         /// Bits per second for each flow, or a refusal.
         rates: Option<Vec<u64>>,
     },
+    /// The AAA server has decided about a session, has renewed its grant, or ends it. What is said last counts.
+    Granted {
+        /// Of [`Action::AskGrant`] or [`Action::KeepGrant`].
+        session: SessionId,
+        /// Until when it may go on, in nanoseconds, or why it may not.
+        said: Result<u64, Reason>,
+    },
+    /// The first record of a session is durable: of [`Action::Account`].
+    Accounted(SessionId),
     /// A caller ends its session.
     Stop(SessionId),
     /// A session of a caller of this domain is to last longer.
@@ -109,6 +118,38 @@ pub enum Action {
         ticket: u64,
         /// What.
         answer: QosAnswer,
+    },
+    /// Ask the AAA server whether a session may be. Nothing is reserved for it before [`Input::Granted`].
+    AskGrant {
+        /// Which.
+        session: SessionId,
+        /// What is asked for.
+        request: SessionRequest,
+    },
+    /// A session of the store goes on with the grant that it had: ask the AAA server to renew it at once, as the same session.
+    KeepGrant {
+        /// Which.
+        session: SessionId,
+        /// What was asked for.
+        request: SessionRequest,
+        /// Until when it is granted.
+        until: u64,
+    },
+    /// Begin the records of a session; it is let in after [`Input::Accounted`].
+    Account(SessionId),
+    /// A session that was asked a grant for is over, its edges are shut, and the store has forgotten it: end its grant and its records, if there are any. Said once.
+    EndGrant {
+        /// Which.
+        session: SessionId,
+        /// Why it is over.
+        refusal: Refusal,
+    },
+    /// A session with callees of this domain has ended.
+    HostedEnded {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        refusal: Refusal,
     },
     /// A session that was admitted has ended.
     Ended {

@@ -223,8 +223,11 @@ impl Callees {
         refusal: Refusal,
     ) {
         let Some(session) = self.sessions.remove(&id) else { return };
-        self.remember(context, id, refusal);
+        self.remember(context, id, refusal.clone());
         legs.close(context, id);
+        if session.stage == Stage::Up {
+            context.out.actions.push(Action::HostedEnded { session: id, refusal });
+        }
         if matches!(session.stage, Stage::Storing(_) | Stage::Opening | Stage::Up) {
             context.out.store(Key::Hosted(id), None);
         }

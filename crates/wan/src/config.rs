@@ -20,6 +20,8 @@ pub struct Config {
     pub network_services: Vec<NetworkService>,
     /// Session services.
     pub session_services: Vec<SessionService>,
+    /// Sessions of callers are granted by an AAA server before anything is reserved for them.
+    pub needs_grants: bool,
     /// Times and limits.
     pub limits: Limits,
 }

@@ -148,6 +148,13 @@ impl Legs {
         self.legs.range(first..=last).filter(|(_, leg)| leg.state != State::Closing)
     }
 
+    /// A session still has flows here, or they are being shut.
+    pub(crate) fn has_any(&self, session: SessionId) -> bool {
+        let first = LegId { session, flow: 0, peer: Asn(0) };
+        let last = LegId { session, flow: u8::MAX, peer: Asn(u32::MAX) };
+        self.legs.range(first..=last).next().is_some()
+    }
+
     pub(crate) fn progress(&self, session: SessionId) -> Progress {
         self.of(session).fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
             (Progress::Under, _) | (_, State::Joining | State::Closing) => Progress::Under,

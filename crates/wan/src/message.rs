@@ -162,8 +162,8 @@ pub enum SessionBody {
         /// Of the commit.
         echo: u64,
     },
-    /// Caller: the session ends.
-    Stop,
+    /// Caller: the session ends, and why.
+    Stop(Refusal),
     /// Callee: it has ended.
     Ended(Refusal),
 }

@@ -95,6 +95,8 @@ pub struct OwnSession {
     pub legs: Vec<OpenLeg>,
     /// When it ends.
     pub ends: u64,
+    /// Until when the AAA server has granted it, or longer; none if none was asked.
+    pub grant: Option<u64>,
 }
 
 /// A session of callees of this domain.

@@ -43,6 +43,8 @@ pub struct ResourceManager {
     queries: Queries,
     /// What devices did not do while edges were shut at the start.
     faults: Vec<BackendAnswer>,
+    /// What the AAA server said meanwhile.
+    granted: Vec<(SessionId, Result<u64, Reason>)>,
     out: Out,
 }
 
@@ -66,6 +68,7 @@ impl ResourceManager {
             callees: Callees::default(),
             queries: Queries::default(),
             faults: Vec::new(),
+            granted: Vec::new(),
             out,
             config,
         };
@@ -81,8 +84,12 @@ impl ResourceManager {
                     };
                     let callees: Vec<Vec<IpAddr>> =
                         session.legs.iter().map(|leg| callees(leg.leg.peer)).collect();
-                    manager.restore_legs(now, &session.legs, session.request.caller, &callees);
-                    manager.callers.restore(now, id, session);
+                    // Without a grant it ends, and its edges are shut before anything else: nothing is let in anew for it.
+                    if Callers::may_go_on(now, &manager.config, &session) {
+                        manager.restore_legs(now, &session.legs, session.request.caller, &callees);
+                    }
+                    let owner = (&manager.config, &mut manager.out);
+                    manager.callers.restore(now, owner, id, session);
                 }
                 (Key::Hosted(id), Record::Hosted(session)) => {
                     let callees = vec![session.callees.clone(); session.legs.len()];
@@ -114,6 +121,9 @@ impl ResourceManager {
             Input::Link { link, is_up } => self.hops.border.set_link(link, is_up),
             Input::Measured { link, class, rate } => self.hops.border.measured(link, class, rate),
             Input::Backend(answer) => self.on_backend(now, &answer),
+            Input::Granted { session, said } if !matches!(self.start, Start::Ready) => {
+                self.granted.push((session, said));
+            }
             // Until it knows what its back-end holds, it is as if it were not there yet.
             _ if !matches!(self.start, Start::Ready) => {
                 let refusal =
@@ -140,6 +150,14 @@ impl ResourceManager {
                 callers.request(&mut context, ticket, request);
             }
             Input::CalleeAnswer { session, rates } => self.on_callee_answer(now, session, rates),
+            Input::Granted { session, said } => {
+                let (callers, _, legs, mut context) = self.parts(now);
+                callers.granted(&mut context, legs, session, said);
+            }
+            Input::Accounted(session) => {
+                let (callers, _, legs, mut context) = self.parts(now);
+                callers.accounted(&mut context, legs, session);
+            }
             Input::Extend { ticket, session, by } => {
                 let (callers, _, legs, mut context) = self.parts(now);
                 callers.extend(&mut context, legs, (ticket, session), by);
@@ -166,6 +184,7 @@ impl ResourceManager {
         }
         self.hops.revoke(now, &self.config, &mut self.out);
         self.settle(now);
+        self.end_grants(now);
         core::mem::take(&mut self.out.actions)
     }
 
@@ -180,6 +199,7 @@ impl ResourceManager {
             callees.tick(&mut context, legs);
             self.queries.tick(now, &mut self.out);
             self.settle(now);
+            self.end_grants(now);
         }
         core::mem::take(&mut self.out.actions)
     }
@@ -207,6 +227,11 @@ impl ResourceManager {
             out: &mut self.out,
         };
         (&mut self.callers, &mut self.callees, &mut self.legs, context)
+    }
+
+    fn end_grants(&mut self, now: u64) {
+        let (callers, _, legs, mut context) = self.parts(now);
+        callers.end_grants(&mut context, legs);
     }
 
     fn on_message(&mut self, now: u64, message: Message) {
@@ -237,8 +262,7 @@ impl ResourceManager {
                     SessionBody::Commit { echo, rates } if id.origin == from => {
                         callees.commit(&mut context, legs, id, (echo, rates));
                     }
-                    SessionBody::Stop if id.origin == from => {
-                        let refusal = context.refusal(Reason::Stopped);
+                    SessionBody::Stop(refusal) if id.origin == from => {
                         callees.end(&mut context, legs, id, refusal);
                     }
                     _ => {}
@@ -303,6 +327,10 @@ impl ResourceManager {
             self.origins.resume(now, &self.config.limits, &mut self.out);
             for fault in core::mem::take(&mut self.faults) {
                 self.on_fault(now, &fault);
+            }
+            for (session, said) in core::mem::take(&mut self.granted) {
+                let (callers, _, legs, mut context) = self.parts(now);
+                callers.granted(&mut context, legs, session, said);
             }
         }
     }

@@ -342,6 +342,14 @@ pub enum Reason {
     TimeOver,
     /// A device could not be set up, or does not hold any more what it held.
     Device(DeviceFault),
+    /// The AAA server of the caller's domain does not grant it, or no longer: what it says.
+    NotAuthorized(Text),
+    /// No grant could be had of the AAA server, or no record of the session be begun: why.
+    AaaUnavailable(Text),
+    /// The operator of the caller's domain has ended it, by its AAA server.
+    Aborted,
+    /// What the AAA server granted has run out, and was not renewed.
+    GrantOver,
 }
 
 impl fmt::Display for Refusal {
@@ -389,6 +397,10 @@ impl fmt::Display for Refusal {
             Reason::Stopped => write!(f, ": stopped by the caller"),
             Reason::TimeOver => write!(f, ": its time is over"),
             Reason::Device(DeviceFault { device, what }) => write!(f, ": {device} is not set up: {what}"),
+            Reason::NotAuthorized(what) => write!(f, ": it is not authorized: {what}"),
+            Reason::AaaUnavailable(what) => write!(f, ": nothing is admitted without the AAA server: {what}"),
+            Reason::Aborted => write!(f, ": ended by the operator, at its AAA server"),
+            Reason::GrantOver => write!(f, ": its authorization has run out, and was not renewed"),
         }
     }
 }

@@ -29,6 +29,10 @@ fn reasons() -> Vec<Reason> {
         Reason::Burst { missing, offer },
         Reason::Delay { missing, offer },
         Reason::TimeOver,
+        Reason::NotAuthorized(Text::fitting("over the quota")),
+        Reason::AaaUnavailable(Text::fitting("no answer")),
+        Reason::Aborted,
+        Reason::GrantOver,
         Reason::Device(DeviceFault { device: Text::fitting("west-1"), what: Text::fitting("no such table") }),
     ]
 }
@@ -89,7 +93,10 @@ fn messages() -> Vec<Message> {
         Body::Session(session, SessionBody::Established(Ok(vec![1, 2, 3]))),
         Body::Session(session, SessionBody::Commit { echo: 3, rates: vec![1; 8] }),
         Body::Session(session, SessionBody::Committed { echo: 3 }),
-        Body::Session(session, SessionBody::Stop),
+        Body::Session(
+            session,
+            SessionBody::Stop(Refusal { asn: Asn(2), link: None, reason: Reason::Aborted }),
+        ),
     ];
     for reason in reasons() {
         let refusal = Refusal { asn: Asn(9), link: Some(LinkId(1)), reason };
@@ -160,6 +167,7 @@ fn records() -> Vec<(Key, Record)> {
         peers: (0..64).map(Asn).collect(),
         legs: (0..512).map(leg).collect(),
         ends: u64::MAX,
+        grant: Some(u64::MAX),
     };
     let hosted = HostedSession {
         caller,

@@ -6,6 +6,7 @@
 //! confirmed them.
 mod exchange;
 mod records;
+mod resume;
 mod words;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -267,6 +268,23 @@ impl Client {
     pub fn authorize(&mut self, now: Now, ask: Ask) -> String {
         self.session_low = self.session_low.wrapping_add(1);
         let id = session_id(&self.local.host, self.session_high, self.session_low);
+        self.authorize_as(now, &id, ask);
+        id
+    }
+
+    fn request(&self, session_id: String, ask: Ask) -> Request {
+        Request {
+            session_id,
+            application: ApplicationId::NASREQ.0,
+            realm: self.settings.server_realm.clone(),
+            user: Some(ask.user),
+            password: ask.secret,
+            qos_resources: Some(ask.resources),
+        }
+    }
+
+    /// Asks as [`Client::authorize`] does, for a session that its owner names: as no other before, and as RFC 6733 has it.
+    pub fn authorize_as(&mut self, now: Now, id: &str, ask: Ask) {
         let full = if self.sessions.len() >= self.settings.most_sessions {
             Some("sessions")
         // A first and a last record of each session find room.
@@ -277,22 +295,16 @@ impl Client {
         };
         if let Some(what) = full {
             let result = Err(Refusal::Full(what));
-            self.outputs.push_back(Output::Decided { session: id.clone(), result });
-            return id;
+            self.outputs.push_back(Output::Decided { session: id.to_owned(), result });
+            return;
         }
-        let request = Request {
-            session_id: id.clone(),
-            application: ApplicationId::NASREQ.0,
-            realm: self.settings.server_realm.clone(),
-            user: Some(ask.user.clone()),
-            password: ask.secret,
-            qos_resources: Some(ask.resources),
-        };
+        let user = ask.user.clone();
+        let request = self.request(id.to_owned(), ask);
         let mut machine = Machine::new(self.local.clone(), request);
         machine.ask(now.monotonic);
         let session = Session {
             machine,
-            user: ask.user,
+            user,
             class: Vec::new(),
             permit: None,
             deadline: Some(now.monotonic.saturating_add(self.settings.limit)),
@@ -301,10 +313,9 @@ impl Client {
             interim_asked: false,
             open_requests: 0,
         };
-        self.sessions.insert(id.clone(), session);
-        self.step(now, &id, None);
+        self.sessions.insert(id.to_owned(), session);
+        self.step(now, id, None);
         self.after(now);
-        id
     }
 
     /// Ends a session, and tells the server.
@@ -363,6 +374,7 @@ impl Client {
                         session: id.to_owned(),
                         resources: qos_resources,
                         interim: interim_interval,
+                        until: session.machine.until(),
                     };
                     let first = session.permit.replace(permit.clone()).is_none();
                     if first {

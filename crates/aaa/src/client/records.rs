@@ -18,7 +18,7 @@ use crate::server::Now;
 /// Nanoseconds until what could not be stored is tried again.
 const STORE_AGAIN: u64 = 1_000_000_000;
 
-fn request_of(message: &[u8]) -> Option<AccountingRequest> {
+pub(super) fn request_of(message: &[u8]) -> Option<AccountingRequest> {
     match Message::decode(message) {
         Ok((_, Message::AccountingRequest(request))) => Some(request),
         _ => None,
@@ -26,7 +26,7 @@ fn request_of(message: &[u8]) -> Option<AccountingRequest> {
 }
 
 /// Whether more records come after this one.
-fn goes_on(request: &AccountingRequest) -> bool {
+pub(super) fn goes_on(request: &AccountingRequest) -> bool {
     !RecordKind::of(request.accounting_record_type).is_last()
 }
 
@@ -104,10 +104,10 @@ impl Client {
         }
     }
 
-    /// Ends the sessions that were accounted when the program ended: what it served is over.
+    /// Ends the sessions that were accounted when the program ended and that are not taken up again: what it served is over.
     pub fn end_restored(&mut self, now: Now) {
-        let lost = self.last.values().filter(|(_, goes_on)| *goes_on);
-        let lost: Vec<AccountingRequest> = lost.filter_map(|(message, _)| request_of(message)).collect();
+        let lost = self.last.iter().filter(|(id, (_, goes_on))| *goes_on && !self.sessions.contains_key(*id));
+        let lost: Vec<AccountingRequest> = lost.filter_map(|(_, (message, _))| request_of(message)).collect();
         for request in lost {
             let ended = SessionTerminationRequest {
                 session_id: request.session_id.clone(),

@@ -52,6 +52,8 @@ pub struct Permit {
     pub resources: Option<QosResources>,
     /// How often interim records are wanted, in seconds.
     pub interim: Option<u32>,
+    /// When it ends unless it is renewed, by the clock that does not go back; `None` if the server has said no end.
+    pub until: Option<u64>,
 }
 
 /// Why nothing is granted.

@@ -20,6 +20,11 @@ impl Clock {
         Now { monotonic: u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX), unix }
     }
 
+    /// When a time of machines is, however far away; `None` if it is beyond all that there is.
+    pub(super) fn far_instant(&self, at: u64) -> Option<Instant> {
+        self.0.checked_add(Duration::from_nanos(at))
+    }
+
     /// When a time of machines is, as the runtime counts; far away for never.
     pub(super) fn instant(&self, due: u64) -> tokio::time::Instant {
         const FAR: Duration = Duration::from_secs(3_600);

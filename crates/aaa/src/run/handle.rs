@@ -1,7 +1,7 @@
 //! The client for programs: a thread with sockets and files of its own, and a handle that asks it.
 use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
@@ -58,14 +58,49 @@ impl<T> Pending<T> {
     }
 }
 
+/// A session of an earlier run that goes on.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The session.
+    pub session: String,
+    /// What was asked for.
+    pub ask: Ask,
+    /// How long its grant holds still.
+    pub remaining: Duration,
+}
+
+/// The clock of a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Clocks(Clock);
+
+impl Clocks {
+    /// When a grant ends, by the clock of this host; `None` if the server has said no end.
+    pub fn until(&self, permit: &Permit) -> Option<Instant> {
+        self.0.far_instant(permit.until?)
+    }
+}
+
+/// What happens to the sessions of a client.
+#[derive(Debug)]
+pub struct Events(UnboundedReceiver<Event>);
+
+impl Events {
+    /// The next one, in an event loop; `None` if the client has ended.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.0.recv().await
+    }
+}
+
 enum Order {
     Authorize(Ask, oneshot::Sender<Result<Permit, Refusal>>),
+    AuthorizeAs(String, Ask, oneshot::Sender<Result<Permit, Refusal>>),
     Start(String, oneshot::Sender<Result<(), String>>),
     Interim(String, Usage, oneshot::Sender<Result<(), String>>),
     Stop(String, Usage, TerminationCause, oneshot::Sender<Result<(), String>>),
     End(String, TerminationCause),
     Undelivered(oneshot::Sender<(usize, bool)>),
     Close,
+    Leave,
 }
 
 /// The client of a program. When it is dropped, its thread says good-bye and ends.
@@ -74,6 +109,9 @@ pub struct Handle {
     orders: UnboundedSender<Order>,
     events: UnboundedReceiver<Event>,
     thread: Option<JoinHandle<()>>,
+    clock: Clock,
+    /// What the last records of sessions that go on said.
+    told: BTreeMap<String, Usage>,
 }
 
 /// What the thread of spooling has to write.
@@ -89,11 +127,27 @@ impl Handle {
     /// # Errors
     /// A file or a key cannot be read, or an address cannot be listened at.
     pub fn start(node: Node) -> Result<Self, Error> {
+        Self::start_keeping(node, Vec::new())
+    }
+
+    /// Starts a client as [`Handle::start`] does; these sessions of an earlier run go on, because what serves them has outlived it. For each of
+    /// them there is [`Event::Renewed`] or [`Event::Ended`].
+    ///
+    /// # Errors
+    /// A file or a key cannot be read, or an address cannot be listened at.
+    pub fn start_keeping(node: Node, kept: Vec<Kept>) -> Result<Self, Error> {
         make_store(&node.store)?;
         let (mut journal, found) = Journal::open::<SpoolEntry>(&node.store.join(SPOOL))?;
         let clock = Clock::start();
         let mut client = Client::new(node.client(), found.entries, clock.now(), random()?);
         journal.rewrite(&client.snapshot()).map_err(Error::system(journal.path().display()))?;
+        let mut told = BTreeMap::new();
+        for Kept { session, ask, remaining } in kept {
+            let now = clock.now();
+            let remaining = u64::try_from(remaining.as_nanos()).unwrap_or(u64::MAX);
+            told.extend(client.told(&session).map(|usage| (session.clone(), usage)));
+            client.resume(now, &session, ask, now.monotonic.saturating_add(remaining));
+        }
         client.end_restored(clock.now());
         let storage = Storage::start(move |batch| commit(&mut journal, batch));
         let (orders, ordered) = unbounded_channel();
@@ -123,7 +177,7 @@ impl Handle {
         });
         let ended = || Err(Error::new("the thread of the client has ended", ""));
         is_ready.recv().unwrap_or_else(|_| ended())?;
-        Ok(Self { orders, events, thread: Some(thread) })
+        Ok(Self { orders, events, thread: Some(thread), clock, told })
     }
 
     fn order<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Pending<T> {
@@ -136,6 +190,32 @@ impl Handle {
     /// Asks whether a session may be. There is an answer within the limit of the file; without one, it is a refusal.
     pub fn authorize(&self, ask: Ask) -> Pending<Result<Permit, Refusal>> {
         self.order(|told| Order::Authorize(ask, told))
+    }
+
+    /// Asks whether a session may be that its owner names: `host;number;number`, as no other before.
+    pub fn authorize_as(&self, session: &str, ask: Ask) -> Pending<Result<Permit, Refusal>> {
+        self.order(|told| Order::AuthorizeAs(session.to_owned(), ask, told))
+    }
+
+    /// What says when grants end, for tasks of their own.
+    pub fn clocks(&self) -> Clocks {
+        Clocks(self.clock)
+    }
+
+    /// What the last record of a session that goes on had said when the client started.
+    pub fn told(&self, session: &str) -> Option<Usage> {
+        self.told.get(session).copied()
+    }
+
+    /// The events, for a task of their own. From then on the handle has none.
+    pub fn take_events(&mut self) -> Events {
+        let (_, none) = unbounded_channel();
+        Events(std::mem::replace(&mut self.events, none))
+    }
+
+    /// Ends the client, and leaves sessions as they are: another one that starts goes on with them, or they run out.
+    pub fn leave(self) {
+        let _ = self.orders.send(Order::Leave);
     }
 
     /// Begins the records of a session. It may be served when this is known to be done: then its first record is stored.
@@ -261,12 +341,17 @@ impl Running {
                     done.into_iter().for_each(|(number, is_stored)| self.client.stored(now, number, is_stored));
                 }
                 order = orders.recv(), if ending.is_none() => match order {
-                    Some(Order::Close) | None => {
-                        self.client.stop(self.clock.now());
+                    Some(order @ (Order::Close | Order::Leave)) => {
+                        match order {
+                            Order::Leave => self.client.leave(self.clock.now()),
+                            _ => self.client.stop(self.clock.now()),
+                        }
                         let patience = Duration::from_secs(2);
                         ending = Some(tokio::time::Instant::now() + patience);
                     }
                     Some(order) => self.on_order(order, &mut open),
+                    // The handle says before it is dropped how to end.
+                    None => return,
                 },
                 () = sleep_until(ending.map_or(due, |end| end.min(due))) => {
                     self.client.on_timer(self.clock.now());
@@ -293,6 +378,10 @@ impl Running {
                 let session = self.client.authorize(now, ask);
                 open.asked.insert(session, told);
             }
+            Order::AuthorizeAs(session, ask, told) => {
+                open.asked.insert(session.clone(), told);
+                self.client.authorize_as(now, &session, ask);
+            }
             Order::Start(session, told) => {
                 let done = self.client.start_accounting(now, &session);
                 later(open, session, told, done);
@@ -310,7 +399,7 @@ impl Running {
                 let count = self.client.undelivered() + self.client.under_way();
                 let _ = told.send((count, self.client.is_available()));
             }
-            Order::Close => {}
+            Order::Close | Order::Leave => {}
         }
     }
 

@@ -64,6 +64,16 @@ impl Recorder {
         Self { local, account, state: State::Idle, next_number: 0, interim_due: None }
     }
 
+    /// A session whose records go on after a restart: the number of the last one, and for how many seconds the session had lasted by then.
+    pub fn resumed(local: Local, account: Account, last: (u32, u32), now: u64) -> Self {
+        let began = now.saturating_sub(u64::from(last.1).saturating_mul(SECOND));
+        let state = State::Running { began, stored: true, delivered: true };
+        let mut recorder =
+            Self { local, account, state, next_number: last.0.wrapping_add(1), interim_due: None };
+        recorder.schedule(now);
+        recorder
+    }
+
     /// When [`Self::interim`] is to be called.
     pub const fn due(&self) -> Option<u64> {
         self.interim_due

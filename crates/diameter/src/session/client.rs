@@ -66,6 +66,15 @@ pub enum EndReason {
     Terminated(TerminationCause),
 }
 
+/// A session of an earlier run that goes on.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// What the server wants to find in records.
+    pub class: Vec<Vec<u8>>,
+    /// The end of the grant.
+    pub until: u64,
+}
+
 /// What the owner has to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
@@ -120,6 +129,21 @@ impl Client {
             times_out: None,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// A session that is open, as it was before a restart. The server is to be asked again at once.
+    pub fn restored(local: Local, request: Request, restored: Restored, now: u64) -> Self {
+        let mut session = Self::new(local, request);
+        session.state = State::Open;
+        session.class = restored.class;
+        session.renew_at = Some(now);
+        session.expires = Some(restored.until);
+        session
+    }
+
+    /// When it ends unless it is renewed; `None` if the server has said no end, or has not granted it.
+    pub fn until(&self) -> Option<u64> {
+        [self.expires, self.times_out].into_iter().flatten().min()
     }
 
     /// The state.

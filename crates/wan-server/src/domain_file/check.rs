@@ -40,8 +40,16 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
     let (users, user_names) = checker.users(document)?;
     let network_services = checker.network_services(document)?;
     let (session_services, services) = checker.session_services(document)?;
-    let config =
-        Config { asn: own, addresses, agreements, users, network_services, session_services, limits };
+    let config = Config {
+        asn: own,
+        addresses,
+        agreements,
+        users,
+        network_services,
+        session_services,
+        needs_grants: document.aaa.is_some(),
+        limits,
+    };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;
     let callees = document.callees.iter().map(|it| checker.callee(it)).collect::<Result<_, _>>()?;
     let inside = match (&document.declared, &document.linux) {
@@ -67,6 +75,7 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
         callees,
         callee_patience: patience.map_or(CALLEE_PATIENCE, |time| time.0),
         inside,
+        aaa: document.aaa.as_ref().map(|aaa| aaa.client.clone()),
     })
 }
 

@@ -1,4 +1,6 @@
 //! What a domain's file may say, as TOML.
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use toml::Spanned;
 use toml::value::Datetime;
@@ -31,6 +33,16 @@ pub(super) struct Document {
     pub(super) declared: Option<Spanned<DeclaredTable>>,
     #[serde(default)]
     pub(super) linux: Option<Spanned<LinuxTable>>,
+    #[serde(default)]
+    pub(super) aaa: Option<AaaTable>,
+}
+
+/// The AAA server that sessions are granted by.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct AaaTable {
+    /// The file of its client.
+    pub(super) client: PathBuf,
 }
 
 #[derive(Deserialize, Debug)]

@@ -7,7 +7,7 @@ mod quantities;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use diagnostics::{Problem, Source};
 use wan::{Asn, BgpPath, Class, Config, Prefix};
@@ -43,6 +43,8 @@ pub struct DomainFile {
     pub callee_patience: u64,
     /// The inside of the domain.
     pub inside: Within,
+    /// The file of the client of its AAA server, from the folder of this file; without it no server is asked.
+    pub aaa: Option<PathBuf>,
 }
 
 /// What the inside of a domain consists of.

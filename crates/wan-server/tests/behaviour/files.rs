@@ -196,3 +196,14 @@ fn times_are_rounded_up_and_limits_are_taken() {
     assert_eq!((limits.refresh, limits.lifetime, limits.guard), (100_000_000, 1_000_000_000, 200_000_000));
     assert_eq!((limits.most_hosted, file.callee_patience), (7, 1_000_000_000));
 }
+
+#[test]
+fn a_domain_with_a_client_of_an_aaa_server_admits_nothing_without_it() {
+    let plain = read(WEST);
+    assert_eq!((plain.config.needs_grants, plain.aaa), (false, None));
+    let text = format!("{WEST}\n[aaa]\nclient = \"client.toml\"\n");
+    let file = read(&text);
+    assert_eq!((file.config.needs_grants, file.aaa), (true, Some("client.toml".into())));
+    let table = "client = \"client.toml\"";
+    wrong(&text, &[(table, "clients = \"client.toml\"", "unknown field", "clients")]);
+}

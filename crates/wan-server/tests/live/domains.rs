@@ -32,17 +32,31 @@ pub(crate) struct Domains {
 impl Domains {
     /// All three managers, connected. `limits` is what their files say of times.
     pub(crate) fn new(test: &str, limits: &str) -> Self {
+        Self::prepared(test, limits, |_, _, _| {})
+    }
+
+    /// The same, after something is added to the files in the folder.
+    pub(crate) fn prepared(test: &str, limits: &str, add: impl Fn(&Path, u32, &mut String)) -> Self {
         let limited = |text: &str| text.replacen("[declared]\n", &format!("{limits}\n[declared]\n"), 1);
-        Self::of(test, FILES.map(|(asn, _, text)| (asn, limited(text))))
+        Self::added(test, FILES.map(|(asn, _, text)| (asn, limited(text))), add)
     }
 
     /// The same, of files with these texts.
     pub(crate) fn of(test: &str, texts: [(u32, String); 3]) -> Self {
+        Self::added(test, texts, |_, _, _| {})
+    }
+
+    pub(crate) fn added(
+        test: &str,
+        texts: [(u32, String); 3],
+        add: impl Fn(&Path, u32, &mut String),
+    ) -> Self {
         let folder = std::env::temp_dir().join(format!("punctual-rm-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let mut domains = Self { folder, managers: BTreeMap::new() };
         let authority = Authority::open(&domains.path("keys")).unwrap();
-        for (asn, text) in texts {
+        for (asn, mut text) in texts {
+            add(&domains.folder, asn, &mut text);
             authority.issue(Role::Domain(asn)).unwrap();
             std::fs::write(domains.path(&format!("{}.toml", Self::name(asn))), text).unwrap();
         }

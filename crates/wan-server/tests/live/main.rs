@@ -1,7 +1,9 @@
 //! Managers of three domains as processes, in a network namespace for each test: what they reserve, refuse, keep and tell.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod aaa_server;
 mod admitted;
+mod authorized;
 mod callees;
 mod domains;
 mod killed;

@@ -12,6 +12,7 @@ use wan_server::conformance::{Course, conforms};
 use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
 use wan_server::{DomainFile, LinuxRouters, Routers, Within};
 
+use crate::aaa_server::{AaaServer, TABLE, granted, last_record, write_files};
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 
 const LINE: &str = include_str!("../../examples/linux/line.toml");
@@ -198,5 +199,45 @@ fn real_routers_conform_as_the_declared_back_end_does() {
             let course = Course { addresses, rounding: 32, has_edges: at == 0, ..course };
             assert_eq!(conforms(&mut backend, course), Ok(()), "{course:?}");
         }
+    });
+}
+
+/// What hosts have sent and got, as IP counts, is what the records say; also after the manager was killed in between.
+#[test]
+fn records_have_the_bytes_that_routers_let_in() {
+    in_lab(LINE, |lab| {
+        let mut domains = Domains::added("counted", texts(lab), |folder, asn, text| {
+            if asn == WEST {
+                write_files(folder, "");
+                text.push_str(TABLE);
+            }
+        });
+        let _server = AaaServer::start(&domains);
+        let session = patiently("a session that is admitted", || domains.establish(&asked(7_411)).ok());
+        let name = granted(&domains).pop().unwrap();
+        // IP and UDP add 28 bytes. One is under way at a time, so that no policer drops any; all that are sent arrive.
+        const PACKET: usize = 500;
+        let socket =
+            |host: &str, address: &str| lab.on(host, || std::net::UdpSocket::bind(address).unwrap()).unwrap();
+        let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
+        to.set_read_timeout(Some(LIMIT)).unwrap();
+        let exchange = |count: u64| {
+            let mut packet = [0; 2_048];
+            for _ in 0..count {
+                from.send_to(&[7; PACKET], "10.3.0.2:7411").unwrap();
+                assert_eq!(to.recv(&mut packet).unwrap(), PACKET);
+            }
+            count * (PACKET as u64 + 28)
+        };
+        let mut sent = exchange(200);
+        domains.kill(WEST);
+        sent += exchange(50);
+        domains.start(WEST);
+        domains.connected();
+        sent += exchange(100);
+        let stopped = domains.ask(WEST, &Ask::Stop { session: session.session.clone() });
+        assert_eq!(stopped, Answer::Stopped { session: session.session });
+        let record = last_record(&domains, &name);
+        assert_eq!((record.output_bytes, record.output_packets), (sent, 350), "{record:?}");
     });
 }

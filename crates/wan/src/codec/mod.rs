@@ -15,7 +15,7 @@ use crate::words::{
 };
 
 /// The first byte of a message.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// No message is longer, in bytes.
 pub const MOST_BYTES: usize = 4_096;
@@ -306,13 +306,14 @@ choices! {
         6 Session(id, body)
     }
     SessionBody {
-        1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop, 6 Ended(refusal)
+        1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal)
     }
     Reason {
         1 Invalid, 2 UnknownUser, 3 UnknownService, 4 ContractExpired, 5 ClassNotAgreed, 6 DestinationNotAgreed(asn),
         7 Quota { missing, offer }, 8 TooManySessions, 9 ServiceFull { missing, offer }, 10 ForeignSource { owner },
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
-        21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault)
+        21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
+        27 Aborted, 28 GrantOver
     }
 }

@@ -81,6 +81,7 @@ impl Wire for OwnSession {
         put_long(&self.peers, MOST_CALLEES, writer);
         put_long(&self.legs, MOST_LEGS, writer);
         self.ends.put(writer);
+        self.grant.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -90,6 +91,7 @@ impl Wire for OwnSession {
             peers: get_long(MOST_CALLEES, reader)?,
             legs: get_long(MOST_LEGS, reader)?,
             ends: Wire::get(reader)?,
+            grant: Wire::get(reader)?,
         })
     }
 }

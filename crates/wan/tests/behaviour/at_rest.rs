@@ -85,6 +85,7 @@ impl World {
             }
         }
         self.clients_know(&sessions);
+        self.accounts_are_closed();
         let pinned = |domain: u32, of: Carried| {
             let manager = self.domains[domain as usize - 1].manager.as_ref().unwrap();
             let held = manager.aggregates().find(|(id, _)| carried(*id) == of)?.1;

@@ -3,8 +3,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wan::{
     AggregateId, BackendAnswer, BackendCommand, BgpPath, Class, Config, Demand, FlowRequest, Holding, Key,
-    LegId, Record, ResourceManager,
+    LegId, Record, ResourceManager, SessionId,
 };
+
+use crate::world::Account;
 
 /// The inside of a domain: one pool of capacity for each class, with a delay that does not depend on how much is used.
 #[derive(Default)]
@@ -92,6 +94,11 @@ pub(crate) struct Domain {
     /// What it was told of links that it sends on: the least measured rate.
     pub(crate) measured: BTreeMap<(u32, Class), u64>,
     pub(crate) tick: u64,
+    /// What its AAA server knows, and until when that is away.
+    pub(crate) accounts: BTreeMap<SessionId, Account>,
+    pub(crate) aaa_down_until: u64,
+    /// When its manager started last.
+    pub(crate) started: u64,
     /// Until then, what edges let in may be more than what this domain holds, because of a fault of its own.
     pub(crate) excused: u64,
 }
@@ -113,6 +120,9 @@ impl Domain {
             down: BTreeSet::new(),
             measured: BTreeMap::new(),
             tick: u64::MAX,
+            accounts: BTreeMap::new(),
+            aaa_down_until: 0,
+            started: 0,
             excused: 0,
         }
     }

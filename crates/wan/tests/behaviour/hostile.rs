@@ -80,7 +80,8 @@ fn spoil(random: &mut Random, message: &mut Message) {
             (SessionBody::Established(Ok(rates)) | SessionBody::Commit { rates, .. }, _) => rates.fill(value),
             (SessionBody::Committed { echo }, _) => *echo = value,
             (SessionBody::Ended(said) | SessionBody::Established(Err(said)), _) => refusal(random, said),
-            (SessionBody::Stop, _) => id.origin = Asn(value as u32),
+            (SessionBody::Stop(_), 1) => id.origin = Asn(value as u32),
+            (SessionBody::Stop(said), _) => refusal(random, said),
         },
     }
 }

@@ -80,7 +80,19 @@ fn play(seed: u64) -> Count {
         Faults { measured: 100, lost: 50, ..Faults::default() },
         Faults { cut: 40, doubled: 100, ..Faults::default() },
         Faults { device: 60, ..Faults::default() },
-        Faults { lost: 100, doubled: 100, late: 100, crash: 20, link: 10, measured: 20, cut: 10, device: 10 },
+        Faults { aaa: 30, ..Faults::default() },
+        Faults { aaa: 20, crash: 40, late: 30, ..Faults::default() },
+        Faults {
+            lost: 100,
+            doubled: 100,
+            late: 100,
+            crash: 20,
+            link: 10,
+            measured: 20,
+            cut: 10,
+            device: 10,
+            aaa: 10,
+        },
     ];
     world.run(SECOND);
     let mut surviving = 0;
@@ -163,12 +175,23 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.lost += one.lost;
         sum.devices += one.devices;
         sum.covered += one.covered;
+        sum.grants += one.grants;
+        sum.withdrawn += one.withdrawn;
+        sum.told_hosts += one.told_hosts;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
     let kinds =
         [all.admitted, all.refused, all.unknown, all.ended, all.surviving, counts.crashes, counts.links];
-    let others = [counts.measured, counts.cuts, counts.lost, counts.devices, counts.covered];
+    let others = [
+        counts.measured,
+        counts.cuts,
+        counts.lost,
+        counts.devices,
+        counts.covered,
+        counts.grants,
+        counts.told_hosts,
+    ];
     // A single seed that is repeated may have none.
     let reasons = [
         "Rate",
@@ -180,6 +203,10 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         "NoAnswer",
         "LinkDown",
         "Device",
+        "NotAuthorized",
+        "AaaUnavailable",
+        "Aborted",
+        "GrantOver",
     ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);

@@ -190,6 +190,7 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
             users: vec![(1, contract(1 << 40, 1_000)), (2, contract(9_000_000, 3))],
             network_services: vec![network(1, 1 << 40), network(2, 8_000_000)],
             session_services: vec![session(1, 1), session(2, 2)],
+            needs_grants: false,
             limits: Limits::default(),
         };
         Domain::new(config, paths, backend)

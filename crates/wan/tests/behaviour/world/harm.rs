@@ -26,6 +26,9 @@ impl World {
             self.counts.measured += 1;
             self.input(at, Input::Measured { link, class, rate });
         }
+        if self.random.below_u64(10_000) < faults.aaa {
+            self.domains[at].aaa_down_until = self.after(12 * SECOND);
+        }
         if faults.device > 0 && self.random.below_u64(10_000) < faults.device {
             self.lose(at);
         }
@@ -86,6 +89,7 @@ impl World {
     pub(crate) fn mend(&mut self) {
         self.faults = Faults::default();
         self.cuts.clear();
+        self.domains.iter_mut().for_each(|domain| domain.aaa_down_until = 0);
         for at in 0..self.domains.len() {
             if self.domains[at].manager.is_none() {
                 self.start(at);

@@ -1,6 +1,9 @@
 //! Managers of domains in virtual time, on a network with faults. After each event the judge looks.
+mod aaa;
 mod harm;
 mod looks;
+
+pub(crate) use aaa::Account;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +31,8 @@ pub(crate) struct Faults {
     pub(crate) cut: u64,
     /// So many commands are not carried out; at each event, so many of ten thousand times something is lost.
     pub(crate) device: u64,
+    /// At each event, so many of ten thousand times an AAA server is away for a while; otherwise only whether its messages go astray.
+    pub(crate) aaa: u64,
 }
 
 #[derive(Debug)]
@@ -41,6 +46,7 @@ enum Event {
     Restart(usize),
     Link(usize, LinkId, bool),
     Mend(u32, u32),
+    Aaa(usize, u32, SessionId, aaa::Step),
 }
 
 /// How a request ended.
@@ -64,6 +70,9 @@ pub(crate) struct Counts {
     pub(crate) devices: u64,
     pub(crate) covered: u64,
     pub(crate) spoilt: u64,
+    pub(crate) grants: u64,
+    pub(crate) withdrawn: u64,
+    pub(crate) told_hosts: u64,
 }
 
 pub(crate) struct World {
@@ -100,7 +109,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::of_case(seed, 36);
-        let (topology, domains) = make(&mut random);
+        let (topology, mut domains) = make(&mut random);
+        domains.iter_mut().for_each(|domain| domain.config.needs_grants = random.chance(50));
         Self::of(random, topology, domains)
     }
 
@@ -150,6 +160,7 @@ impl World {
         let now = self.now;
         let domain = &mut self.domains[at];
         domain.epoch += 1;
+        domain.started = now;
         let records: Vec<_> = domain.store.clone().into_iter().collect();
         let (manager, actions) = ResourceManager::new(domain.config.clone(), domain.epoch, now, records);
         domain.manager = Some(manager);
@@ -157,6 +168,12 @@ impl World {
         if domain.epoch == 1 {
             domain.excused = 0;
         }
+        let kept = |action: &Action| match action {
+            Action::KeepGrant { session, until, .. } => Some((*session, *until)),
+            _ => None,
+        };
+        let kept: Vec<(SessionId, u64)> = actions.iter().filter_map(kept).collect();
+        self.client_starts(at, &kept);
         self.carry_out(at, actions);
         let domain = &self.domains[at];
         let links = domain.down.iter().map(|link| Input::Link { link: LinkId(*link), is_up: false });
@@ -184,6 +201,7 @@ impl World {
         let actions = manager.step(now, input);
         self.carry_out(at, actions);
         self.look(at);
+        self.look_at_grants(at);
         self.schedule(at);
     }
 
@@ -221,6 +239,15 @@ impl World {
                     let rates = self.callee(&flows);
                     let (time, epoch) = (self.after(20 * MILLISECOND), self.domains[at].epoch);
                     self.at(time, Event::Callee(at, epoch, session, rates));
+                }
+                Action::AskGrant { session, .. } => self.ask_grant(at, session),
+                // Of the start alone, which has them all at once.
+                Action::KeepGrant { .. } => {}
+                Action::Account(session) => self.begin_records(at, session),
+                Action::EndGrant { session, .. } => self.end_grant(at, session),
+                Action::HostedEnded { refusal, .. } => {
+                    let is_withdrawn = matches!(refusal.reason, Reason::Aborted | Reason::GrantOver);
+                    self.counts.told_hosts += u64::from(is_withdrawn);
                 }
                 Action::Answer { ticket, answer } => self.answer(at, ticket, answer),
                 Action::Ended { session, refusal } => {
@@ -286,6 +313,7 @@ impl World {
         let is_near = own.iter().any(|one| pair.contains(&one.from) && pair.contains(&one.to));
         let is_of_session = matches!(message.body, wan::Body::Session(..));
         assert!(is_near || is_of_session, "{}: {message:?} goes to no neighbour", self.context);
+        self.is_granted(&message);
         if message.to.0 == 0 || message.to.0 as usize > self.domains.len() {
             return;
         }
@@ -341,6 +369,7 @@ impl World {
                 let actions = manager.tick(now);
                 self.carry_out(at, actions);
                 self.look(at);
+                self.look_at_grants(at);
                 self.schedule(at);
             }
             Event::Stored(at, epoch) => {
@@ -379,6 +408,7 @@ impl World {
                 self.input(at, Input::Link { link, is_up });
             }
             Event::Mend(one, other) => drop(self.cuts.remove(&(one, other))),
+            Event::Aaa(at, epoch, session, step) => self.at_server((at, epoch), session, step),
         }
     }
 

@@ -1,24 +1,32 @@
 //! Sessions whose caller is in this domain: negotiated first, then reserved flow by flow, durable, let in, kept alive, and stopped as a whole.
+mod grants;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use crate::action::Action;
+use crate::action::{Action, Out};
 use crate::admission::{admit, contract};
 use crate::backend::Addresses;
+use crate::config::Config;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
 use crate::record::{Key, OwnSession, Record};
 use crate::request::{QosAnswer, SessionRequest};
 use crate::words::{Asn, Direction, LegId, Reason, Refusal, SessionId};
+use grants::Grant;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
+    /// The AAA server is asked.
+    Authorizing,
     /// Callees are asked.
     Negotiating,
     /// Flows are reserved, here and by callees' domains.
     Reserving,
     Storing(u64),
+    /// Its first record of accounting becomes durable.
+    Accounting,
     Opening,
     Up,
 }
@@ -44,6 +52,7 @@ struct Session {
     peers: BTreeMap<Asn, Peer>,
     rates: Vec<u64>,
     ends: u64,
+    grant: Grant,
     /// A later end that is being stored: the ticket of the store, whoever asks, and the end.
     extending: Option<(u64, u64, u64)>,
 }
@@ -52,8 +61,11 @@ struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Callers {
     sessions: BTreeMap<SessionId, Session>,
-    /// Ends that are repeated: how often, and when next.
-    stops: BTreeMap<(SessionId, Asn), (u8, u64)>,
+    /// Ends that are repeated: why, how often, and when next.
+    stops: BTreeMap<(SessionId, Asn), (Refusal, u8, u64)>,
+    /// Sessions that are over, whose grants end when their edges are shut and the store has forgotten them: why they are over, and the ticket of
+    /// the store that is waited for.
+    ungranting: BTreeMap<SessionId, (Refusal, Option<u64>)>,
     /// What is said when a session is forgotten for good: a crash would bring back one that is said to have ended.
     ending: BTreeMap<u64, Action>,
 }
@@ -80,16 +92,31 @@ impl Callers {
         };
         let id = SessionId { origin: context.config.asn, number: context.out.unique() };
         let peer = |(asn, callees)| (asn, Peer { callees, ..Peer::default() });
+        let needs_grant = context.config.needs_grants;
         let session = Session {
             request,
             ticket: Some(ticket),
-            stage: Stage::Negotiating,
+            stage: Stage::Authorizing,
             deadline: context.now.saturating_add(limits.patience),
             peers: peers.into_iter().map(peer).collect(),
             rates: Vec::new(),
             ends: u64::MAX,
+            grant: if needs_grant { Grant::Asked } else { Grant::NotNeeded },
             extending: None,
         };
+        let request = needs_grant.then(|| session.request.clone());
+        self.sessions.insert(id, session);
+        match request {
+            Some(request) => context.out.actions.push(Action::AskGrant { session: id, request }),
+            None => self.negotiate(context, id),
+        }
+    }
+
+    /// Callees are asked.
+    fn negotiate(&mut self, context: &mut Context<'_>, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.stage = Stage::Negotiating;
+        session.deadline = context.now.saturating_add(context.config.limits.patience);
         if let Some(peer) = session.peers.get(&context.config.asn) {
             context.out.actions.push(Action::AskCallee {
                 session: id,
@@ -98,7 +125,6 @@ impl Callers {
                 flows: session.request.flows.clone(),
             });
         }
-        self.sessions.insert(id, session);
         self.repeat(context, id);
     }
 
@@ -111,6 +137,7 @@ impl Callers {
                 continue;
             }
             let body = match session.stage {
+                Stage::Authorizing => continue,
                 Stage::Negotiating if peer.rates.is_some() => continue,
                 Stage::Negotiating => SessionBody::Establish(Establish {
                     caller: session.request.caller,
@@ -159,6 +186,10 @@ impl Callers {
             for (least, rate) in session.rates.iter_mut().zip(rates) {
                 *least = rate.min(*least);
             }
+        }
+        if !session.grant.is_in_force(context.now) {
+            let refusal = context.refusal(Reason::GrantOver);
+            return self.fail(context, legs, id, refusal);
         }
         session.stage = Stage::Reserving;
         session.deadline = context.now.saturating_add(context.config.limits.patience.saturating_mul(4));
@@ -249,6 +280,7 @@ impl Callers {
     /// A record is durable: flows may be let in, a later end counts, or the end of a session is said.
     pub(crate) fn on_stored(&mut self, context: &mut Context<'_>, legs: &mut Legs, ticket: u64) {
         context.out.actions.extend(self.ending.remove(&ticket));
+        self.forgotten(ticket);
         for session in self.sessions.values_mut() {
             if let Some((_, asked, ends)) = session.extending.take_if(|(stored, ..)| *stored == ticket) {
                 session.ends = ends;
@@ -257,10 +289,14 @@ impl Callers {
         }
         let mut of = self.sessions.iter_mut().filter(|(_, session)| session.stage == Stage::Storing(ticket));
         let Some((id, session)) = of.next() else { return };
-        session.stage = Stage::Opening;
         let id = *id;
-        legs.open(context.out, id);
-        self.proceed(context, legs, id);
+        session.stage = Stage::Accounting;
+        session.deadline = context.now.saturating_add(context.config.limits.patience);
+        if session.grant == Grant::NotNeeded {
+            self.accounted(context, legs, id);
+        } else {
+            context.out.actions.push(Action::Account(id));
+        }
     }
 
     /// A domain of callees has reserved its flows, or still has them.
@@ -295,21 +331,28 @@ impl Callers {
             context.out.actions.push(Action::ExtendAnswer { ticket, answer });
         }
         legs.close(context, id);
-        for asn in session.peers.keys().filter(|asn| **asn != context.config.asn) {
-            context.out.send(*asn, Body::Session(id, SessionBody::Stop));
+        // Domains of callees have not heard of it before it is authorized.
+        let heard = session.peers.keys().filter(|_| session.stage != Stage::Authorizing);
+        for asn in heard.filter(|asn| **asn != context.config.asn) {
+            context.out.send(*asn, Body::Session(id, SessionBody::Stop(refusal.clone())));
             let next = context.now.saturating_add(context.config.limits.retransmit);
-            self.stops.insert((id, *asn), (REPEATED_STOPS, next));
+            self.stops.insert((id, *asn), (refusal.clone(), REPEATED_STOPS, next));
         }
+        let why = refusal.clone();
         let said = match session.ticket {
             Some(ticket) => Action::Answer { ticket, answer: QosAnswer::Refused(refusal) },
             None => Action::Ended { session: id, refusal },
         };
-        if matches!(session.stage, Stage::Negotiating | Stage::Reserving) {
+        let forgotten = if matches!(session.stage, Stage::Authorizing | Stage::Negotiating | Stage::Reserving)
+        {
             context.out.actions.push(said);
+            None
         } else {
             let forgotten = context.out.store(Key::Own(id), None);
             self.ending.insert(forgotten, said);
-        }
+            Some(forgotten)
+        };
+        self.ungrant(id, &session, why, forgotten);
     }
 
     /// A domain of callees says that its part has ended.
@@ -338,8 +381,10 @@ impl Callers {
             let limits = &context.config.limits;
             let reason = if session.ends <= now {
                 Some(Reason::TimeOver)
+            } else if session.grant.ends() <= now {
+                Some(Reason::GrantOver)
             } else if session.deadline(limits, context.config.asn) <= now {
-                Some(Reason::NoAnswer)
+                Some(Self::late(session.stage))
             } else {
                 None
             };
@@ -351,14 +396,14 @@ impl Callers {
                 None => self.repeat(context, id),
             }
         }
-        for ((id, asn), (left, next)) in &mut self.stops {
+        for ((id, asn), (refusal, left, next)) in &mut self.stops {
             if *next <= now {
                 *left -= 1;
                 *next = now.saturating_add(context.config.limits.retransmit);
-                context.out.send(*asn, Body::Session(*id, SessionBody::Stop));
+                context.out.send(*asn, Body::Session(*id, SessionBody::Stop(refusal.clone())));
             }
         }
-        self.stops.retain(|_, (left, _)| *left > 0);
+        self.stops.retain(|_, (_, left, _)| *left > 0);
     }
 
     /// When that is to happen next.
@@ -366,16 +411,36 @@ impl Callers {
         let own = context.config.asn;
         let of = |session: &Session| {
             let remote = session.peers.iter().filter(|(asn, _)| **asn != own);
-            let is_asked = |peer: &Peer| session.stage != Stage::Negotiating || peer.rates.is_none();
+            let is_asked = |peer: &Peer| match session.stage {
+                Stage::Authorizing => false,
+                Stage::Negotiating => peer.rates.is_none(),
+                _ => true,
+            };
             let sends = remote.filter(|(_, peer)| is_asked(peer)).map(|(_, peer)| peer.next_send).min();
-            sends.unwrap_or(u64::MAX).min(session.ends).min(session.deadline(&context.config.limits, own))
+            let ends = session.ends.min(session.grant.ends());
+            sends.unwrap_or(u64::MAX).min(ends).min(session.deadline(&context.config.limits, own))
         };
-        let stops = self.stops.values().map(|(_, next)| *next);
+        let stops = self.stops.values().map(|(_, _, next)| *next);
         self.sessions.values().map(of).chain(stops).min().unwrap_or(u64::MAX)
     }
 
-    /// As the store has it.
-    pub(crate) fn restore(&mut self, now: u64, id: SessionId, record: OwnSession) {
+    /// As the store has it. A grant goes on as long as the store says.
+    pub(crate) fn restore(
+        &mut self,
+        now: u64,
+        (config, out): (&Config, &mut Out),
+        id: SessionId,
+        record: OwnSession,
+    ) {
+        let grant = match record.grant {
+            _ if !config.needs_grants => Grant::NotNeeded,
+            Some(until) => {
+                let request = record.request.clone();
+                out.actions.push(Action::KeepGrant { session: id, request, until });
+                Grant::Until(until)
+            }
+            None => Grant::Never,
+        };
         let peer = |asn: Asn| {
             (asn, Peer { confirmed: Some(now), rates: Some(record.rates.clone()), ..Peer::default() })
         };
@@ -387,6 +452,7 @@ impl Callers {
             deadline: u64::MAX,
             rates: record.rates,
             ends: record.ends,
+            grant,
             extending: None,
         };
         self.sessions.insert(id, session);
@@ -413,6 +479,7 @@ impl Session {
             peers: self.peers.keys().copied().collect(),
             legs: legs.records(id),
             ends,
+            grant: self.grant.recorded(),
         }
     }
 
@@ -423,7 +490,9 @@ impl Session {
             self.peers.iter().filter(|(asn, _)| **asn != own).filter_map(|(_, peer)| peer.confirmed);
         let silence = confirmed.min().map_or(u64::MAX, |confirmed| confirmed.saturating_add(keeps));
         match self.stage {
-            Stage::Negotiating | Stage::Reserving => self.deadline.min(silence),
+            Stage::Authorizing | Stage::Negotiating | Stage::Reserving | Stage::Accounting => {
+                self.deadline.min(silence)
+            }
             _ => silence,
         }
     }
