@@ -72,7 +72,7 @@ pub use calls::{Facet, Provider, Receptacle};
 pub use cell::State;
 pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Stalled, Times};
 pub use changes::{TakenComponent, TakenContainer};
-pub use channel_service::{ByChannel, Every, Join};
+pub use channel_service::{Branch, ByChannel, Every, Join};
 pub use component::{
     Component, Handle, HandleParallel, Hook, In, Lifecycle, Manifest, Port, PortKind, SettingInfo,
 };

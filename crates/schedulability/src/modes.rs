@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use assembly::{ArtefactKind, Chain, Component, End, JoinKind, MOST_MODES, Plan};
+use assembly::{ArtefactKind, Chain, Component, End, MOST_MODES, Plan};
 use response::{Limits, Stream};
 
 use crate::Deployed;
@@ -333,8 +333,8 @@ fn awaited(plan: &Plan, case: &Case, joins: &Joins<'_>, path: &[End]) -> Option<
 }
 
 fn is_conjunction(plan: &Plan, component: &str, port: &str) -> bool {
-    let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join.as_ref());
-    join.is_some_and(|join| join.kind == JoinKind::Conjunction)
+    let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join_tree());
+    join.is_some_and(|join| join.waits())
 }
 
 /// For each component with a conjunction that one, and all from which events come to it, by whatever ways.

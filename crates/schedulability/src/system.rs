@@ -5,11 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Costs, End, JoinKind, PortKind, SchedulingClass};
+use assembly::{Costs, End, PortKind, SchedulingClass};
 use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKind, Step, System, Target};
 
 use crate::handlers::{Unknown, down, steps, up};
-use crate::kept::{self, Keeper};
+use crate::kept::{self, Joined, Keeper};
 use crate::lanes::check_lanes;
 use crate::links::Links;
 use crate::parts::Parts;
@@ -151,7 +151,7 @@ impl Built {
             });
             let room = links.rooms.get(&index);
             let join = match links.kept.get(&index) {
-                Some(Keeper::Join(join)) => kept::conjunction(join),
+                Some(Keeper::Join(join)) => join.conjunction.as_ref().map(kept::conjunction),
                 _ => None,
             };
             // A part of a nanosecond does not make an interval longer than the period.
@@ -198,8 +198,8 @@ impl Built {
             self.connection_of.insert(index, self.system.connections.len());
             let target = match links.kept.get(&way.to) {
                 Some(Keeper::Timer(_)) => Target::Register(self.register(way.to, target)),
-                Some(Keeper::Join(join)) if join.kind == JoinKind::Conjunction => {
-                    let part = join.parts.iter().position(|part| part == way.name).unwrap_or(0);
+                Some(Keeper::Join(Joined { conjunction: Some(join), .. })) => {
+                    let part = join.parts.iter().position(|part| *part == way.name).unwrap_or(0);
                     Target::Part { port: target, part }
                 }
                 _ if way.is_direct => Target::Direct(target),
