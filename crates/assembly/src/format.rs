@@ -358,6 +358,10 @@ const SETTING: &[Key] = &[
 ];
 
 const EVENT_TYPE: &[Key] = &[
-    may("fields", Texts(&Choice(crate::manifest::FieldKind::NAMES)), "fields that filters compare, by path"),
+    may(
+        "fields",
+        Texts(&Choice(crate::manifest::FieldKind::NAMES)),
+        "all fields that filters compare, by path; unknown if not given",
+    ),
     may("labels", Texts(&Texts(&Any)), "for fields that are enumerations: numbers by label"),
 ];

@@ -47,6 +47,7 @@ mod dds_service;
 mod entry;
 mod error;
 mod event;
+mod event_fields;
 mod federated_service;
 #[doc(hidden)]
 pub mod glue;
@@ -82,7 +83,8 @@ pub use context::Context;
 pub use dds_service::ByDds;
 pub use entry::{Entry, EntryError};
 pub use error::ServerError;
-pub use event::{AnyLink, Event, EventType};
+pub use event::{AnyLink, Event, EventType, ListedField};
+pub use event_fields::{ComparedField, EventFields};
 pub use federated_service::ByGateway;
 pub use hand_over::{Elsewhere, Matched, Position};
 pub use harness::Harness;

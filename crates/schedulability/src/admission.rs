@@ -29,6 +29,8 @@ pub struct Admission {
     /// What stands in the way of bounds. Only the chains that pass its host are without one for it, and those of hosts that get events
     /// from there.
     pub obstacles: Vec<Obstacle>,
+    /// What chains and limited connections need besides, once the obstacles are out of the way.
+    pub lacking: Vec<Obstacle>,
     /// How much work it was: the steps of the analysis, and some for each part of the plans.
     pub work: u64,
 }
@@ -185,6 +187,7 @@ pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits
         connections: connections::verdicts(&parts, &links, &built, &analysed),
         ports: analysis.as_ref().map(|analysis| ports(&parts, &links, &built, analysis)).unwrap_or_default(),
         obstacles: parts.obstacles.iter().cloned().collect(),
+        lacking: crate::system::lacking(&parts, &links).into_iter().collect(),
         work: steps.saturating_add(looked_up.saturating_mul(WORK_OF_PART)),
     }
 }

@@ -118,7 +118,7 @@ struct Known {
 pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let all: Vec<Active<'_>> = plans.iter().map(|_| None).collect();
     let mut merged = Admission::default();
-    let mut obstacles = BTreeSet::new();
+    let (mut obstacles, mut lacking) = (BTreeSet::new(), BTreeSet::new());
     let mut spent = Spent { limits, work: 0 };
     let mut together: Option<Admission> = None;
     for (index, deployed) in plans.iter().enumerate() {
@@ -128,6 +128,7 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
             let admission = together.get_or_insert_with(|| spent.admit(plans, &all));
             known.take(admission, index, None);
             obstacles.extend(admission.obstacles.iter().cloned());
+            lacking.extend(admission.lacking.iter().cloned());
         } else if plan.modes.len() <= MOST_MODES {
             let (joins, cases) = (leading_to_joins(plan), cases(plan));
             let looked_at: usize = joins.values().map(BTreeSet::len).sum();
@@ -144,6 +145,7 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
                 });
                 known.take(admission, index, Some((plan, &case, &joins)));
                 obstacles.extend(admission.obstacles.iter().cloned());
+                lacking.extend(admission.lacking.iter().cloned());
             }
         }
         // In the order of names, as without modes.
@@ -157,7 +159,9 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
         }
         merged.ports.extend(known.ports.into_values());
     }
+    lacking.retain(|it| !obstacles.contains(it));
     merged.obstacles = obstacles.into_iter().collect();
+    merged.lacking = lacking.into_iter().collect();
     merged.work = spent.work;
     merged
 }

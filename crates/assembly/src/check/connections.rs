@@ -230,12 +230,16 @@ impl Checker<'_> {
             self.wrong(path, what, format!("{} are given", parameters.len()));
         }
         let event = self.data_type(end).and_then(|name| self.types.events.get(&name));
-        let Some(event) = event.filter(|event| !event.fields.is_empty()) else { return };
+        let Some(event) = event.filter(|event| event.is_known) else { return };
         let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
         if let Err(error) = expression.compile(event, &parameters) {
             let fields = event.fields.keys().map(String::as_str);
             let list = fields.clone().collect::<Vec<_>>().join(", ");
-            let otherwise = format!("fields are {list}; {remedy}");
+            let otherwise = if list.is_empty() {
+                "filters cannot compare fields of this type: its program lists none".into()
+            } else {
+                format!("fields are {list}; {remedy}")
+            };
             let remedy = match &error.problem {
                 filter::CompileProblem::UnknownField(field) => meant(field, fields, otherwise),
                 _ => otherwise,

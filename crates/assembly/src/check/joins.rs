@@ -60,7 +60,9 @@ impl Checker<'_> {
                     }
                 }
                 if joins.iter().map(|(_, join)| join.parts.len()).sum::<usize>() > MOST_PLACES {
-                    let what = format!("the joins of a port have at most {MOST_PLACES} parts");
+                    let what = format!(
+                        "a delivery has at most {WIDEST} events, and the joins of a port {MOST_PLACES} parts"
+                    );
                     self.wrong(&format!("{path}.join"), what, "join fewer connections");
                     continue;
                 }

@@ -241,7 +241,7 @@ fn joins_of_joins_are_read_written_and_explained() {
     let filters = tree.filters();
     assert_eq!(filters["first"].iter().copied().collect::<Vec<_>>(), ["x < %0", "x > 7"]);
     assert_eq!(filters["second"].iter().copied().collect::<Vec<_>>(), ["x > 7"]);
-    assert_eq!(tree.flat(), Err(NotFlat::Timeouts(Some("both"))));
+    assert_eq!(tree.flat(), Err(NotFlat::Timeouts(Some("rest"))));
     // As JSON, they are the same.
     let json = r#"{"component": {"a": {"type": "T", "process": "p", "port": {"i": {"join": {"kind": "disjunction", "parts": ["g", "x"]},
         "group": {"g": {"kind": "disjunction", "parts": ["y", "z"], "filter": "a = 1"}}}}}}}"#;
@@ -292,11 +292,13 @@ fn joins_of_joins_that_make_no_sense_are_told() {
             if told == "\"rest\" is no part" { "no join of the port has the part \"rest\"" } else { told };
         assert!(wrong.contains(told), "{from} → {to}:\n{wrong}");
     }
-    // The caret is inside the filter of the group.
-    let wrong_field = wrong(&grouped().replace("\"x < %0\"", "\"x < %0 AND z = 1\""), &types);
-    let line = wrong_field.lines().find(|line| line.contains('^')).unwrap();
-    let of_file = wrong_field.lines().find(|line| line.contains("port.frame.group.near")).unwrap();
-    assert_eq!(line.find('^'), of_file.find("z = 1"), "{wrong_field}");
+    // The place is inside the filter of the group.
+    let text = grouped().replace("\"x < %0\"", "\"x < %0 AND z = 1\"");
+    let (read, places) = plan(&text);
+    let problems = read.check(Source { file: "plan.toml", text: &text }, &places, &types);
+    let (line, column) = problems[0].place.unwrap();
+    let line = text.lines().nth(line - 1).unwrap();
+    assert!(line[column - 1..].starts_with("z = 1"), "{}", problems[0]);
     // Groups in a circle, and too deep.
     let circle = grouped()
         .replace("[\"second\", \"both\"]", "[\"second\"]")

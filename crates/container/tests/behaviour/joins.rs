@@ -256,12 +256,12 @@ fn a_join_has_joins_in_it() {
     assert_eq!(log.take(), [""; 0]);
     push(&server, "a", 30).unwrap();
     server.advance(Duration::from_millis(1));
-    assert_eq!(log.take(), ["2 of part 0", "30 of part 0", "sum 32 at 3000000"]);
+    assert_eq!(log.take(), ["2 of part 0", "30 of part 0", "sum 32 at 2000000"]);
     push(&server, "b", 4).unwrap();
     push(&server, "b", 5).unwrap();
     push(&server, "a", 6).unwrap();
     server.advance(Duration::from_millis(1));
-    assert_eq!(log.take(), ["6 of part 0", "5 of part 1", "sum 11 at 4000000"]);
+    assert_eq!(log.take(), ["6 of part 0", "5 of part 1", "sum 11 at 3000000"]);
     // Nothing far has come for 20 ms; the timeout is the far part.
     push(&server, "a", 7).unwrap();
     server.advance(Duration::from_millis(30));
