@@ -142,8 +142,10 @@ choice! {
 
 choice! {
     /// How the events of several connections call a handler.
+    #[derive(Default)]
     JoinKind {
         /// Once each has something.
+        #[default]
         Conjunction = "conjunction",
         /// As each has something.
         Disjunction = "disjunction",

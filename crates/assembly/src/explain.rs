@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::links::Link;
 use crate::manifest::Catalogue;
-use crate::plan::{End, FullPolicy, Plan, Queue, ServiceKind};
+use crate::plan::{End, FullPolicy, Plan, Port, Queue, ServiceKind};
 use crate::qos::{Qos, Quality, Said, Scope, Side};
 
 /// The effective service and QoS of a connection to one of its ends.
@@ -28,6 +28,8 @@ pub struct Explained {
     pub lane: Option<String>,
     /// The filter of the connection.
     pub filter: Option<String>,
+    /// The join that it leads to, in one line.
+    pub join: Option<String>,
     /// Whether it carries nothing until it is resumed.
     pub is_suspended: bool,
     /// Every quality, in the order of [`Quality`].
@@ -67,10 +69,17 @@ impl Plan {
                 because: link.reason.words().to_string(),
                 lane: layout.lane_of(link.to).map(ToString::to_string),
                 filter: link.connection.filter.clone(),
+                join: self.port(link.to).and_then(Port::join_tree).map(|join| join.to_string()),
                 is_suspended: link.connection.is_suspended,
                 values: self.holding(&link, types),
             })
             .collect()
+    }
+
+    /// The entry of a port.
+    fn port(&self, end: &End) -> Option<&Port> {
+        let End::Port { component, port } = end else { return None };
+        self.components.get(component)?.ports.get(port)
     }
 
     fn holding(&self, link: &Link<'_>, types: &Catalogue) -> Vec<Holding> {
@@ -86,8 +95,7 @@ impl Plan {
         scopes.push((Scope::Connection, path, laid(&link.connection.qos, link.connection.queue.as_ref())));
         for (end, side) in [(link.from, Side::Publisher), (link.to, Side::Consumer)] {
             let End::Port { component, port } = end else { continue };
-            let said = self.components.get(component).and_then(|component| component.ports.get(port));
-            if let Some(said) = said {
+            if let Some(said) = self.port(end) {
                 let mut qos = laid(&said.qos, said.queue.as_ref());
                 qos.retain(|quality, _| quality.side() == side || *quality == Quality::RejectNewEvents);
                 scopes.push((Scope::Port, format!("component.{component}.port.{port}"), qos));
@@ -169,6 +177,9 @@ impl fmt::Display for Explained {
         }
         if let Some(filter) = &self.filter {
             write!(f, "; filter {filter}")?;
+        }
+        if let Some(join) = &self.join {
+            write!(f, "; part of {join}")?;
         }
         if self.is_suspended {
             f.write_str("; suspended")?;

@@ -188,6 +188,7 @@ const PORT: &[Key] = &[
     may("qos", Table(QOS), "QoS in the scope of the port"),
     may("queue", Table(QUEUE), "its queue"),
     may("join", Table(JOIN), "of a consumer: how events of several connections call its handler"),
+    may("group", Names(&Table(JOIN)), "parts of the join, and of each other, that are joins themselves"),
     may("period", Time, "of a timer: time between two instants"),
     may(
         "timing",
@@ -204,7 +205,7 @@ const JOIN: &[Key] = &[
     must(
         "parts",
         List(&Name),
-        "the connections, in the order in which the handler gets and counts their events",
+        "connections, in the order in which the handler gets and counts their events, and groups of the port",
     ),
     may(
         "keep",
@@ -214,7 +215,14 @@ const JOIN: &[Key] = &[
     may("most", Integer(1, 65_535), "for all: how many a part keeps"),
     may("within", Time, "time after which what was kept is given up; never if not given"),
     may("every", Time, "one more part, behind the others, which is a timeout each so long"),
+    may("after", Time, "one more part, behind the others, which is one timeout after so long, once"),
     may("silence", Time, "its handler is called with a timeout if nothing has come to the join for so long"),
+    may(
+        "filter",
+        Text,
+        "an expression that all events of its connections have to pass, besides their own filters",
+    ),
+    may("parameters", List(&Text), "values of %0, %1 and so on in the filter"),
 ];
 
 const QUEUE: &[Key] = &[
@@ -350,6 +358,10 @@ const SETTING: &[Key] = &[
 ];
 
 const EVENT_TYPE: &[Key] = &[
-    may("fields", Texts(&Choice(crate::manifest::FieldKind::NAMES)), "fields that filters compare, by path"),
+    may(
+        "fields",
+        Texts(&Choice(crate::manifest::FieldKind::NAMES)),
+        "all fields that filters compare, by path; unknown if not given",
+    ),
     may("labels", Texts(&Texts(&Any)), "for fields that are enumerations: numbers by label"),
 ];

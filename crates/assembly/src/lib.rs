@@ -20,6 +20,7 @@ mod get;
 mod graph;
 mod hand_over;
 mod import;
+mod join_tree;
 mod json;
 mod layered;
 mod links;
@@ -45,6 +46,7 @@ pub use graph::{Graph, GraphEdge, GraphNode, NodeKind};
 pub use import::{
     Descriptors, Imported, ImportedPrograms, Included, LaunchFile, import, import_dataflow, import_launch,
 };
+pub use join_tree::{DEEPEST_JOIN, FlatJoin, JoinPart, JoinTree, NotFlat};
 pub use layered::{Area, Arranged, GRID, Outline, OutlineEdge, OutlineGroup, OutlineNode};
 pub use links::{Layout, Link, Place, Reason};
 pub use manifest::{

@@ -138,7 +138,9 @@ pub struct Setting {
 /// A type of events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EventType {
-    /// Fields that filters compare, by path; if there are none, nothing is known of them.
+    /// Whether the fields are known.
+    pub is_known: bool,
+    /// All fields that filters compare, by path, if they are known.
     pub fields: Named<FieldKind>,
     /// For fields that are enumerations: numbers by label.
     pub labels: Named<Named<i64>>,
@@ -289,7 +291,8 @@ fn event(node: &Node) -> EventType {
             .filter_map(|entry| Some((entry.key.clone(), entry.node.integer()?)))
             .collect::<BTreeMap<_, _>>()
     };
-    EventType { fields: fields.collect(), labels: named(node, "labels", labels) }
+    let is_known = node.get("fields").is_some();
+    EventType { is_known, fields: fields.collect(), labels: named(node, "labels", labels) }
 }
 
 /// Checks of a manifest that shapes do not express.

@@ -6,7 +6,7 @@ use alloc::string::String;
 use crate::tree::{Data, Node};
 
 /// How deep in each other places are known; what is deeper is at the place of what it is in.
-const DEEPEST_PLACE: usize = 6;
+const DEEPEST_PLACE: usize = 7;
 
 /// Places of what a file says. A plan that comes from no file has none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -210,6 +210,8 @@ pub struct Port {
     pub queue: Option<Queue>,
     /// Of a consumer that several connections lead to: how they call its handler.
     pub join: Option<Join>,
+    /// Parts of its join, and of each other, that are joins themselves.
+    pub groups: Named<Join>,
     /// Of a timer: picoseconds between two instants.
     pub period: Option<u64>,
     /// Of a timer: when its handler reads and publishes.
@@ -223,11 +225,11 @@ pub struct Port {
 }
 
 /// How the events of several connections call a handler. They share one queue, which is that of the port.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Join {
     /// When they do.
     pub kind: JoinKind,
-    /// The connections, in the order in which the handler gets and counts their events.
+    /// Connections, in the order in which the handler gets and counts their events, and groups of the port.
     pub parts: Vec<String>,
     /// For [`JoinKind::Conjunction`]: which events a part keeps.
     pub keep: KeepPolicy,
@@ -237,8 +239,14 @@ pub struct Join {
     pub within: Option<u64>,
     /// Picoseconds between two timeouts that are one more part of the join.
     pub every: Option<u64>,
+    /// Picoseconds after which one timeout, once, is one more part of the join.
+    pub after: Option<u64>,
     /// Picoseconds after which the handler gets a timeout if nothing has come to the join.
     pub silence: Option<u64>,
+    /// A filter that all events of its connections have to pass, besides those of the connections.
+    pub filter: Option<String>,
+    /// Values of the parameters of the filter.
+    pub parameters: Vec<String>,
 }
 
 /// A queue of deliveries.

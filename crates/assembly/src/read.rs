@@ -190,6 +190,7 @@ fn component(node: &Node) -> Component {
             qos: qos(node, "qos"),
             queue: node.get("queue").map(queue),
             join: node.get("join").map(join),
+            groups: named(node, "group", join),
             period: time(node, "period"),
             timing: choice(node, "timing", Timing::named).unwrap_or_default(),
             interval: time(node, "interval"),
@@ -209,7 +210,10 @@ fn join(node: &Node) -> Join {
         most: number(node, "most"),
         within: time(node, "within"),
         every: time(node, "every"),
+        after: time(node, "after"),
         silence: time(node, "silence"),
+        filter: text(node, "filter"),
+        parameters: texts(node, "parameters"),
     }
 }
 

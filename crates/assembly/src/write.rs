@@ -98,7 +98,10 @@ fn join(join: &Join) -> Value {
         ("most", join.most.map(number)),
         ("within", join.within.map(time)),
         ("every", join.every.map(time)),
+        ("after", join.after.map(time)),
         ("silence", join.silence.map(time)),
+        ("filter", join.filter.as_ref().map(text)),
+        ("parameters", (!join.parameters.is_empty()).then(|| Value::List(texts(&join.parameters).collect()))),
     ])
 }
 
@@ -313,6 +316,7 @@ fn write_component(lines: &mut Lines, name: &str, component: &Component) {
         lines.inline("qos", qos(&port.qos));
         lines.may("queue", port.queue.as_ref().map(queue));
         lines.may("join", port.join.as_ref().map(join));
+        lines.inline("group", port.groups.iter().map(|(name, group)| (name.clone(), join(group))).collect());
         lines.may("period", port.period.map(time));
         lines.may("timing", (port.timing != Timing::Immediate).then(|| text(port.timing)));
         lines.may("interval", port.interval.map(time));

@@ -83,7 +83,8 @@ fn setting(of: &Setting) -> Value {
 
 fn event(of: &EventType) -> Value {
     let mut table = Table::new();
-    put(&mut table, "fields", entries(&of.fields, |kind| text(kind)));
+    let none = || of.is_known.then(|| Value::Table(Table::new()));
+    put(&mut table, "fields", entries(&of.fields, |kind| text(kind)).or_else(none));
     let labels = entries(&of.labels, |labels| {
         Value::Table(labels.iter().map(|(label, number)| (label.clone(), Value::Integer(*number))).collect())
     });
@@ -106,7 +107,7 @@ mod tests {
                 "fix": { "kind": "emitter", "type": "Fix", "required": false } },
               "setting": { "gain": { "type": "float", "default": 1.5, "range": [0, 10] }, "id": { "type": "text", "values": ["a", "b"] } } },
             "None": { "parallel": true } },
-            "event": { "Fix": { "fields": { "q": "integer", "s": "enumeration" }, "labels": { "s": { "ON": 1 } } } } }"#;
+            "event": { "Fix": { "fields": { "q": "integer", "s": "enumeration" }, "labels": { "s": { "ON": 1 } } }, "Plain": { "fields": {} }, "Unknown": {} } }"#;
         let read = Manifest::read(Source { file: "a.json", text }).unwrap();
         let again = read.json();
         assert_eq!(Manifest::read(Source { file: "b.json", text: &again }).unwrap(), read, "{again}");

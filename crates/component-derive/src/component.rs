@@ -170,9 +170,18 @@ fn members(parts: &[Part<'_>], component: &Ident, module: &Ident, options: Optio
                 || "Tick".to_owned(),
                 |of| quote!(#of).to_string().replace(" ", "").replace("dyn", "dyn "),
             );
-            ports.extend(
-                quote!(::container::Port { name: #name, kind: ::container::PortKind::#kind, of: #of },),
-            );
+            let fields = match &part.role {
+                Role::Publisher(event) | Role::Emitter(event) | Role::Consumer(event) => {
+                    quote!(::core::option::Option::Some(::container::EventFields::event::<#event>()))
+                }
+                _ => quote!(::core::option::Option::None),
+            };
+            ports.extend(quote!(::container::Port {
+                name: #name,
+                kind: ::container::PortKind::#kind,
+                of: #of,
+                fields: #fields,
+            },));
             // Marks fields as used that only the container uses.
             used.extend(quote!(let _ = &self.#field;));
         }

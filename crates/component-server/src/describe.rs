@@ -1,5 +1,8 @@
 //! The manifest of component types, as plans read it.
-use assembly::{ComponentType, Manifest, PortKind, PortType, Setting, SettingKind, Value};
+use assembly::{
+    ComponentType, EventType, FieldKind, Manifest, Named, PortKind, PortType, Setting, SettingKind, Value,
+};
+use container::filter::Kind;
 
 /// The manifest of a program.
 pub(crate) fn manifest<'t>(
@@ -13,7 +16,41 @@ pub(crate) fn manifest<'t>(
         (manifest.component.to_owned(), component(&manifest, build, &topics))
     });
     let (build, components) = (Some(build.to_owned()), components.collect());
-    Manifest { build, components, topics: Some(topics.clone()), ..Manifest::default() }
+    Manifest { build, components, topics: Some(topics.clone()), events: events(types) }
+}
+
+/// The fields of the events of these components. Two types that are written alike and differ are not known.
+fn events(types: &[container::ComponentType]) -> Named<EventType> {
+    let mut all: Named<Option<EventType>> = Named::new();
+    for port in types.iter().flat_map(|of_type| of_type.manifest().ports) {
+        let Some(fields) = port.fields.and_then(container::EventFields::list) else { continue };
+        let event = event(fields);
+        let known = all.entry(port.of.to_owned()).or_insert_with(|| Some(event.clone()));
+        if known.as_ref() != Some(&event) {
+            *known = None;
+        }
+    }
+    all.into_iter().filter_map(|(name, event)| Some((name, event?))).collect()
+}
+
+fn event(fields: Vec<container::ComparedField>) -> EventType {
+    let mut event = EventType { is_known: true, ..EventType::default() };
+    for field in fields {
+        let kind = match field.kind {
+            Kind::Boolean => FieldKind::Boolean,
+            Kind::Integer => FieldKind::Integer,
+            Kind::Float => FieldKind::Float,
+            Kind::Char => FieldKind::Char,
+            Kind::String => FieldKind::String,
+            Kind::Enumeration(_) => FieldKind::Enumeration,
+        };
+        if !field.labels.is_empty() {
+            let labels = field.labels.into_iter().map(|(label, number)| (label.to_owned(), number));
+            event.labels.insert(field.path.to_owned(), labels.collect());
+        }
+        event.fields.insert(field.path.to_owned(), kind);
+    }
+    event
 }
 
 fn component(manifest: &container::Manifest, build: &str, topics: &[String]) -> ComponentType {

@@ -23,7 +23,7 @@ use crate::lanes::{Lanes, policy};
 use crate::recorder::{self, Codec, Recorded};
 use crate::replay::setting;
 use crate::scores::chain_status;
-use crate::topics::{Behind, Carried, Participants, dispatch, joined, served};
+use crate::topics::{Behind, Carried, Participants, branch, dispatch, served};
 
 /// A container's server with the types that it can make.
 pub(crate) struct Runner {
@@ -224,9 +224,9 @@ impl Runner {
                 let service = by(&running.gateway, event, to.map(|_| source.as_str()), served);
                 self.server()?.connect(name, &sources, &targets, &*service).map_err(text)
             }
-            Carrier::Join { parts, waits, every, delivery } => {
-                let every = every.map(Duration::from_nanos);
-                let by = ByChannel { every, ..joined(served(delivery, filter, parameters), *waits) };
+            Carrier::Join { parts, tree, delivery } => {
+                let tree = Some(branch(tree));
+                let by = ByChannel { tree, ..served(delivery, filter, parameters) };
                 self.server()?.join(name, to.unwrap_or_default(), usize::from(*parts), &by).map_err(text)
             }
             Carrier::Timer { period, worker, logical: None } => {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use assembly::{FullPolicy, KeepPolicy};
 use container::{
-    ByChannel, ByDds, ByGateway, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Placement, Queue,
-    Service,
+    Branch, ByChannel, ByDds, ByGateway, Direct, Dispatch, Event, Full, Gather, Join, Keep, Order, Placement,
+    Queue, Service,
 };
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::{DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
-use deployment::{Delivery, LaneWorker, QueueOrder, Sureness, Waits};
+use deployment::{Delivery, LaneWorker, QueueOrder, Sureness};
 use gateways::Federated;
 
 /// A type of events that go between processes.
@@ -113,17 +113,29 @@ pub(crate) fn served(delivery: &Delivery, filter: Option<String>, parameters: Ve
     }
 }
 
-/// The same for a join, of what its parts keep until all have an event.
-pub(crate) fn joined(by: ByChannel, waits: Option<Waits>) -> ByChannel {
-    let join = waits.map(|waits| Join {
-        keep: match waits.keep {
-            KeepPolicy::First => Keep::First,
-            KeepPolicy::Last => Keep::Last,
-            KeepPolicy::All => Keep::All(waits.most.max(1)),
-        },
-        within: waits.within.map(Duration::from_nanos),
-    });
-    ByChannel { join, ..by }
+/// A part of a join, as containers know it.
+pub(crate) fn branch(branch: &deployment::Branch) -> Branch {
+    use deployment::Branch as Planned;
+    let all = |parts: &[Planned]| parts.iter().map(self::branch).collect();
+    match branch {
+        Planned::Events { part, filters } => {
+            Branch::Events { source: usize::from(*part), filters: filters.clone() }
+        }
+        Planned::Any(parts) => Branch::Any(all(parts)),
+        Planned::All(parts, waits) => {
+            let keep = match waits.keep {
+                KeepPolicy::First => Keep::First,
+                KeepPolicy::Last => Keep::Last,
+                KeepPolicy::All => Keep::All(waits.most.max(1)),
+            };
+            Branch::All(all(parts), Join { keep, within: waits.within.map(Duration::from_nanos) })
+        }
+        Planned::Every(period) => Branch::Every(Duration::from_nanos(*period)),
+        Planned::After(delay) => Branch::After(Duration::from_nanos(*delay)),
+        Planned::Silence(of, after) => {
+            Branch::Silence(Box::new(self::branch(of)), Duration::from_nanos(*after))
+        }
+    }
 }
 
 /// The threads that serve a port, as containers know them.

@@ -274,7 +274,7 @@ pub struct Manifest {
 }
 
 /// A port, as a manifest shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Port {
     /// The name.
     pub name: &'static str,
@@ -282,6 +282,8 @@ pub struct Port {
     pub kind: PortKind,
     /// The type of its events, or its interface, as it is written.
     pub of: &'static str,
+    /// The fields of its events, if it has any.
+    pub fields: Option<crate::EventFields>,
 }
 
 /// The kind of a port.

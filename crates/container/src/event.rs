@@ -42,6 +42,9 @@ use crate::watch::{Tap, Watch};
 ///     fn schema() -> Option<&'static dyn filter::Schema> {
 ///         Some(&Known)
 ///     }
+///     fn fields() -> Option<&'static [container::ListedField]> {
+///         Some(&[("quality", &[])])
+///     }
 /// }
 /// ```
 pub trait Event: Clone + Send + Sync + 'static {
@@ -56,12 +59,20 @@ pub trait Event: Clone + Send + Sync + 'static {
         None
     }
 
+    /// All fields that [`Event::schema`] knows, for the manifest of the program: plans are checked against it. `None` if they are not listed.
+    fn fields() -> Option<&'static [ListedField]> {
+        None
+    }
+
     /// The event that a handler gets.
     #[doc(hidden)]
     fn handed(&self) -> &dyn Any {
         self
     }
 }
+
+/// A field of events, as their type lists it: its path, and its labels if it is an enumeration.
+pub type ListedField = (&'static str, &'static [&'static str]);
 
 /// An event on its way through a channel, whatever its type.
 pub trait Carried: Any + Send + Sync {

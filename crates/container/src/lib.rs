@@ -47,6 +47,7 @@ mod dds_service;
 mod entry;
 mod error;
 mod event;
+mod event_fields;
 mod federated_service;
 #[doc(hidden)]
 pub mod glue;
@@ -72,7 +73,7 @@ pub use calls::{Facet, Provider, Receptacle};
 pub use cell::State;
 pub use chains::{Chain, ChainScore, Exceeded, Hop, Limit, MOST_HOPS, Quantiles, Stalled, Times};
 pub use changes::{TakenComponent, TakenContainer};
-pub use channel_service::{ByChannel, Every, Join};
+pub use channel_service::{Branch, ByChannel, Every, Join};
 pub use component::{
     Component, Handle, HandleParallel, Hook, In, Lifecycle, Manifest, Port, PortKind, SettingInfo,
 };
@@ -82,7 +83,8 @@ pub use context::Context;
 pub use dds_service::ByDds;
 pub use entry::{Entry, EntryError};
 pub use error::ServerError;
-pub use event::{AnyLink, Event, EventType};
+pub use event::{AnyLink, Event, EventType, ListedField};
+pub use event_fields::{ComparedField, EventFields};
 pub use federated_service::ByGateway;
 pub use hand_over::{Elsewhere, Matched, Position};
 pub use harness::Harness;

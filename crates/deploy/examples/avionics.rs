@@ -3,8 +3,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use container::{
-    Component, Consumer, Context, Emitter, Event, Facet, Handle, Lifecycle, Outcome, Publisher, Receptacle,
-    Tick, Timer, filter,
+    Component, Consumer, Context, Emitter, Event, Facet, Handle, Lifecycle, ListedField, Outcome, Publisher,
+    Receptacle, Tick, Timer, filter,
 };
 use dds::DdsType;
 
@@ -40,6 +40,9 @@ impl Event for Fix {
     }
     fn schema() -> Option<&'static dyn filter::Schema> {
         Some(&FixFields)
+    }
+    fn fields() -> Option<&'static [ListedField]> {
+        Some(&[("satellites", &[])])
     }
 }
 

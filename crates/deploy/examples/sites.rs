@@ -3,7 +3,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 
 use container::{
-    Component, Consumer, Context, Event, Handle, Lifecycle, Outcome, Publisher, Tick, Timer, filter,
+    Component, Consumer, Context, Event, Handle, Lifecycle, ListedField, Outcome, Publisher, Tick, Timer,
+    filter,
 };
 use dds::DdsType;
 
@@ -34,6 +35,9 @@ impl Event for Word {
     }
     fn schema() -> Option<&'static dyn filter::Schema> {
         Some(&WordFields)
+    }
+    fn fields() -> Option<&'static [ListedField]> {
+        Some(&[("digit", &[])])
     }
 }
 

@@ -2,8 +2,8 @@
 use std::io::Write;
 
 use container::{
-    Component, Consumer, Context, Emitter, Event, Facet, Handle, Lifecycle, Outcome, Publisher, Receptacle,
-    Tick, Timer, filter,
+    Component, Consumer, Context, Emitter, Event, Facet, Handle, Lifecycle, ListedField, Outcome, Publisher,
+    Receptacle, Tick, Timer, filter,
 };
 use dds::DdsType;
 
@@ -31,6 +31,9 @@ impl Event for Fix {
     }
     fn schema() -> Option<&'static dyn filter::Schema> {
         Some(&FixFields)
+    }
+    fn fields() -> Option<&'static [ListedField]> {
+        Some(&[("quality", &[])])
     }
 }
 

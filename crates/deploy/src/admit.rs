@@ -106,7 +106,10 @@ pub(crate) fn run(
         let deployed: Vec<Deployed<'_>> = loaded.iter().map(Loaded::deployed).collect();
         offer(&changes(&deployed, Effort { each: trial, total: STEPS_OF_OFFER }), out)?;
     }
-    Ok(if admission.is_whole() { DONE } else { BAD_NEWS })
+    // What policies forbid is told by its place, whether a chain needs it or not.
+    let is_allowed = (0..loaded.len())
+        .all(|plan| loaded.get(plan).is_none_or(|of| transfers::demand(of, plan, &shares).is_ok()));
+    Ok(if admission.is_whole() && is_allowed { DONE } else { BAD_NEWS })
 }
 
 /// What is known of an order of priorities, in words.
@@ -328,11 +331,18 @@ pub(crate) fn share(share: &ShareOfTime) -> String {
     format!("{} {}: {}", time(share.time), share.port, share.cause)
 }
 
-/// Writes the obstacles of bounds, with lines and carets.
+/// Writes the obstacles of bounds, and what chains need besides, with lines and carets: by plan, in the order of the file.
 fn obstacles(loaded: &[Loaded], admission: &Admission, told: &mut dyn Write) -> Result<(), Failure> {
-    for Obstacle { plan, path, what, remedy, .. } in &admission.obstacles {
-        let Some(loaded) = loaded.get(*plan) else { continue };
-        let problem = loaded.source().problem(loaded.places.at(path), what.clone(), remedy.clone());
+    let missing = admission.obstacles.iter().chain(&admission.lacking);
+    let placed = missing.filter_map(|obstacle| {
+        let of_plan = loaded.get(obstacle.plan)?;
+        Some((obstacle.plan, of_plan.places.at(&obstacle.path), of_plan, obstacle))
+    });
+    let mut placed: Vec<_> = placed.collect();
+    // What is at one place stays in the order of its words.
+    placed.sort_by_key(|(plan, at, ..)| (*plan, *at));
+    for (_, at, loaded, Obstacle { what, remedy, .. }) in placed {
+        let problem = loaded.source().problem(at, what.clone(), remedy.clone());
         print(told, format_args!("{}\n", loaded.source().show(&problem)))?;
     }
     Ok(())

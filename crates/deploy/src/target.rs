@@ -19,14 +19,12 @@ use crate::transfers;
 ///
 /// # Errors
 /// A file cannot be read, or what is wrong with the plan; unless nothing has to be proved, what is wrong with the network file.
-fn sound(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
+fn sound(plan: &Path, unproved: bool) -> Result<(Loaded, Vec<transfers::Shares>), Failure> {
     let loaded = Loaded::sound(plan)?;
     let computed = transfers::compute(std::slice::from_ref(&loaded));
     // Without a proof, what can be computed is shown beside what is measured.
-    if !unproved {
-        computed?;
-    }
-    Ok(loaded)
+    let shares = if unproved { computed.unwrap_or_default() } else { computed? };
+    Ok((loaded, shares))
 }
 
 /// The same of a plan whose chains and connections are proved to keep their limits by themselves, unless that is not asked for. `verb` is the
@@ -35,9 +33,10 @@ fn sound(plan: &Path, unproved: bool) -> Result<Loaded, Failure> {
 /// # Errors
 /// Those of [`sound`], or the verdicts on what is not proved.
 pub(crate) fn opened(plan: &Path, unproved: bool, verb: &str) -> Result<Loaded, Failure> {
-    let loaded = sound(plan, unproved)?;
+    let (loaded, shares) = sound(plan, unproved)?;
     if !unproved {
         admit::demand(&loaded, &loaded.plan, &[], verb)?;
+        transfers::demand(&loaded, 0, &shares)?;
     }
     Ok(loaded)
 }

@@ -16,6 +16,7 @@ mod deadline;
 mod foreign;
 mod gateway;
 mod hand_over;
+mod joining;
 mod launchable;
 mod lines;
 mod making;
@@ -35,8 +36,8 @@ pub use hand_over::{Frozen, HandedOver, MOST_STATE, Matched, Position};
 pub use launchable::{Trouble, deployment_name, launchable, plain_name};
 pub use lines::{LineError, Lines};
 pub use part::{
-    Carrier, ChainPart, ClockPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half, HopPart,
-    HostWatch, LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
+    Branch, Carrier, ChainPart, ClockPart, ComponentPart, ContainerPart, Delivery, GatewayPart, Half,
+    HopPart, HostWatch, LanePart, LaneWorker, Logical, Part, PeerPart, QueueOrder, Reach, Sureness, Waits,
 };
 pub use protocol::{
     Answer, ChainReport, ChainStatus, ComponentStatus, ConnectionReport, ConnectionStatus, Control,

@@ -4,16 +4,17 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use assembly::{
-    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, JoinKind, LaneDispatch, Placement,
-    Plan, PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
+    Catalogue, Component, Container, End, Explained, FullPolicy, Holding, LaneDispatch, Placement, Plan,
+    PortKind, Quality, Said, SchedulingClass, ServiceKind, Side, Timing,
 };
 
 use crate::deadline::deadline_troubles;
 use crate::gateway::gateway;
+use crate::joining::branch;
 use crate::launchable::{Trouble, deployment_name};
 use crate::part::{
     Carrier, ComponentPart, ContainerPart, Delivery, Half, LanePart, LaneWorker, Logical, Part, QueueOrder,
-    Sureness, Waits,
+    Sureness,
 };
 
 impl Part {
@@ -162,13 +163,10 @@ impl Making<'_> {
         for (port, said) in &component.ports {
             let Some(join) = &said.join else { continue };
             let end = End::port(name, port.as_str());
-            let explained = join.parts.first().map(|part| self.plan.explain(self.types, Some(part)));
+            let Some(tree) = said.join_tree() else { continue };
+            let connections = tree.connections();
+            let explained = connections.first().map(|part| self.plan.explain(self.types, Some(part)));
             let Some(link) = explained.into_iter().flatten().find(|link| link.to == end) else { continue };
-            let waits = (join.kind == JoinKind::Conjunction).then(|| Waits {
-                keep: join.keep,
-                most: join.most.unwrap_or(1),
-                within: join.within.map(nanoseconds),
-            });
             let of_events =
                 |holding: &Holding| holding.quality.side() == Side::Publisher && holding.path.is_some();
             let said = link.values.iter().filter(|holding| of_events(holding));
@@ -178,12 +176,13 @@ impl Making<'_> {
             }
             let silence = join.silence.map(nanoseconds);
             let delivery = Delivery { priority: None, timeout: None, silence, ..self.delivery(&link) };
-            let parts = u16::try_from(join.parts.len()).unwrap_or(u16::MAX);
+            let parts = u16::try_from(connections.len()).unwrap_or(u16::MAX);
+            let tree = branch(&tree, &connections);
             halves.push(Half {
-                name: join_name(&end),
+                name: format!("join {end}"),
                 from: None,
                 to: Some(end.to_string()),
-                carrier: Carrier::Join { parts, waits, every: join.every.map(nanoseconds), delivery },
+                carrier: Carrier::Join { parts, tree, delivery },
                 filter: None,
                 parameters: Vec::new(),
             });
@@ -194,8 +193,8 @@ impl Making<'_> {
     /// The part of a join that a connection leads to.
     fn part_of(&self, connection: &str, end: &End) -> Option<usize> {
         let End::Port { component, port } = end else { return None };
-        let join = self.plan.components.get(component)?.ports.get(port)?.join.as_ref()?;
-        join.parts.iter().position(|part| part == connection)
+        let join = self.plan.components.get(component)?.ports.get(port)?.join_tree()?;
+        join.connections().iter().position(|part| *part == connection)
     }
 
     /// The threads that call the handler of a port.
@@ -502,17 +501,12 @@ impl Making<'_> {
     }
 }
 
-/// The name of the connection that is the join of a port.
-pub(crate) fn join_name(end: &End) -> String {
-    format!("join {end}")
-}
-
 fn times(path: String) -> Trouble {
     let remedy = "bounds count with it: see that the component keeps it";
     Trouble::warning(path, "nothing holds a component to separation and jitter", remedy)
 }
 
 /// Nanoseconds of picoseconds, rounded up: what is to take some time takes some.
-const fn nanoseconds(picoseconds: u64) -> u64 {
+pub(crate) const fn nanoseconds(picoseconds: u64) -> u64 {
     picoseconds.div_ceil(1_000)
 }

@@ -1,4 +1,5 @@
 //! A process' part of a plan in terms of containers: lanes by numbers, queues, and its ends of connections.
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -225,12 +226,10 @@ pub enum Carrier {
     },
     /// A join, to whose parts connections lead.
     Join {
-        /// How many parts.
+        /// How many connections.
         parts: u16,
-        /// What its parts keep until all have an event; `None` if each event is a delivery.
-        waits: Option<Waits>,
-        /// Nanoseconds between two timeouts that are one more part.
-        every: Option<u64>,
+        /// Which of their events make a delivery.
+        tree: Branch,
         /// The queue of all parts.
         delivery: Delivery,
     },
@@ -252,6 +251,28 @@ pub enum Carrier {
         /// For logical execution time: what its handler reads, and when what it publishes goes out.
         logical: Option<Logical>,
     },
+}
+
+/// A part of a join, which may be a join itself. Times are nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Branch {
+    /// The events of a connection that pass filters, each with values of its parameters.
+    Events {
+        /// The connection, by its place among those of the join.
+        part: u16,
+        /// The filters.
+        filters: Vec<(String, Vec<String>)>,
+    },
+    /// Each delivery of any of these.
+    Any(Vec<Self>),
+    /// One delivery of all of these, once each has something.
+    All(Vec<Self>, Waits),
+    /// A timeout each so long.
+    Every(u64),
+    /// One timeout after so long.
+    After(u64),
+    /// The deliveries of this, and a timeout when it has had nothing for so long.
+    Silence(Box<Self>, u64),
 }
 
 /// What the parts of a join keep.

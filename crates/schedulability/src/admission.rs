@@ -29,6 +29,8 @@ pub struct Admission {
     /// What stands in the way of bounds. Only the chains that pass its host are without one for it, and those of hosts that get events
     /// from there.
     pub obstacles: Vec<Obstacle>,
+    /// What chains and limited connections need besides, once the obstacles are out of the way.
+    pub lacking: Vec<Obstacle>,
     /// How much work it was: the steps of the analysis, and some for each part of the plans.
     pub work: u64,
 }
@@ -149,7 +151,7 @@ pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits
             if !parts.are_active(index, chain.path.iter()) {
                 continue;
             }
-            let found: Result<(usize, Vec<String>), Unknown> =
+            let found: Result<(usize, Vec<String>, Option<Unknown>), Unknown> =
                 unhindered(&parts, &built, &paths::hosts(&parts, index, chain)).and_then(|()| {
                     let path = paths::path(&parts, &links, &built, index, chain)?;
                     built.system.chains.push(response::Chain {
@@ -157,9 +159,9 @@ pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits
                         source: path.source,
                         connections: path.connections,
                         reaction: chain.reaction.map(down),
-                        age: chain.age.map(down),
+                        age: chain.age.map(down).filter(|_| path.stale.is_none()),
                     });
-                    Ok((built.system.chains.len() - 1, path.only))
+                    Ok((built.system.chains.len() - 1, path.only, path.stale))
                 });
             chains.push((index, name, chain, found));
         }
@@ -174,8 +176,8 @@ pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits
         )
     });
     let verdicts = chains.into_iter().map(|(plan, name, chain, found)| {
-        let bounds = found.and_then(|(index, only)| match &analysed {
-            Ok(analysis) => Ok((analysis.chains.get(index), only)),
+        let bounds = found.and_then(|(index, only, stale)| match &analysed {
+            Ok(analysis) => Ok((analysis.chains.get(index), only, stale)),
             Err(unknown) => Err(unknown.clone()),
         });
         verdict(&parts, &built, plan, name, chain, bounds)
@@ -185,6 +187,7 @@ pub(crate) fn admit_active(plans: &[Deployed<'_>], active: &[Active<'_>], limits
         connections: connections::verdicts(&parts, &links, &built, &analysed),
         ports: analysis.as_ref().map(|analysis| ports(&parts, &links, &built, analysis)).unwrap_or_default(),
         obstacles: parts.obstacles.iter().cloned().collect(),
+        lacking: crate::system::lacking(&parts, &links).into_iter().collect(),
         work: steps.saturating_add(looked_up.saturating_mul(WORK_OF_PART)),
     }
 }
@@ -254,20 +257,23 @@ fn verdict(
     plan: usize,
     name: &str,
     chain: &Chain,
-    bounds: Result<(Option<&ChainBounds>, Vec<String>), Unknown>,
+    bounds: Result<(Option<&ChainBounds>, Vec<String>, Option<Unknown>), Unknown>,
 ) -> ChainVerdict {
     let mut verdict = unjudged(plan, name, chain);
     match bounds {
         Err(unknown) => return verdict_without(plan, name, chain, unknown),
-        Ok((None, _)) => {
+        Ok((None, ..)) => {
             let what = "the analysis has no such chain".to_string();
             verdict.state = State::NoBound { what, remedy: String::new() };
         }
-        Ok((Some(bounds), only)) => {
+        Ok((Some(_), _, Some(stale))) if chain.age.is_some() => {
+            return verdict_without(plan, name, chain, stale);
+        }
+        Ok((Some(bounds), only, stale)) => {
             verdict.only = only;
             verdict.is_conditional = bounds.conditional;
             verdict.reaction.1 = bounds.reaction.ok();
-            verdict.age.1 = bounds.age.ok();
+            verdict.age.1 = bounds.age.ok().filter(|_| stale.is_none());
             verdict.state = match bounds.verdict {
                 Verdict::Admitted => State::Admitted,
                 Verdict::Refused { reaction, age } => State::Refused { missing: reaction.max(age) },

@@ -103,6 +103,12 @@ fn verdict(
             return verdict;
         }
     };
+    if let Some((what, remedy)) =
+        parts.handler(plan, link.to).and_then(|to| links.starves(parts, plan, link.name, to))
+    {
+        verdict.state = State::NoBound { what, remedy };
+        return verdict;
+    }
     verdict.is_conditional = bounds.conditional;
     verdict.stream = bounds.stream;
     verdict.only.extend(links.thinned.get(&(plan, link.name)).cloned());

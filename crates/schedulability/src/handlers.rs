@@ -31,11 +31,15 @@ pub(crate) fn steps(
             .iter()
             .any(|step| matches!(step, ExecutionStep::Use { port: used, .. } if used == port))
     };
-    if let Some(missing) = uses.iter().find(|port| !said(port)) {
+    let missing: Vec<String> =
+        uses.iter().filter(|port| !said(port)).map(|port| format!("\"{port}\"")).collect();
+    if !missing.is_empty() {
         let worst = diagnostics::written(execution.worst);
-        let what = format!("its steps do not say when it uses \"{missing}\"");
+        let what = format!("its steps do not say when it uses {}", missing.join(" and "));
+        let it = if missing.len() == 1 { "it" } else { "them" };
         let remedy = format!(
-            "name it among the steps, such as steps = [\"{worst}\", \"{missing}\"], with ? if it may be left out; or leave it out of the triggers"
+            "name {it} among the steps, such as steps = [\"{worst}\", {}], with ? if it may be left out; or leave {it} out of the triggers",
+            missing.join(", ")
         );
         return Err((what, remedy));
     }

@@ -2,7 +2,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 
-use assembly::{ArtefactKind, End, Join, JoinKind, KeepPolicy, PortKind, Timing};
+use assembly::{ArtefactKind, End, FlatJoin, JoinKind, JoinTree, KeepPolicy, NotFlat, PortKind, Timing};
 use response::Keep;
 
 use crate::handlers::up;
@@ -10,12 +10,20 @@ use crate::links::Links;
 use crate::parts::Parts;
 
 /// What keeps the events that come to a handler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Keeper<'p> {
     /// A join calls it.
-    Join(&'p Join),
+    Join(Joined<'p>),
     /// It is called by this timer's run, which reads what had come at the instant of the timer.
     Timer(usize),
+}
+
+/// The join of a handler.
+#[derive(Clone, Debug)]
+pub(crate) struct Joined<'p> {
+    pub(crate) tree: JoinTree<'p>,
+    /// As a conjunction of connections, which the analysis has. What is none, and no disjunction of connections, is an obstacle.
+    pub(crate) conjunction: Option<FlatJoin<'p>>,
 }
 
 /// The keepers of handlers.
@@ -25,8 +33,9 @@ pub(crate) fn keepers<'p>(parts: &Parts<'p>) -> BTreeMap<usize, Keeper<'p>> {
         let Some((deployed, _)) = parts.plans.get(handler.plan) else { continue };
         let said = deployed.plan.components.get(handler.component);
         let Some(said) = said.and_then(|component| component.ports.get(handler.port)) else { continue };
-        if let Some(join) = &said.join {
-            keepers.insert(index, Keeper::Join(join));
+        if let Some(tree) = said.join_tree() {
+            let conjunction = tree.flat().ok().filter(|flat| flat.kind == JoinKind::Conjunction);
+            keepers.insert(index, Keeper::Join(Joined { tree, conjunction }));
         }
         if said.timing == Timing::Let && handler.of_type.kind == PortKind::Timer {
             for sampled in &said.samples {
@@ -39,8 +48,8 @@ pub(crate) fn keepers<'p>(parts: &Parts<'p>) -> BTreeMap<usize, Keeper<'p>> {
 }
 
 /// A conjunction, as the analysis has it.
-pub(crate) fn conjunction(join: &Join) -> Option<response::Join> {
-    (join.kind == JoinKind::Conjunction).then(|| response::Join {
+pub(crate) fn conjunction(join: &FlatJoin<'_>) -> response::Join {
+    response::Join {
         parts: join.parts.len(),
         keep: match join.keep {
             KeepPolicy::First => Keep::First,
@@ -48,7 +57,7 @@ pub(crate) fn conjunction(join: &Join) -> Option<response::Join> {
             KeepPolicy::All => Keep::All(join.most.unwrap_or(1).into()),
         },
         within: join.within.map(up),
-    })
+    }
 }
 
 /// Handlers that the run of a timer in logical execution time calls before the timer's own, in this order.
@@ -81,18 +90,33 @@ pub(crate) fn check(
         let Some(handler) = parts.handlers.get(*index).cloned() else { continue };
         let path = format!("component.{}.port.{}.join", handler.component, handler.port);
         let host = parts.host_of(*index);
-        if join.every.or(join.silence).is_some() {
-            let what = format!(
-                "what timeouts in the join of \"{}.{}\" let threads do is not analysed",
-                handler.component, handler.port
-            );
-            parts.obstacle(handler.plan, path.clone(), host, what, "take every and silence out");
+        if let Err(why) = join.tree.flat() {
+            let end = End::port(handler.component, handler.port);
+            let (group, what, remedy) = match why {
+                NotFlat::Timeouts(group) => (
+                    group,
+                    format!("what timeouts in the join of \"{end}\" let threads do is not analysed"),
+                    "take every, after and silence out",
+                ),
+                NotFlat::Group(group) => (
+                    Some(group),
+                    format!("the join of \"{end}\" has {why}: what that keeps is not analysed"),
+                    "name the connections in the join itself, or let a component of its own join those of the group",
+                ),
+                NotFlat::Several(_) => (
+                    None,
+                    format!("the join of \"{end}\" has {why}: which of them an event is for is not analysed"),
+                    "let each part have connections of its own",
+                ),
+            };
+            let path = match group {
+                Some(group) => format!("component.{}.port.{}.group.{group}", handler.component, handler.port),
+                None => path.clone(),
+            };
+            parts.obstacle(handler.plan, path, host, what, remedy);
         }
-        if join.kind != JoinKind::Conjunction {
-            continue;
-        }
-        for part in &join.parts {
-            let mut ways = links.ways.iter().filter(|way| way.to == *index && way.name == part);
+        for part in join.conjunction.iter().flat_map(|join| &join.parts) {
+            let mut ways = links.ways.iter().filter(|way| way.to == *index && way.name == *part);
             if !ways.any(|way| links.is_pushed(parts, runs, way)) {
                 let what = format!("no handler is known to push to \"{part}\", for which the others wait");
                 let remedy =

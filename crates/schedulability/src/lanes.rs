@@ -37,40 +37,44 @@ pub(crate) fn check_lanes(
         let disturbed =
             (lane.spins && lane.is_real_time()).then(|| disturbed(parts, index, counts)).flatten();
         let is_shared = is_shared(index);
-        let path = lane.path.clone().unwrap_or_else(|| "container".to_string());
+        let path = || lane.path.clone().unwrap_or_else(|| "container".to_string());
         if lane.class == SchedulingClass::RoundRobin {
             let what = format!("lane {}: the class round-robin is not analysed", lane.name);
-            parts.obstacle(lane.plan, path, lane.host, what, "class = \"fifo\"");
-        } else if lane.dispatch != LaneDispatch::Lane && (lane.is_real_time() || is_shared) {
+            parts.obstacle(lane.plan, path(), lane.host, what, "class = \"fifo\"");
+        }
+        if lane.dispatch != LaneDispatch::Lane && (lane.is_real_time() || is_shared) {
             let what = format!("lane {}: the dispatch {} is not analysed", lane.name, lane.dispatch);
-            parts.obstacle(lane.plan, path, lane.host, what, "dispatch = \"lane\"");
-        } else if let Some(disturbed) = disturbed {
+            parts.obstacle(lane.plan, path(), lane.host, what, "dispatch = \"lane\"");
+        }
+        if let Some(disturbed) = disturbed {
             let what = format!(
                 "lane {}: a thread that stays awake without work takes time of {disturbed}",
                 lane.name
             );
             let remedy = "spin = \"0 s\", or one thread of the class fifo with a core for itself on a host without throttling";
-            parts.obstacle(lane.plan, path, lane.host, what, remedy);
-        } else if (lane.is_real_time() || is_shared) && lane.cores.len() != 1 {
+            parts.obstacle(lane.plan, path(), lane.host, what, remedy);
+        }
+        if (lane.is_real_time() || is_shared) && lane.cores.len() != 1 {
             let what = match lane.cores.len() {
                 0 => format!("lane {}: its threads may run on every core", lane.name),
                 many => format!("lane {}: its threads may run on {many} cores", lane.name),
             };
             let why = if lane.is_real_time() { "" } else { "; it shares a component with a real-time lane" };
-            parts.obstacle(lane.plan, path, lane.host, format!("{what}{why}"), "cores = [ONE]");
+            parts.obstacle(lane.plan, path(), lane.host, format!("{what}{why}"), "cores = [ONE]");
         } else if lane.class == SchedulingClass::Deadline && !lane.keeps_deadline {
             let what = format!(
                 "lane {}: the kernel keeps no thread of the class deadline on one core of several",
                 lane.name
             );
             let remedy = "add cgroup = \"PATH\" to its process, of a control group that is a cpuset partition of this core";
-            parts.obstacle(lane.plan, path, lane.host, what, remedy);
-        } else if lane.class == SchedulingClass::Deadline && publishes_at_instants(parts, lane.host) {
+            parts.obstacle(lane.plan, path(), lane.host, what, remedy);
+        }
+        if lane.class == SchedulingClass::Deadline && publishes_at_instants(parts, lane.host) {
             let what = format!(
                 "lane {}: the thread that publishes what is in logical execution time does not run before the class deadline",
                 lane.name
             );
-            parts.obstacle(lane.plan, path, lane.host, what, "class = \"fifo\"");
+            parts.obstacle(lane.plan, path(), lane.host, what, "class = \"fifo\"");
         }
     }
 }

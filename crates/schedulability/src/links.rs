@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use assembly::{End, Explained, Holding, JoinKind, Link, PortKind, Quality, Said, ServiceKind};
+use assembly::{End, Explained, Holding, KeepPolicy, Link, PortKind, Quality, Said, ServiceKind};
 
-use crate::kept::{Keeper, keepers};
+use crate::handlers::Unknown;
+use crate::kept::{Joined, Keeper, keepers};
 use crate::parts::Parts;
 
 /// A connection from a port that pushes or calls to a handler.
@@ -161,8 +162,91 @@ impl<'p> Links<'p> {
                 }
             }
         }
+        links.filtered_by_joins(parts);
         links.timers(parts);
         links
+    }
+
+    /// Notes the filters of joins, besides those of the connections that lead to them.
+    fn filtered_by_joins(&mut self, parts: &Parts<'p>) {
+        for (index, keeper) in &self.kept {
+            let (Keeper::Join(join), Some(handler)) = (keeper, parts.handlers.get(*index)) else { continue };
+            for (connection, filters) in join.tree.filters() {
+                let filters: Vec<&str> = filters.into_iter().collect();
+                let (filters, end) = (filters.join(") and ("), End::port(handler.component, handler.port));
+                let also = format!("for events that pass the filters of the join of \"{end}\" ({filters})");
+                let all = self.thinned.entry((handler.plan, connection)).or_default();
+                let joint = if all.is_empty() { "" } else { ", and " };
+                *all = format!("{all}{joint}{also}");
+            }
+        }
+    }
+
+    /// A connection by which events come to where one of these begins, by whatever ways, or one of these, that not all events pass.
+    fn thinned_before(&self, parts: &Parts<'_>, mut open: Vec<usize>) -> Option<&'p str> {
+        let mut seen: BTreeSet<usize> = open.iter().copied().collect();
+        while let Some(way) = open.pop().and_then(|index| self.ways.get(index)) {
+            if self.thinned.contains_key(&(way.plan, way.name)) {
+                return Some(way.name);
+            }
+            let (component, port) = way.from;
+            let before = self.ways.iter().enumerate().filter(|(_, before)| {
+                parts.handlers.get(before.to).is_some_and(|handler| {
+                    let triggers = handler.of_type.triggers.as_ref();
+                    handler.plan == way.plan
+                        && handler.component == component
+                        && triggers.is_none_or(|known| known.iter().any(|known| known == port))
+                })
+            });
+            let new: Vec<usize> =
+                before.map(|(index, _)| index).filter(|index| seen.insert(*index)).collect();
+            open.extend(new);
+        }
+        None
+    }
+
+    /// Why what is read of what comes to a handler may be older than its last event, in a bound of age.
+    pub(crate) fn stales(&self, parts: &Parts<'_>, to: usize) -> Option<Unknown> {
+        let ways = self.ways.iter().enumerate().filter(|(_, way)| way.to == to);
+        let thinned = self.thinned_before(parts, ways.map(|(index, _)| index).collect())?;
+        let what = format!(
+            "what is read of \"{}\" gets older while events do not pass \"{thinned}\"",
+            parts.name(to)
+        );
+        Some((
+            what,
+            "take the filter or the timeout there out, or limit the reaction instead of the age".to_string(),
+        ))
+    }
+
+    /// Why what comes to a conjunction by a connection may wait there for what does not come: events of the other parts that are filtered, or, if
+    /// an event of its own part that came earlier has its place, later ones of that part.
+    pub(crate) fn starves(&self, parts: &Parts<'_>, plan: usize, name: &str, to: usize) -> Option<Unknown> {
+        let Some(Keeper::Join(Joined { conjunction: Some(join), .. })) = self.kept.get(&to) else {
+            return None;
+        };
+        let parts_of = |is_own: bool| {
+            let ways = self.ways.iter().enumerate();
+            let of_join =
+                ways.filter(|(_, way)| way.plan == plan && way.to == to && (way.name == name) == is_own);
+            of_join.map(|(index, _)| index).collect::<Vec<usize>>()
+        };
+        let end = parts.name(to);
+        if let Some(thinned) = self.thinned_before(parts, parts_of(false)) {
+            let what = format!(
+                "\"{name}\" waits in the join of \"{end}\" for events that may not pass \"{thinned}\""
+            );
+            let remedy = "take the filter or the timeout there out, or join what is not filtered";
+            return Some((what, remedy.to_string()));
+        }
+        if join.keep == KeepPolicy::Last {
+            return None;
+        }
+        let thinned = self.thinned_before(parts, parts_of(true))?;
+        let what = format!(
+            "an event of \"{name}\" may come too late for a delivery of the join of \"{end}\", and further ones not pass \"{thinned}\""
+        );
+        Some((what, "write keep = \"last\" at the join".to_string()))
     }
 
     /// The ways that begin at a component.
@@ -187,7 +271,7 @@ impl<'p> Links<'p> {
     /// Whether what comes to a handler waits for something else than its lane.
     fn waits(&self, to: usize) -> bool {
         match self.kept.get(&to) {
-            Some(Keeper::Join(join)) => join.kind == JoinKind::Conjunction,
+            Some(Keeper::Join(join)) => join.tree.waits(),
             Some(Keeper::Timer(_)) => true,
             None => false,
         }
@@ -242,7 +326,7 @@ impl<'p> Links<'p> {
     fn room(&mut self, parts: &mut Parts<'p>, plan: usize, to: usize, name: &'p str, explained: &Explained) {
         // The queue of a join is that of its first part.
         if let Some(Keeper::Join(join)) = self.kept.get(&to)
-            && join.parts.first().is_some_and(|first| first != name)
+            && join.tree.connections().first().is_some_and(|first| *first != name)
         {
             return;
         }

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use assembly::{ArtefactKind, Chain, Component, End, JoinKind, MOST_MODES, Plan};
+use assembly::{ArtefactKind, Chain, Component, End, MOST_MODES, Plan};
 use response::{Limits, Stream};
 
 use crate::Deployed;
@@ -118,7 +118,7 @@ struct Known {
 pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
     let all: Vec<Active<'_>> = plans.iter().map(|_| None).collect();
     let mut merged = Admission::default();
-    let mut obstacles = BTreeSet::new();
+    let (mut obstacles, mut lacking) = (BTreeSet::new(), BTreeSet::new());
     let mut spent = Spent { limits, work: 0 };
     let mut together: Option<Admission> = None;
     for (index, deployed) in plans.iter().enumerate() {
@@ -128,6 +128,7 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
             let admission = together.get_or_insert_with(|| spent.admit(plans, &all));
             known.take(admission, index, None);
             obstacles.extend(admission.obstacles.iter().cloned());
+            lacking.extend(admission.lacking.iter().cloned());
         } else if plan.modes.len() <= MOST_MODES {
             let (joins, cases) = (leading_to_joins(plan), cases(plan));
             let looked_at: usize = joins.values().map(BTreeSet::len).sum();
@@ -144,6 +145,7 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
                 });
                 known.take(admission, index, Some((plan, &case, &joins)));
                 obstacles.extend(admission.obstacles.iter().cloned());
+                lacking.extend(admission.lacking.iter().cloned());
             }
         }
         // In the order of names, as without modes.
@@ -157,7 +159,9 @@ pub(crate) fn admit(plans: &[Deployed<'_>], limits: Limits) -> Admission {
         }
         merged.ports.extend(known.ports.into_values());
     }
+    lacking.retain(|it| !obstacles.contains(it));
     merged.obstacles = obstacles.into_iter().collect();
+    merged.lacking = lacking.into_iter().collect();
     merged.work = spent.work;
     merged
 }
@@ -333,8 +337,8 @@ fn awaited(plan: &Plan, case: &Case, joins: &Joins<'_>, path: &[End]) -> Option<
 }
 
 fn is_conjunction(plan: &Plan, component: &str, port: &str) -> bool {
-    let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join.as_ref());
-    join.is_some_and(|join| join.kind == JoinKind::Conjunction)
+    let join = plan.components.get(component).and_then(|it| it.ports.get(port)?.join_tree());
+    join.is_some_and(|join| join.waits())
 }
 
 /// For each component with a conjunction that one, and all from which events come to it, by whatever ways.

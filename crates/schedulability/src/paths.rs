@@ -20,6 +20,8 @@ pub(crate) struct Path {
     pub(crate) connections: Vec<usize>,
     /// The conditions of the bounds, in words.
     pub(crate) only: Vec<String>,
+    /// Why the age of what is read on the way has no bound.
+    pub(crate) stale: Option<Unknown>,
 }
 
 /// The hosts that a chain passes.
@@ -36,7 +38,7 @@ pub(crate) fn path(
     plan: usize,
     chain: &Chain,
 ) -> Result<Path, Unknown> {
-    let mut only = Vec::new();
+    let (mut only, mut stale) = (Vec::new(), None);
     let source = source(parts, links, built, plan, chain, &mut only)?;
     let mut at = built.system.sources.get(source).map(|it| it.port);
     let mut connections = Vec::new();
@@ -67,6 +69,8 @@ pub(crate) fn path(
         }
         is_read = handler.is_some_and(|it| matches!(links.kept.get(&it), Some(Keeper::Timer(_))));
         if let Some(connection) = built.samples.get(&(port, target)).filter(|_| through.is_none()) {
+            let sampled = built.ports.get(port).and_then(|it| links.stales(parts, *it));
+            stale = stale.or(sampled);
             connections.push(*connection);
             at = Some(target);
             continue;
@@ -93,12 +97,18 @@ pub(crate) fn path(
             let remedy = "a chain with a limit needs pushes that are always made: end the chain at the port before, or take the ? away if the handler always pushes";
             return Err((what, remedy.to_string()));
         }
+        if let Some(why) = links.starves(parts, plan, way.name, way.to) {
+            return Err(why);
+        }
+        if is_read {
+            stale = stale.or_else(|| links.stales(parts, way.to));
+        }
         only.extend(links.thinned.get(&(plan, way.name)).cloned());
         connections.push(connection);
         at = Some(target);
         through = None;
     }
-    Ok(Path { source, connections, only })
+    Ok(Path { source, connections, only, stale })
 }
 
 fn source(

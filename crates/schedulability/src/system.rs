@@ -5,13 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Costs, End, JoinKind, PortKind, SchedulingClass};
+use assembly::{Costs, End, PortKind, SchedulingClass};
 use response::{Connection, Host, Lane, Order, Port, Scheduling, Source, SourceKind, Step, System, Target};
 
 use crate::handlers::{Unknown, down, steps, up};
-use crate::kept::{self, Keeper};
+use crate::kept::{self, Joined, Keeper};
 use crate::lanes::check_lanes;
 use crate::links::Links;
+use crate::obstacle::Obstacle;
 use crate::parts::Parts;
 
 /// A system with what its elements are in the plans.
@@ -57,12 +58,10 @@ impl Built {
         for index in &runs {
             match steps_of(parts, links, *index, &shared, &mut outputs) {
                 Ok(steps) => drop(handlers.insert(*index, steps)),
-                Err((what, remedy)) => {
-                    let Some(handler) = parts.handlers.get(*index).cloned() else { continue };
-                    let path = format!("component.{}", handler.component);
-                    let what = format!("\"{}.{}\": {what}", handler.component, handler.port);
-                    let host = parts.host_of(*index);
-                    parts.obstacle(handler.plan, path, host, what, remedy);
+                Err(missing) => {
+                    for (index, unknown) in missing {
+                        parts.obstacles.extend(of_handler(parts, index, unknown));
+                    }
                 }
             }
         }
@@ -151,7 +150,7 @@ impl Built {
             });
             let room = links.rooms.get(&index);
             let join = match links.kept.get(&index) {
-                Some(Keeper::Join(join)) => kept::conjunction(join),
+                Some(Keeper::Join(join)) => join.conjunction.as_ref().map(kept::conjunction),
                 _ => None,
             };
             // A part of a nanosecond does not make an interval longer than the period.
@@ -198,8 +197,8 @@ impl Built {
             self.connection_of.insert(index, self.system.connections.len());
             let target = match links.kept.get(&way.to) {
                 Some(Keeper::Timer(_)) => Target::Register(self.register(way.to, target)),
-                Some(Keeper::Join(join)) if join.kind == JoinKind::Conjunction => {
-                    let part = join.parts.iter().position(|part| part == way.name).unwrap_or(0);
+                Some(Keeper::Join(Joined { conjunction: Some(join), .. })) => {
+                    let part = join.parts.iter().position(|part| *part == way.name).unwrap_or(0);
                     Target::Part { port: target, part }
                 }
                 _ if way.is_direct => Target::Direct(target),
@@ -341,7 +340,7 @@ fn steps_of(
     index: usize,
     shared: &BTreeSet<(usize, &str)>,
     outputs: &mut BTreeMap<(usize, String, String), usize>,
-) -> Result<Vec<Step>, Unknown> {
+) -> Result<Vec<Step>, Vec<(usize, Unknown)>> {
     let Some(handler) = parts.handlers.get(index) else { return Ok(Vec::new()) };
     let uses = uses(parts, links, index);
     let lane = parts.lanes.get(handler.lane);
@@ -349,33 +348,102 @@ fn steps_of(
         && !links.direct.contains(&index)
         && !shared.contains(&(handler.plan, handler.component))
         && uses.is_empty();
-    let Some(execution) = execution(parts, index) else {
-        if is_apart {
-            return Ok(vec![Step::Run { least: 0, most: UNKNOWN }]);
-        }
-        let remedy = format!(
-            "add port.{}.execution = {{ worst = TIME }} to the component, or execution to the manifest",
-            handler.port
-        );
-        return Err(("it is not said how long its handler takes".to_string(), remedy));
-    };
-    let mut all = Vec::new();
+    let execution = execution(parts, index);
+    if execution.is_none() && is_apart {
+        return Ok(vec![Step::Run { least: 0, most: UNKNOWN }]);
+    }
+    let (mut all, mut missing) = (Vec::new(), Vec::new());
     for read in kept::reads(parts, links, index) {
-        // It is called only if what it is called with is new.
-        let of_read = steps_of(parts, links, read, shared, outputs)?;
-        all.extend(of_read.into_iter().map(|step| match step {
-            Step::Run { most, .. } => Step::Run { least: 0, most },
-            Step::Push { output, .. } => Step::Push { output, optional: true },
-        }));
+        match steps_of(parts, links, read, shared, outputs) {
+            // It is called only if what it is called with is new.
+            Ok(of_read) => all.extend(of_read.into_iter().map(|step| match step {
+                Step::Run { most, .. } => Step::Run { least: 0, most },
+                Step::Push { output, .. } => Step::Push { output, optional: true },
+            })),
+            Err(of_read) => missing.extend(of_read),
+        }
     }
     let next = |outputs: &BTreeMap<_, usize>| outputs.len();
-    let own = steps(execution, &uses, |port| {
-        let key = (handler.plan, handler.component.to_string(), port.to_string());
-        let number = next(outputs);
-        *outputs.entry(key).or_insert(number)
-    })?;
-    all.extend(own);
-    Ok(all)
+    let own = execution.ok_or_else(|| untimed(handler.port, &uses)).and_then(|execution| {
+        steps(execution, &uses, |port| {
+            let key = (handler.plan, handler.component.to_string(), port.to_string());
+            let number = next(outputs);
+            *outputs.entry(key).or_insert(number)
+        })
+    });
+    match own {
+        Ok(own) => all.extend(own),
+        Err(unknown) => missing.push((index, unknown)),
+    }
+    if missing.is_empty() { Ok(all) } else { Err(missing) }
+}
+
+/// Why a handler has no steps of which no time is said, and what to write: all of it at once.
+fn untimed(port: &str, uses: &[&str]) -> Unknown {
+    let uses: String = uses.iter().map(|port| format!(", \"{port}\"")).collect();
+    let steps = if uses.is_empty() { uses } else { format!(", steps = [\"TIME\"{uses}]") };
+    let remedy = format!(
+        "add port.{port}.execution = {{ worst = TIME{steps} }} to the component, or execution to the manifest"
+    );
+    ("it is not said how long its handler takes".to_string(), remedy)
+}
+
+/// What is not known of a handler, as an obstacle.
+fn of_handler(parts: &Parts<'_>, index: usize, (what, remedy): Unknown) -> Option<Obstacle> {
+    let handler = parts.handlers.get(index)?;
+    Some(Obstacle {
+        plan: handler.plan,
+        path: format!("component.{}", handler.component),
+        host: parts.host_of(index).to_string(),
+        what: format!("\"{}.{}\": {what}", handler.component, handler.port),
+        remedy,
+    })
+}
+
+/// What chains and limited connections need besides, once what stands in the way of bounds is out of it: lanes with a class that has bounds, and
+/// the times of all that runs on these.
+pub(crate) fn lacking(parts: &Parts<'_>, links: &Links<'_>) -> BTreeSet<Obstacle> {
+    let mut needed: BTreeSet<usize> = BTreeSet::new();
+    for (index, (deployed, _)) in parts.plans.iter().enumerate() {
+        let of_chains = deployed.plan.chains.values().flat_map(|chain| &chain.path);
+        let limited = deployed.plan.connections.values().filter(|it| it.latency.is_some());
+        let ends = of_chains.chain(limited.flat_map(|it| &it.to));
+        needed.extend(ends.filter_map(|end| parts.handler(index, end)));
+    }
+    let runs = runs(parts, links);
+    let on_lanes = needed.iter().filter(|index| runs.contains(index) && !links.direct.contains(index));
+    let mut lanes: BTreeMap<usize, usize> = BTreeMap::new();
+    for index in on_lanes {
+        let Some(handler) = parts.handlers.get(*index) else { continue };
+        if parts.lanes.get(handler.lane).is_some_and(|lane| !lane.is_real_time()) && !parts.is_foreign(*index)
+        {
+            lanes.entry(handler.lane).or_insert(*index);
+        }
+    }
+    let mut lacking = BTreeSet::new();
+    for (number, first) in lanes {
+        let (Some(lane), Some(handler)) = (parts.lanes.get(number), parts.handlers.get(first)) else {
+            continue;
+        };
+        let cores = if lane.cores.len() == 1 { "" } else { ", and cores = [ONE]" };
+        let remedy = match &lane.path {
+            Some(_) => format!("class = \"fifo\" with priority = NUMBER{cores}"),
+            None => format!(
+                "give its ports a lane of a container: class = \"fifo\" with priority = NUMBER{cores}"
+            ),
+        };
+        let path = lane.path.clone().unwrap_or_else(|| format!("component.{}", handler.component));
+        let what = format!("lane {}: threads of the class normal have no bound", lane.name);
+        lacking.insert(Obstacle { plan: lane.plan, path, host: lane.host.to_string(), what, remedy });
+        for index in runs.iter().filter(|it| parts.handlers.get(**it).is_some_and(|it| it.lane == number)) {
+            let is_untimed = execution(parts, *index).is_none() && !links.direct.contains(index);
+            let port = parts.handlers.get(*index).map_or("", |handler| handler.port);
+            let unknown = is_untimed.then(|| untimed(port, &uses(parts, links, *index)));
+            lacking.extend(unknown.and_then(|unknown| of_handler(parts, *index, unknown)));
+        }
+    }
+    lacking.retain(|it| !parts.obstacles.contains(it));
+    lacking
 }
 
 /// Costs and cores of each host, where they are known and plans agree.

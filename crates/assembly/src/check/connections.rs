@@ -207,31 +207,39 @@ impl Checker<'_> {
     fn filter(&mut self, path: &str, connection: &Connection) {
         let Some(text) = &connection.filter else { return };
         let path = format!("{path}.filter");
+        if self.port_type(&connection.from).is_some_and(|port| port.kind.is_call()) {
+            return self.wrong(&path, "calls are not filtered", "take the filter out");
+        }
+        self.expression(&path, text, &connection.parameters, &connection.from);
+    }
+
+    /// A filter is an expression over the fields of the events of an end, as far as these are known.
+    pub(super) fn expression(&mut self, path: &str, text: &str, parameters: &[String], end: &End) {
         // In a plain text of one line, what is wrong has a place of its own.
-        let at = self.places.at(&path);
+        let at = self.places.at(path);
         let source = self.problems.source.text;
-        let inside = source.get(at + 1..).is_some_and(|rest| rest.starts_with(text.as_str()));
+        let inside = source.get(at + 1..).is_some_and(|rest| rest.starts_with(text));
         let place = |offset: usize| if inside { at + 1 + offset.min(text.len()) } else { at };
         let remedy = "docs/components.md says what filters look like";
         let expression = match Expression::parse(text) {
             Ok(expression) => expression,
             Err(error) => return self.problems.add(place(error.at), format!("the filter: {error}"), remedy),
         };
-        if connection.parameters.len() > expression.parameters() {
+        if parameters.len() > expression.parameters() {
             let what = format!("the filter has {} parameters", expression.parameters());
-            self.wrong(&path, what, format!("{} are given", connection.parameters.len()));
+            self.wrong(path, what, format!("{} are given", parameters.len()));
         }
-        let from_port = self.port_type(&connection.from);
-        if from_port.is_some_and(|port| port.kind.is_call()) {
-            return self.wrong(&path, "calls are not filtered", "take the filter out");
-        }
-        let event = self.data_type(&connection.from).and_then(|name| self.types.events.get(&name));
-        let Some(event) = event.filter(|event| !event.fields.is_empty()) else { return };
-        let parameters: Vec<&str> = connection.parameters.iter().map(String::as_str).collect();
+        let event = self.data_type(end).and_then(|name| self.types.events.get(&name));
+        let Some(event) = event.filter(|event| event.is_known) else { return };
+        let parameters: Vec<&str> = parameters.iter().map(String::as_str).collect();
         if let Err(error) = expression.compile(event, &parameters) {
             let fields = event.fields.keys().map(String::as_str);
             let list = fields.clone().collect::<Vec<_>>().join(", ");
-            let otherwise = format!("fields are {list}; {remedy}");
+            let otherwise = if list.is_empty() {
+                "filters cannot compare fields of this type: its program lists none".into()
+            } else {
+                format!("fields are {list}; {remedy}")
+            };
             let remedy = match &error.problem {
                 filter::CompileProblem::UnknownField(field) => meant(field, fields, otherwise),
                 _ => otherwise,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::Checker;
 use crate::manifest::{Catalogue, PortKind};
-use crate::plan::{ArtefactKind, Chain, Connection, End, JoinKind, Plan};
+use crate::plan::{ArtefactKind, Chain, Connection, End, Plan, Port};
 
 /// What is wrong, and what to do.
 type Refusal = (String, String);
@@ -78,7 +78,7 @@ impl Plan {
         reached.into_iter().find_map(|end| {
             let End::Port { component, port } = end else { return None };
             let said = self.components.get(component)?.ports.get(port)?;
-            let joins = said.join.as_ref().is_some_and(|join| join.kind == JoinKind::Conjunction);
+            let joins = said.join_tree().is_some_and(|join| join.waits());
             let waits = counted.contains(component.as_str()) && (joins || !said.samples.is_empty());
             waits.then(|| (component.clone(), port.clone()))
         })
@@ -87,10 +87,10 @@ impl Plan {
     /// Whether a chain waits for what comes by a connection to one of its ends: it passes the connection, or a join that keeps events until that has one.
     fn waits(&self, chain: &Chain, connection: &Connection, to: &End) -> bool {
         let join = to.component().and_then(|name| self.components.get(name)).and_then(|component| match to {
-            End::Port { port, .. } => component.ports.get(port)?.join.as_ref(),
+            End::Port { port, .. } => component.ports.get(port).and_then(Port::join_tree),
             End::Topic(_) => None,
         });
-        if join.is_some_and(|join| join.kind == JoinKind::Conjunction) {
+        if join.is_some_and(|join| join.waits()) {
             return chain.path.contains(to);
         }
         let from = &connection.from;

@@ -11,7 +11,7 @@ use super::events::Filter;
 use super::instances::Known;
 use super::names::plain;
 use super::xml::{Element, at, elements, first, name, named, reference, text_of};
-use crate::plan::{Connection, End, Join, JoinKind, KeepPolicy, Topic};
+use crate::plan::{Connection, End, Join, Topic};
 use crate::tree::Problems;
 
 /// The most connections that are made: publishers of a service times its consumers.
@@ -100,9 +100,7 @@ impl Import {
         for (end, parts) in collecting {
             let End::Port { component, port } = end else { continue };
             if let Some(component) = self.plan.components.get_mut(&component) {
-                let (kind, keep) = (JoinKind::Conjunction, KeepPolicy::First);
-                component.ports.entry(port).or_default().join =
-                    Some(Join { kind, parts, keep, most: None, within: None, every: None, silence: None });
+                component.ports.entry(port).or_default().join = Some(Join { parts, ..Join::default() });
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Random plans, whose parts exist and fit.
 use assembly::{
     Artefact, ArtefactKind, Catalogue, Chain, Component, Connection, Container, Costs, End, Execution,
-    ExecutionStep, FullPolicy, Host, Lane, Locality, LocalityKind, Mode, Placement, Plan, Port, Process,
-    Quality, Queue, Restart, RestartPolicy, Said, SchedulingClass, Service, ServiceKind, Stall, Throttling,
-    Topic, Transfer, Transport, Value,
+    ExecutionStep, FullPolicy, Host, Join, JoinKind, KeepPolicy, Lane, Locality, LocalityKind, Mode,
+    Placement, Plan, Port, Process, Quality, Queue, Restart, RestartPolicy, Said, SchedulingClass, Service,
+    ServiceKind, Side, Stall, Throttling, Topic, Transfer, Transport, Value,
 };
 use testkit::random::Random;
 
@@ -253,6 +253,7 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
         let parameters = said.filter.iter().map(|_| "3".to_owned()).collect();
         plan.connections.insert(format!("l{number}"), Connection { parameters, ..said });
     }
+    join(&mut plan, random);
     if let Some(connection) = plan.connections.values().next() {
         let path = vec![connection.from.clone(), connection.to[0].clone()];
         plan.chains.insert("chain".to_owned(), Chain { path, reaction: Some(random.bits()), age: None });
@@ -268,6 +269,61 @@ pub(crate) fn plan(random: &mut Random) -> Plan {
     );
     plan.extensions.insert(text(random), value(random, 0));
     plan
+}
+
+/// Joins what several connections lead to, with joins in joins.
+fn join(plan: &mut Plan, random: &mut Random) {
+    let mut led: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    for (name, connection) in &plan.connections {
+        if let End::Port { component, port } = &connection.to[0]
+            && port == "in"
+        {
+            led.entry(component.clone()).or_default().push(name.clone());
+        }
+    }
+    for (component, names) in led.into_iter().filter(|(_, names)| names.len() > 1) {
+        if random.chance(40) {
+            continue;
+        }
+        for name in &names {
+            let connection = plan.connections.get_mut(name).unwrap();
+            connection.qos.retain(|quality, _| quality.side() != Side::Consumer);
+            connection.is_suspended = false;
+        }
+        let mut groups = assembly::Named::new();
+        let mut parts = names.clone();
+        for number in 0..random.below(4) {
+            let inner = parts.split_off(random.below(parts.len()));
+            let name = format!("g{number}");
+            groups.insert(name.clone(), Join { parts: inner, silence: silence(random), ..said(random) });
+            parts.push(name);
+        }
+        let every = (parts.len() < 2 || random.chance(30)).then(|| 1_000 + random.below_u64(u64::MAX / 2));
+        let port = plan.components.get_mut(&component).unwrap().ports.get_mut("in").unwrap();
+        port.join = Some(Join { parts, every, silence: silence(random), ..said(random) });
+        port.groups = groups;
+    }
+}
+
+fn silence(random: &mut Random) -> Option<u64> {
+    random.chance(30).then(|| 1_000 + random.below_u64(1_000_000))
+}
+
+/// A join without parts.
+fn said(random: &mut Random) -> Join {
+    let kind = *random.pick(&[JoinKind::Conjunction, JoinKind::Disjunction]).unwrap();
+    let keeps = kind == JoinKind::Conjunction && random.chance(50);
+    let filter = random.chance(30).then(|| "x > %0".to_owned());
+    Join {
+        kind,
+        keep: if keeps { KeepPolicy::All } else { KeepPolicy::First },
+        most: keeps.then(|| random.range(1, 2) as u16),
+        within: (kind == JoinKind::Conjunction && random.chance(30)).then(|| 1_000 + random.below_u64(9_000)),
+        after: random.chance(20).then_some(5_000_000),
+        parameters: filter.iter().map(|_| "3".to_owned()).collect(),
+        filter,
+        ..Join::default()
+    }
 }
 
 /// The plan with some of it different.
@@ -294,6 +350,10 @@ pub(crate) fn changed(plan: &Plan, random: &mut Random) -> Plan {
         }
     }
     plan.services = other.services;
+    // What is joined may be connected otherwise.
+    for port in plan.components.values_mut().flat_map(|component| component.ports.values_mut()) {
+        (port.join, port.groups) = (None, assembly::Named::new());
+    }
     let components = plan.components.clone();
     let processes: Vec<String> = plan.processes.keys().cloned().collect();
     let is_there = |end: &End| end.component().is_none_or(|name| components.contains_key(name));

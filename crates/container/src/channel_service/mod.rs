@@ -1,4 +1,5 @@
 //! The service `channel`: queues, filters and joins, and threads by priority, by the channel of each container that consumes.
+mod branch;
 mod core;
 mod hands;
 mod link;
@@ -12,6 +13,8 @@ use channel::{
     Window,
 };
 
+pub use self::branch::Branch;
+use self::branch::{any, events};
 pub use self::core::Core;
 pub(crate) use self::core::Served;
 pub(crate) use self::link::ChannelLink;
@@ -50,6 +53,8 @@ pub struct ByChannel {
     pub join: Option<Join>,
     /// With several sources: timeouts of this period are one more of them, behind the others.
     pub every: Option<Duration>,
+    /// With several sources: which of them belong together, in place of `join` and `every`.
+    pub tree: Option<Branch>,
     /// A timeout if nothing has come for so long. With [`Dispatch::Publisher`] it waits for the next event, since no other thread serves the consumer.
     pub silence: Option<Duration>,
     /// How long a handler may take before its component is in the error state. A thread of the container's channel that sleeps looks after
@@ -86,6 +91,7 @@ impl ByChannel {
             room: None,
             join: None,
             every: None,
+            tree: None,
             silence: None,
             patience: None,
             source_patience: None,
@@ -108,19 +114,17 @@ impl ByChannel {
     fn tree(&self, sources: &[u32], route: &Route<'_>) -> Result<Tree, ServiceError> {
         let compiled = self.filter.as_deref().map(|filter| compile(filter, &self.parameters, route.event));
         let program = compiled.transpose()?;
-        let of = |source: &u32| {
-            let pattern = Tree::Header { kind: None, source: Some(*source) };
-            match &program {
-                Some(program) => Tree::All(vec![pattern, Tree::Content(program.clone())]),
-                None => pattern,
+        let tree = match &self.tree {
+            Some(branch) => branch.tree(sources, program.as_slice(), route)?,
+            None => {
+                let of = |source: &u32| events(*source, program.iter().cloned().collect());
+                let mut parts: Vec<Tree> = sources.iter().map(of).collect();
+                parts.extend(self.every.map(|period| Tree::Every { period: nanos(period), priority: 0 }));
+                match self.join {
+                    Some(join) => Tree::Join { parts, keep: join.keep, within: join.within.map(nanos) },
+                    None => any(parts),
+                }
             }
-        };
-        let mut parts: Vec<Tree> = sources.iter().map(of).collect();
-        parts.extend(self.every.map(|period| Tree::Every { period: nanos(period), priority: 0 }));
-        let tree = match self.join {
-            Some(join) => Tree::Join { parts, keep: join.keep, within: join.within.map(nanos) },
-            None if parts.len() == 1 => parts.remove(0),
-            None => Tree::Any(parts),
         };
         Ok(match self.silence {
             Some(after) => Tree::Silence { of: Box::new(tree), after: nanos(after), priority: 0 },

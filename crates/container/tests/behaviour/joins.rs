@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use container::{
-    ByChannel, Chain, Component, Consumer, Context, Direct, Dispatch, Full, Handle, Hop, Join, Keep,
+    Branch, ByChannel, Chain, Component, Consumer, Context, Direct, Dispatch, Full, Handle, Hop, Join, Keep,
     Lifecycle, Order, Outcome, Policy, Publisher, Queue, Server, ServerError,
 };
 
@@ -228,4 +228,62 @@ fn a_join_has_a_timer() {
         let later: &[&str] = if join.is_some() { &[] } else { &["timeout at 20000000"] };
         assert_eq!(log.take(), later, "{join:?}");
     }
+}
+
+/// What is near waits for far events of either part, or for a timeout of these; filters and timers are as deep as one likes.
+#[test]
+fn a_join_has_joins_in_it() {
+    let events = |source: usize, filter: &str, parameters: &[&str]| {
+        let parameters = parameters.iter().map(|it| (*it).to_owned()).collect();
+        Branch::Events { source, filters: vec![(filter.to_owned(), parameters)] }
+    };
+    let near = Branch::Any(vec![events(0, "number < %0", &["10"])]);
+    let far = Branch::Any(vec![
+        events(0, "number >= 10", &[]),
+        Branch::Events { source: 1, filters: Vec::new() },
+        Branch::Every(Duration::from_millis(50)),
+    ]);
+    let far = Branch::Silence(Box::new(far), Duration::from_millis(20));
+    let tree = Branch::All(vec![near, far], Join { keep: Keep::Last, within: None });
+    let (mut server, log) = scene(&ByChannel { tree: Some(tree), ..pool(None) });
+    server.connect("first", &["a.out"], &["sum.input#0"], &Direct::default()).unwrap();
+    server.connect("second", &["b.out"], &["sum.input#1"], &Direct::default()).unwrap();
+    server.launch().unwrap();
+    server.advance(Duration::from_millis(1));
+    push(&server, "a", 1).unwrap();
+    push(&server, "a", 2).unwrap();
+    server.advance(Duration::from_millis(1));
+    assert_eq!(log.take(), [""; 0]);
+    push(&server, "a", 30).unwrap();
+    server.advance(Duration::from_millis(1));
+    assert_eq!(log.take(), ["2 of part 0", "30 of part 0", "sum 32 at 2000000"]);
+    push(&server, "b", 4).unwrap();
+    push(&server, "b", 5).unwrap();
+    push(&server, "a", 6).unwrap();
+    server.advance(Duration::from_millis(1));
+    assert_eq!(log.take(), ["6 of part 0", "5 of part 1", "sum 11 at 3000000"]);
+    // Nothing far has come for 20 ms; the timeout is the far part.
+    push(&server, "a", 7).unwrap();
+    server.advance(Duration::from_millis(30));
+    assert_eq!(log.take(), ["7 of part 0", "timeout at 23000000"]);
+    // The next one is the period's.
+    push(&server, "a", 8).unwrap();
+    server.advance(Duration::from_millis(20));
+    assert_eq!(log.take(), ["8 of part 0", "timeout at 50000000"]);
+}
+
+#[test]
+fn a_tree_that_names_what_is_not_there_is_refused() {
+    let mut server = scene(&pool(None)).0;
+    server.disconnect("join").unwrap();
+    let refused = |server: &mut Server, tree: Branch| {
+        let by = ByChannel { tree: Some(tree), ..pool(None) };
+        server.join("again", "sum.input", 2, &by).unwrap_err().to_string()
+    };
+    let events =
+        |source, filter: &str| Branch::Events { source, filters: vec![(filter.to_owned(), Vec::new())] };
+    assert!(refused(&mut server, events(2, "number = 1")).contains("a join of 2 parts has no part 2"));
+    assert!(refused(&mut server, events(1, "speed = 1")).contains("speed"));
+    assert!(refused(&mut server, Branch::Any(Vec::new())).contains("empty"));
+    assert!(refused(&mut server, Branch::Every(Duration::ZERO)).contains("no time"));
 }

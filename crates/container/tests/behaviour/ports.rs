@@ -1,4 +1,5 @@
 //! Ports and how they are connected.
+use container::filter;
 use container::{
     ByChannel, Component, Direct, Dispatch, Policy, PortKind, Server, ServerError, SettingError, Threads,
     Value, components,
@@ -179,4 +180,54 @@ fn names_of_containers_and_instances_are_unique() {
     assert_eq!(server.install::<Tap>("box", "a", &[]), Err(ServerError::Twice("a".to_owned())));
     assert_eq!(server.install::<Tap>("box", "a.b", &[]), Err(ServerError::Name("a.b".to_owned())));
     assert_eq!(server.install::<Tap>("other", "d", &[]), Err(ServerError::Unknown("other".to_owned())));
+}
+
+/// How far something is, and which way.
+#[derive(Clone)]
+struct Seen;
+
+struct SeenFields;
+
+impl filter::Schema for SeenFields {
+    fn field(&self, path: filter::Path<'_>) -> Option<filter::Field> {
+        match path.text() {
+            "at.range" => Some(filter::Field { slot: 0, kind: filter::Kind::Float }),
+            "side" => Some(filter::Field { slot: 1, kind: filter::Kind::Enumeration(3) }),
+            _ => None,
+        }
+    }
+    fn label(&self, enumeration: u32, name: &str) -> Option<i64> {
+        let all = ["LEFT", "RIGHT"];
+        all.iter().position(|label| enumeration == 3 && *label == name).map(|place| place as i64)
+    }
+}
+
+impl container::Event for Seen {
+    fn schema() -> Option<&'static dyn filter::Schema> {
+        Some(&SeenFields)
+    }
+    fn fields() -> Option<&'static [container::ListedField]> {
+        Some(&[("at.range", &[]), ("side", &["LEFT", "RIGHT", "BEHIND"]), ("nothing", &[])])
+    }
+}
+
+#[derive(Clone)]
+struct Plain;
+impl container::Event for Plain {}
+
+/// What a manifest says of the fields of events is what the schema of the type says of those that it lists.
+#[test]
+fn a_manifest_has_the_fields_of_events() {
+    let fields = container::EventFields::event::<Seen>().list().unwrap();
+    let told: Vec<_> = fields.iter().map(|field| (field.path, field.kind, field.labels.clone())).collect();
+    let labels = vec![("LEFT", 0), ("RIGHT", 1)];
+    let expected =
+        [("at.range", filter::Kind::Float, Vec::new()), ("side", filter::Kind::Enumeration(3), labels)];
+    assert_eq!(told, expected);
+    // Without a schema a filter compares nothing; of a schema that lists nothing, nothing is known.
+    assert_eq!(container::EventFields::event::<Plain>().list(), Some(Vec::new()));
+    assert_eq!(container::EventFields::event::<crate::parts::Number>().list(), None);
+    let ports = <crate::parts::Tap as container::Component>::manifest().ports;
+    let of = |name: &str| ports.iter().find(|port| port.name == name).unwrap().fields;
+    assert_eq!(of("out"), Some(container::EventFields::event::<crate::parts::Number>()));
 }

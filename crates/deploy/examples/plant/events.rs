@@ -1,5 +1,5 @@
 //! What the components of the plant tell each other. A tag is the number of a loop: 103 is that of TI-103, TIC-103 and TV-103.
-use container::{Event, filter};
+use container::{Event, ListedField, filter};
 use dds::DdsType;
 
 /// A measured value.
@@ -72,6 +72,9 @@ macro_rules! fields {
             }
             fn schema() -> Option<&'static dyn filter::Schema> {
                 Some(&$schema)
+            }
+            fn fields() -> Option<&'static [ListedField]> {
+                Some(&[$(($name, &[])),*])
             }
         }
     };

@@ -347,7 +347,7 @@ impl Running<'_> {
         let mut all: Vec<Loaded> = bundles.iter().map(of_others).collect::<Result<_, _>>()?;
         all.push(loaded);
         // Without a proof, too: a network that does not fit would take the bounds of all others away.
-        transfers::compute(&all).map_err(|(_, what)| what)?;
+        let shares = transfers::compute(&all).map_err(|(_, what)| what)?;
         let Some(loaded) = all.pop() else { return Err("there is no plan".to_owned()) };
         if !bundle.is_unproved {
             let others: Vec<Other<'_>> = bundles
@@ -360,6 +360,7 @@ impl Running<'_> {
                 })
                 .collect();
             admit::demand(&loaded, &loaded.plan, &others, "launch").map_err(|(_, what)| what)?;
+            transfers::demand(&loaded, others.len(), &shares).map_err(|(_, what)| what)?;
         }
         let proofs = admit::proofs(&loaded);
         let bundle = Bundle { proofs, ..bundle };

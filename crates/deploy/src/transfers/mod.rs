@@ -57,6 +57,8 @@ pub(crate) struct Flow {
     limit: u64,
     /// The bound that the network gives, in picoseconds; or why there is none, and what to do.
     pub(crate) bound: Result<u64, (String, String)>,
+    /// Whether that is that policies do not allow it.
+    is_forbidden: bool,
 }
 
 /// The flows of plans over a network.
@@ -123,6 +125,27 @@ pub(crate) fn compute(loaded: &[Loaded]) -> Result<Vec<Shares>, Failure> {
     }
     let shares = all.into_iter().map(|(texts, flows)| Shares { file: texts.file().to_owned(), flows });
     Ok(shares.filter(|shares| !shares.flows.is_empty()).collect())
+}
+
+/// Nothing if policies allow all flows of a plan that have a bound otherwise, whether chains need them or not. `plan` is its place among the
+/// plans that were computed.
+///
+/// # Errors
+/// What is not allowed, with its place.
+pub(crate) fn demand(loaded: &Loaded, plan: usize, shares: &[Shares]) -> Result<(), Failure> {
+    let flows = shares.iter().flat_map(|shares| &shares.flows);
+    let forbidden = flows.filter(|flow| flow.plan == plan && flow.is_forbidden);
+    let problems = forbidden.filter_map(|flow| {
+        let (what, remedy) = flow.bound.clone().err()?;
+        let at = loaded.places.at(&format!("connection.{}", flow.connection));
+        Some(loaded.source().problem(at, what, remedy))
+    });
+    let problems: Vec<_> = problems.collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let told = loaded.show(&problems);
+    Err((BAD_NEWS, format!("{told}  nothing was changed; --unproved goes on all the same")))
 }
 
 /// A host from or to which flows of both go.

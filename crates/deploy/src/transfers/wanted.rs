@@ -123,6 +123,7 @@ fn flow_of(
         is_measured: [from, to].into_iter().any(|host| costs(host).is_some_and(|costs| costs.is_measured)),
         limit: limit(loaded, link),
         bound,
+        is_forbidden: false,
     }
 }
 

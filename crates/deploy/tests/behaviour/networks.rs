@@ -292,8 +292,46 @@ fn limits_of_policies_are_of_all_plans_together() {
     let (code, out, told) = folder.deploy("admit {other.toml}");
     assert_eq!(code, 0, "{out}{told}");
     let (code, out, told) = folder.deploy("admit {plan.toml} {other.toml}");
+    let text = out + &told;
     assert!(
-        code == 1 && (out + &told).contains("does not allow host act one more flow: it has 1 of 1"),
-        "{told}"
+        code == 1
+            && text.contains("policy.toml does not allow \"angle\" to act: ")
+            && text.contains(
+                "does not allow host act one more flow: it has 1 of 1; before it come Line/angle to "
+            ),
+        "{text}"
     );
+    // Policies are those of the network, whichever of the plans names them; what comes first has its flows.
+    let (code, out, told) = folder.deploy("admit {other.toml} {plan.toml}");
+    let text = out + &told;
+    assert!(
+        code == 1
+            && text.contains("policy.toml of ")
+            && text.contains("other.toml does not allow \"angle\" to act")
+            && text.contains("before it come Other/angle to "),
+        "{text}"
+    );
+}
+
+/// A plan without chains needs what policies allow, too.
+#[test]
+fn plans_without_chains_are_asked_for_their_flows() {
+    let (folder, ..) = admitted(&[], Some(LAB), "schema plan");
+    let (before, chain) = PLAN.split_once("[chain.").expect("the plan has a chain");
+    let after = chain.split_once("\n[").map(|(_, rest)| format!("[{rest}")).unwrap_or_default();
+    let plan = format!("{before}{after}").replace("manifests", "policies = [\"policy.toml\"]\nmanifests");
+    folder.has("free.toml", &plan);
+    folder.has("policy.toml", "default = \"allow\"\n");
+    let (code, out, told) = folder.deploy("admit {free.toml}");
+    assert_eq!(code, 0, "{out}{told}");
+    folder.has("policy.toml", "default = \"deny\"\n");
+    for command in ["admit {free.toml}", "launch {free.toml} --host act"] {
+        let (code, out, told) = folder.deploy(command);
+        let text = out + &told;
+        assert!(
+            code == 1 && text.contains("policy.toml does not allow \"angle\" to act"),
+            "{command}: {text}"
+        );
+        assert!(text.contains("free.toml:"), "{command}: {text}");
+    }
 }

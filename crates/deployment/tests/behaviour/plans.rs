@@ -185,9 +185,18 @@ pub(crate) fn random(random: &mut Random) -> Target {
         if parts.len() < 2 || parts.iter().any(|(_, is_alone)| *is_alone) || random.chance(30) {
             continue;
         }
-        let parts: Vec<String> = parts.iter().map(|(number, _)| format!("\"n{number}\"")).collect();
-        let kind = ["conjunction", "disjunction"][random.below(2)];
-        let join = format!("port.in.join = {{ kind = \"{kind}\", parts = [{}] }}\n", parts.join(", "));
+        let mut parts: Vec<String> = parts.iter().map(|(number, _)| format!("\"n{number}\"")).collect();
+        let kinds = ["conjunction", "disjunction"];
+        let kind = kinds[random.below(2)];
+        let mut join = String::new();
+        for group in 0..random.below(3) {
+            let inner = parts.split_off(1 + random.below(parts.len() - 1));
+            let every = if random.chance(30) { ", every = \"5 ms\"" } else { "" };
+            let (of, inner) = (kinds[random.below(2)], inner.join(", "));
+            join += &format!("port.in.group.g{group} = {{ kind = \"{of}\", parts = [{inner}]{every} }}\n");
+            parts.push(format!("\"g{group}\""));
+        }
+        join += &format!("port.in.join = {{ kind = \"{kind}\", parts = [{}] }}\n", parts.join(", "));
         tables.entry(name).and_modify(|table: &mut String| *table += &join);
     }
     tables.values().for_each(|table| text += table);

@@ -311,3 +311,48 @@ fn a_timer_samples_what_a_consumer_leaves() {
     let wrong = read.check(source, &places, &types);
     assert!(wrong[0].to_string().contains("nothing goes this way within a component"), "{wrong:?}");
 }
+
+/// What is missing is listed at once: once all of it is there, nothing more is.
+#[test]
+fn all_that_is_missing_is_told_at_once() {
+    let plan = changed(
+        PLAN,
+        &[
+            ("class = \"fifo\", priority = 20, cores = [0]", "class = \"normal\""),
+            (
+                "class = \"fifo\", priority = 10, cores = [0]",
+                "class = \"round-robin\", priority = 10, dispatch = \"own\"",
+            ),
+            ("port.tick.period = \"10 ms\"\n", ""),
+            (
+                "costs = { wake = \"0 ns\", switch = \"0 ns\", dispatch = \"0 ns\", slack = \"0 ns\", clock-drift = 0, throttling = { runtime = \"1 s\", period = \"1 s\" } }\n",
+                "",
+            ),
+        ],
+    );
+    let types = TYPES
+        .replace(", execution = { worst = \"2 ms\", steps = [\"2 ms\", \"out\"] }", "")
+        .replace(", execution = { worst = \"6 ms\" }", "")
+        .replace(", execution = { worst = \"0 ns\" }", "");
+    let admission = admitted(&plan, &types);
+    let told: Vec<String> =
+        admission.obstacles.iter().chain(&admission.lacking).map(ToString::to_string).collect();
+    for (path, what) in [
+        ("host.n1", "what the processors of n1 take"),
+        ("component.control", "the timer \"control.tick\" has no period"),
+        ("component.control", "\"control.tick\": it is not said how long its handler takes"),
+        ("component.log", "\"log.tick\": it is not said how long its handler takes"),
+        ("component.log", "\"log.noted\": it is not said how long its handler takes"),
+        ("container.all.lanes.a", "threads of the class normal have no bound"),
+        ("container.all.lanes.b", "the class round-robin is not analysed"),
+        ("container.all.lanes.b", "the dispatch own is not analysed"),
+        ("container.all.lanes.b", "its threads may run on every core"),
+    ] {
+        let is_there = |line: &String| line.starts_with(&format!("{path}: ")) && line.contains(what);
+        assert!(told.iter().any(is_there), "{path}: {what}\n{}", told.join("\n"));
+    }
+    assert_eq!(told.len(), 9, "{}", told.join("\n"));
+    // The steps that a handler needs come with its time, and all ports that steps lack at once.
+    assert!(told.iter().any(|line| line.contains("steps = [\"TIME\", \"out\"]")), "{}", told.join("\n"));
+    assert_eq!(admitted(PLAN, TYPES).lacking, []);
+}

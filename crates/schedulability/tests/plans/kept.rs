@@ -236,3 +236,102 @@ fn other_threads_in_a_component_that_reads_at_instants_are_told() {
         .replace("[component.Reader.port]", "[component.Reader]\nparallel = true\n[component.Reader.port]");
     assert!(admitted(&plan, &parallel).is_whole());
 }
+
+/// Joins in joins that change nothing have the bounds of what they are the same as; others stand in the way.
+#[test]
+fn joins_of_joins_have_the_bounds_of_the_same_join_or_none() {
+    let conjunction =
+        "port.frame.join = { kind = \"conjunction\", parts = [\"second\", \"first\"], keep = \"last\" }";
+    let same = with(
+        JOINED,
+        conjunction,
+        "port.frame.join = { kind = \"conjunction\", parts = [\"a\", \"first\"], keep = \"last\" }\n\
+         port.frame.group.a = { kind = \"disjunction\", parts = [\"b\"] }\n\
+         port.frame.group.b = { kind = \"conjunction\", parts = [\"second\"], keep = \"all\", most = 2 }",
+    );
+    assert_eq!(bounds(&admitted(&same, TYPES)), (Some(57), Some(57)));
+    let any = with(
+        JOINED,
+        conjunction,
+        "port.frame.join = { kind = \"disjunction\", parts = [\"a\", \"b\"] }\n\
+         port.frame.group.a = { kind = \"disjunction\", parts = [\"second\"] }\n\
+         port.frame.group.b = { kind = \"disjunction\", parts = [\"first\", \"second\"] }",
+    );
+    assert_eq!(bounds(&admitted(&any, TYPES)), (Some(10 + 5 + 5 + 1), Some(21)));
+    let both = "parts = [\"a\", \"first\"]";
+    for (parts, group, place, told) in [
+        (both, "parts = [\"second\", \"first\"], every = \"9 ms\"", "group.a", "what timeouts in the join"),
+        (both, "parts = [\"second\", \"first\"], after = \"9 ms\"", "group.a", "what timeouts in the join"),
+        (both, "parts = [\"second\", \"first\"], silence = \"9 s\"", "group.a", "what timeouts in the join"),
+        (both, "parts = [\"second\", \"first\"]", "group.a", "has several parts in the group \"a\""),
+        (
+            "parts = [\"a\", \"second\", \"first\"]",
+            "parts = [\"first\"]",
+            "join",
+            "has several parts for \"first\"",
+        ),
+    ] {
+        let join = format!(
+            "port.frame.join = {{ kind = \"conjunction\", {parts} }}\nport.frame.group.a = {{ kind = \"disjunction\", {group} }}"
+        );
+        let admission = admitted(&with(JOINED, conjunction, &join), TYPES);
+        assert!(why(&admission).contains(told), "{group}: {}", why(&admission));
+        let obstacle = admission.obstacles.iter().find(|it| it.what.contains(told)).unwrap();
+        assert_eq!(obstacle.path, format!("component.fusion.port.frame.{place}"));
+        assert!(admission.connections.iter().all(|it| it.latency.1.is_none()), "{group}");
+    }
+}
+
+/// What others wait for has to come.
+#[test]
+fn a_conjunction_does_not_wait_for_what_is_filtered() {
+    let other = with(JOINED, "from = \"lidar.out\"", "from = \"lidar.out\"\nfilter = \"x > 3\"");
+    let told = "\"first\" waits in the join of \"fusion.frame\" for events that may not pass \"second\"";
+    assert_eq!(why(&admitted(&other, TYPES)), told);
+    let latency = |admission: &Admission, name: &str| {
+        admission.connections.iter().find(|it| it.name == name).unwrap().latency.1
+    };
+    // Those of the filtered part itself have a bound.
+    assert_eq!(latency(&admitted(&other, TYPES), "first"), None);
+    assert!(latency(&admitted(&other, TYPES), "second").is_some());
+    let in_join = with(
+        JOINED,
+        "parts = [\"second\", \"first\"], keep = \"last\" }",
+        "parts = [\"near\", \"first\"], keep = \"last\" }\nport.frame.group.near = { kind = \"disjunction\", parts = [\"second\"], filter = \"x > 3\" }",
+    );
+    assert_eq!(why(&admitted(&in_join, TYPES)), told);
+    // Of its own part the last is delivered, and an event that passes is kept until then. The first one might have to be followed by another.
+    let own = with(JOINED, "from = \"camera.out\"", "from = \"camera.out\"\nfilter = \"x > 3\"");
+    let admission = admitted(&own, TYPES);
+    assert_eq!(bounds(&admission), (Some(57), Some(57)));
+    assert_eq!(admission.chains[0].only, ["for events that pass the filter of \"first\" (x > 3)"]);
+    let first = with(&own, ", keep = \"last\"", "");
+    assert!(why(&admitted(&first, TYPES)).contains("may come too late for a delivery"));
+}
+
+/// The same where the filter is further up: the lidar passes on what comes to it.
+#[test]
+fn a_conjunction_does_not_wait_for_what_is_filtered_on_its_way() {
+    let plan = with(JOINED, "from = \"lidar.out\"", "from = \"relay.out\"");
+    let plan = format!(
+        "{plan}\n[component.relay]\ntype = \"Relay\"\nhost = \"n1\"\nprocess = \"p\"\ncontainer = \"all\"\nlane = \"high\"\n\
+         port.in.queue = {{ depth = 2 }}\n[connection.raw]\nfrom = \"lidar.out\"\nto = [\"relay.in\"]\nservice = \"channel\"\n"
+    );
+    let types = format!(
+        "{TYPES}[component.Relay.port]\nin = {{ kind = \"consumer\", type = \"E\", execution = {{ worst = \"1 ms\", steps = [\"out\"] }} }}\n\
+         out = {{ kind = \"publisher\", type = \"E\" }}\n"
+    );
+    assert!(bounds(&admitted(&plan, &types)).0.is_some());
+    let filtered = with(&plan, "to = [\"relay.in\"]", "to = [\"relay.in\"]\nfilter = \"x > 3\"");
+    assert!(why(&admitted(&filtered, &types)).contains("for events that may not pass \"raw\""));
+}
+
+/// What is read at instants gets older while nothing passes.
+#[test]
+fn the_age_of_what_is_read_has_no_bound_behind_a_filter() {
+    let types = format!("{TYPES}{READER}");
+    let filtered = with(LOGICAL, "to = [\"last.left\"]", "to = [\"last.left\"]\nfilter = \"x > 3\"");
+    assert!(why(&admitted(&filtered, &types)).contains("gets older while events do not pass \"way\""));
+    let reaction = with(&filtered, "age = \"190 ms\"\n", "");
+    assert_eq!(bounds(&admitted(&reaction, &types)), (Some(60 + 30 + 30), None));
+}

@@ -160,14 +160,23 @@ fn join(system: &Description, port: usize) -> Option<String> {
         }
     }
     parts.sort_unstable();
-    let parts: Vec<String> = parts.iter().map(|(_, number)| format!("\"{}\"", connection(*number))).collect();
+    let mut parts: Vec<String> =
+        parts.iter().map(|(_, number)| format!("\"{}\"", connection(*number))).collect();
+    // Joins of one part, in others: they change nothing.
+    let mut groups = String::new();
+    for (number, part) in parts.iter_mut().enumerate().filter(|(number, _)| (number + port) % 2 == 0) {
+        let kind = ["conjunction", "disjunction"][port / 2 % 2];
+        let inner = std::mem::replace(part, format!("\"g{number}\""));
+        groups += &format!("\nport.p{port}.group.g{number} = {{ kind = \"{kind}\", parts = [{inner}] }}");
+    }
     let keep = match join.keep {
         processors::Keep::First => "keep = \"first\"".to_owned(),
         processors::Keep::Last => "keep = \"last\"".to_owned(),
         processors::Keep::All(most) => format!("keep = \"all\", most = {most}"),
     };
     let within = join.within.map_or_else(String::new, |within| format!(", within = \"{within} ns\""));
-    Some(format!("join = {{ kind = \"conjunction\", parts = [{}], {keep}{within} }}", parts.join(", ")))
+    let parts = parts.join(", ");
+    Some(format!("join = {{ kind = \"conjunction\", parts = [{parts}], {keep}{within} }}{groups}"))
 }
 
 /// What a connection is called.
