@@ -504,7 +504,12 @@ impl Making<'_> {
 
 /// The name of the connection that is the join of a port.
 pub(crate) fn join_name(end: &End) -> String {
-    format!("join {end}")
+    join_name_of(&end.to_string())
+}
+
+/// The same, by the name of the port.
+pub(crate) fn join_name_of(port: &str) -> String {
+    format!("join {port}")
 }
 
 fn times(path: String) -> Trouble {
