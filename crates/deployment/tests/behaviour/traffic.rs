@@ -25,6 +25,7 @@ pub(crate) struct Event {
 /// An event on its way to an end of a connection in another process.
 #[derive(Debug)]
 struct Flight {
+    from: u64,
     to: (u64, String),
     writer: u64,
     number: i64,
@@ -46,9 +47,11 @@ pub(crate) struct Network {
     /// Events that were handled because a change waited for them.
     pub(crate) finished: u64,
     /// Events that were dropped with their ends.
-    pub(crate) lost: u64,
+    pub(crate) lost: Vec<String>,
     /// Events of one plan that were handled in another one.
     pub(crate) wrong: Vec<String>,
+    /// The same in a plan that is not decided yet: nothing comes of it if the change is taken back.
+    open: Vec<(u64, String)>,
 }
 
 /// What processes have in common.
@@ -74,12 +77,15 @@ impl Network {
     pub(crate) fn decides(&mut self, epoch: u64) {
         if self.plans.contains_key(&epoch) {
             self.decided = self.decided.max(epoch);
+            let open = std::mem::take(&mut self.open).into_iter();
+            self.wrong.extend(open.filter(|(of, _)| *of == epoch).map(|(_, wrong)| wrong));
         }
     }
 
-    pub(crate) fn ends(&mut self, process: u64) {
+    /// A process ends: with it what it had for others, unless it was told to.
+    pub(crate) fn ends(&mut self, process: u64, is_in_order: bool) {
         self.readers.retain(|(of, ..)| *of != process);
-        self.flights.retain(|flight| flight.to.0 != process);
+        self.flights.retain(|flight| flight.to.0 != process && (is_in_order || flight.from != process));
     }
 
     fn plan_of(&self, made: &Made) -> Option<(u64, Arc<Plan>)> {
@@ -90,24 +96,27 @@ impl Network {
     /// A component handles an event: is it of the plan that holds for both?
     fn judge(&mut self, event: &Event, consumer: &str, made: &Made) {
         self.handled += 1;
-        let of_consumer = self.plan_of(made).into_iter().map(|(_, plan)| plan);
-        let held = self.plans.get(&self.decided).cloned();
         // What was to come about and did not is no plan that another one follows.
         if event.epoch > self.decided {
             return;
         }
-        for plan in of_consumer.chain(held) {
+        let held = self.plans.get(&self.decided).map(|plan| (self.decided, Arc::clone(plan)));
+        for (now, plan) in self.plan_of(made).into_iter().chain(held) {
             for (what, is_other) in [
                 ("publisher", is_other_component(&event.plan, &plan, &event.publisher)),
                 ("consumer", is_other_component(&event.plan, &plan, consumer)),
                 ("connection", is_other_connection(&event.plan, &plan, &event.connection)),
             ] {
-                if is_other {
-                    let Event { connection, publisher, epoch, .. } = event;
-                    let now = self.decided;
-                    self.wrong.push(format!(
+                let Event { connection, publisher, epoch, .. } = event;
+                let text = || {
+                    format!(
                         "{consumer} handles an event of {publisher} by {connection} of plan {epoch} in plan {now}: another {what}"
-                    ));
+                    )
+                };
+                match (is_other, now > self.decided) {
+                    (false, _) => {}
+                    (true, false) => self.wrong.push(text()),
+                    (true, true) => self.open.push((now, text())),
                 }
             }
         }
@@ -179,7 +188,10 @@ impl Model {
         network.readers.retain(|(of, name, _)| (*of, name) != (self.tag, &half.name));
         let before = network.flights.len();
         network.flights.retain(|flight| (flight.to.0, &flight.to.1) != (self.tag, &half.name));
-        network.lost += (waiting + before - network.flights.len()) as u64;
+        let lost = waiting + before - network.flights.len();
+        if lost > 0 {
+            network.lost.push(format!("{lost} at {half:?} of process {}", self.tag));
+        }
     }
 
     /// What waits for a component is dropped.
@@ -220,7 +232,7 @@ impl Model {
                         readers.map(|(process, end, _)| (*process, end.clone())).collect();
                     let flights = to.into_iter().map(|to| {
                         let (writer, number, event) = (*writer, *number, event.clone());
-                        Flight { to, writer, number, event }
+                        Flight { from: self.tag, to, writer, number, event }
                     });
                     network.flights.extend(flights);
                 }
@@ -251,7 +263,7 @@ impl Model {
             .iter()
             .position(|flight| flight.to.0 == self.tag && is_it(&flight.to.1, flight.writer, flight.number));
         let Some(found) = found else { return false };
-        let Flight { to: (_, end), writer, number, event } = network.flights.remove(found);
+        let Flight { to: (_, end), writer, number, event, .. } = network.flights.remove(found);
         drop(network);
         if let Some(half) = self.halves.get(&end) {
             let queue = queue_of(half);

@@ -363,7 +363,7 @@ impl World {
     /// A process is gone; the supervisor comes to know.
     pub(crate) fn end(&mut self, of: Incarnation, how: &str) {
         if let Some(process) = self.processes.remove(&of) {
-            self.network.borrow_mut().ends(of.0);
+            self.network.borrow_mut().ends(of.0, how == "exit code 0");
             if self.kept.is_some() && !process.is_recorded {
                 // No supervisor knows of it.
                 return self.order.ended(of);
