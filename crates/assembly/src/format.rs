@@ -24,6 +24,11 @@ pub(crate) const PLAN: &[Key] = &[
         "policy files of the manager of its network: what they do not allow has no bound",
     ),
     may("start-mode", Name, "the mode that it begins in"),
+    may(
+        "quiesce",
+        Time,
+        "a change to this plan comes about between events: publishers rest at most so long while what they have published is handled",
+    ),
     may("artefact", Names(&Table(ARTEFACT)), "where code comes from"),
     may("host", Names(&Table(HOST)), "where code runs"),
     may("process", Names(&Table(PROCESS)), "component servers"),

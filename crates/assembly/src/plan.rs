@@ -34,6 +34,8 @@ pub struct Plan {
     pub policies: Vec<String>,
     /// The mode that it begins in.
     pub start_mode: Option<String>,
+    /// A change to it comes about between events: for so long publishers rest at most while what they have published is handled.
+    pub quiesce: Option<u64>,
     /// Where code comes from.
     pub artefacts: Named<Artefact>,
     /// The hosts that it runs on.

@@ -69,6 +69,7 @@ fn plan(root: &Node, problems: &mut Problems<'_>) -> Plan {
         manifests: texts(root, "manifests"),
         policies: texts(root, "policies"),
         start_mode: text(root, "start-mode"),
+        quiesce: time(root, "quiesce"),
         artefacts: named(root, "artefact", artefact),
         hosts: named(root, "host", |node| Host {
             cores: number(node, "cores"),

@@ -168,6 +168,7 @@ impl Plan {
         ] {
             lines.may(name, value.as_ref().map(text));
         }
+        lines.may("quiesce", self.quiesce.map(time));
         lines.list("depends-on", texts(&self.depends_on));
         lines.list("manifests", texts(&self.manifests));
         lines.list("policies", texts(&self.policies));

@@ -453,6 +453,16 @@ impl Executor for Runner {
                 self.server()?.catch_up(&starts, CATCH_UP);
             }
             Work::Drain(name) => self.server()?.drain(name, PATIENCE).map_err(text)?,
+            Work::Published => {
+                return Ok(Performed::Positions(hand_over::written_positions(self.server()?.published())));
+            }
+            Work::Arrive(positions, limit) => {
+                let positions = hand_over::read_positions(positions)?;
+                self.server()?.await_arrival(&positions, Duration::from_nanos(*limit)).map_err(text)?;
+            }
+            Work::Finish(name, ends, limit) => {
+                self.server()?.finish(name, ends, Duration::from_nanos(*limit)).map_err(text)?;
+            }
             Work::Settle => self.server()?.settle(PATIENCE),
             Work::Freeze(name) => {
                 let server = self.server()?;

@@ -1,10 +1,12 @@
 //! The service `dds`: what is published is written to a topic, and what comes on the topic is consumed.
 use std::fmt;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dds::qos::{DataReaderQos, DataWriterQos, ReliabilityKind};
-use dds::{DataReader, DataWriter, DdsType, DomainParticipant, Guid, InstanceHandle};
+use dds::{DataReader, DataWriter, DdsType, DomainParticipant, Guid, InstanceHandle, SequenceNumber};
 
 use crate::ByChannel;
 use crate::chains::{Base, Held, Stamp, Traced, instant};
@@ -66,7 +68,7 @@ trait Form<T>: DdsType + Send + Sync + 'static {
         at: &Context,
         base: &Base,
         of: &Self::Writing,
-    ) -> Result<(), dds::Error>;
+    ) -> Result<SequenceNumber, dds::Error>;
     /// The event; what is pushed until the guard is dropped has the stamps that have come with it.
     fn came(&self, at: &Context, base: &Base) -> (&T, Option<Held>);
 }
@@ -75,8 +77,14 @@ impl<T: DdsType + Event> Form<T> for T {
     type Writing = ();
     const SUFFIX: &'static str = "";
 
-    fn write(writer: &DataWriter<Self>, event: &T, _: &Context, _: &Base, (): &()) -> Result<(), dds::Error> {
-        writer.write(event).map(drop)
+    fn write(
+        writer: &DataWriter<Self>,
+        event: &T,
+        _: &Context,
+        _: &Base,
+        (): &(),
+    ) -> Result<SequenceNumber, dds::Error> {
+        writer.write(event)
     }
 
     fn came(&self, _: &Context, _: &Base) -> (&T, Option<Held>) {
@@ -95,12 +103,12 @@ impl<T: DdsType + Event> Form<T> for Traced<T> {
         at: &Context,
         base: &Base,
         of: &Self::Writing,
-    ) -> Result<(), dds::Error> {
+    ) -> Result<SequenceNumber, dds::Error> {
         let spare = || of.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, mut stamps) =
             spare().pop().map_or((None, Vec::new()), |(known, stamps)| (Some(known), stamps));
         let traced = Self::fill(known, event, instant(at.now()), base, &mut stamps);
-        let written = writer.write(&traced).map(drop);
+        let written = writer.write(&traced);
         spare().push((traced, stamps));
         written
     }
@@ -115,6 +123,8 @@ struct Writing<T, F: Form<T>> {
     writer: DataWriter<F>,
     of: F::Writing,
     base: Base,
+    /// The number of the last event.
+    last: Arc<AtomicI64>,
     /// The port that publishes.
     port: String,
     reports: Arc<Reports>,
@@ -124,7 +134,10 @@ struct Writing<T, F: Form<T>> {
 impl<T: DdsType + Event, F: Form<T>> Sink<T> for Writing<T, F> {
     fn take(&self, event: &T, at: &Context) -> Outcome {
         match F::write(&self.writer, event, at, &self.base, &self.of) {
-            Ok(()) => Ok(()),
+            Ok(number) => {
+                self.last.fetch_max(number.0, AcqRel);
+                Ok(())
+            }
             Err(error) => {
                 self.reports.add(&self.port, Fault::Service(error.to_string()));
                 Err(Failure::Service)
@@ -176,7 +189,8 @@ fn bytes(handles: Vec<InstanceHandle>) -> Vec<Source> {
 
 /// The DDS entities of a connection, and the channels behind them.
 struct Ends<T, F: DdsType + 'static> {
-    writers: Vec<DataWriter<F>>,
+    /// With the number of the last event of each.
+    writers: Vec<(DataWriter<F>, Arc<AtomicI64>)>,
     reader: Option<DataReader<F>>,
     receiving: Option<Arc<Receiving<T, F>>>,
     behind: Option<Box<dyn End>>,
@@ -208,6 +222,29 @@ impl<T: DdsType + Event, F: Form<T>> Elsewhere for Ends<T, F> {
         self.receiving.as_ref().map(|receiving| receiving.intake.positions()).unwrap_or_default()
     }
 
+    fn published(&self) -> Vec<(Source, i64)> {
+        let of = |(writer, last): &(DataWriter<F>, Arc<AtomicI64>)| {
+            Some((writer.guid().ok()?.to_bytes(), last.load(Acquire)))
+        };
+        self.writers.iter().filter_map(of).collect()
+    }
+
+    fn has_come(&self, source: Source, number: i64) -> bool {
+        let (Some(reader), Some(receiving)) = (&self.reader, &self.receiving) else { return true };
+        let handle = reader.get_matched_publications().into_iter().find(|it| it.to_bytes() == source);
+        // A writer that is not matched sends nothing here.
+        let Some(handle) = handle else { return true };
+        if number == 0 || receiving.intake.has_come(&source, number) {
+            return true;
+        }
+        // What was published before the match does not come. Nothing is on its way inside when this reader has all, and it was handed on.
+        let has_all = reader.served_from(handle).is_some_and(|next| next.0 > number);
+        has_all && {
+            receiving.receive(reader);
+            receiving.intake.is_at_rest()
+        }
+    }
+
     fn release(&self, positions: &[(Source, i64)]) -> Result<(), ServiceError> {
         let Some(receiving) = &self.receiving else { return Ok(()) };
         // Queues that are full meanwhile are waited for, for a time: what has come at once was to come one after the other.
@@ -227,25 +264,25 @@ impl<T: DdsType + Event, F: Form<T>> Elsewhere for Ends<T, F> {
     }
 
     fn matched(&self) -> Vec<Source> {
-        let writers = self.writers.iter().flat_map(|writer| writer.get_matched_subscriptions());
+        let writers = self.writers.iter().flat_map(|(writer, _)| writer.get_matched_subscriptions());
         let readers = self.reader.iter().flat_map(|reader| reader.get_matched_publications());
         bytes(writers.chain(readers).collect())
     }
 
     fn is_known(&self) -> bool {
-        self.writers.iter().all(|writer| writer.is_announced())
+        self.writers.iter().all(|(writer, _)| writer.is_announced())
             && self.reader.as_ref().is_none_or(|reader| reader.is_served())
     }
 
     fn is_own(&self, endpoint: Source) -> bool {
-        let writers = self.writers.iter().map(|writer| writer.guid());
+        let writers = self.writers.iter().map(|(writer, _)| writer.guid());
         let mut own = writers.chain(self.reader.iter().map(|reader| reader.guid())).flatten();
         own.any(|guid| guid.prefix == Guid::from_bytes(endpoint).prefix)
     }
 
     fn settle(&self, limit: Duration) {
         let limit = dds::Duration::from_nanos(i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX));
-        for writer in &self.writers {
+        for (writer, _) in &self.writers {
             // A reader that does not answer is no reason to wait longer.
             let _ = writer.wait_for_acknowledgments(limit);
         }
@@ -302,7 +339,7 @@ impl<T, F: DdsType + 'static> Drop for Ends<T, F> {
         if let Some(reader) = self.reader.take() {
             let _ = reader.get_subscriber().delete_datareader(&reader);
         }
-        for writer in self.writers.drain(..) {
+        for (writer, _) in self.writers.drain(..) {
             let _ = writer.get_publisher().delete_datawriter(&writer);
         }
     }
@@ -362,10 +399,11 @@ impl<T: DdsType + Event> ByDds<T> {
                 writer = writer.qos(qos.clone());
             }
             let writer = writer.create().map_err(unable)?;
-            ends.writers.push(writer.clone());
+            let last = Arc::new(AtomicI64::new(0));
+            ends.writers.push((writer.clone(), Arc::clone(&last)));
             let (port, reports) = (port.clone(), Arc::clone(route.reports));
             let (of, _of) = (F::Writing::default(), std::marker::PhantomData);
-            let sink = Writing::<T, F> { writer, of, base: base.clone(), port, reports, _of };
+            let sink = Writing::<T, F> { writer, of, base: base.clone(), last, port, reports, _of };
             links.push(vec![AnyLink::new::<T>(Arc::new(sink))]);
         }
         Ok(Joined { links, end: Box::new(ends) })

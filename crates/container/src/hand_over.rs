@@ -43,6 +43,10 @@ pub trait Elsewhere: Send + Sync {
     fn is_held(&self, limit: Duration) -> bool;
     /// The last event of each source that was handed on.
     fn positions(&self) -> Vec<([u8; 16], i64)>;
+    /// The last event that was published here, by each writer.
+    fn published(&self) -> Vec<([u8; 16], i64)>;
+    /// Whether the event of a source was handed on, or was never to come here.
+    fn has_come(&self, source: [u8; 16], number: i64) -> bool;
     /// Hands on what has waited, of each source after its position, and from then on what comes.
     ///
     /// # Errors
@@ -160,17 +164,63 @@ impl Server {
         }
     }
 
+    /// The last event that was published by each connection to other processes.
+    pub fn published(&self) -> Vec<Position> {
+        self.named(|end| end.published())
+    }
+
+    /// Waits until the connections have handed on what was published elsewhere up to these events, where the connection is matched with who has
+    /// published.
+    ///
+    /// # Errors
+    /// An event has not come within the limit.
+    pub fn await_arrival(&self, published: &[Position], limit: Duration) -> Result<(), ServerError> {
+        let begun = Instant::now();
+        for Position { connection, source, number } in published {
+            let Some((_, end)) = self.elsewhere().find(|(name, _)| name == connection) else { continue };
+            while !end.has_come(*source, *number) {
+                if begun.elapsed() > limit {
+                    return Err(ServerError::Waiting(connection.clone()));
+                }
+                std::thread::sleep(NAP);
+            }
+            // The thread that hands the last one on may still do so.
+            if !end.is_held(limit) {
+                return Err(ServerError::Waiting(connection.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until nothing that came by these connections waits for a component, and no handler works for it.
+    ///
+    /// # Errors
+    /// There is none of this name, or it is not done within the limit.
+    pub fn finish(&self, name: &str, connections: &[String], limit: Duration) -> Result<(), ServerError> {
+        self.await_rest(name, |connection| connections.iter().any(|of| of == connection), limit)
+    }
+
     /// Waits until nothing waits for a component in the queues of its connections, and no handler of it works for one.
     ///
     /// # Errors
     /// There is none of this name, or it has not come to rest within the limit.
     pub fn drain(&self, name: &str, limit: Duration) -> Result<(), ServerError> {
+        self.await_rest(name, |_| true, limit)
+    }
+
+    fn await_rest(
+        &self,
+        name: &str,
+        is_it: impl Fn(&str) -> bool,
+        limit: Duration,
+    ) -> Result<(), ServerError> {
         if self.find(name)?.about().gate.state() != State::Active {
             return Ok(());
         }
         let begun = Instant::now();
         loop {
-            let ends = self.connections.iter().filter_map(|connection| {
+            let ends = self.connections.iter().filter(|connection| is_it(&connection.name));
+            let ends = ends.filter_map(|connection| {
                 Some((connection.name.as_str(), connection.end.as_ref()?.unfinished(name)))
             });
             let Some((busy, _)) = ends.into_iter().find(|(_, count)| *count > 0) else { return Ok(()) };

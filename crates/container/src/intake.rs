@@ -208,6 +208,16 @@ impl<F> Intake<F> {
         self.line().last.clone()
     }
 
+    /// Whether an event of a source was handed on, or a later one.
+    pub(crate) fn has_come(&self, source: &Source, number: i64) -> bool {
+        last_of(&self.line().last, source).is_some_and(|last| last >= number)
+    }
+
+    /// Whether no thread takes what comes, or hands it on.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        !self.line().is_taken_from && self.inside.load(Acquire) == 0
+    }
+
     /// Hands on what has waited, after these positions, and from then on what comes.
     pub(crate) fn release(
         &self,

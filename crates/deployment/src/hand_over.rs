@@ -26,6 +26,9 @@ pub struct HandedOver {
     /// The last event of each publisher elsewhere that it has handled.
     #[serde(default)]
     pub positions: Vec<Position>,
+    /// The last event that it has published by each connection to other processes; the end is the connection.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Position>,
 }
 
 /// Endpoints that an end of a connection is matched with.
@@ -68,6 +71,7 @@ impl HandedOver {
         self.starts.extend(later.starts);
         self.states.extend(later.states);
         self.positions.extend(later.positions);
+        self.published.extend(later.published);
     }
 
     /// Gives orders what they are to work with.

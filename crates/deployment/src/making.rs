@@ -179,7 +179,7 @@ impl Making<'_> {
             let parts = u16::try_from(connections.len()).unwrap_or(u16::MAX);
             let tree = branch(&tree, &connections);
             halves.push(Half {
-                name: format!("join {end}"),
+                name: join_name(&end.to_string()),
                 from: None,
                 to: Some(end.to_string()),
                 carrier: Carrier::Join { parts, tree, delivery },
@@ -499,6 +499,11 @@ impl Making<'_> {
             publisher_silence: None,
         }
     }
+}
+
+/// The name of the connection that is the join of a port.
+pub(crate) fn join_name(port: &str) -> String {
+    format!("join {port}")
 }
 
 fn times(path: String) -> Trouble {

@@ -68,6 +68,8 @@ pub enum Instruction {
 pub enum Phase {
     /// Processes are started, and look at the plan.
     PreparePlan,
+    /// Where the next plan says so: what publishes comes to rest, and what was published is handled.
+    Quiesce,
     /// Components that leave or change get no more events, are disconnected and taken out.
     Passivate,
     /// New components are installed, and get their settings.
@@ -117,6 +119,17 @@ pub enum Order {
     TakeOver(Vec<Frozen>),
     /// What has waited goes on, of each publisher after what was handled already.
     Release(Vec<Position>),
+    /// Tells the last event that was published by each of these connections, which go by topics.
+    TellPublished(Vec<String>),
+    /// What was published by these connections, up to these events where they come from other processes, is handled here.
+    Finish {
+        /// The connections.
+        connections: Vec<String>,
+        /// The last event of each publisher that goes by a topic; the end is the connection.
+        published: Vec<Position>,
+        /// Picoseconds that it may take.
+        limit: u64,
+    },
 }
 
 impl Order {

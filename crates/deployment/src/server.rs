@@ -11,17 +11,17 @@ use diagnostics::Source;
 use crate::again::Again;
 use crate::hand_over::{Frozen, HandedOver, MOST_STATE, Position};
 use crate::part::{Carrier, ContainerPart, Half, Part};
-use crate::protocol::{Answer, Instruction, Order};
+use crate::protocol::{Answer, Instruction, Order, Phase};
 use crate::work::{Executor, Performed, Work};
 
 /// A component server, from its first plan on.
 #[derive(Debug)]
 pub struct ComponentServer<E> {
-    executor: E,
+    pub(crate) executor: E,
     /// Which process of the plan it is.
     process: String,
     /// The part of the plan that is in force.
-    part: Part,
+    pub(crate) part: Part,
     change: Option<Change>,
     /// A change has held.
     has_part: bool,
@@ -34,13 +34,15 @@ pub struct ComponentServer<E> {
 
 /// A change that is under way.
 #[derive(Debug)]
-struct Change {
+pub(crate) struct Change {
     epoch: u64,
     /// The part of the plan that the change leads to.
     part: Part,
     prepared: Answer,
     /// The number of the next instruction.
     next: u32,
+    /// What is measured is that of the next plan, as far as it came to that.
+    has_followed: bool,
     /// The work that undoes the change; its last piece is done first.
     undo: Vec<Work>,
     /// Components and containers that were taken out.
@@ -54,7 +56,7 @@ struct Change {
 
 impl Change {
     /// Hands something over with the part that is under way.
-    fn hand(&mut self, handed: HandedOver) {
+    pub(crate) fn hand(&mut self, handed: HandedOver) {
         self.handed.entry(self.next.saturating_sub(1)).or_default().extend(handed);
     }
 }
@@ -121,7 +123,9 @@ impl<E: Executor> ComponentServer<E> {
         }
         match instruction {
             Instruction::PreparePlan { epoch, process, plan } => vec![self.prepare(epoch, &process, &plan)],
-            Instruction::Perform { epoch, number, orders, .. } => vec![self.perform(epoch, number, &orders)],
+            Instruction::Perform { epoch, number, phase, orders } => {
+                vec![self.perform(epoch, number, phase, &orders)]
+            }
             Instruction::Commit { epoch } => self.commit(epoch),
             Instruction::Abort { epoch } => vec![self.abort(epoch)],
             Instruction::Status { number } => {
@@ -194,6 +198,7 @@ impl<E: Executor> ComponentServer<E> {
             part,
             prepared: prepared.clone(),
             next: 0,
+            has_followed: false,
             undo: Vec::new(),
             taken: Vec::new(),
             installed: BTreeSet::new(),
@@ -203,7 +208,7 @@ impl<E: Executor> ComponentServer<E> {
         prepared
     }
 
-    fn perform(&mut self, epoch: u64, number: u32, orders: &[Order]) -> Answer {
+    fn perform(&mut self, epoch: u64, number: u32, phase: Phase, orders: &[Order]) -> Answer {
         let Some(mut change) = self.change.take_if(|change| change.epoch == epoch) else {
             return self.ended(epoch);
         };
@@ -221,7 +226,9 @@ impl<E: Executor> ComponentServer<E> {
             core::cmp::Ordering::Equal => {
                 change.next = change.next.saturating_add(1);
                 // A process that is handed over stays as it is.
-                let follows = number == 0 && !orders.first().is_some_and(Order::is_of_former);
+                let is_of_former = phase == Phase::Quiesce || orders.first().is_some_and(Order::is_of_former);
+                let follows = !change.has_followed && !is_of_former;
+                change.has_followed |= follows;
                 let begun = if follows { self.follow(&mut change) } else { Ok(()) };
                 begun.and_then(|()| orders.iter().try_for_each(|order| self.order(&mut change, order)))
             }
@@ -324,6 +331,8 @@ impl<E: Executor> ComponentServer<E> {
             Order::TakeOver(states) => states.iter().try_for_each(|of| {
                 self.executor.perform(&Work::Thaw(of.component.clone(), of.state.clone())).map(drop)
             }),
+            Order::TellPublished(connections) => self.tell_published(change, connections),
+            Order::Finish { connections, published, limit } => self.finish(connections, published, *limit),
             Order::Release(positions) => self.executor.perform(&Work::Release(positions.clone())).map(drop),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Batch {
 impl Batch {
     /// Whether it is for the process as it was before the change, and not for the one in its place.
     pub(crate) fn is_of_former(&self) -> bool {
-        self.phase == Phase::Passivate || self.orders.first().is_some_and(Order::is_of_former)
+        self.phase <= Phase::Passivate || self.orders.first().is_some_and(Order::is_of_former)
     }
 }
 
@@ -34,6 +34,13 @@ pub(crate) struct Steps {
 impl Steps {
     /// The steps from one plan to another.
     pub(crate) fn between(old: &Target, new: &Target) -> Self {
+        let mut steps = Self::plain(old, new);
+        steps.quiesce(old, new);
+        steps
+    }
+
+    /// The same, whatever is on its way.
+    pub(crate) fn plain(old: &Target, new: &Target) -> Self {
         let was = old.version();
         let is = new.version();
         let mut all = Self::default();

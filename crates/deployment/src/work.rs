@@ -71,6 +71,12 @@ pub enum Work {
     Thaw(String, Vec<u8>),
     /// Says how far the ends of connections have come.
     Positions,
+    /// Says which event was published last by each end that publishes to other processes.
+    Published,
+    /// Waits until what was published up to these events has been handed on, for so many nanoseconds at most.
+    Arrive(Vec<Position>, u64),
+    /// Waits until nothing of what came by these ends waits for a component, for so many nanoseconds at most.
+    Finish(String, Vec<String>, u64),
     /// Has this gateway instead of the one before. No end of a connection by the one before is there.
     Gateway(Option<GatewayPart>),
 }

@@ -328,7 +328,7 @@ impl<'o> Locals<'o> {
                 Told::Line(text) => self.tell(&format!("{deployment}: {text}")),
                 Told::Reached(phase) => {
                     let stage = match phase {
-                        Phase::PreparePlan => Stage::PreparePlan,
+                        Phase::PreparePlan | Phase::Quiesce => Stage::PreparePlan,
                         Phase::Passivate => Stage::Passivate,
                         Phase::StartLaunch => Stage::StartLaunch,
                         Phase::FinishLaunch | Phase::HandOver | Phase::Start => Stage::FinishLaunch,

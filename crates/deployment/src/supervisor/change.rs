@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use assembly::Plan;
 
 use super::gate::Gate;
+use super::quiescent::Quiescent;
 use super::{Action, Incarnation, Outcome, Record, Supervisor, Target};
 use crate::hand_over::HandedOver;
 use crate::protocol::{Answer, Instruction, Phase};
@@ -64,13 +65,15 @@ pub(super) struct Change {
     /// The remaining steps.
     pub(super) batches: VecDeque<Batch>,
     /// What processes have handed over, by their names.
-    handed: BTreeMap<String, HandedOver>,
+    pub(super) handed: BTreeMap<String, HandedOver>,
     /// How many parts each process was given.
     parts: BTreeMap<Incarnation, u32>,
     pub(super) awaited: BTreeSet<Incarnation>,
     /// Processes that take back what they did once those that were started for the change have ended: what these took over works once.
     pub(super) takes_back: BTreeSet<Incarnation>,
     pub(super) deadline: u64,
+    /// Since when components rest so that what was published is handled, and which.
+    pub(super) quiescent: Option<Quiescent>,
     pub(super) failure: Option<String>,
     pub(super) notes: Vec<String>,
 }
@@ -96,14 +99,16 @@ impl Change {
             handed: BTreeMap::new(),
             parts: BTreeMap::new(),
             deadline,
+            quiescent: None,
             failure: None,
             notes: Vec::new(),
         }
     }
 
-    /// When those that have not answered are late. While other hosts are waited for, nothing here is.
+    /// When those that have not answered are late, or something has rested for too long. While other hosts are waited for, nobody is late here.
     pub(super) fn deadline(&self) -> Option<u64> {
-        (self.stage != Stage::Waiting).then_some(self.deadline)
+        let answers = (self.stage != Stage::Waiting).then_some(self.deadline);
+        answers.into_iter().chain(self.quiescent_until()).min()
     }
 
     pub(super) const fn request(&self) -> Option<u64> {
@@ -254,6 +259,8 @@ impl Supervisor {
             if let Some(handed) = change.handed.get(&process) {
                 handed.fill(&mut orders);
             }
+            change.fill_published(&mut orders);
+            change.quiesces(now, phase, &orders);
             let part = change.parts.entry(of).or_default();
             let number = *part;
             *part += 1;
@@ -283,6 +290,7 @@ impl Supervisor {
     pub(super) fn decide(&mut self, now: u64) {
         let Some(change) = &mut self.change else { return };
         change.stage = Stage::Committing;
+        change.tell_rest(now);
         let (epoch, leaving) = (change.epoch, change.leaving.clone());
         let (fresh, prepared) = (change.fresh.clone(), change.prepared.clone());
         let (former, target) = (Arc::clone(&self.current), Arc::clone(&change.target));
@@ -465,7 +473,11 @@ impl Supervisor {
 
     /// The time for answers is over.
     pub(super) fn late_change(&mut self, now: u64) {
-        let Some(change) = self.change.as_mut().filter(|change| change.deadline <= now) else { return };
+        if self.rested_too_long(now) {
+            return;
+        }
+        let late = |change: &&mut Change| change.stage != Stage::Waiting && change.deadline <= now;
+        let Some(change) = self.change.as_mut().filter(late) else { return };
         let mut late: Vec<Incarnation> = change.awaited.iter().copied().collect();
         if change.is_open() {
             let names: Vec<&str> =

@@ -231,6 +231,7 @@ impl fmt::Display for Change {
         }
         let phase = match self.phase {
             Phase::PreparePlan => "preparePlan",
+            Phase::Quiesce => "quiesce",
             Phase::Passivate => "passivate",
             Phase::StartLaunch => "startLaunch",
             Phase::FinishLaunch => "finishLaunch",

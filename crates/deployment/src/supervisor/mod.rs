@@ -4,6 +4,7 @@ mod change;
 mod checkpoint;
 mod gate;
 mod inquiry;
+mod quiescent;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
@@ -17,6 +18,7 @@ use crate::foreign::is_foreign;
 use crate::launchable::deployment_name;
 use crate::protocol::{Answer, ChainReport, Instruction, Phase, PlanStatus};
 use crate::restart::Restarts;
+use crate::steps::Steps;
 use change::{Change, Purpose};
 pub use checkpoint::{
     ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, ProcessRecord, StartedProcess,
@@ -490,6 +492,9 @@ impl Supervisor {
                 "process {name} does not run: wait for its next start, or stop the plan and launch it"
             );
             return self.finish(request, refused(what));
+        }
+        if let Some(why) = Steps::obstacle(&self.current, &target, gate.is_some()) {
+            return self.finish(request, refused(why));
         }
         self.begin(now, Purpose::Apply(request), target, gate);
     }

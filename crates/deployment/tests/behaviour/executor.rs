@@ -1,11 +1,13 @@
 //! An executor that keeps what is there, and knows what may not be.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use assembly::{Catalogue, Named, Value};
 use deployment::{
     Carrier, ChainPart, ChainStatus, ComponentPart, ComponentStatus, ContainerPart, Executor, GatewayPart,
     GatewayStatus, Half, HostWatch, Part, Performed, Work,
 };
+
+use crate::traffic::{Event, Shared};
 
 /// A component that is there.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,6 +20,8 @@ pub(crate) struct Made {
     pub(crate) number: u64,
     /// The number of the first one whose state it has.
     pub(crate) state: u64,
+    /// The change in which it was activated last.
+    pub(crate) epoch: u64,
 }
 
 /// Containers, components and ends of connections of a process.
@@ -55,6 +59,17 @@ pub(crate) struct Model {
     pub(crate) refuses: bool,
     /// What must never be asked for was.
     pub(crate) misused: Vec<String>,
+    /// The change that is performed; none while one is taken back.
+    pub(crate) performs: u64,
+    /// What is between processes, and the number of this one there.
+    pub(crate) network: Shared,
+    pub(crate) tag: u64,
+    /// What waits, by the end of a connection.
+    pub(crate) queues: BTreeMap<String, VecDeque<Event>>,
+    /// For each writer, by its end, its number and that of its last event.
+    pub(crate) writers: BTreeMap<String, (u64, i64)>,
+    /// The last event of each writer that has come, by the end.
+    pub(crate) arrived: BTreeMap<(String, u64), i64>,
 }
 
 impl Model {
@@ -219,7 +234,8 @@ impl Executor for Model {
                 }
                 self.made += 1;
                 let (is_active, is_failed, number) = (false, false, self.made);
-                let made = Made { part: part.clone(), is_active, is_failed, number, state: number };
+                let (state, epoch) = (number, 0);
+                let made = Made { part: part.clone(), is_active, is_failed, number, state, epoch };
                 self.components.insert(name.clone(), made);
             }
             Work::Uninstall(name) => drop(self.remove(name)?),
@@ -274,6 +290,7 @@ impl Executor for Model {
                 }
                 self.connects += 1;
                 self.traced.insert(half.name.clone(), through(&self.follows, &half.name));
+                self.connected(half);
                 if self.halves.insert(half.name.clone(), half.clone()).is_some() {
                     return self.no(format!("{} twice", half.name));
                 }
@@ -290,6 +307,7 @@ impl Executor for Model {
                 let Some(gone) = self.halves.remove(name) else {
                     return self.no(format!("no {name}"));
                 };
+                self.disconnected(&gone);
                 let leads = |half: &Half| {
                     half.to.as_deref().and_then(|to| to.split_once('#')).map(|(port, _)| port)
                         == gone.to.as_deref()
@@ -312,7 +330,8 @@ impl Executor for Model {
                 }
             }
             Work::Hold => self.holds = true,
-            Work::Release(_) => {
+            Work::Release(positions) => {
+                self.skip(positions);
                 if !self.holds {
                     return self.no("nothing waits".to_owned());
                 }
@@ -321,12 +340,22 @@ impl Executor for Model {
             }
             Work::Matches => return Ok(Performed::Matched(Vec::new())),
             Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle => {}
-            Work::Positions => return Ok(Performed::Positions(Vec::new())),
+            Work::Published => return Ok(Performed::Positions(self.published())),
+            Work::Arrive(positions, _) => self.await_arrival(positions),
+            Work::Finish(name, ends, _) => {
+                if !self.components.contains_key(name) {
+                    return self.no(format!("no {name}"));
+                }
+                self.finish(name, ends);
+            }
+            Work::Positions => return Ok(Performed::Positions(self.positions())),
             Work::Drain(name) => {
                 if !self.components.get(name).is_some_and(|made| made.is_active && self.holds) {
                     return self.no(format!("{name} rests, or more may come"));
                 }
                 self.drained.insert(name.clone());
+                let ends = self.ends_of(name);
+                self.finish(name, &ends);
             }
             Work::Freeze(name) => {
                 let Some(made) = self.components.get(name).filter(|made| !made.is_active) else {
@@ -348,8 +377,8 @@ impl Executor for Model {
                 let Some(made) = self.components.get_mut(name).filter(|made| made.is_failed) else {
                     return self.no(format!("{name} has not failed"));
                 };
-                *made =
-                    Made { part: part.clone(), is_active: false, is_failed: false, number, state: number };
+                let (is_active, is_failed, state, epoch) = (false, false, number, 0);
+                *made = Made { part: part.clone(), is_active, is_failed, number, state, epoch };
             }
             Work::Passivate(name) | Work::Activate(name) | Work::ActivateAnew(name) => {
                 let is_active = !matches!(work, Work::Passivate(_));
@@ -357,6 +386,10 @@ impl Executor for Model {
                 if waits && !is_active && self.components.get(name).is_some_and(|made| made.is_active) {
                     return self.no(format!("something may wait for {name}"));
                 }
+                if matches!(work, Work::ActivateAnew(_)) {
+                    self.forget(name);
+                }
+                let epoch = self.performs;
                 let Some(made) = self.components.get_mut(name) else { return self.no(format!("no {name}")) };
                 if made.is_failed && is_active {
                     return Err(format!("{name} has failed"));
@@ -368,6 +401,9 @@ impl Executor for Model {
                     return Ok(Performed::Unchanged);
                 }
                 made.is_active = is_active;
+                if is_active {
+                    made.epoch = epoch;
+                }
             }
         }
         Ok(Performed::Done)

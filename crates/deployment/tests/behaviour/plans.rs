@@ -85,6 +85,11 @@ pub(crate) fn renewed(of: &Target) -> Target {
 
 /// Another plan, or the same one with another build.
 pub(crate) fn next(current: &Target, random: &mut Random) -> Target {
+    next_or(current, random, self::random)
+}
+
+/// The same, where another plan is made by `other`.
+pub(crate) fn next_or(current: &Target, random: &mut Random, other: fn(&mut Random) -> Target) -> Target {
     if !current.plan.modes.is_empty() && random.chance(40) {
         let modes: Vec<&String> = current.plan.modes.keys().collect();
         return current.in_mode(random.pick(&modes).unwrap()).unwrap();
@@ -97,7 +102,7 @@ pub(crate) fn next(current: &Target, random: &mut Random) -> Target {
         return target;
     }
     let is_renewed = random.chance(35) && !current.plan.components.is_empty();
-    if is_renewed { renewed(current) } else { self::random(random) }
+    if is_renewed { renewed(current) } else { other(random) }
 }
 
 /// The names of components, as texts of TOML.
@@ -107,6 +112,18 @@ fn tables_of(components: &[(usize, usize)]) -> impl Iterator<Item = String> {
 
 /// A few components in a few processes, connected at random.
 pub(crate) fn random(random: &mut Random) -> Target {
+    target(&random_text(random))
+}
+
+/// The same, so that it can be changed between events: gateways do not say what has come.
+pub(crate) fn quiescent(random: &mut Random) -> Target {
+    let text = random_text(random).replace("service = \"federated\"\n", "");
+    let text = if random.chance(80) { text.replace("\"conjunction\"", "\"disjunction\"") } else { text };
+    let limit = if random.chance(90) { 900 } else { 10 };
+    target(&format!("quiesce = \"{limit} ms\"\n{text}"))
+}
+
+fn random_text(random: &mut Random) -> String {
     let mut text = String::from("id = \"random\"\n[host.n1]\ncores = 2\n[artefact.x]\nlocation = [\"x\"]\n");
     text += "[artefact.y]\nlocation = [\"y\"]\nkind = \"foreign\"\n";
     let processes = 1 + random.below(3);
@@ -225,5 +242,5 @@ pub(crate) fn random(random: &mut Random) -> Target {
             .unwrap();
         writeln!(text, "ttl = {}", random.range(1, 3)).unwrap();
     }
-    target(&text)
+    text
 }

@@ -11,6 +11,7 @@ use testkit::random::Random;
 use crate::executor::Model;
 use crate::order::Judge;
 use crate::plans::{is_foreign, types};
+use crate::traffic::Shared;
 
 pub(crate) const MILLISECOND: u64 = 1_000_000_000;
 const PATIENCE: u64 = 1_000 * MILLISECOND;
@@ -100,6 +101,8 @@ pub(crate) struct World {
     pub(crate) orders: Vec<Order>,
     /// In the next process of this name the work fails that comes after so many others.
     fail_next: Option<(String, u32)>,
+    /// Events between components, if there are any.
+    pub(crate) network: Shared,
 }
 
 impl World {
@@ -137,6 +140,7 @@ impl World {
             started: Vec::new(),
             orders: Vec::new(),
             fail_next: None,
+            network: Shared::default(),
         }
     }
 
@@ -225,6 +229,7 @@ impl World {
                     }
                     self.made += 1_000;
                     let mut model = Model::new(types(), self.made);
+                    (model.network, model.tag) = (Shared::clone(&self.network), incarnation.0);
                     model.fails_in = self.chance(self.faults.fail).then(|| self.random.below(20) as u32);
                     if let Some((_, fails_in)) = self.fail_next.take_if(|(name, _)| *name == process) {
                         model.fails_in = Some(fails_in);
@@ -241,6 +246,7 @@ impl World {
                 }
                 Action::Send(incarnation, instruction) => {
                     self.order.told(incarnation, &instruction);
+                    self.sees(&instruction);
                     if let Instruction::Perform { orders, .. } = &instruction {
                         self.orders.extend_from_slice(orders);
                     }
@@ -357,6 +363,7 @@ impl World {
     /// A process is gone; the supervisor comes to know.
     pub(crate) fn end(&mut self, of: Incarnation, how: &str) {
         if let Some(process) = self.processes.remove(&of) {
+            self.network.borrow_mut().ends(of.0, how == "exit code 0");
             if self.kept.is_some() && !process.is_recorded {
                 // No supervisor knows of it.
                 return self.order.ended(of);
@@ -375,6 +382,36 @@ impl World {
     fn happen(&mut self, event: Event) {
         self.take_place(event);
         self.states();
+        self.go_on();
+    }
+
+    /// The network sees which plans there are.
+    fn sees(&self, instruction: &Instruction) {
+        let mut network = self.network.borrow_mut();
+        match instruction {
+            Instruction::PreparePlan { epoch, plan, .. } if !plan.is_empty() => {
+                let source = diagnostics::Source { file: "told", text: plan };
+                network.prepares(*epoch, || assembly::Plan::read(source).unwrap().0);
+            }
+            Instruction::Commit { epoch } => network.decides(*epoch),
+            _ => {}
+        }
+    }
+
+    /// Components publish and handle events, meanwhile.
+    fn go_on(&mut self) {
+        if !self.network.borrow().is_on() {
+            return;
+        }
+        for _ in 0..self.random.below(6) {
+            let there = self.processes.values_mut().filter(|process| !process.hangs);
+            let mut servers: Vec<_> = there.filter_map(|process| process.server.as_mut()).collect();
+            if servers.is_empty() {
+                return;
+            }
+            let index = self.random.below(servers.len());
+            servers[index].executor_mut().go_on(&mut self.random);
+        }
     }
 
     fn take_place(&mut self, event: Event) {
@@ -390,6 +427,10 @@ impl World {
                 let Some(server) = &mut process.server else {
                     assert_eq!(instruction, Instruction::Stop, "a foreign program understands nothing else");
                     return self.end(of, "killed by signal 15");
+                };
+                server.executor_mut().performs = match &instruction {
+                    Instruction::Perform { epoch, .. } => *epoch,
+                    _ => 0,
                 };
                 let answers = server.handle(instruction);
                 let is_stopped = server.is_stopped();

@@ -25,6 +25,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         starts: vec![position()],
         states: vec![Frozen { component: name(), state: vec![0, 255] }],
         positions: vec![position()],
+        published: vec![position()],
     };
     let handing = vec![
         Order::Hold,
@@ -33,6 +34,8 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         Order::HandOver(vec![name()], handed.starts.clone()),
         Order::TakeOver(handed.states.clone()),
         Order::Release(handed.positions.clone()),
+        Order::TellPublished(vec![name()]),
+        Order::Finish { connections: vec![name()], published: handed.published.clone(), limit: 1 },
     ];
     let told = [
         line(&Instruction::Perform { epoch, number: 2, phase: Phase::HandOver, orders: handing }),

@@ -1,0 +1,75 @@
+//! What was published before a change is handled before it.
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::hand_over::{HandedOver, Position};
+use crate::making::join_name;
+use crate::part::{Carrier, Half, Sureness};
+use crate::server::{Change, ComponentServer};
+use crate::work::{Executor, Performed, Work};
+
+impl<E: Executor> ComponentServer<E> {
+    /// Tells what was published last by connections to other processes.
+    pub(crate) fn tell_published(
+        &mut self,
+        change: &mut Change,
+        connections: &[String],
+    ) -> Result<(), String> {
+        let Performed::Positions(all) = self.executor.perform(&Work::Published)? else { return Ok(()) };
+        let mut published = Vec::new();
+        for name in connections {
+            let halves = self.part.connections.get(name).into_iter().flatten();
+            let ends: Vec<&str> =
+                halves.filter(|half| half.to.is_none()).map(|half| half.name.as_str()).collect();
+            let of_it = all.iter().filter(|position| ends.contains(&position.end.as_str()));
+            published.extend(of_it.map(|position| Position { end: name.clone(), ..position.clone() }));
+        }
+        change.hand(HandedOver { published, ..HandedOver::default() });
+        Ok(())
+    }
+
+    /// Handles what was published by these connections.
+    pub(crate) fn finish(
+        &mut self,
+        connections: &[String],
+        published: &[Position],
+        limit: u64,
+    ) -> Result<(), String> {
+        let limit = limit / 1_000;
+        let (mut arrive, mut may_be_lost) = (Vec::new(), Vec::new());
+        let mut handled: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for name in connections {
+            for half in self.part.connections.get(name).into_iter().flatten() {
+                let Some(to) = &half.to else { continue };
+                let (port, part) =
+                    to.split_once('#').map_or((to.as_str(), None), |(port, part)| (port, Some(part)));
+                let component = port.split('.').next().unwrap_or(port);
+                let end = if part.is_some() { join_name(port) } else { half.name.clone() };
+                handled.entry(component.into()).or_default().push(end);
+                let of_it = published.iter().filter(|position| position.end == *name);
+                let here = of_it.map(|position| Position { end: half.name.clone(), ..position.clone() });
+                if is_sure(half) { arrive.extend(here) } else { may_be_lost.extend(here) }
+            }
+        }
+        if !may_be_lost.is_empty() {
+            // What does not come soon is lost. An event that comes is the one after those that were handed on.
+            let next =
+                |position: Position| Position { sequence: position.sequence.saturating_add(1), ..position };
+            let starts = may_be_lost.into_iter().map(next).collect();
+            self.executor.perform(&Work::CatchUp(starts))?;
+        }
+        if !arrive.is_empty() {
+            self.executor.perform(&Work::Arrive(arrive, limit))?;
+        }
+        for (component, ends) in handled {
+            self.executor.perform(&Work::Finish(component, ends, limit))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether what is sent to an end comes.
+fn is_sure(half: &Half) -> bool {
+    !matches!(half.carrier, Carrier::Topic { sureness: Sureness::BestEffort, .. })
+}

@@ -1,0 +1,313 @@
+//! Changes that come about between events: those that publish rest first, and what they have published is handled, before anything is taken apart.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use assembly::{Connection, JoinKind, Plan, ServiceKind};
+
+use crate::foreign::is_foreign;
+use crate::part::Part;
+use crate::protocol::{Order, Phase};
+use crate::steps::{Batch, Steps};
+use crate::supervisor::Target;
+
+/// What has to rest, and what has to be handled, before a change.
+#[derive(Debug)]
+struct Quiescence<'t> {
+    old: &'t Target,
+    /// Components of the former plan, those that publish before those that consume.
+    order: Vec<&'t str>,
+    /// Components that rest, with those that the change brings to rest in any case.
+    rests: BTreeSet<&'t str>,
+    /// Components of processes that are handed over: these come to rest by themselves.
+    handed_over: BTreeSet<&'t str>,
+    /// Connections of which nothing may be on its way, each with the components at its ends.
+    affected: BTreeMap<&'t str, (&'t str, Vec<&'t str>)>,
+}
+
+/// Whether a change is one between plans that say something else, and not one of modes or of what is suspended.
+fn is_wanted(old: &Target, new: &Target) -> bool {
+    let plain = |target: &Target| {
+        let mut plan = target.plan.clone();
+        (plan.start_mode, plan.quiesce) = (None, None);
+        plan.connections.values_mut().for_each(|connection| connection.is_suspended = false);
+        plan
+    };
+    new.plan.quiesce.is_some()
+        && (plain(old) != plain(new) || old.types != new.types || old.programs != new.programs)
+}
+
+impl Steps {
+    /// Why a change cannot come about between events although its plan says so. `hosts` is whether only a part of it is done here.
+    pub(crate) fn obstacle(old: &Target, new: &Target, is_of_hosts: bool) -> Option<String> {
+        let steps = Self::plain(old, new);
+        let needed = Quiescence::of(old, new, &steps)?;
+        let why = needed.obstacle(is_of_hosts)?;
+        Some(format!(
+            "the plan cannot be changed between events: {why}; take out quiesce, or stop the plan and launch the next one"
+        ))
+    }
+
+    /// Components that publish rest first, and what they have published is handled.
+    pub(crate) fn quiesce(&mut self, old: &Target, new: &Target) {
+        let Some(needed) = Quiescence::of(old, new, self) else { return };
+        if needed.obstacle(false).is_some() {
+            return;
+        }
+        needed.add_to(self, new);
+    }
+}
+
+impl<'t> Quiescence<'t> {
+    fn of(old: &'t Target, new: &Target, steps: &Steps) -> Option<Self> {
+        if !is_wanted(old, new) {
+            return None;
+        }
+        let (mut out, mut anew, mut processes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (batch, order) in
+            steps.batches.iter().flat_map(|batch| batch.orders.iter().map(move |it| (batch, it)))
+        {
+            match order {
+                Order::Passivate(name) => drop(out.insert(name.clone())),
+                Order::Disconnect(name) => drop(anew.insert(name.clone())),
+                Order::HandOver(..) => drop(processes.insert(batch.process.clone())),
+                _ => {}
+            }
+        }
+        anew.extend(made_anew(old, new));
+        let mut order = old.plan.order(&old.types);
+        order.reverse();
+        let of_process =
+            |name: &&str| old.plan.components.get(*name).is_some_and(|it| processes.contains(&it.process));
+        let handed_over: BTreeSet<&str> = order.iter().copied().filter(of_process).collect();
+        let is_changed = |name: &str| out.contains(name) || handed_over.contains(name);
+        let mut affected = BTreeMap::new();
+        for (name, connection) in &old.plan.connections {
+            let (Some(from), false) = (connection.from.component(), is_call(old, connection)) else {
+                continue;
+            };
+            let to: Vec<&str> = connection.to.iter().filter_map(|to| to.component()).collect();
+            let process = |name: &str| old.plan.components.get(name).map(|it| &it.process);
+            let is_within = handed_over.contains(from) && to.iter().all(|to| process(to) == process(from));
+            let is_it = anew.contains(name) || core::iter::once(&from).chain(&to).any(|end| is_changed(end));
+            if is_it && !is_within && !to.is_empty() && !connection.is_suspended {
+                affected.insert(name.as_str(), (from, to));
+            }
+        }
+        let publish = affected.values().map(|(from, _)| *from);
+        let rests = order.iter().copied().filter(|name| out.contains(*name)).chain(publish);
+        let rests: BTreeSet<&str> = rests.filter(|name| !handed_over.contains(name)).collect();
+        (!affected.is_empty()).then_some(Self { old, order, rests, handed_over, affected })
+    }
+
+    fn process(&self, component: &str) -> &'t str {
+        self.old
+            .plan
+            .components
+            .get(component)
+            .map(|component| component.process.as_str())
+            .unwrap_or_default()
+    }
+
+    /// Why it cannot be seen that nothing is on its way.
+    fn obstacle(&self, is_of_hosts: bool) -> Option<String> {
+        let layout = self.old.plan.layout();
+        for link in layout.links() {
+            let Some((from, _)) = self.affected.get(link.name) else { continue };
+            let Some(to) = link.to.component() else { continue };
+            let (name, [one, other]) = (link.name, [*from, to].map(|end| self.process(end)));
+            if [one, other].iter().any(|process| is_foreign(&self.old.plan, process)) {
+                return Some(format!(
+                    "the connection {name} leads to or from a program that is no component server"
+                ));
+            }
+            if one != other && link.kind == ServiceKind::Federated {
+                return Some(format!(
+                    "the connection {name} goes by gateways, which do not say what has come"
+                ));
+            }
+            if is_of_hosts && layout.host_of(one) != layout.host_of(other) {
+                return Some(format!("the connection {name} leads from one host to another"));
+            }
+            let keeps =
+                self.old.plan.connections.get(name).is_some_and(|it| is_kept(&self.old.plan, name, it));
+            if keeps || layout.read_at_instants(link.to).is_some() {
+                return Some(format!(
+                    "what comes by the connection {name} is kept until something else comes: by a conjunction, or for a timer"
+                ));
+            }
+            if one != other && self.handed_over.contains(from) && self.handed_over.contains(to) {
+                return Some(format!(
+                    "the connection {name} leads from one process that is handed over to another one"
+                ));
+            }
+            let place = |name: &str| self.order.iter().position(|of| *of == name);
+            let rests_late =
+                self.rests.contains(to) && (self.handed_over.contains(from) || place(to) <= place(from));
+            if rests_late {
+                return Some(format!(
+                    "{to} would have to rest before {from}, from which the connection {name} leads to it: they are in a circle, or the process of {from} is handed over"
+                ));
+            }
+        }
+        None
+    }
+
+    /// The affected connections that lead to a component from one that rests, or that is handed over.
+    fn to(&self, component: &str, is_handed_over: bool) -> Vec<String> {
+        let leads = |(_, (from, to)): &(&&str, &(&str, Vec<&str>))| {
+            to.contains(&component) && self.handed_over.contains(from) == is_handed_over
+        };
+        self.affected.iter().filter(leads).map(|(name, _)| name.to_string()).collect()
+    }
+
+    /// The affected connections of a component that go by topics: what is on its way is in no queue.
+    fn from(&self, component: &str) -> Vec<String> {
+        let layout = self.old.plan.layout();
+        let topics = layout.links().filter(|link| link.kind == ServiceKind::Dds).map(|link| link.name);
+        let topics: BTreeSet<&str> = topics.collect();
+        let leads =
+            |(name, (from, _)): &(&&str, &(&str, Vec<&str>))| *from == component && topics.contains(**name);
+        self.affected.iter().filter(leads).map(|(name, _)| name.to_string()).collect()
+    }
+
+    fn add_to(&self, steps: &mut Steps, new: &Target) {
+        let limit = new.plan.quiesce.unwrap_or_default();
+        let handles = |component: &str, is_handed_over: bool| {
+            let connections = self.to(component, is_handed_over);
+            let order = Order::Finish { connections, published: Vec::new(), limit };
+            (!self.to(component, is_handed_over).is_empty()).then_some(order)
+        };
+        let mut batches: Vec<Batch> = Vec::new();
+        for name in self.order.iter().filter(|name| self.rests.contains(*name)) {
+            let mut orders: Vec<Order> = handles(name, false).into_iter().collect();
+            orders.push(Order::Passivate(name.to_string()));
+            let from = self.from(name);
+            orders.extend((!from.is_empty()).then_some(Order::TellPublished(from)));
+            add(&mut batches, self.process(name), Phase::Quiesce, orders);
+        }
+        for name in self.order.iter().filter(|name| !self.rests.contains(*name)) {
+            add(&mut batches, self.process(name), Phase::Quiesce, handles(name, false).into_iter().collect());
+        }
+        // A process that is handed over has published all when it rests. What of it comes to others they handle before the next one begins.
+        let mut others: Vec<Batch> = Vec::new();
+        for name in &self.order {
+            add(&mut others, self.process(name), Phase::HandOver, handles(name, true).into_iter().collect());
+        }
+        let rest = steps
+            .batches
+            .iter_mut()
+            .filter(|batch| batch.orders.iter().any(|it| matches!(it, Order::HandOver(..))));
+        for batch in rest {
+            let of_it = self.handed_over.iter().filter(|name| self.process(name) == batch.process);
+            let from: Vec<String> = of_it.flat_map(|name| self.from(name)).collect();
+            batch.orders.extend((!from.is_empty()).then_some(Order::TellPublished(from)));
+        }
+        let is_last = |batch: &Batch| batch.orders.iter().any(|order| matches!(order, Order::HandOver(..)));
+        let mut all = batches;
+        for batch in core::mem::take(&mut steps.batches) {
+            let own = if is_last(&batch) { self.of_handed_over(&others, &batch.process) } else { Vec::new() };
+            all.push(batch);
+            all.extend(own);
+        }
+        steps.batches = all;
+        self.begin_again(steps, new);
+    }
+
+    /// Of what others handle, that which comes from this process.
+    fn of_handed_over(&self, others: &[Batch], process: &str) -> Vec<Batch> {
+        let is_from = |name: &String| {
+            self.affected.get(name.as_str()).is_some_and(|(from, _)| self.process(from) == process)
+        };
+        let part = |batch: &Batch| {
+            let mut batch = batch.clone();
+            for order in &mut batch.orders {
+                if let Order::Finish { connections, .. } = order {
+                    connections.retain(is_from);
+                }
+            }
+            batch
+        };
+        others.iter().map(part).collect()
+    }
+
+    /// What has rested although it goes on begins again, with what begins anyway, in the order of the next plan.
+    fn begin_again(&self, steps: &mut Steps, new: &Target) {
+        let is_start = |batch: &Batch| batch.phase == Phase::Start;
+        let begins = steps.batches.iter().filter(|batch| is_start(batch)).flat_map(|batch| &batch.orders);
+        let mut names: BTreeSet<String> = begins
+            .filter_map(|order| match order {
+                Order::Activate(name) => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        let goes_on = |name: &&&str| {
+            self.old.plan.is_active_at_start(name)
+                && new.plan.components.contains_key(**name)
+                && new.plan.is_active_at_start(name)
+        };
+        names.extend(self.rests.iter().filter(goes_on).map(ToString::to_string));
+        steps.batches.retain(|batch| !is_start(batch));
+        for name in new.plan.order(&new.types).into_iter().filter(|name| names.contains(*name)) {
+            let Some(component) = new.plan.components.get(name) else { continue };
+            add(
+                &mut steps.batches,
+                &component.process,
+                Phase::Start,
+                vec![Order::Activate(name.to_string())],
+            );
+        }
+    }
+}
+
+/// More orders for a process, in its last batch if that is the last one.
+fn add(batches: &mut Vec<Batch>, process: &str, phase: Phase, orders: Vec<Order>) {
+    if orders.is_empty() {
+        return;
+    }
+    match batches.last_mut() {
+        Some(last) if last.process == process && last.phase == phase => last.orders.extend(orders),
+        _ => batches.push(Batch { process: process.to_string(), phase, orders }),
+    }
+}
+
+/// Connections whose ends are made anew since other chains pass them.
+fn made_anew(old: &Target, new: &Target) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let (was, is) = (old.plan.layout(), new.plan.layout());
+    for process in was.processes().keys().filter(|process| is.processes().contains_key(*process)) {
+        let (before, _) = Part::of(&old.plan, process, &old.types);
+        let (after, _) = Part::of(&new.plan, process, &new.types);
+        let retraced = before.retraced(&after);
+        let is_it = |name: &&String| {
+            let halves = before.connections.get(*name).into_iter().flatten();
+            halves.into_iter().any(|half| retraced.contains(half.name.as_str()))
+        };
+        names.extend(before.connections.keys().filter(is_it).cloned());
+    }
+    names
+}
+
+fn is_call(target: &Target, connection: &Connection) -> bool {
+    let ends = core::iter::once(&connection.from).chain(&connection.to);
+    ends.into_iter().any(|end| {
+        let assembly::End::Port { component, port } = end else { return false };
+        let of_type = target.plan.components.get(component).map(|it| &it.component_type);
+        let port = of_type.and_then(|of_type| target.types.components.get(of_type)?.ports.get(port));
+        port.is_some_and(|port| port.kind.is_call())
+    })
+}
+
+/// Whether a conjunction keeps what comes by a connection.
+fn is_kept(plan: &Plan, name: &str, connection: &Connection) -> bool {
+    connection.to.iter().any(|to| {
+        let assembly::End::Port { component, port } = to else { return false };
+        let port = plan.components.get(component).and_then(|component| component.ports.get(port));
+        let join = port.and_then(|port| port.join.as_ref());
+        join.is_some_and(|join| {
+            join.kind == JoinKind::Conjunction && join.parts.iter().any(|part| part == name)
+        })
+    })
+}

@@ -1,0 +1,84 @@
+//! A change between events: for how long components rest at most, and what other processes have published.
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+
+use diagnostics::written;
+
+use super::Supervisor;
+use super::change::Change;
+use crate::protocol::{Order, Phase};
+
+/// Components that rest until the change is decided.
+#[derive(Debug)]
+pub(super) struct Quiescent {
+    since: u64,
+    components: BTreeSet<String>,
+}
+
+impl Change {
+    /// These orders are given.
+    pub(super) fn quiesces(&mut self, now: u64, phase: Phase, orders: &[Order]) {
+        if phase != Phase::Quiesce {
+            return;
+        }
+        let components = BTreeSet::new();
+        let quiescent = self.quiescent.get_or_insert(Quiescent { since: now, components });
+        let resting = |order: &Order| match order {
+            Order::Passivate(name) => Some(name.clone()),
+            _ => None,
+        };
+        quiescent.components.extend(orders.iter().filter_map(resting));
+    }
+
+    /// What all processes have published is what some of them have to handle.
+    pub(super) fn fill_published(&self, orders: &mut [Order]) {
+        for order in orders {
+            if let Order::Finish { connections, published, .. } = order {
+                let all = self.handed.values().flat_map(|handed| &handed.published);
+                published.extend(all.filter(|position| connections.contains(&position.end)).cloned());
+            }
+        }
+    }
+
+    /// How long components may rest.
+    fn quiesce_limit(&self) -> u64 {
+        self.target.plan.quiesce.unwrap_or(u64::MAX)
+    }
+
+    /// Until when the change has to be decided, unless others decide.
+    pub(super) fn quiescent_until(&self) -> Option<u64> {
+        let quiescent = self.quiescent.as_ref().filter(|_| self.is_open())?;
+        Some(quiescent.since.saturating_add(self.quiesce_limit()))
+    }
+
+    /// It is decided.
+    pub(super) fn tell_rest(&mut self, now: u64) {
+        if let Some(Quiescent { since, components }) = self.quiescent.take() {
+            let names = components.into_iter().collect::<alloc::vec::Vec<_>>().join(", ");
+            let time = written(now.saturating_sub(since));
+            self.notes
+                .push(format!("nothing of the former plan is left to be handled: {names} rested for {time}"));
+        }
+    }
+}
+
+impl Supervisor {
+    /// The change is given up if components have rested for too long. Says whether it is.
+    pub(super) fn rested_too_long(&mut self, now: u64) -> bool {
+        let Some(change) = self.change.as_ref().filter(|it| it.quiescent_until().is_some_and(|at| at <= now))
+        else {
+            return false;
+        };
+        let names: alloc::vec::Vec<&str> =
+            change.quiescent.iter().flat_map(|it| &it.components).map(String::as_str).collect();
+        let why = format!(
+            "{} rested for more than {}, and what they had published is not handled, or the change is not done: the former plan goes on; \
+             apply it when less is on its way, or write a longer quiesce",
+            names.join(", "),
+            written(change.quiesce_limit())
+        );
+        self.abort(now, why);
+        true
+    }
+}

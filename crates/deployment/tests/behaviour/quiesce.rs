@@ -1,0 +1,178 @@
+//! No event of one plan is handled in the next one, where the plan says so.
+use deployment::{Outcome, Request};
+
+use crate::plans;
+use crate::simulation::calm;
+use crate::world::{Faults, World};
+
+/// What was seen in the plays of all seeds.
+#[derive(Default)]
+struct Seen {
+    handled: u64,
+    finished: u64,
+    changed: u64,
+    given_up: u64,
+    cannot: u64,
+}
+
+/// Another plan without its mode or what is suspended is the same plan.
+fn is_same(was: &deployment::Target, is: &deployment::Target) -> bool {
+    let plain = |target: &deployment::Target| {
+        let mut target = target.clone();
+        target.plan.start_mode = None;
+        target.plan.connections.values_mut().for_each(|it| it.is_suspended = false);
+        target.proofs.clear();
+        target
+    };
+    plain(was) == plain(is)
+}
+
+fn play(seed: u64, seen: &mut Seen) {
+    let mut world = World::new(seed, "random");
+    world.network.borrow_mut().begin();
+    let kinds = [
+        Faults { crash: 4, ..Faults::default() },
+        Faults { lost: 3, double: 60, ..Faults::default() },
+        Faults { unstartable: 30, fail: 50, ..Faults::default() },
+        Faults { hang: 30, crash: 2, ..Faults::default() },
+    ];
+    let mut plan = world.random.clone();
+    for request in 1..=plan.range(2, 6) {
+        let context = format!("seed {seed}, request {request}");
+        world.faults = if plan.chance(50) { *plan.pick(&kinds).unwrap() } else { Faults::default() };
+        let is_quiet = world.faults.crash + world.faults.lost + world.faults.hang + world.faults.fail == 0;
+        let before = world.supervisor.current().clone();
+        let target = plans::next_or(&before, &mut plan, plans::quiescent);
+        // A moment of work.
+        for number in 0..5 {
+            world.request(1_000 * request + number, Request::Status);
+            world.run_until(1_000 * request + number);
+        }
+        world.network.borrow_mut().lost.clear();
+        let outcome = world.apply(request, &target);
+        // A change that is taken back in some processes may find others where connections are still taken apart.
+        if matches!(outcome, Outcome::Done(_)) && is_quiet && !is_same(&before, &target) {
+            assert_eq!(world.network.borrow().lost, [""; 0], "{context}");
+        }
+        match outcome {
+            Outcome::Done(_) => seen.changed += u64::from(!is_same(&before, &target)),
+            Outcome::Refused(why) if why.contains("cannot be changed between events") => seen.cannot += 1,
+            Outcome::Refused(why) => seen.given_up += u64::from(why.contains("rested for more than")),
+            Outcome::Status(_) => panic!("{context}"),
+        }
+        calm(&mut world);
+        world.judge(&context);
+        for number in 5..25 {
+            world.request(1_000 * request + number, Request::Status);
+            world.run_until(1_000 * request + number);
+        }
+        let network = world.network.borrow();
+        assert!(
+            network.wrong.is_empty(),
+            "{context}: {:?} {:?}, told {:?}",
+            network.wrong.first(),
+            world.outcomes.get(&request),
+            world.told
+        );
+    }
+    let network = world.network.borrow();
+    seen.handled += network.handled;
+    seen.finished += network.finished;
+}
+
+#[test]
+fn no_event_of_a_plan_is_handled_in_the_next() {
+    let mut seen = Seen::default();
+    for seed in tiers::current().seeds("deployment.seeds") {
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &mut seen)));
+        played.unwrap_or_else(|_| panic!("seed {seed}: PUNCTUAL_SEED={seed} repeats it"));
+    }
+    let all = [seen.handled, seen.finished, seen.changed, seen.given_up, seen.cannot];
+    assert!(all.iter().all(|count| *count > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");
+}
+
+const PLAN: &str = concat!(
+    "id = \"between\"\nquiesce = \"40 ms\"\n",
+    plans::three_nodes!(),
+    "[connection.ab]\nfrom = \"a.out\"\nto = [\"b.in\"]\nqueue = { depth = 4 }\n",
+    "[connection.bc]\nfrom = \"b.out\"\nto = [\"c.in\"]\n",
+);
+
+fn changed(plan: &str) -> String {
+    plan.replace(
+        "type = \"Node\"\nprocess = \"p\"\nport.tick.period = \"1 ms\"\n[component.b]",
+        "type = \"Node\"\nprocess = \"p\"\nsettings.a = 1\nport.tick.period = \"1 ms\"\n[component.b]",
+    )
+}
+
+/// What changes rests, with what publishes to it, and nothing else does.
+#[test]
+fn what_publishes_rests_first_and_what_it_has_published_is_handled() {
+    let mut world = World::new(1, "between");
+    assert_eq!(world.apply(1, &plans::target(PLAN)), Outcome::Done(Vec::new()));
+    world.orders.clear();
+    let outcome = world.apply(2, &plans::target(&changed(PLAN)));
+    let Outcome::Done(notes) = outcome else { panic!("{outcome:?}") };
+    assert!(notes.iter().any(|note| note.contains("is left to be handled: a rested for")), "{notes:?}");
+    let text = format!("{:?}", world.orders);
+    let orders: Vec<&str> = ["Passivate(\"a\")", "Finish", "Set(\"a\", \"a\")", "Activate(\"a\")"].into();
+    let places: Vec<Option<usize>> = orders.iter().map(|order| text.find(order)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
+    assert!(!text.contains("Passivate(\"b\")") && !text.contains("Passivate(\"c\")"), "{text}");
+    // Another end of the way: b consumes, so a rests, too.
+    world.orders.clear();
+    let target = changed(PLAN)
+        .replace("[component.c]", "settings.a = 2\n[component.c]")
+        .replace("restart = { policy = \"always\", delay = \"10 ms\" }\n[component.a]", "[component.a]");
+    let _ = world.apply(3, &plans::target(&target));
+    world.judge("after");
+}
+
+/// Without the time for it the former plan goes on, whole.
+#[test]
+fn components_rest_no_longer_than_the_plan_says() {
+    let mut world = World::new(1, "between");
+    let before = plans::target(PLAN);
+    assert_eq!(world.apply(1, &before), Outcome::Done(Vec::new()));
+    let numbers = world.numbers();
+    let after = plans::target(&changed(PLAN).replace("40 ms", "1 us"));
+    let outcome = world.apply(2, &after);
+    let Outcome::Refused(why) = &outcome else { panic!("{outcome:?}") };
+    assert!(why.contains("a rested for more than 1 us") && why.contains("the former plan goes on"), "{why}");
+    calm(&mut world);
+    world.judge("given up");
+    assert_eq!((*world.supervisor.current() == before, world.numbers()), (true, numbers));
+}
+
+/// What would be on its way, or be kept, without an end is told before anything rests.
+#[test]
+fn what_cannot_come_to_an_end_is_refused() {
+    let circle =
+        format!("{PLAN}[connection.ba]\nfrom = \"b.out\"\nto = [\"a.in\"]\nqueue = {{ depth = 4 }}\n");
+    let both = |text: &str| text.replace("[component.c]", "settings.a = 3\n[component.c]");
+    let joined = format!(
+        "{}[connection.cb]\nfrom = \"c.out\"\nto = [\"b.in\"]\n",
+        PLAN.replace("queue = { depth = 4 }\n", "")
+            .replace(
+                "[component.c]",
+                "port.in.join = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n[component.c]"
+            )
+            .replace("[connection.bc]\nfrom = \"b.out\"\nto = [\"c.in\"]\n", "")
+    );
+    let gateway = PLAN.replace("[connection.bc]", "[connection.bc]\nservice = \"federated\"");
+    for (text, next, expected) in [
+        (circle.as_str(), both(&changed(&circle)), "in a circle"),
+        (&joined, changed(&joined), "by a conjunction"),
+        (&gateway, both(&gateway), "by gateways"),
+    ] {
+        let mut world = World::new(1, "between");
+        assert_eq!(world.apply(1, &plans::target(text)), Outcome::Done(Vec::new()));
+        let (lines, next) = (world.lines, plans::target(&next));
+        let outcome = world.apply(2, &next);
+        assert!(
+            matches!(&outcome, Outcome::Refused(why) if why.contains(expected) && why.contains("take out quiesce")),
+            "{outcome:?}"
+        );
+        assert_eq!(world.lines, lines, "nothing was told to a process");
+    }
+}
