@@ -100,8 +100,15 @@ fn a_sample_alone_takes_the_sum_of_its_stages() {
 fn frames_of_a_large_sample_follow_each_other_over_hops() {
     let large = Flow { size: 192_000, separation: 40e6, ..FLOW };
     let fast = Link { byte: 8.0, ..link(0.0) };
-    near("three hops", &host(0.0), &[link(0.0), fast.clone(), link(0.0)], &[large.clone()], &[0.01, 0.01]);
-    near("one of them in use", &host(0.0), &[fast, link(0.4)], &[large], &[0.05, 0.08]);
+    near(
+        "three hops",
+        &host(0.0),
+        &[link(0.0), fast.clone(), link(0.0)],
+        std::slice::from_ref(&large),
+        &[0.01, 0.01],
+    );
+    near("one of them in use", &host(0.0), &[fast, link(0.4)], std::slice::from_ref(&large), &[0.05, 0.08]);
+    near("others come in between", &host(0.0), &[link(0.0), link(0.4)], &[large], &[0.05, 0.08]);
 }
 
 #[test]
@@ -147,7 +154,7 @@ fn lost_samples_are_late_and_so_are_those_after_them() {
         let flow = Flow { separation, ..FLOW };
         let link = Link { loss, travel: 2_000_000.0, ..link(0.0) };
         let host = host(0.1);
-        let mut seen = latencies_with_losses(&host, &[link.clone()], &flow, 20e6, 100_000, 3);
+        let mut seen = latencies_with_losses(&host, std::slice::from_ref(&link), &flow, 20e6, 100_000, 3);
         seen.sort_by(f64::total_cmp);
         let topic = Topic { reliability: Reliability::Reliable, ..topic("t", &flow) };
         let path = Path { hops: vec![hop(&link)], stages: None, topics: vec![topic] };
