@@ -161,8 +161,9 @@ impl World {
         if !domain.config.needs_grants || is_starting {
             return;
         }
-        for (id, account) in &domain.accounts {
-            if !manager.legs(*id).is_empty() {
+        // What has ended is looked at when it ends, and is never begun again.
+        for (id, account) in domain.accounts.iter().filter(|(_, account)| account.ends == 0) {
+            if manager.has_legs(*id) {
                 assert!(
                     account.is_in_force(self.now),
                     "{}, {}: {id:?} has reservations without a grant: {account:?}",
