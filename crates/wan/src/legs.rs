@@ -148,6 +148,11 @@ impl Legs {
         self.legs.range(first..=last).filter(|(_, leg)| leg.state != State::Closing)
     }
 
+    /// A session has flows here that are not being shut.
+    pub(crate) fn has_open(&self, session: SessionId) -> bool {
+        self.of(session).next().is_some()
+    }
+
     /// A session still has flows here, or they are being shut.
     pub(crate) fn has_any(&self, session: SessionId) -> bool {
         let first = LegId { session, flow: 0, peer: Asn(0) };

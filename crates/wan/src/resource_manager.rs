@@ -418,6 +418,11 @@ impl ResourceManager {
         self.legs.records(session)
     }
 
+    /// Whether flows of a session leave this domain, or are being asked for; not those that are being shut.
+    pub fn has_legs(&self, session: SessionId) -> bool {
+        self.legs.has_open(session)
+    }
+
     /// Whether a flow leaves this domain, or is being asked for.
     pub fn has_leg(&self, leg: LegId) -> bool {
         self.legs.records(leg.session).iter().any(|record| record.leg == leg)

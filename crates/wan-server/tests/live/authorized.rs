@@ -83,7 +83,7 @@ fn nothing_is_reserved_without_a_grant_and_what_is_withdrawn_ends_at_both_ends()
         let refused = domains.establish(&asked(1_500_000)).unwrap_err();
         assert_eq!((refused.asn, refused.reason.as_str()), (WEST, "not-authorized"), "{refused:?}");
         assert!(refused.text.contains("1000000 of 2000000 b/s are left"), "{refused:?}");
-        assert_eq!(domains.status(EAST).hosted, [first.session.clone()]);
+        assert_eq!(domains.status(EAST).hosted, std::slice::from_ref(&first.session));
 
         // Its operator ends it: both ends hear that, and in which words.
         operate(&domains, &["abort", "aaa.toml", &name]);

@@ -9,6 +9,8 @@ use crate::topologies::{MILLISECOND, SECOND};
 pub(crate) struct Account {
     /// It may go on until then; none before it is granted and after it is withdrawn.
     pub(crate) until: Option<u64>,
+    /// Its first record is durable.
+    is_recorded: bool,
     /// How often its records were begun, and how often it was ended.
     pub(crate) began: u32,
     pub(crate) ends: u32,
@@ -71,6 +73,7 @@ impl World {
             assert_eq!(account.ends, 0, "{context}: {id:?} is taken up, and was ended");
             // The records of one that has none begin then.
             account.began = account.began.max(1);
+            account.is_recorded = true;
             assert!(*until <= account.most, "{context}: {id:?} is taken for granted");
             if account.until.is_none_or(|granted| granted < *until) {
                 account.excused = *until;
@@ -112,7 +115,10 @@ impl World {
         let is_down = now < self.domains[at].aaa_down_until;
         let account = self.account(at, id).clone();
         let said = match step {
-            Step::Accounted => return self.input(at, Input::Accounted(id)),
+            Step::Accounted => {
+                self.account(at, id).is_recorded = true;
+                return self.input(at, Input::Accounted(id));
+            }
             // What comes for a session that is over, the client ends.
             _ if account.ends > 0 => return,
             Step::Abort if account.until.is_none() => return,
@@ -161,8 +167,9 @@ impl World {
         if !domain.config.needs_grants || is_starting {
             return;
         }
-        for (id, account) in &domain.accounts {
-            if !manager.legs(*id).is_empty() {
+        // What has ended is looked at when it ends, and is never begun again.
+        for (id, account) in domain.accounts.iter().filter(|(_, account)| account.ends == 0) {
+            if manager.has_legs(*id) {
                 assert!(
                     account.is_in_force(self.now),
                     "{}, {}: {id:?} has reservations without a grant: {account:?}",
@@ -175,6 +182,15 @@ impl World {
         for (id, ..) in manager.sessions() {
             let is_known = id.origin != own || domain.accounts.contains_key(&id);
             assert!(is_known, "{}: {id:?} is up, and no server was asked", self.context);
+        }
+    }
+
+    /// Edges let nothing in before the first record is durable.
+    pub(super) fn is_recorded(&self, at: usize, id: SessionId) {
+        let domain = &self.domains[at];
+        if domain.config.needs_grants && id.origin.0 == at as u32 + 1 {
+            let is_recorded = domain.accounts.get(&id).is_some_and(|account| account.is_recorded);
+            assert!(is_recorded, "{}: {id:?} is let in without a record", self.context);
         }
     }
 

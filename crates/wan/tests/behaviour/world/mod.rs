@@ -422,8 +422,11 @@ impl World {
     }
 
     fn command(&mut self, at: usize) {
+        let Some(command) = self.domains[at].commands.pop_front() else { return };
+        if let BackendCommand::Open { leg, .. } = &command {
+            self.is_recorded(at, leg.session);
+        }
         let domain = &mut self.domains[at];
-        let Some(command) = domain.commands.pop_front() else { return };
         let mut path = Vec::new();
         if let BackendCommand::Open { leg, .. } = &command
             && let Some(manager) = &domain.manager
