@@ -310,7 +310,7 @@ fn filters_are_compiled_and_told_where_they_are_wrong() {
     let after = after.split_once("\n[event.").map_or_else(String::new, |(_, rest)| format!("[event.{rest}"));
     for (fields, is_told) in [("fields = {}", true), ("", false)] {
         let types = catalogue(&format!("{before}{after}\n[event.Fix]\n{fields}\n"));
-        let told = wrong(PLAN, &types);
+        let told = wrong(TRACKER, &types);
         assert_eq!(told.contains("its program lists none"), is_told, "{told}");
     }
 }
