@@ -190,6 +190,8 @@ mod tests {
         assert_eq!(airframe.settings["is_on"].kind, SettingKind::Boolean);
         assert_eq!(airframe.build.as_deref(), Some("this 1"));
         assert_eq!(airframe.topics.as_deref(), Some(&["Fix".to_owned()][..]));
+        // Filters cannot look into it.
+        assert_eq!(manifest.events["Fix"], EventType { is_known: true, ..EventType::default() });
     }
 
     #[test]

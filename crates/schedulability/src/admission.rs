@@ -251,13 +251,16 @@ pub(crate) fn verdict_without(
     ChainVerdict { state: State::NoBound { what, remedy }, ..unjudged(plan, name, chain) }
 }
 
+/// The bounds of a chain that the analysis has, their conditions, and why that of its age does not hold.
+type Bounded<'b> = (Option<&'b ChainBounds>, Vec<String>, Option<Unknown>);
+
 fn verdict(
     parts: &Parts<'_>,
     built: &Built,
     plan: usize,
     name: &str,
     chain: &Chain,
-    bounds: Result<(Option<&ChainBounds>, Vec<String>, Option<Unknown>), Unknown>,
+    bounds: Result<Bounded<'_>, Unknown>,
 ) -> ChainVerdict {
     let mut verdict = unjudged(plan, name, chain);
     match bounds {

@@ -1,5 +1,5 @@
 //! What does not make sense is told: where, why, and what to do.
-use assembly::{Catalogue, Placed, Plan};
+use assembly::{Catalogue, EventType, Placed, Plan};
 use diagnostics::Source;
 use testkit::each_is_told;
 
@@ -306,11 +306,10 @@ fn filters_are_compiled_and_told_where_they_are_wrong() {
     let told = wrong(&changed(&[("quality >= %0", "quality >= 3")]), &catalogue(TYPES));
     assert!(told.contains("the filter has 0 parameters"), "{told}");
     // Of a type whose fields are listed, and are none, no field can be compared; of one whose fields are not listed, any.
-    let (before, after) = TYPES.split_once("[event.Fix").expect("the types have fields of Fix");
-    let after = after.split_once("\n[event.").map_or_else(String::new, |(_, rest)| format!("[event.{rest}"));
-    for (fields, is_told) in [("fields = {}", true), ("", false)] {
-        let types = catalogue(&format!("{before}{after}\n[event.Fix]\n{fields}\n"));
-        let told = wrong(PLAN, &types);
+    for (is_known, is_told) in [(true, true), (false, false)] {
+        let mut types = catalogue(TYPES);
+        types.events.insert("Fix".to_owned(), EventType { is_known, ..EventType::default() });
+        let told = wrong(TRACKER, &types);
         assert_eq!(told.contains("its program lists none"), is_told, "{told}");
     }
 }

@@ -1,8 +1,7 @@
 //! Ports and how they are connected.
-use container::filter;
 use container::{
     ByChannel, Component, Direct, Dispatch, Policy, PortKind, Server, ServerError, SettingError, Threads,
-    Value, components,
+    Value, components, filter,
 };
 
 use crate::parts::{Counter, Log, Number, Relay, Source, Tap};
@@ -226,8 +225,8 @@ fn a_manifest_has_the_fields_of_events() {
     assert_eq!(told, expected);
     // Without a schema a filter compares nothing; of a schema that lists nothing, nothing is known.
     assert_eq!(container::EventFields::event::<Plain>().list(), Some(Vec::new()));
-    assert_eq!(container::EventFields::event::<crate::parts::Number>().list(), None);
-    let ports = <crate::parts::Tap as container::Component>::manifest().ports;
+    assert_eq!(container::EventFields::event::<Number>().list(), None);
+    let ports = <Tap as Component>::manifest().ports;
     let of = |name: &str| ports.iter().find(|port| port.name == name).unwrap().fields;
-    assert_eq!(of("out"), Some(container::EventFields::event::<crate::parts::Number>()));
+    assert_eq!(of("out"), Some(container::EventFields::event::<Number>()));
 }

@@ -164,7 +164,8 @@ fn join(system: &Description, port: usize) -> Option<String> {
         parts.iter().map(|(_, number)| format!("\"{}\"", connection(*number))).collect();
     // Joins of one part, in others: they change nothing.
     let mut groups = String::new();
-    for (number, part) in parts.iter_mut().enumerate().filter(|(number, _)| (number + port) % 2 == 0) {
+    for (number, part) in parts.iter_mut().enumerate().filter(|(number, _)| (number + port).is_multiple_of(2))
+    {
         let kind = ["conjunction", "disjunction"][port / 2 % 2];
         let inner = std::mem::replace(part, format!("\"g{number}\""));
         groups += &format!("\nport.p{port}.group.g{number} = {{ kind = \"{kind}\", parts = [{inner}] }}");
