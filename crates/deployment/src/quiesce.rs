@@ -65,6 +65,7 @@ impl<'t> Quiescence<'t> {
         if !is_wanted(old, new) {
             return None;
         }
+        let mut joins: BTreeSet<String> = BTreeSet::new();
         let (mut out, mut anew, mut processes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for (batch, order) in
             steps.batches.iter().flat_map(|batch| batch.orders.iter().map(move |it| (batch, it)))
@@ -72,6 +73,11 @@ impl<'t> Quiescence<'t> {
             match order {
                 Order::Passivate(name) => drop(out.insert(name.clone())),
                 Order::Disconnect(name) => drop(anew.insert(name.clone())),
+                // What goes on publishes by its new connections from the change on.
+                Order::Connect(name) => {
+                    let from = new.plan.connections.get(name).and_then(|it| it.from.component());
+                    joins.extend(from.map(ToString::to_string));
+                }
                 Order::HandOver(..) => drop(processes.insert(batch.process.clone())),
                 _ => {}
             }
@@ -97,9 +103,16 @@ impl<'t> Quiescence<'t> {
             }
         }
         let publish = affected.values().map(|(from, _)| *from);
-        let rests = order.iter().copied().filter(|name| out.contains(*name)).chain(publish);
+        let rests =
+            order.iter().copied().filter(|name| out.contains(*name) || joins.contains(*name)).chain(publish);
         let rests: BTreeSet<&str> = rests.filter(|name| !handed_over.contains(name)).collect();
-        (!affected.is_empty()).then_some(Self { old, order, rests, handed_over, affected })
+        (!rests.is_empty() || !affected.is_empty()).then_some(Self {
+            old,
+            order,
+            rests,
+            handed_over,
+            affected,
+        })
     }
 
     fn process(&self, component: &str) -> &'t str {

@@ -35,7 +35,7 @@ fn plan(program: &str, number: u32, head: &str) -> String {
 }
 
 /// Applies one plan after the other; says what shows readings, what it shows, and the latest plan that anything has shown before.
-fn follow(name: &str, head: &str, sees: impl Fn(&str, u32, u32, u32)) {
+fn follow(name: &str, head: &str, sees: impl Fn(&str, u32, u32, u32) + Sync) {
     testkit::namespace::alone(|| {
         let place = Place::new(name);
         let program = Place::example("descriptors");

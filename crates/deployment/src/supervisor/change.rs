@@ -259,8 +259,8 @@ impl Supervisor {
             if let Some(handed) = change.handed.get(&process) {
                 handed.fill(&mut orders);
             }
-            change.fill_published(&mut orders);
             change.quiesces(now, phase, &orders);
+            change.fill_published(now, &mut orders);
             let part = change.parts.entry(of).or_default();
             let number = *part;
             *part += 1;

@@ -31,10 +31,12 @@ impl Change {
         quiescent.components.extend(orders.iter().filter_map(resting));
     }
 
-    /// What all processes have published is what some of them have to handle.
-    pub(super) fn fill_published(&self, orders: &mut [Order]) {
+    /// What all processes have published is what some of them have to handle, in the time that is left.
+    pub(super) fn fill_published(&self, now: u64, orders: &mut [Order]) {
+        let left = self.quiescent_until().map(|until| until.saturating_sub(now));
         for order in orders {
-            if let Order::Finish { connections, published, .. } = order {
+            if let Order::Finish { connections, published, limit } = order {
+                *limit = left.map_or(*limit, |left| left.min(*limit));
                 let all = self.handed.values().flat_map(|handed| &handed.published);
                 published.extend(all.filter(|position| connections.contains(&position.end)).cloned());
             }

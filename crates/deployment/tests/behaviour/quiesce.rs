@@ -69,8 +69,11 @@ fn play(seed: u64, seen: &mut Seen) {
         let network = world.network.borrow();
         assert!(
             network.wrong.is_empty(),
-            "{context}: {:?} {:?}, told {:?}",
+            "{context}: {:?}\n{}\n{}\n{:?}\n{:?}, told {:?}",
             network.wrong.first(),
+            before.plan.to_toml(),
+            target.plan.to_toml(),
+            world.orders.iter().rev().take(60).rev().collect::<Vec<_>>(),
             world.outcomes.get(&request),
             world.told
         );

@@ -181,13 +181,16 @@ impl Model {
     }
 
     pub(crate) fn disconnected(&mut self, half: &Half) {
-        self.writers.remove(&half.name);
+        let writer = self.writers.remove(&half.name).map(|(writer, _)| writer);
         self.arrived.retain(|(name, _), _| *name != half.name);
         let waiting = self.queues.remove(&half.name).map_or(0, |queue| queue.len());
         let mut network = self.network.borrow_mut();
         network.readers.retain(|(of, name, _)| (*of, name) != (self.tag, &half.name));
         let before = network.flights.len();
-        network.flights.retain(|flight| (flight.to.0, &flight.to.1) != (self.tag, &half.name));
+        // What a writer has sent does not outlast it.
+        network.flights.retain(|flight| {
+            (flight.to.0, &flight.to.1) != (self.tag, &half.name) && Some(flight.writer) != writer
+        });
         let lost = waiting + before - network.flights.len();
         if lost > 0 {
             network.lost.push(format!("{lost} at {half:?} of process {}", self.tag));
