@@ -251,6 +251,7 @@ impl Driver {
     }
 
     /// A datagram of discovery and those that lie behind it. Each answer looks at all participants, so it is given once for all of them.
+    /// When they came is asked for datagrams of endpoints alone.
     fn read_burst(&self, receiver: &Receiver, buffer: &mut [u8], engine: &dyn Engine, first: Datagram) {
         let mut datagram = first;
         for handed_in in 1.. {
@@ -271,7 +272,10 @@ impl Driver {
                 }
             }
         }
-        engine.on_metatraffic_end();
+        // A callback may have ended the participant.
+        if !self.is_closing() {
+            engine.on_metatraffic_end();
+        }
     }
 
     /// Looks for as long as it is configured before it sleeps.

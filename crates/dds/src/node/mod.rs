@@ -435,8 +435,12 @@ impl Engine for Node {
     fn on_metatraffic(&self, from: SocketAddr, datagram: &[u8]) {
         self.command(|work| {
             self.take_in(from, datagram, None, None, work);
-            if std::mem::take(&mut work.discovery) {
+            // Answers come before callbacks: if there may be some, nothing waits.
+            let answers = std::mem::take(&mut work.discovery);
+            if answers && work.is_done() {
                 self.discovery_waits.store(true, Ordering::Release);
+            } else {
+                work.discovery = answers;
             }
         });
     }

@@ -17,7 +17,7 @@ pub(super) trait Machine<P> {
     fn poll_timeout(&self) -> Instant;
 }
 
-/// A machine, and until when it rests. Whoever may change it wakes it: that is each access that is not read-only.
+/// A machine, and until when it rests. Each access that is not read-only wakes it.
 #[derive(Debug)]
 pub(super) struct Rested<M> {
     machine: M,
