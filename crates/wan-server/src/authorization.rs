@@ -9,6 +9,7 @@ use aaa::resources::{Wish, resources};
 use aaa::run::handle::{Event as AaaEvent, Events, Handle, Kept};
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
+use diameter::qos::QosResources;
 use diameter::session::client::EndReason;
 use diameter::session::session_id;
 use linux_edge::observed::Delivered;
@@ -17,6 +18,7 @@ use wan::{Action, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, 
 
 use crate::domain_file::DomainFile;
 use crate::event::Event;
+use crate::permitted::is_all;
 use crate::running_manager::Clock;
 
 /// What the client of the AAA server tells the manager.
@@ -32,10 +34,12 @@ pub(crate) enum Told {
 }
 
 /// What edges have let in of one session.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Account {
-    /// What was asked for of each flow: the direction, and bits per second.
-    flows: Vec<(Direction, u64)>,
+    /// The direction of each flow.
+    flows: Vec<Direction>,
+    /// What the server was asked for.
+    asked: QosResources,
     /// Its records were begun.
     is_accounted: bool,
     /// What was told before a start, until counters have said whether they begin anew.
@@ -75,8 +79,9 @@ pub(crate) fn start(
     for action in first {
         let Action::KeepGrant { session, request, until } = action else { continue };
         let remaining = Duration::from_nanos(until.saturating_sub(clock.now()));
-        kept.push(Kept { session: name(&host, *session), ask: ask(&users, request), remaining });
-        accounts.insert(*session, account(request));
+        let ask = ask(&users, request);
+        accounts.insert(*session, account(request, ask.resources.clone()));
+        kept.push(Kept { session: name(&host, *session), ask, remaining });
     }
     let mut handle = Handle::start_keeping(node, kept).map_err(|error| error.to_string())?;
     for (session, account) in &mut accounts {
@@ -111,9 +116,15 @@ fn name(host: &diameter::value::Identity, session: SessionId) -> String {
     session_id(host, u32::try_from(high).unwrap_or(u32::MAX), u32::try_from(low).unwrap_or(u32::MAX))
 }
 
-fn account(request: &SessionRequest) -> Account {
-    let flows = request.flows.iter().map(|flow| (flow.direction, flow.desired.rate)).collect();
-    Account { flows, ..Account::default() }
+fn account(request: &SessionRequest, asked: QosResources) -> Account {
+    Account {
+        flows: request.flows.iter().map(|flow| flow.direction).collect(),
+        asked,
+        is_accounted: false,
+        before: None,
+        base: Usage::default(),
+        counters: BTreeMap::new(),
+    }
 }
 
 fn ask(users: &BTreeMap<u32, String>, request: &SessionRequest) -> Ask {
@@ -129,17 +140,6 @@ fn ask(users: &BTreeMap<u32, String>, request: &SessionRequest) -> Ask {
     let wishes: Vec<Wish> = request.flows.iter().map(wish).collect();
     let user = users.get(&request.user).cloned().unwrap_or_default();
     Ask { user, secret: None, resources: resources(&wishes) }
-}
-
-/// All of what was asked for is granted: nothing is lowered behind the caller's back.
-fn is_all(flows: &[(Direction, u64)], permit: &Permit) -> bool {
-    let Some(granted) = &permit.resources else { return true };
-    let rate = |at: usize| {
-        let parameters = granted.rules.get(at)?.parameters.as_ref()?;
-        parameters.token_bucket.as_ref().map(|bucket| bucket.rate.0.saturating_mul(8))
-    };
-    granted.rules.len() == flows.len()
-        && flows.iter().enumerate().all(|(at, (_, asked))| rate(at).is_none_or(|rate| rate >= *asked))
 }
 
 fn denied(denied: &Denied) -> Reason {
@@ -217,7 +217,7 @@ impl Account {
             let bytes = last.bytes.saturating_add(earlier.bytes);
             let packets = last.packets.saturating_add(earlier.packets);
             let is_from_user =
-                self.flows.get(usize::from(leg.flow)).is_none_or(|(way, _)| *way == Direction::Forward);
+                self.flows.get(usize::from(leg.flow)).is_none_or(|way| *way == Direction::Forward);
             let (all_bytes, all_packets) = match is_from_user {
                 true => (&mut usage.output_bytes, &mut usage.output_packets),
                 false => (&mut usage.input_bytes, &mut usage.input_packets),
@@ -232,17 +232,16 @@ impl Account {
 impl Authorization {
     /// Asks whether a session may be.
     pub(crate) fn ask(&mut self, session: SessionId, request: &SessionRequest) {
-        let account = account(request);
-        let flows = account.flows.clone();
-        self.accounts.insert(session, account);
-        let name = name(&self.host, session);
-        let pending = self.handle.authorize_as(&name, ask(&self.users, request));
+        let ask = ask(&self.users, request);
+        let asked = ask.resources.clone();
+        self.accounts.insert(session, account(request, asked.clone()));
+        let pending = self.handle.authorize_as(&name(&self.host, session), ask);
         let (tell, handle_of, clock) = (self.tell.clone(), self.handle.clocks(), self.clock);
         tokio::spawn(async move {
             let said = match pending.known().await {
                 None => Err(Reason::AaaUnavailable(Text::fitting("its client has ended"))),
                 Some(Err(why)) => Err(denied(&why)),
-                Some(Ok(permit)) => granted(&flows, &permit, handle_of.until(&permit), clock),
+                Some(Ok(permit)) => granted(&asked, &permit, handle_of.until(&permit), clock),
             };
             let _ = tell.send(Event::Aaa(Told::Granted(session, said))).await;
         });
@@ -300,7 +299,7 @@ impl Authorization {
                 let session = self.number(&permit.session)?;
                 let account = self.accounts.get(&session)?;
                 let until = self.handle.clocks().until(&permit);
-                let said = granted(&account.flows, &permit, until, self.clock);
+                let said = granted(&account.asked, &permit, until, self.clock);
                 Some(Told::Granted(session, said))
             }
             AaaEvent::InterimDue(session) => Some(Told::InterimDue(self.number(&session)?)),
@@ -319,12 +318,12 @@ impl Authorization {
 
 /// Until when a session may go on, as the manager counts.
 fn granted(
-    flows: &[(Direction, u64)],
+    asked: &QosResources,
     permit: &Permit,
     until: Option<Instant>,
     clock: Clock,
 ) -> Result<u64, Reason> {
-    if !is_all(flows, permit) {
+    if permit.resources.as_ref().is_some_and(|granted| !is_all(asked, granted)) {
         return Err(Reason::NotAuthorized(Text::fitting("the server grants less than is asked for")));
     }
     Ok(until.map_or(u64::MAX, |until| clock.at(until)))
@@ -349,8 +348,14 @@ mod tests {
     }
 
     fn account(told: Option<Usage>) -> Account {
-        let flows = vec![(Direction::Forward, 1), (Direction::Reverse, 1)];
-        Account { flows, before: told, base: told.unwrap_or_default(), ..Account::default() }
+        Account {
+            flows: vec![Direction::Forward, Direction::Reverse],
+            asked: QosResources { rules: Vec::new(), other: Vec::new() },
+            is_accounted: false,
+            before: told,
+            base: told.unwrap_or_default(),
+            counters: BTreeMap::new(),
+        }
     }
 
     #[test]
