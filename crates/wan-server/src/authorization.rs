@@ -14,7 +14,7 @@ use diameter::session::client::EndReason;
 use diameter::session::session_id;
 use linux_edge::observed::Delivered;
 use tokio::sync::mpsc::Sender;
-use wan::{Action, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, Text};
+use wan::{Action, Asn, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, Text};
 
 use crate::domain_file::DomainFile;
 use crate::event::Event;
@@ -57,6 +57,8 @@ pub(crate) struct Authorization {
     /// Names of users by their numbers.
     users: BTreeMap<u32, String>,
     accounts: BTreeMap<SessionId, Account>,
+    /// The sessions of accounts by their names at the server.
+    names: BTreeMap<String, SessionId>,
     clock: Clock,
     tell: Sender<Event>,
 }
@@ -74,14 +76,16 @@ pub(crate) fn start(
 ) -> Result<(Authorization, Events), String> {
     let host = node.host.clone();
     let users: BTreeMap<u32, String> = file.users.iter().map(|(name, id)| (*id, name.clone())).collect();
-    let mut accounts = BTreeMap::new();
+    let (mut accounts, mut names) = (BTreeMap::new(), BTreeMap::new());
     let mut kept = Vec::new();
     for action in first {
         let Action::KeepGrant { session, request, until } = action else { continue };
         let remaining = Duration::from_nanos(until.saturating_sub(clock.now()));
         let ask = ask(&users, request);
         accounts.insert(*session, account(request, ask.resources.clone()));
-        kept.push(Kept { session: name(&host, *session), ask, remaining });
+        let name = name(&host, *session);
+        names.insert(name.clone(), *session);
+        kept.push(Kept { session: name, ask, remaining });
     }
     let mut handle = Handle::start_keeping(node, kept).map_err(|error| error.to_string())?;
     for (session, account) in &mut accounts {
@@ -93,7 +97,7 @@ pub(crate) fn start(
     let unrecorded = accounts.iter().filter(|(_, account)| !account.is_accounted);
     let unrecorded: Vec<SessionId> = unrecorded.map(|(session, _)| *session).collect();
     let events = handle.take_events();
-    let mut authorization = Authorization { handle, host, users, accounts, clock, tell };
+    let mut authorization = Authorization { handle, host, users, accounts, names, clock, tell };
     for session in unrecorded {
         authorization.account(session);
     }
@@ -190,7 +194,8 @@ pub(crate) async fn listen(mut events: Events, tell: Sender<Event>) {
 
 impl Account {
     fn count(&mut self, session: SessionId, delivered: &BTreeMap<LegId, Delivered>) {
-        for (leg, now) in delivered.iter().filter(|(leg, _)| leg.session == session) {
+        let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
+        for (leg, now) in delivered.range(leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)) {
             let (last, earlier) = self.counters.entry(*leg).or_default();
             if now.bytes < last.bytes {
                 // The device has forgotten it and was told of it again.
@@ -235,7 +240,9 @@ impl Authorization {
         let ask = ask(&self.users, request);
         let asked = ask.resources.clone();
         self.accounts.insert(session, account(request, asked.clone()));
-        let pending = self.handle.authorize_as(&name(&self.host, session), ask);
+        let name = name(&self.host, session);
+        let pending = self.handle.authorize_as(&name, ask);
+        self.names.insert(name, session);
         let (tell, handle_of, clock) = (self.tell.clone(), self.handle.clocks(), self.clock);
         tokio::spawn(async move {
             let said = match pending.known().await {
@@ -268,6 +275,7 @@ impl Authorization {
     pub(crate) fn end(&mut self, session: SessionId, refusal: &Refusal) {
         let Some(account) = self.accounts.remove(&session) else { return };
         let (name, cause) = (name(&self.host, session), cause(&refusal.reason));
+        self.names.remove(&name);
         if account.is_accounted {
             drop(self.handle.stop(&name, account.usage(), cause));
         }
@@ -307,7 +315,7 @@ impl Authorization {
     }
 
     fn number(&self, name_of: &str) -> Option<SessionId> {
-        self.accounts.keys().copied().find(|session| name(&self.host, *session) == name_of)
+        self.names.get(name_of).copied()
     }
 
     /// Ends the client. Sessions go on, as those of the manager do.
@@ -331,8 +339,6 @@ fn granted(
 
 #[cfg(test)]
 mod tests {
-    use wan::Asn;
-
     use super::*;
 
     const SESSION: SessionId = SessionId { origin: Asn(1), number: 7 };
@@ -380,8 +386,17 @@ mod tests {
     #[test]
     fn another_session_counts_for_itself() {
         let mut account = account(None);
-        let leg = LegId { session: SessionId { number: 8, ..SESSION }, flow: 0, peer: Asn(2) };
-        account.count(SESSION, &BTreeMap::from([(leg, Delivered { packets: 1, bytes: 9 })]));
+        let others = [
+            SessionId { number: 8, ..SESSION },
+            SessionId { number: 6, ..SESSION },
+            SessionId { origin: Asn(2), ..SESSION },
+        ];
+        let ends = [(0, 0), (u8::MAX, u32::MAX)];
+        let legs = |session| ends.map(|(flow, peer)| LegId { session, flow, peer: Asn(peer) });
+        let delivered = Delivered { packets: 1, bytes: 9 };
+        account.count(SESSION, &others.into_iter().flat_map(legs).map(|leg| (leg, delivered)).collect());
         assert_eq!(account.usage(), Usage::default());
+        account.count(SESSION, &legs(SESSION).map(|leg| (leg, delivered)).into());
+        assert_eq!(account.usage().output_bytes, 18);
     }
 }
