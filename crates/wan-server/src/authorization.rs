@@ -50,7 +50,7 @@ struct Account {
     counters: BTreeMap<LegId, (Delivered, Delivered)>,
 }
 
-/// The client, and what is accounted.
+/// The client, and what is accounted. It ends when this is dropped.
 pub(crate) struct Authorization {
     handle: Handle,
     host: diameter::value::Identity,
@@ -317,9 +317,11 @@ impl Authorization {
     fn number(&self, name_of: &str) -> Option<SessionId> {
         self.names.get(name_of).copied()
     }
+}
 
-    /// Ends the client. Sessions go on, as those of the manager do.
-    pub(crate) fn leave(self) {
+/// However the manager ends, its sessions go on: the next one goes on with their grants.
+impl Drop for Authorization {
+    fn drop(&mut self) {
         self.handle.leave();
     }
 }
