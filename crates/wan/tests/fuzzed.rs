@@ -268,7 +268,7 @@ fn records_are_read_as_they_were_written() {
 fn records_from_before_there_were_grants_are_read() {
     for (key, record) in records() {
         let record = match record {
-            Record::Own(own) => Record::Own(wan::OwnSession { grant: None, ..own }),
+            Record::Own(own) => Record::Own(OwnSession { grant: None, ..own }),
             other => other,
         };
         let mut bytes = record.encode(key).unwrap();
