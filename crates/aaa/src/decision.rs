@@ -65,7 +65,7 @@ fn denied<T>(code: ResultCode, reason: impl Into<String>) -> Result<T, Denial> {
 /// Who asks.
 ///
 /// # Errors
-/// Nobody is known to be behind the name.
+/// The request names no user of the file, or does not show that it is this user.
 pub fn authenticate<'u>(users: &'u Users, request: &AaRequest) -> Result<&'u User, Denial> {
     let Some(name) = &request.user_name else {
         return denied(ResultCode::MISSING_AVP, "User-Name is missing: say who asks");

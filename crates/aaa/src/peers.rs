@@ -173,7 +173,7 @@ impl Peers {
         });
     }
 
-    /// Somebody has connected; `shown` are the names in its certificate, `None` without TLS.
+    /// A peer has connected; `shown` are the names in its certificate, `None` without TLS.
     pub fn accepted(&mut self, now: u64, connection: ConnectionId, shown: Option<Vec<String>>) {
         if self.strangers.len() >= MOST_STRANGERS {
             self.refuse(connection, Vec::new(), "too many connections do not say whose they are".to_owned());

@@ -27,6 +27,15 @@ fn withstands(target: &Target, key: &str, percent: u64) {
 }
 
 #[test]
+fn each_target_of_the_list_is_run_by_a_test_of_this_file() {
+    let tests = include_str!("targets.rs");
+    for target in &targets::ALL {
+        let run = format!("withstands(&targets::{},", target.name.to_uppercase());
+        assert!(tests.contains(&run), "no test runs {}: add one", target.name);
+    }
+}
+
+#[test]
 fn rtps_messages() {
     withstands(&targets::RTPS_MESSAGE, "fuzz.stateless_executions", 40);
 }
@@ -99,6 +108,11 @@ fn deployment_descriptors() {
 #[test]
 fn files_of_domains() {
     withstands(&targets::DOMAIN_FILE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
+fn bodies_of_quality_on_demand() {
+    withstands(&targets::QUALITY_ON_DEMAND_BODY, "fuzz.stateless_executions", 20);
 }
 
 #[test]

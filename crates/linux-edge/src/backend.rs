@@ -74,8 +74,8 @@ impl LinuxEdge {
         Ok(Self { domain, ledger, aggregates, flows, used: BTreeSet::new(), used_by_flows: BTreeSet::new() })
     }
 
-    /// Of a domain whose routers have rules already. What can no longer be held, because the description is another one, and what nobody
-    /// knows how to read is told; its rules stay until the domain is set up anew.
+    /// Of a domain whose routers have rules already. What can no longer be held, because the description is another one, and what
+    /// this version cannot read is told; its rules stay until the domain is set up anew.
     ///
     /// # Errors
     /// What is wrong with the description.

@@ -25,7 +25,7 @@ pub(crate) const MARK: &str = "set-up-";
 
 /// The set that routers of this description have when all else is there.
 pub fn mark(domain: &Domain) -> String {
-    // FNV-1a: whoever could forge it could change the rules as well.
+    // FNV-1a: who could forge it could change the rules as well.
     let text = format!("{:?}", without_mark(domain));
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

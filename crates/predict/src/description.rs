@@ -133,9 +133,9 @@ pub struct Stages {
     pub receive: Cost,
     /// A sample is made of bytes.
     pub deserialise: Cost,
-    /// The application is woken and takes the sample. This occupies nobody.
+    /// The application is woken and takes the sample. This occupies no server.
     pub deliver: Cost,
-    /// What comes on top where hosts were idle. This occupies nobody.
+    /// What comes on top where hosts were idle. This occupies no server.
     pub idle: Idle,
     /// The part of a stage that varies, from 0 to 1: its mean is as above, and this part of it is exponentially distributed.
     pub spread: f64,

@@ -22,10 +22,19 @@ const BEYOND: f64 = 2e-4;
 const BEYOND_COARSE: f64 = 2e-3;
 /// The load above which no queue is predicted.
 const FULL: f64 = 0.999;
+/// The part of samples above which nothing is predicted: more repetitions than [`ATTEMPTS`] would count.
+pub(crate) const MOST_LOSS: f64 = 0.75;
 /// How often a sample is looked at as lost again.
 const ATTEMPTS: usize = 64;
 /// How many earlier samples a sample may wait for.
 const EARLIER: usize = 4096;
+/// Earlier samples are looked at one by one at first, and then each time by this part of their number more: of those in between there are as many
+/// like the one before as like the one after.
+const STRIDE: usize = 8;
+/// A probability that changes nothing.
+const NEGLIGIBLE: f64 = 1e-12;
+/// How often the grid may be doubled.
+const DOUBLINGS: usize = 60;
 
 /// The mean time of one stage.
 #[derive(Clone, PartialEq, Debug)]
@@ -116,7 +125,7 @@ pub(crate) fn predict_on(
     }
     let loss = loss(hops, topic.size);
     let is_repeated = topic.reliability == Reliability::Reliable && loss > 0.0;
-    if loss > 0.9 {
+    if loss > MOST_LOSS {
         return Err(Overload::Lossy { loss });
     }
     let way = Way { hops, topics, topic, own, stages, servers: &servers, loss, is_repeated };
@@ -128,13 +137,7 @@ pub(crate) fn predict_on(
         if sum.all.points() != points {
             sum = way.varying(range, points);
         }
-        for _ in 0..60 {
-            if sum.all.beyond() <= beyond {
-                break;
-            }
-            range *= 2.0;
-            sum = way.varying(range, points);
-        }
+        (range, sum) = way.widened(range, sum, beyond);
     }
     let fixed = way.fixed();
     Ok(Prediction {
@@ -146,18 +149,9 @@ pub(crate) fn predict_on(
 }
 
 /// The part of the samples of which a frame is lost.
-fn loss(hops: &[Hop], size: u32) -> f64 {
-    let mut arrives = 1.0;
-    for hop in hops {
-        let of_frame = 1.0 - hop.loss_of_frame();
-        for _ in 0..frames(size) {
-            arrives *= of_frame;
-            if arrives < 1e-9 {
-                return 1.0;
-            }
-        }
-    }
-    1.0 - arrives
+pub(crate) fn loss(hops: &[Hop], size: u32) -> f64 {
+    let frames = usize::try_from(frames(size)).unwrap_or(usize::MAX);
+    1.0 - hops.iter().map(|hop| power(1.0 - hop.loss_of_frame(), frames)).product::<f64>()
 }
 
 /// What a topic passes.
@@ -235,6 +229,33 @@ impl Way<'_> {
             range += longest * load / (1.0 - load) * 3.0;
         }
         range.max(1.0)
+    }
+
+    /// A range that is doubled until no more than this is beyond it, and what varies on it. How often is looked for by halves, so that the work is
+    /// that of a few doublings also where a loss is noticed after hours.
+    fn widened(&self, range: f64, sum: Sum, beyond: f64) -> (f64, Sum) {
+        let points = sum.all.points();
+        let is_enough = |sum: &Sum| sum.all.beyond() <= beyond;
+        if is_enough(&sum) {
+            return (range, sum);
+        }
+        let doubled = |times: usize| self.varying(range * power(2.0, times), points);
+        let (mut too_few, mut times, mut found) = (0, 1, doubled(1));
+        while !is_enough(&found) && times < DOUBLINGS {
+            too_few = times;
+            times = (times * 2).min(DOUBLINGS);
+            found = doubled(times);
+        }
+        while times - too_few > 1 {
+            let middle = too_few + (times - too_few) / 2;
+            let sum = doubled(middle);
+            if is_enough(&sum) {
+                (times, found) = (middle, sum);
+            } else {
+                too_few = middle;
+            }
+        }
+        (range * power(2.0, times), found)
     }
 
     /// All that varies.
@@ -323,7 +344,7 @@ impl Way<'_> {
         let mut rest = 1.0;
         for later in 1..=ATTEMPTS {
             let next = index_to_f64(later) * separation;
-            if next >= heartbeat || later == ATTEMPTS {
+            if next >= heartbeat || later == ATTEMPTS || rest < NEGLIGIBLE {
                 noticed.push((heartbeat.min(next), rest));
                 break;
             }
@@ -351,13 +372,13 @@ impl Way<'_> {
             1.0 - self.loss * missing
         };
         Distribution::of_cumulative(step, points, |time| {
-            let mut all = 1.0;
-            for earlier in 0..EARLIER {
-                let one = by(time + index_to_f64(earlier) * separation);
-                if one > 1.0 - 1e-12 {
-                    break;
-                }
-                all *= one;
+            let (mut all, mut earlier, mut one) = (1.0, 0, by(time));
+            while earlier < EARLIER && one <= 1.0 - NEGLIGIBLE && all > NEGLIGIBLE {
+                let count = (earlier / STRIDE).clamp(1, EARLIER - earlier);
+                earlier += count;
+                let next = by(time + index_to_f64(earlier) * separation);
+                all *= power(one, count.div_ceil(2)) * power(next, count / 2);
+                one = next;
             }
             all
         })
@@ -399,4 +420,17 @@ impl Way<'_> {
         push("wake up after idling".to_string(), times.idle);
         stages
     }
+}
+
+/// A number to the power of a count.
+fn power(number: f64, count: usize) -> f64 {
+    let (mut result, mut square, mut left) = (1.0, number, count);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    result
 }

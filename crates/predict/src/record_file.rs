@@ -6,7 +6,8 @@ use diagnostics::{Problem, Source};
 use serde::Deserialize;
 
 use crate::calibration::MOST_RECORDS;
-use crate::description::Record;
+use crate::description::{Hop, Record};
+use crate::prediction::{MOST_LOSS, loss};
 use crate::tables::{HopTable, TopicTable};
 
 /// The most bytes of a file.
@@ -109,6 +110,11 @@ fn record(line: &Line) -> Result<Record, &'static str> {
     if percentiles.first().is_none_or(Option::is_none) {
         return Err("the record has no median: latency_us.p50 of at least 20 samples");
     }
-    let hops = line.hops.iter().map(HopTable::hop).collect();
+    let hops: Vec<Hop> = line.hops.iter().map(HopTable::hop).collect();
+    if loss(&hops, size) > MOST_LOSS {
+        return Err(
+            "the hops lose more than 75 % of the samples, which says nothing of stages: leave the record out",
+        );
+    }
     Ok(Record { hops, topic: line.topic.topic(size, separation), percentiles })
 }

@@ -9,14 +9,16 @@ use aaa::resources::{Wish, resources};
 use aaa::run::handle::{Event as AaaEvent, Events, Handle, Kept};
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
+use diameter::qos::QosResources;
 use diameter::session::client::EndReason;
 use diameter::session::session_id;
 use linux_edge::observed::Delivered;
 use tokio::sync::mpsc::Sender;
-use wan::{Action, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, Text};
+use wan::{Action, Asn, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, Text};
 
 use crate::domain_file::DomainFile;
 use crate::event::Event;
+use crate::permitted::is_all;
 use crate::running_manager::Clock;
 
 /// What the client of the AAA server tells the manager.
@@ -32,10 +34,12 @@ pub(crate) enum Told {
 }
 
 /// What edges have let in of one session.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Account {
-    /// What was asked for of each flow: the direction, and bits per second.
-    flows: Vec<(Direction, u64)>,
+    /// The direction of each flow.
+    flows: Vec<Direction>,
+    /// What the server was asked for.
+    asked: QosResources,
     /// Its records were begun.
     is_accounted: bool,
     /// What was told before a start, until counters have said whether they begin anew.
@@ -46,13 +50,15 @@ struct Account {
     counters: BTreeMap<LegId, (Delivered, Delivered)>,
 }
 
-/// The client, and what is accounted.
+/// The client, and what is accounted. It ends when this is dropped.
 pub(crate) struct Authorization {
     handle: Handle,
     host: diameter::value::Identity,
     /// Names of users by their numbers.
     users: BTreeMap<u32, String>,
     accounts: BTreeMap<SessionId, Account>,
+    /// The sessions of accounts by their names at the server.
+    names: BTreeMap<String, SessionId>,
     clock: Clock,
     tell: Sender<Event>,
 }
@@ -70,13 +76,16 @@ pub(crate) fn start(
 ) -> Result<(Authorization, Events), String> {
     let host = node.host.clone();
     let users: BTreeMap<u32, String> = file.users.iter().map(|(name, id)| (*id, name.clone())).collect();
-    let mut accounts = BTreeMap::new();
+    let (mut accounts, mut names) = (BTreeMap::new(), BTreeMap::new());
     let mut kept = Vec::new();
     for action in first {
         let Action::KeepGrant { session, request, until } = action else { continue };
         let remaining = Duration::from_nanos(until.saturating_sub(clock.now()));
-        kept.push(Kept { session: name(&host, *session), ask: ask(&users, request), remaining });
-        accounts.insert(*session, account(request));
+        let ask = ask(&users, request);
+        accounts.insert(*session, account(request, ask.resources.clone()));
+        let name = name(&host, *session);
+        names.insert(name.clone(), *session);
+        kept.push(Kept { session: name, ask, remaining });
     }
     let mut handle = Handle::start_keeping(node, kept).map_err(|error| error.to_string())?;
     for (session, account) in &mut accounts {
@@ -88,7 +97,7 @@ pub(crate) fn start(
     let unrecorded = accounts.iter().filter(|(_, account)| !account.is_accounted);
     let unrecorded: Vec<SessionId> = unrecorded.map(|(session, _)| *session).collect();
     let events = handle.take_events();
-    let mut authorization = Authorization { handle, host, users, accounts, clock, tell };
+    let mut authorization = Authorization { handle, host, users, accounts, names, clock, tell };
     for session in unrecorded {
         authorization.account(session);
     }
@@ -111,9 +120,15 @@ fn name(host: &diameter::value::Identity, session: SessionId) -> String {
     session_id(host, u32::try_from(high).unwrap_or(u32::MAX), u32::try_from(low).unwrap_or(u32::MAX))
 }
 
-fn account(request: &SessionRequest) -> Account {
-    let flows = request.flows.iter().map(|flow| (flow.direction, flow.desired.rate)).collect();
-    Account { flows, ..Account::default() }
+fn account(request: &SessionRequest, asked: QosResources) -> Account {
+    Account {
+        flows: request.flows.iter().map(|flow| flow.direction).collect(),
+        asked,
+        is_accounted: false,
+        before: None,
+        base: Usage::default(),
+        counters: BTreeMap::new(),
+    }
 }
 
 fn ask(users: &BTreeMap<u32, String>, request: &SessionRequest) -> Ask {
@@ -129,17 +144,6 @@ fn ask(users: &BTreeMap<u32, String>, request: &SessionRequest) -> Ask {
     let wishes: Vec<Wish> = request.flows.iter().map(wish).collect();
     let user = users.get(&request.user).cloned().unwrap_or_default();
     Ask { user, secret: None, resources: resources(&wishes) }
-}
-
-/// All of what was asked for is granted: nothing is lowered behind the caller's back.
-fn is_all(flows: &[(Direction, u64)], permit: &Permit) -> bool {
-    let Some(granted) = &permit.resources else { return true };
-    let rate = |at: usize| {
-        let parameters = granted.rules.get(at)?.parameters.as_ref()?;
-        parameters.token_bucket.as_ref().map(|bucket| bucket.rate.0.saturating_mul(8))
-    };
-    granted.rules.len() == flows.len()
-        && flows.iter().enumerate().all(|(at, (_, asked))| rate(at).is_none_or(|rate| rate >= *asked))
 }
 
 fn denied(denied: &Denied) -> Reason {
@@ -190,7 +194,8 @@ pub(crate) async fn listen(mut events: Events, tell: Sender<Event>) {
 
 impl Account {
     fn count(&mut self, session: SessionId, delivered: &BTreeMap<LegId, Delivered>) {
-        for (leg, now) in delivered.iter().filter(|(leg, _)| leg.session == session) {
+        let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
+        for (leg, now) in delivered.range(leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)) {
             let (last, earlier) = self.counters.entry(*leg).or_default();
             if now.bytes < last.bytes {
                 // The device has forgotten it and was told of it again.
@@ -217,7 +222,7 @@ impl Account {
             let bytes = last.bytes.saturating_add(earlier.bytes);
             let packets = last.packets.saturating_add(earlier.packets);
             let is_from_user =
-                self.flows.get(usize::from(leg.flow)).is_none_or(|(way, _)| *way == Direction::Forward);
+                self.flows.get(usize::from(leg.flow)).is_none_or(|way| *way == Direction::Forward);
             let (all_bytes, all_packets) = match is_from_user {
                 true => (&mut usage.output_bytes, &mut usage.output_packets),
                 false => (&mut usage.input_bytes, &mut usage.input_packets),
@@ -232,17 +237,18 @@ impl Account {
 impl Authorization {
     /// Asks whether a session may be.
     pub(crate) fn ask(&mut self, session: SessionId, request: &SessionRequest) {
-        let account = account(request);
-        let flows = account.flows.clone();
-        self.accounts.insert(session, account);
+        let ask = ask(&self.users, request);
+        let asked = ask.resources.clone();
+        self.accounts.insert(session, account(request, asked.clone()));
         let name = name(&self.host, session);
-        let pending = self.handle.authorize_as(&name, ask(&self.users, request));
+        let pending = self.handle.authorize_as(&name, ask);
+        self.names.insert(name, session);
         let (tell, handle_of, clock) = (self.tell.clone(), self.handle.clocks(), self.clock);
         tokio::spawn(async move {
             let said = match pending.known().await {
                 None => Err(Reason::AaaUnavailable(Text::fitting("its client has ended"))),
                 Some(Err(why)) => Err(denied(&why)),
-                Some(Ok(permit)) => granted(&flows, &permit, handle_of.until(&permit), clock),
+                Some(Ok(permit)) => granted(&asked, &permit, handle_of.until(&permit), clock),
             };
             let _ = tell.send(Event::Aaa(Told::Granted(session, said))).await;
         });
@@ -269,6 +275,7 @@ impl Authorization {
     pub(crate) fn end(&mut self, session: SessionId, refusal: &Refusal) {
         let Some(account) = self.accounts.remove(&session) else { return };
         let (name, cause) = (name(&self.host, session), cause(&refusal.reason));
+        self.names.remove(&name);
         if account.is_accounted {
             drop(self.handle.stop(&name, account.usage(), cause));
         }
@@ -300,7 +307,7 @@ impl Authorization {
                 let session = self.number(&permit.session)?;
                 let account = self.accounts.get(&session)?;
                 let until = self.handle.clocks().until(&permit);
-                let said = granted(&account.flows, &permit, until, self.clock);
+                let said = granted(&account.asked, &permit, until, self.clock);
                 Some(Told::Granted(session, said))
             }
             AaaEvent::InterimDue(session) => Some(Told::InterimDue(self.number(&session)?)),
@@ -308,23 +315,25 @@ impl Authorization {
     }
 
     fn number(&self, name_of: &str) -> Option<SessionId> {
-        self.accounts.keys().copied().find(|session| name(&self.host, *session) == name_of)
+        self.names.get(name_of).copied()
     }
+}
 
-    /// Ends the client. Sessions go on, as those of the manager do.
-    pub(crate) fn leave(self) {
+/// However the manager ends, its sessions go on: the next one goes on with their grants.
+impl Drop for Authorization {
+    fn drop(&mut self) {
         self.handle.leave();
     }
 }
 
 /// Until when a session may go on, as the manager counts.
 fn granted(
-    flows: &[(Direction, u64)],
+    asked: &QosResources,
     permit: &Permit,
     until: Option<Instant>,
     clock: Clock,
 ) -> Result<u64, Reason> {
-    if !is_all(flows, permit) {
+    if permit.resources.as_ref().is_some_and(|granted| !is_all(asked, granted)) {
         return Err(Reason::NotAuthorized(Text::fitting("the server grants less than is asked for")));
     }
     Ok(until.map_or(u64::MAX, |until| clock.at(until)))
@@ -332,8 +341,6 @@ fn granted(
 
 #[cfg(test)]
 mod tests {
-    use wan::Asn;
-
     use super::*;
 
     const SESSION: SessionId = SessionId { origin: Asn(1), number: 7 };
@@ -349,8 +356,14 @@ mod tests {
     }
 
     fn account(told: Option<Usage>) -> Account {
-        let flows = vec![(Direction::Forward, 1), (Direction::Reverse, 1)];
-        Account { flows, before: told, base: told.unwrap_or_default(), ..Account::default() }
+        Account {
+            flows: vec![Direction::Forward, Direction::Reverse],
+            asked: QosResources { rules: Vec::new(), other: Vec::new() },
+            is_accounted: false,
+            before: told,
+            base: told.unwrap_or_default(),
+            counters: BTreeMap::new(),
+        }
     }
 
     #[test]
@@ -375,8 +388,17 @@ mod tests {
     #[test]
     fn another_session_counts_for_itself() {
         let mut account = account(None);
-        let leg = LegId { session: SessionId { number: 8, ..SESSION }, flow: 0, peer: Asn(2) };
-        account.count(SESSION, &BTreeMap::from([(leg, Delivered { packets: 1, bytes: 9 })]));
+        let others = [
+            SessionId { number: 8, ..SESSION },
+            SessionId { number: 6, ..SESSION },
+            SessionId { origin: Asn(2), ..SESSION },
+        ];
+        let ends = [(0, 0), (u8::MAX, u32::MAX)];
+        let legs = |session| ends.map(|(flow, peer)| LegId { session, flow, peer: Asn(peer) });
+        let delivered = Delivered { packets: 1, bytes: 9 };
+        account.count(SESSION, &others.into_iter().flat_map(legs).map(|leg| (leg, delivered)).collect());
         assert_eq!(account.usage(), Usage::default());
+        account.count(SESSION, &legs(SESSION).map(|leg| (leg, delivered)).into());
+        assert_eq!(account.usage().output_bytes, 18);
     }
 }

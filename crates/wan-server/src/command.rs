@@ -12,7 +12,7 @@ use crate::{authorization, serve, wording};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
-/// It was done, and the answer is bad news: a session is refused.
+/// The answer is bad news: a session is refused, or another manager of the domain runs.
 pub(crate) const BAD_NEWS: u8 = 1;
 /// The command line or a file is wrong.
 pub(crate) const WRONG: u8 = 2;
@@ -28,7 +28,8 @@ pub(crate) type Failure = (u8, String);
     punctual rm serve domain.toml --keys keys --store domain.redb     the manager of a domain\n  \
     punctual rm establish --user ann --service alarms --caller 10.1.0.5 --callee 10.3.0.7 --flow 'class=ef, rate=1 Mbit/s, limit=25 ms'\n  \
     punctual rm status                                                sessions, links, other managers\n\n\
-    Exit code: 0 done; 1 a session is refused; 2 wrong command line or file; 3 it could not be done. See docs/wan.md.")]
+    Exit code: 0 done; 1 a session or its extension is refused, or serve or clear finds a manager of its domain that runs;\n\
+    2 wrong command line or file; 3 it could not be done. See docs/wan.md.")]
 pub struct Arguments {
     #[command(subcommand)]
     verb: Verb,

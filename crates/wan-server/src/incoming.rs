@@ -20,7 +20,7 @@ pub(crate) struct Incoming {
     pub(crate) own: Asn,
     /// Domains that may connect.
     pub(crate) known: Arc<BTreeSet<Asn>>,
-    /// Messages that were none, or of somebody else than they said.
+    /// Messages that were none, or of another domain than they said.
     pub(crate) false_messages: Arc<AtomicU64>,
 }
 
@@ -86,7 +86,7 @@ async fn attend(incoming: Incoming, asn: Asn, arrival: Arrival, tell: Sender<Eve
                 Ok(message) => Event::Message(message),
                 Err(what) => {
                     incoming.false_messages.fetch_add(1, Relaxed);
-                    // Once for each connection: nobody may fill the log.
+                    // Once for each connection: another domain may not fill the log.
                     if std::mem::replace(&mut is_told, true) {
                         continue;
                     }

@@ -21,6 +21,7 @@ mod framing;
 mod incoming;
 mod linux_routers;
 mod outgoing;
+mod permitted;
 pub mod protocol;
 mod running_manager;
 mod serve;

@@ -108,9 +108,8 @@ impl Running {
     /// Works until Ctrl-C, beginning with what the state machine wanted done at its start.
     pub(crate) async fn work(mut self, first: Vec<Action>, events: Receiver<Event>) {
         self.run(first, events).await;
-        if let Some(authorization) = self.authorization.take() {
-            authorization.leave();
-        }
+        // The client of the AAA server says good-bye.
+        drop(self.authorization.take());
     }
 
     async fn run(&mut self, first: Vec<Action>, mut events: Receiver<Event>) {
@@ -128,7 +127,7 @@ impl Running {
                 Ok(Some(event)) => self.happens(event),
                 Err(_) => {}
             }
-            // What has come already counts before somebody is called silent.
+            // What has come already counts before a neighbour is called silent.
             for _ in 0..TOGETHER {
                 match events.try_recv() {
                     Ok(Event::Interrupted) => return,

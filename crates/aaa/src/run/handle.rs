@@ -213,8 +213,9 @@ impl Handle {
         Events(std::mem::replace(&mut self.events, none))
     }
 
-    /// Ends the client, and leaves sessions as they are: another one that starts goes on with them, or they run out.
-    pub fn leave(self) {
+    /// Ends the client, and leaves sessions as they are: another one that starts goes on with them, or they run out. Nothing that is asked later
+    /// is done.
+    pub fn leave(&self) {
         let _ = self.orders.send(Order::Leave);
     }
 
@@ -413,7 +414,7 @@ impl Running {
                     if let Some(told) = open.asked.remove(&session)
                         && let Err(Ok(permit)) = told.send(result)
                     {
-                        // Nobody waits for it any more.
+                        // The program does not wait for it any more.
                         self.client.end(
                             self.clock.now(),
                             &permit.session,

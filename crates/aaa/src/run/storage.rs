@@ -57,7 +57,7 @@ fn write<T>(
 ) {
     while let Ok(first) = waiting.recv() {
         let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter().take(MOST - 1)).collect();
-        // If nobody hears of it any more, the rest is written all the same.
+        // If no program hears of it any more, the rest is written all the same.
         let _ = told.send(commit(batch));
     }
 }

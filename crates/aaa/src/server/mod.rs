@@ -186,7 +186,7 @@ impl Server {
         self.after(now);
     }
 
-    /// Somebody has connected; `shown` are the names in its certificate, `None` without TLS.
+    /// A peer has connected; `shown` are the names in its certificate, `None` without TLS.
     pub fn accepted(&mut self, now: Now, connection: ConnectionId, shown: Option<Vec<String>>) {
         self.peers.accepted(now.monotonic, connection, shown);
         self.after(now);

@@ -46,7 +46,7 @@ fn certificates_decide_who_may_ask() {
             refused("the refusal without TLS", "rm.example.net: it has to connect by TLS");
             assert!(authorize(&handle, 1_000).is_err());
         }
-        // A certificate of the authority that names somebody else.
+        // A certificate of the authority that names another node.
         for end in ["pem", "key"] {
             std::fs::copy(
                 path(&format!("keys/eve.example.net.{end}")),

@@ -71,7 +71,7 @@ pub enum EndReason {
 pub struct Restored {
     /// What the server wants to find in records.
     pub class: Vec<Vec<u8>>,
-    /// The end of the grant.
+    /// The end of the grant, or that of the session if it comes sooner. It holds until an answer says another end.
     pub until: u64,
 }
 
@@ -111,6 +111,8 @@ pub struct Client {
     expires: Option<u64>,
     /// The end of the session.
     times_out: Option<u64>,
+    /// It is of an earlier run, whose Session-Timeout is known by its end alone.
+    is_restored: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -127,6 +129,7 @@ impl Client {
             renew_at: None,
             expires: None,
             times_out: None,
+            is_restored: false,
             outputs: VecDeque::new(),
         }
     }
@@ -138,6 +141,7 @@ impl Client {
         session.class = restored.class;
         session.renew_at = Some(now);
         session.expires = Some(restored.until);
+        session.is_restored = true;
         session
     }
 
@@ -230,18 +234,20 @@ impl Client {
     }
 
     fn granted(&mut self, now: u64, asked: u64, answer: &AaAnswer) {
-        let first = self.state == State::Pending;
         self.state = State::Open;
         self.server = Some(answer.origin_host.clone());
         self.class.clone_from(&answer.class);
-        if first {
-            self.times_out = answer.session_timeout.and_then(|seconds| after(asked, seconds));
-        }
+        // A renewal may say an end that was not known, or a sooner one; none gives the session more time.
+        let times_out = answer.session_timeout.and_then(|seconds| after(asked, seconds));
+        self.times_out = [self.times_out, times_out].into_iter().flatten().min();
         let lifetime = answer.authorization_lifetime.and_then(|seconds| after(asked, seconds));
-        self.expires = lifetime.map(|end| {
-            let grace = u64::from(answer.auth_grace_period.unwrap_or(0)).saturating_mul(SECOND);
-            end.saturating_add(grace)
-        });
+        // What is known of an earlier run is the only end where the server says none.
+        if lifetime.is_some() || self.times_out.is_some() || !self.is_restored {
+            self.expires = lifetime.map(|end| {
+                let grace = u64::from(answer.auth_grace_period.unwrap_or(0)).saturating_mul(SECOND);
+                end.saturating_add(grace)
+            });
+        }
         // Three quarters of the lifetime leave time to ask again.
         self.renew_at = lifetime.map(|end| asked.saturating_add(end.saturating_sub(asked) / 4 * 3));
         // An answer that was under way for longer than its grant holds opens nothing.

@@ -154,8 +154,10 @@ impl Server {
                 self.expires = after(now, grant.lifetime).map(|end| end.saturating_add(grace));
                 if first {
                     self.times_out = grant.session_timeout.and_then(|seconds| after(now, seconds));
-                    answer.session_timeout = grant.session_timeout;
                 }
+                // What is left, in each answer: a client that has started anew knows of none.
+                let left = |end: u64| u32::try_from(end.saturating_sub(now) / SECOND).unwrap_or(u32::MAX - 1);
+                answer.session_timeout = self.times_out.map(left);
                 answer.result_code = Some(ResultCode::SUCCESS);
                 answer.authorization_lifetime = Some(grant.lifetime);
                 answer.auth_grace_period = Some(grant.grace);

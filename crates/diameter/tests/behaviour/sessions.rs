@@ -2,7 +2,7 @@
 
 use diameter::command::{AaAnswer, AaRequest, TerminationCause};
 use diameter::local::Local;
-use diameter::session::client::{Client, EndReason, Output, Request, State};
+use diameter::session::client::{Client, EndReason, Output, Request, Restored, State};
 use diameter::session::server::{Grant, Server, State as ServerState};
 use diameter::session::session_id;
 use diameter::value::Identity;
@@ -22,16 +22,30 @@ fn local(host: &str) -> Local {
     }
 }
 
-fn client() -> Client {
-    let request = Request {
+fn request() -> Request {
+    Request {
         session_id: session_id(&Identity::new("c.x").unwrap(), 1, 2),
         application: 1,
         realm: Identity::new("x").unwrap(),
         user: None,
         password: None,
         qos_resources: None,
-    };
-    Client::new(local("c.x"), request)
+    }
+}
+
+fn client() -> Client {
+    Client::new(local("c.x"), request())
+}
+
+/// A client that has started anew at 10 s asks the server again, and has its answer at 11 s.
+fn restored(until: u64, server: &mut Server, grant: Grant) -> (Client, AaAnswer) {
+    let restored = Restored { class: Vec::new(), until };
+    let mut client = Client::restored(local("c.x"), request(), restored, 10 * SECOND);
+    client.on_timer(10 * SECOND);
+    let request = asked(&mut client);
+    let answer = server.decide(11 * SECOND, &request, Ok(grant));
+    client.on_answer(11 * SECOND, &answer);
+    (client, answer)
 }
 
 fn grant() -> Grant {
@@ -226,4 +240,40 @@ fn a_session_has_its_time_whatever_is_renewed() {
     assert!(outputs(&mut client).contains(&Output::Ended(EndReason::SessionTimeout)));
     let late = server.decide(121 * SECOND, &request, Ok(limited));
     assert!(!late.result().is_success(), "the server counts it, too");
+}
+
+#[test]
+fn a_session_has_its_time_also_when_the_client_starts_anew() {
+    let limited = Grant { session_timeout: Some(120), ..grant() };
+    let (first, mut server, ..) = opened(limited.clone());
+    let until = first.until().unwrap();
+    assert_eq!(until, 110 * SECOND);
+    let (mut client, answer) = restored(until, &mut server, limited.clone());
+    // Of 120 s since 1 s.
+    assert_eq!(answer.session_timeout, Some(110));
+    outputs(&mut client);
+    client.on_timer(85 * SECOND);
+    let request = asked(&mut client);
+    client.on_answer(86 * SECOND, &server.decide(86 * SECOND, &request, Ok(limited)));
+    assert!(matches!(outputs(&mut client)[..], [Output::Granted { .. }]));
+    client.on_timer(120 * SECOND - 1);
+    assert!(client.is_open());
+    client.on_timer(120 * SECOND);
+    assert!(outputs(&mut client).contains(&Output::Ended(EndReason::SessionTimeout)));
+}
+
+#[test]
+fn an_answer_that_says_no_end_does_not_lift_that_of_an_earlier_run() {
+    let endless = Grant { lifetime: u32::MAX, ..grant() };
+    let (_, mut server, ..) = opened(endless.clone());
+    let (mut client, answer) = restored(50 * SECOND, &mut server, endless);
+    assert_eq!(answer.session_timeout, None);
+    assert_eq!(client.until(), Some(50 * SECOND));
+    outputs(&mut client);
+    client.on_timer(50 * SECOND);
+    assert!(outputs(&mut client).contains(&Output::Ended(EndReason::Expired)));
+    // Any other end takes its place.
+    let (_, mut server, ..) = opened(grant());
+    let (client, _) = restored(50 * SECOND, &mut server, grant());
+    assert_eq!(client.until(), Some(120 * SECOND));
 }

@@ -1,5 +1,5 @@
 //! Files of predictions: each is refused with a place that exists, or predicted with numbers that can be.
-use predict::{COARSE, Stages, predict, read_path, read_records};
+use predict::{COARSE, LEAST_RECORDS, Path, Stages, predict, read_path, read_records};
 
 use super::files::is_placed;
 
@@ -39,15 +39,24 @@ pub fn prediction_file(bytes: &[u8]) {
     }
 }
 
-/// Measurements.
+/// Measurements. A calibration predicts each of them some thousand times: here the first ones are predicted once.
 pub fn prediction_records(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match read_records("file", &text) {
         Ok(records) => {
-            for record in records {
+            for record in &records {
                 assert!(record.topic.size > 0 && record.topic.separation > 0, "{record:?}");
                 let measured = record.percentiles.iter().flatten();
                 assert!(measured.into_iter().all(|value| value.is_finite() && *value > 0.0), "{record:?}");
+            }
+            for record in records.into_iter().take(LEAST_RECORDS) {
+                let path = Path { hops: record.hops, stages: None, topics: vec![record.topic] };
+                let Ok(predicted) = predict(&path, &Stages::default(), 0, COARSE) else { continue };
+                let percentiles = predicted.percentiles;
+                assert!(
+                    percentiles.iter().all(|value| value.is_finite() && *value >= 0.0),
+                    "{percentiles:?}"
+                );
             }
         }
         Err(problem) => is_placed(&text, &problem),

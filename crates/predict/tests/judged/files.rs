@@ -84,6 +84,7 @@ fn records_are_what_perf_prints() {
             ("\"p50\":50.0", "\"p5\":50.0", "r.json:4:1: the record has no median"),
             ("\"size\":500,", "", "r.json:4:1: the record has no size"),
             ("\"1 Gb/s\"", "\"fast\"", "\"fast\" is not a rate"),
+            ("\"1 Gb/s\"", "\"1 Gb/s\",\"loss\":\"85 %\"", "r.json:4:1: the hops lose more than 75 %"),
             ("\"latency_us\":{\"p50\"", "\"latency_us\":{{\"p50\"", "r.json:4:"),
         ],
         |text| read_records("r.json", text).err().map(|problem| problem.to_string()).unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! With costs that are known, percentiles are near those of a simulation.
 use predict::{
-    Arrivals, Cost, Durability, FINE, Hop, Idle, PERCENTILES, Path, Reliability, Stages, Topic, predict,
+    Arrivals, COARSE, Cost, Durability, FINE, Hop, Idle, PERCENTILES, Path, Reliability, Stages, Topic,
+    predict,
 };
 
 use crate::simulation::{Flow, Host, Link, latencies, latencies_with_losses, quantile};
@@ -150,7 +151,7 @@ fn readers_with_datagrams_of_their_own_come_one_after_the_other() {
 
 #[test]
 fn lost_samples_are_late_and_so_are_those_after_them() {
-    for (loss, separation) in [(0.02, 50e6), (0.02, 1e6), (0.2, 10e6)] {
+    for (loss, separation) in [(0.02, 50e6), (0.02, 1e6), (0.2, 10e6), (0.3, 1e6)] {
         let flow = Flow { separation, ..FLOW };
         let link = Link { loss, travel: 2_000_000.0, ..link(0.0) };
         let host = host(0.1);
@@ -170,6 +171,33 @@ fn lost_samples_are_late_and_so_are_those_after_them() {
         let best_effort = Path { topics: vec![self::topic("t", &flow)], ..path };
         let predicted = predict(&best_effort, &stages(&host), 0, FINE).unwrap();
         assert!((predicted.lost - loss).abs() < 1e-9);
+    }
+}
+
+/// A loss is noticed after an hour, and meanwhile more samples come than a sample is taken to wait for: each of 4096 has to arrive. After `n` repetitions
+/// that is so with `(1 - loss^(n + 1))^4096`.
+#[test]
+fn hours_until_a_loss_is_noticed_take_no_more_work_than_milliseconds() {
+    const HOUR: f64 = 3.6e12;
+    let loss = 0.74_f64;
+    let flow = Flow { separation: 1_000.0, ..FLOW };
+    let fast = Hop { rate: 100_000_000_000, loss: 740_000, ..hop(&link(0.0)) };
+    let topic = Topic {
+        reliability: Reliability::Reliable,
+        heartbeat: 3_600_000_000_000_000,
+        size: 100,
+        ..topic("t", &flow)
+    };
+    let path = Path { hops: vec![fast], stages: None, topics: vec![topic] };
+    // Of a coarse grid, a place stands for more than an hour.
+    for (points, slack) in [(COARSE, 1.6), (FINE, 0.2)] {
+        let predicted = predict(&path, &Stages::default(), 0, points).unwrap();
+        for (value, wanted) in predicted.percentiles.into_iter().zip(PERCENTILES).take(2) {
+            // The next sample shows the first loss, so that the first repetition is asked for at once, and each further one after an hour.
+            let needed = (1.0 - wanted.powf(1.0 / 4_096.0)).ln() / loss.ln() - 1.0;
+            let hours = value / HOUR;
+            assert!(needed - 1.0 - slack < hours && hours < needed + slack, "{wanted}: {hours} h, {needed}");
+        }
     }
 }
 

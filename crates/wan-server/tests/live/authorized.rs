@@ -21,12 +21,13 @@ fn asked(rate: u64) -> SessionAsked {
     session("10.3.1.7", vec![flow(rate, 25 * MILLISECOND)])
 }
 
-/// A session is admitted once the client has found its server.
+/// A session is admitted once the client has found its server. Where the set-up takes longer than a grant holds, it is set up again.
 fn admitted(domains: &Domains, rate: u64) -> Admitted {
     patiently("a session that is admitted", || match domains.establish(&asked(rate)) {
         Ok(admitted) => Some(admitted),
         Err(refused) => {
-            assert_eq!(refused.reason, "aaa-unavailable", "{}", refused.text);
+            let again = ["aaa-unavailable", "grant-over"];
+            assert!(again.contains(&refused.reason.as_str()), "{}: {}", refused.reason, refused.text);
             None
         }
     })
@@ -129,7 +130,8 @@ fn nothing_is_reserved_without_a_grant_and_what_is_withdrawn_ends_at_both_ends()
 #[test]
 fn a_session_whose_grant_is_not_renewed_ends_with_it() {
     alone(|| {
-        let domains = domains("expires", "lifetime = \"4 s\"\ngrace = \"2 s\"");
+        // The end of a grant is waited for, and a set-up on a busy host takes seconds.
+        let domains = domains("expires", "lifetime = \"10 s\"\ngrace = \"5 s\"");
         let server = AaaServer::start(&domains);
         let mut monitor = monitor(&domains, WEST);
         let session = admitted(&domains, 1_000_000);
@@ -138,7 +140,7 @@ fn a_session_whose_grant_is_not_renewed_ends_with_it() {
         let why = why(&mut monitor, &session.session);
         assert_eq!((why.asn, why.reason.as_str()), (WEST, "grant-over"), "{why:?}");
         nothing_is_reserved(&domains);
-        // The record of its end was kept until there is somebody to take it.
+        // The record of its end was kept until there is a server to take it.
         let _server = AaaServer::start(&domains);
         assert_eq!(last_record(&domains, &name).cause.as_deref(), Some("auth-expired"));
     });

@@ -126,7 +126,7 @@ fn routers_are_set_up_and_what_they_hold_is_taken_up_and_matched() {
             || ([WEST, TRANSIT, EAST].map(|asn| rules(lab, asn)) == empty).then_some(()),
         );
 
-        // What is set up is taken away when nobody manages it any more.
+        // What is set up is taken away when no manager is there any more.
         let clear = |domains: &Domains| {
             domains.command().args(["clear", "west.toml"]).output().unwrap().status.code()
         };

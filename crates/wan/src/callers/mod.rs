@@ -53,7 +53,7 @@ struct Session {
     rates: Vec<u64>,
     ends: u64,
     grant: Grant,
-    /// A later end that is being stored: the ticket of the store, whoever asks, and the end.
+    /// A later end that is being stored: the ticket of the store, the number of the question, and the end.
     extending: Option<(u64, u64, u64)>,
 }
 

@@ -14,7 +14,7 @@ use crate::words::{
     SessionId, TSpec, Text, TunnelId,
 };
 
-/// The first byte of a message.
+/// The first byte of a message. Records have [versions of their own](records).
 const VERSION: u8 = 2;
 
 /// No message is longer, in bytes.
@@ -50,7 +50,7 @@ impl Message {
     /// # Errors
     /// The bytes are no message.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader { bytes, offset: 0 };
+        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
         if bytes.len() > MOST_BYTES {
             return Err(reader.wrong("longer than any message"));
         }
@@ -73,6 +73,8 @@ struct Writer {
 struct Reader<'a> {
     bytes: &'a [u8],
     offset: usize,
+    /// Sessions of its records say nothing of grants.
+    is_before_grants: bool,
 }
 
 impl Reader<'_> {

@@ -1,9 +1,14 @@
 //! Records of a store as bytes. Each record has one encoding, and tells what it is about.
 use alloc::vec::Vec;
 
-use super::{DecodeError, Reader, VERSION, Wire, Writer};
+use super::{DecodeError, Reader, Wire, Writer};
 use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSession, Record};
 use crate::request::{MOST_CALLEES, MOST_FLOWS, SessionRequest};
+
+/// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
+const VERSION: u8 = 2;
+/// That of records that say nothing of grants. They are read, as of sessions that no AAA server was asked for.
+const BEFORE_GRANTS: u8 = 1;
 
 /// Each flow may go to as many domains as there are callees.
 const MOST_LEGS: usize = MOST_FLOWS * MOST_CALLEES;
@@ -22,9 +27,11 @@ impl Record {
     /// # Errors
     /// The bytes are no record, or that of another key.
     pub fn decode(bytes: &[u8]) -> Result<(Key, Self), DecodeError> {
-        let mut reader = Reader { bytes, offset: 0 };
-        if u8::get(&mut reader)? != VERSION {
-            return Err(reader.wrong("another version"));
+        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
+        match u8::get(&mut reader)? {
+            VERSION => {}
+            BEFORE_GRANTS => reader.is_before_grants = true,
+            _ => return Err(reader.wrong("another version")),
         }
         let (key, record) = (Key::get(&mut reader)?, Self::get(&mut reader)?);
         let belong = matches!(
@@ -91,7 +98,7 @@ impl Wire for OwnSession {
             peers: get_long(MOST_CALLEES, reader)?,
             legs: get_long(MOST_LEGS, reader)?,
             ends: Wire::get(reader)?,
-            grant: Wire::get(reader)?,
+            grant: if reader.is_before_grants { None } else { Wire::get(reader)? },
         })
     }
 }

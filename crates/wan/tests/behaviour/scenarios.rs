@@ -254,7 +254,7 @@ fn a_limit_that_a_path_does_not_meet_is_refused_with_the_missing_time() {
     world.input(0, Input::Paths(paths));
     let refusal = world.refused(late.clone());
     assert_eq!((refusal.asn, refusal.reason), (Asn(3), Reason::Delay { missing: 1, offer: 8 * MILLISECOND }));
-    // Whoever sees it first says so: the first domain with its link needs 3 ms.
+    // The domain that sees it first says so: the first one with its link needs 3 ms.
     let mut later = late.clone();
     later.flows[0].limit = 2_500_000;
     let refusal = world.refused(later);
