@@ -40,6 +40,7 @@ pub(super) fn established(asked: Asked) -> Answered {
         Asked::Answer(Answer::Admitted(admitted)) => Answered::Admitted(admitted),
         Asked::Answer(Answer::Refused(why)) => Answered::Refused(why),
         Asked::Answer(Answer::Wrong { what }) => Answered::Wrong(what),
+        Asked::Answer(Answer::Unavailable { what }) => Answered::NotAsked(what),
         Asked::Answer(_) => Answered::Lost("the manager says something else".to_owned()),
         Asked::Not(what) => Answered::NotAsked(what),
         Asked::Lost(what) => Answered::Lost(what),
@@ -49,8 +50,8 @@ pub(super) fn established(asked: Asked) -> Answered {
 /// Whether the manager has no such session after it was asked to end it; else what was wrong.
 pub(super) fn ends(asked: Asked) -> Result<(), String> {
     match asked {
-        // Wrong: it has no such session.
-        Asked::Answer(Answer::Stopped { .. } | Answer::Wrong { .. }) => Ok(()),
+        Asked::Answer(Answer::Stopped { .. } | Answer::Unknown { .. }) => Ok(()),
+        Asked::Answer(Answer::Unavailable { what } | Answer::Wrong { what }) => Err(what),
         Asked::Answer(Answer::Refused(why)) => Err(why.text),
         Asked::Answer(_) => Err("the manager says something else".to_owned()),
         Asked::Not(what) | Asked::Lost(what) => Err(what),
@@ -113,5 +114,39 @@ pub(super) fn tick(app: &Arc<App>) {
         if count.is_multiple_of(COMPARED) || (looks.unwrap_or(false) && count.is_multiple_of(4)) {
             compare(app);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wan_server::protocol::Answer;
+
+    use super::{Asked, ends, established};
+    use crate::sessions::Answered;
+
+    fn answers() -> [(Answer, bool); 4] {
+        let (session, what) = ("65001-7".to_owned(), "what it says".to_owned());
+        [
+            (Answer::Stopped { session: session.clone() }, true),
+            (Answer::Unknown { session, what: what.clone() }, true),
+            (Answer::Unavailable { what: what.clone() }, false),
+            (Answer::Wrong { what }, false),
+        ]
+    }
+
+    #[test]
+    fn only_a_manager_that_has_no_such_session_has_ended_it() {
+        for (answer, is_over) in answers() {
+            assert_eq!(ends(Asked::Answer(answer.clone())).is_ok(), is_over, "{answer:?}");
+        }
+        assert!(ends(Asked::Not(String::new())).is_err() && ends(Asked::Lost(String::new())).is_err());
+    }
+
+    #[test]
+    fn a_manager_that_takes_no_questions_was_not_asked() {
+        let unavailable = Answer::Unavailable { what: "512 commands are asked already".to_owned() };
+        assert!(matches!(established(Asked::Answer(unavailable)), Answered::NotAsked(_)));
+        let wrong = Answer::Wrong { what: "a flow makes no sense".to_owned() };
+        assert!(matches!(established(Asked::Answer(wrong)), Answered::Wrong(_)));
     }
 }

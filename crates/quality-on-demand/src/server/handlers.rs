@@ -217,6 +217,7 @@ async fn extended(app: Arc<App>, client: Client, id: Uuid, more: u32) -> Answere
         Ok(Asked::Answer(Answer::Refused(why))) => {
             Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", why.text)
         }
+        Ok(Asked::Answer(Answer::Unavailable { what })) => Problem::away(what),
         Ok(Asked::Answer(Answer::Wrong { what })) => {
             Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", what)
         }
