@@ -2,7 +2,7 @@
 //! stored, stopped and notified goes out.
 //!
 //! Its owner stores [`Sessions::take_changes`] before it answers a client or asks the manager, and carries [`Sessions::take_acts`] out afterwards.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wan_server::protocol::{Admitted, Refused, SessionAsked, SessionStatus};
 
@@ -17,6 +17,9 @@ use crate::uuid::Uuid;
 
 /// Milliseconds that a session which has ended can still be looked at.
 const KEPT: u64 = 360_000;
+/// Names of the manager's sessions that are remembered; the oldest one goes first.
+const MOST_NAMES: usize = 4_096;
+
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act {
@@ -50,6 +53,8 @@ pub struct Sessions {
     /// When each session was admitted, in calls of [`Self::mark`].
     admitted: BTreeMap<Uuid, u64>,
     marks: u64,
+    /// What the manager calls sessions that were forgotten here, and when that was: a look that was begun before may still have them.
+    forgotten: VecDeque<(u64, String)>,
     /// Sessions that the manager was asked to end for their clients, and whether it has ended them by itself meanwhile.
     deleting: BTreeMap<Uuid, Option<Refused>>,
     /// Sessions that the manager was asked to extend.
@@ -401,18 +406,27 @@ impl Sessions {
                 self.end(now, id, None, Some("the manager of the domain does not have the session any more"));
             }
         }
-        self.look_for(held);
+        self.look_for(now, mark, held);
         let stopping = self.all.values().filter(|session| session.stopping);
         let stops = stopping.filter_map(|session| Some(Act::Stop(session.id, session.name()?.to_owned())));
         self.acts.extend(stops.collect::<Vec<_>>());
     }
 
-    /// Sessions whose admission was lost are found by what was asked for and when, and ended.
-    fn look_for(&mut self, held: &[SessionStatus]) {
-        let known: BTreeSet<String> =
-            self.all.values().filter_map(|session| session.name().map(str::to_owned)).collect();
-        let mut strangers: Vec<&SessionStatus> =
-            held.iter().filter(|other| !known.contains(&other.session)).collect();
+    /// Sessions whose admission was lost are found by what was asked for and when, and ended. What may be the answer to a question that is under way
+    /// is left alone until that is answered: a client that asks again for what was lost keeps what it gets.
+    fn look_for(&mut self, now: u64, mark: u64, held: &[SessionStatus]) {
+        self.forgotten.retain(|(at, _)| *at > mark);
+        let known: BTreeSet<&str> = self.all.values().filter_map(Session::name).collect();
+        let gone: BTreeSet<&str> = self.forgotten.iter().map(|(_, name)| name.as_str()).collect();
+        let open: Vec<&Session> =
+            self.all.values().filter(|session| session.state == State::Requested).collect();
+        let is_stranger = |other: &&SessionStatus| {
+            let name = other.session.as_str();
+            !known.contains(name)
+                && !gone.contains(name)
+                && !open.iter().any(|session| is_that(session, now, other))
+        };
+        let mut strangers: Vec<&SessionStatus> = held.iter().filter(is_stranger).collect();
         for session in self.all.values_mut() {
             let Some(lost) = session.lost else { continue };
             let Some(at) = strangers.iter().position(|other| is_that(session, lost, other)) else { continue };
@@ -439,6 +453,7 @@ impl Sessions {
 
     fn look_at(&mut self, now: u64, id: Uuid) {
         let busy = self.deleting.contains_key(&id) || self.extending.contains(&id);
+        let awaits = self.awaits(id);
         let Some(session) = self.all.get_mut(&id) else { return };
         match session.state {
             State::Available { since, until } if until <= now && !busy => {
@@ -451,7 +466,7 @@ impl Sessions {
                 self.changed.insert(id);
             }
             State::Unavailable { at, .. } => {
-                if session.lost.is_some_and(|lost| lost + LOOKED_FOR <= now) {
+                if session.lost.is_some_and(|lost| lost + LOOKED_FOR <= now) && !awaits {
                     session.lost = None;
                     self.changed.insert(id);
                 }
@@ -467,6 +482,15 @@ impl Sessions {
             }
             State::Available { .. } | State::Requested => {}
         }
+    }
+
+    /// A session that is under way has to be answered before this one, which was lost, can be told from it.
+    fn awaits(&self, id: Uuid) -> bool {
+        let lost = self.all.get(&id).filter(|session| session.lost.is_some());
+        lost.is_some_and(|lost| {
+            let mut open = self.all.values().filter(|session| session.state == State::Requested);
+            open.any(|session| flows::alike(&session.asked, &lost.asked))
+        })
     }
 
     /// The network has ended a session.
@@ -486,7 +510,14 @@ impl Sessions {
     }
 
     fn forget(&mut self, id: Uuid) {
-        self.all.remove(&id);
+        let name = self.all.remove(&id).and_then(|session| session.name().map(str::to_owned));
+        if let Some(name) = name {
+            let mark = self.mark();
+            self.forgotten.push_back((mark, name));
+            if self.forgotten.len() > MOST_NAMES {
+                self.forgotten.pop_front();
+            }
+        }
         self.admitted.remove(&id);
         self.changed.insert(id);
     }
