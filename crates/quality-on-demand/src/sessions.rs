@@ -55,6 +55,8 @@ pub struct Sessions {
     marks: u64,
     /// What the manager calls sessions that were forgotten here, and when that was: a look that was begun before may still have them.
     forgotten: VecDeque<(u64, String)>,
+    /// Ends that were heard of sessions without a name here: the answer to a question under way may name them yet.
+    ended_before: VecDeque<(String, Refused)>,
     /// Sessions that the manager was asked to end for their clients, and whether it has ended them by itself meanwhile.
     deleting: BTreeMap<Uuid, Option<Refused>>,
     /// Sessions that the manager was asked to extend.
@@ -198,6 +200,26 @@ impl Sessions {
     /// # Errors
     /// What the client is answered in place of a session, if it was not told of one yet.
     pub fn answered(&mut self, now: u64, id: Uuid, answered: Answered) -> Result<(), Problem> {
+        let name = match &answered {
+            Answered::Admitted(admitted) => Some(admitted.session.clone()),
+            _ => None,
+        };
+        let said = self.answer(now, id, answered);
+        let at = self.ended_before.iter().position(|(ended, _)| Some(ended) == name.as_ref());
+        if let Some((_, why)) = at.and_then(|at| self.ended_before.remove(at)) {
+            self.end(now, id, Some(why), None);
+        }
+        if !self.is_under_way() {
+            self.ended_before.clear();
+        }
+        said
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.all.values().any(|session| session.state == State::Requested)
+    }
+
+    fn answer(&mut self, now: u64, id: Uuid, answered: Answered) -> Result<(), Problem> {
         let Some(session) = self.all.get_mut(&id) else { return Ok(()) };
         self.changed.insert(id);
         let (problem, refused) = match answered {
@@ -364,6 +386,12 @@ impl Sessions {
         let Some(id) =
             self.all.values().find(|session| session.name() == Some(name)).map(|session| session.id)
         else {
+            if self.is_under_way() {
+                self.ended_before.push_back((name.to_owned(), why));
+                if self.ended_before.len() > MOST_NAMES {
+                    self.ended_before.pop_front();
+                }
+            }
             return;
         };
         match self.deleting.get_mut(&id) {

@@ -359,6 +359,60 @@ fn what_the_network_ends_is_told_with_its_reason() {
 }
 
 #[test]
+fn an_end_that_overtakes_the_answer_counts() {
+    let mut stage = Stage::new();
+    let (id, _) = stage.create(asked(|_| {})).unwrap();
+    let ends = (NOW + 70_000) * 1_000_000;
+    for name in ["65001-8", "65001-7"] {
+        stage.sessions.ended(NOW, name, refused("link-down"));
+    }
+    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
+    stage.sessions.told(&stage.client, id).unwrap();
+    assert_eq!(stage.info(id)["statusInfo"], json!("NETWORK_TERMINATED"));
+    let told = [vec![("AVAILABLE".to_owned(), None)], unavailable("NETWORK_TERMINATED")].concat();
+    assert_eq!(stage.events(), told);
+    assert_eq!(stage.sessions.delete(&stage.client, id), Ok(None));
+    // Nothing was under way when it was heard: it is of none of ours.
+    stage.sessions.ended(NOW, "65001-9", refused("link-down"));
+    let (id, _) = stage.create(asked(|_| {})).unwrap();
+    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-9", ends))).unwrap();
+    assert_eq!(stage.info(id)["qosStatus"], json!("AVAILABLE"));
+}
+
+#[test]
+fn a_client_that_asks_again_for_what_was_lost_keeps_what_it_gets() {
+    let mut stage = Stage::new();
+    let (lost, question) = stage.create(asked(|_| {})).unwrap();
+    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
+    let (again, _) = stage.create(asked(|_| {})).unwrap();
+    let ends = NOW * 1_000_000 + question.lasts;
+    let (first, second) = (held("65001-7", &question, ends), held("65001-8", &question, ends));
+    // The manager has admitted both, and tells of the second before it answers.
+    let mark = stage.sessions.mark();
+    stage.sessions.compare(NOW, mark, &[second.clone(), first.clone()]);
+    assert_eq!(stage.sessions.take_acts(), []);
+    // However long that takes, the first one is looked for.
+    stage.sessions.tick(NOW + 61_000);
+    assert!(stage.sessions.looks_for_sessions());
+    stage.sessions.answered(NOW, again, Answered::Admitted(admitted("65001-8", ends))).unwrap();
+    assert_eq!(stage.events(), [("AVAILABLE".to_owned(), None)]);
+    let mark = stage.sessions.mark();
+    stage.sessions.compare(NOW, mark, &[second.clone(), first.clone()]);
+    assert_eq!(stage.sessions.take_acts(), [Act::Stop(lost, "65001-7".to_owned())]);
+    assert_eq!(stage.info(again)["qosStatus"], json!("AVAILABLE"));
+    stage.sessions.stopped(lost);
+    // What a look still has that was begun before a session was deleted is no stranger.
+    let mark = stage.sessions.mark();
+    stage.sessions.delete(&stage.client, again).unwrap();
+    stage.sessions.deleted(NOW, again);
+    assert_eq!(stage.events(), unavailable("DELETE_REQUESTED"));
+    let (lost, _) = stage.create(asked(|_| {})).unwrap();
+    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
+    stage.sessions.compare(NOW, mark, &[second]);
+    assert_eq!(stage.sessions.take_acts(), []);
+}
+
+#[test]
 fn a_session_whose_admission_was_lost_is_found_and_ended() {
     let mut stage = Stage::new();
     let (id, question) = stage.create(asked(|_| {})).unwrap();
