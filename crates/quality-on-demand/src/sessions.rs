@@ -233,7 +233,9 @@ impl Sessions {
                     self.acts.push(Act::Stop(id, name));
                     return Ok(());
                 }
-                let until = now + u64::from(session.duration) * 1_000;
+                // The answer may have taken its time, and the manager's clock may be behind.
+                let ends = session.admitted.as_ref().map_or(u64::MAX, |admitted| admitted.ends / 1_000_000);
+                let until = (now + u64::from(session.duration) * 1_000).min(ends);
                 session.state = State::Available { since: now, until };
                 self.acts.extend(notification::of(session, now, &self.url).map(Act::Notify));
                 return Ok(());
@@ -372,6 +374,9 @@ impl Sessions {
         if let State::Available { until, .. } = &mut session.state {
             *until += by / 1_000_000;
             session.duration = session.duration.saturating_add(u32::try_from(by / SECOND).unwrap_or(0));
+            if let Some(admitted) = &mut session.admitted {
+                admitted.ends = admitted.ends.saturating_add(by);
+            }
             self.changed.insert(id);
         }
     }

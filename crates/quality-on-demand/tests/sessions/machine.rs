@@ -123,7 +123,8 @@ fn a_session_begins_is_extended_and_expires() {
             && shown.get("expiresAt").is_none()
             && shown.get("statusInfo").is_none()
     );
-    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", 0))).unwrap();
+    let ends = NOW * 1_000_000 + question.lasts;
+    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
     let shown = stage.info(id);
     assert_eq!(shown["qosStatus"], json!("AVAILABLE"));
     assert_eq!(
@@ -356,6 +357,21 @@ fn what_the_network_ends_is_told_with_its_reason() {
     assert_eq!(stage.info(id)["qosStatus"], json!("AVAILABLE"));
     stage.sessions.compare(NOW, mark, &[held("65001-3", &question, 0)]);
     assert_eq!(stage.events(), unavailable("NETWORK_TERMINATED"));
+}
+
+#[test]
+fn no_client_is_promised_more_than_the_manager_reserves() {
+    let mut stage = Stage::new();
+    let (id, question) = stage.create(asked(|_| {})).unwrap();
+    // The answer comes half a minute after the session was reserved, for 60 s and 10 more.
+    let ends = NOW * 1_000_000 + question.lasts;
+    stage.sessions.answered(NOW + 30_000, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
+    assert_eq!(stage.info(id)["expiresAt"], json!("2027-01-15T08:01:10Z"));
+    let (_, by) = stage.sessions.extend(&stage.client, id, 60).unwrap().unwrap();
+    stage.sessions.extended(id, by);
+    assert_eq!(stage.info(id)["expiresAt"], json!("2027-01-15T08:02:10Z"));
+    stage.sessions.tick(NOW + 130_000);
+    assert_eq!(stage.info(id)["statusInfo"], json!("DURATION_EXPIRED"));
 }
 
 #[test]
