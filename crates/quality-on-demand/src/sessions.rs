@@ -195,6 +195,32 @@ impl Sessions {
         self.get(client, id)
     }
 
+    /// The client could not be told of the session: for it there is none, and what the manager has of it is ended.
+    pub fn not_told(&mut self, now: u64, id: Uuid) {
+        let Some(session) = self.all.get_mut(&id) else { return };
+        session.hidden = true;
+        self.changed.insert(id);
+        match session.state {
+            State::Available { since, .. } => {
+                session.state =
+                    State::Unavailable { why: Why::NetworkTerminated, since: Some(since), at: now };
+                session.stopping = true;
+                let stop = session.name().map(|name| Act::Stop(id, name.to_owned()));
+                let notice = notification::of(session, now, &self.url).map(Act::Notify);
+                self.acts.extend(stop.into_iter().chain(notice));
+            }
+            State::Unavailable { .. } if !session.stopping && session.lost.is_none() => self.forget(id),
+            State::Requested | State::Unavailable { .. } => {}
+        }
+    }
+
+    /// What [`Self::answered`] has changed could not be stored: a client that was not told of the session yet is answered the error, and there is none.
+    pub fn not_answered(&mut self, now: u64, id: Uuid) {
+        if self.all.get(&id).is_some_and(|session| !session.told) {
+            self.not_told(now, id);
+        }
+    }
+
     /// The manager has answered.
     ///
     /// # Errors
@@ -442,7 +468,9 @@ impl Sessions {
         self.look_for(now, mark, held);
         let stopping = self.all.values().filter(|session| session.stopping);
         let stops = stopping.filter_map(|session| Some(Act::Stop(session.id, session.name()?.to_owned())));
-        self.acts.extend(stops.collect::<Vec<_>>());
+        let waiting = |stop: &Act| self.acts.contains(stop);
+        let stops: Vec<Act> = stops.filter(|stop| !waiting(stop)).collect();
+        self.acts.extend(stops);
     }
 
     /// Sessions whose admission was lost are found by what was asked for and when, and ended. What may be the answer to a question that is under way

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinError;
 use tracing::error;
 
 use crate::notification::Notice;
@@ -65,33 +66,61 @@ fn kept(changes: &[(Uuid, Option<Session>)]) -> Result<Vec<Change>, String> {
     changes.iter().map(change).collect()
 }
 
+impl Kept {
+    /// What could not be stored is stored with the next change.
+    fn store_changes(&mut self) -> Result<(), String> {
+        let changes = self.sessions.take_changes();
+        let stored = match kept(&changes) {
+            Ok(all) if all.is_empty() => Ok(()),
+            Ok(all) => self.store.change(&all).map_err(|error| error.to_string()),
+            Err(error) => Err(error),
+        };
+        if stored.is_err() {
+            self.sessions.untake(&changes);
+        }
+        stored
+    }
+}
+
+/// A part of this program has failed.
+fn internal(error: &JoinError) -> Problem {
+    error!("a task failed: {error}");
+    Problem::new(500, "INTERNAL", "the server has failed here: ask its operator")
+}
+
 impl App {
     /// Changes sessions, stores what has changed, and has done what follows from it. It waits for the disk.
     ///
     /// # Errors
-    /// It could not be stored; it is tried again with the next change.
+    /// It could not be stored; it is tried again with the next change, and nothing follows from it until then.
     fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut Sessions, u64) -> T) -> Result<T, Problem> {
+        self.change_or(change, |_, _, _| ())
+    }
+
+    /// The same; `otherwise` changes sessions further if it could not be stored, before anything else does.
+    ///
+    /// # Errors
+    /// See above.
+    fn change_or<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Sessions, u64) -> T,
+        otherwise: impl FnOnce(&mut Sessions, u64, T),
+    ) -> Result<T, Problem> {
         let mut kept = lock(&self.kept);
         let done = change(&mut kept.sessions, now());
-        let changes = kept.sessions.take_changes();
-        let stored = match self::kept(&changes) {
-            Ok(all) if all.is_empty() => Ok(()),
-            Ok(all) => kept.store.change(&all).map_err(|error| error.to_string()),
-            Err(error) => Err(error),
-        };
-        if stored.is_err() {
-            kept.sessions.untake(&changes);
+        if let Err(what) = kept.store_changes() {
+            otherwise(&mut kept.sessions, now(), done);
+            drop(kept);
+            error!("sessions cannot be stored: {what}");
+            return Err(Problem::away("sessions cannot be stored now: ask again later"));
         }
         let acts = kept.sessions.take_acts();
         drop(kept);
         acts.into_iter().for_each(|act| self.act(act));
-        stored.map(|()| done).map_err(|what| {
-            error!("sessions cannot be stored: {what}");
-            Problem::away("sessions cannot be stored now: ask again later")
-        })
+        Ok(done)
     }
 
-    /// The same, for tasks.
+    /// [`Self::change`], for tasks.
     ///
     /// # Errors
     /// See above.
@@ -99,9 +128,34 @@ impl App {
         self: &Arc<Self>,
         change: impl FnOnce(&mut Sessions, u64) -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        self.changed_or(change, |_, _, _| ()).await
+    }
+
+    /// [`Self::change_or`], for tasks.
+    ///
+    /// # Errors
+    /// See above.
+    async fn changed_or<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Sessions, u64) -> T + Send + 'static,
+        otherwise: impl FnOnce(&mut Sessions, u64, T) + Send + 'static,
+    ) -> Result<T, Problem> {
         let app = Arc::clone(self);
-        let done = self.runtime.spawn_blocking(move || app.change(change)).await;
-        done.unwrap_or_else(|error| Err(Problem::new(500, "INTERNAL", format!("a change failed: {error}"))))
+        let done = self.runtime.spawn_blocking(move || app.change_or(change, otherwise)).await;
+        done.unwrap_or_else(|error| Err(internal(&error)))
+    }
+
+    /// Looks at sessions, for tasks: who changes them holds them for as long as the disk takes.
+    ///
+    /// # Errors
+    /// What `look` says.
+    async fn seen<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Sessions) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = Arc::clone(self);
+        let seen = self.runtime.spawn_blocking(move || look(&lock(&app.kept).sessions)).await;
+        seen.unwrap_or_else(|error| Err(internal(&error)))
     }
 
     fn act(self: &Arc<Self>, act: Act) {

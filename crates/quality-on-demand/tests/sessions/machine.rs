@@ -49,19 +49,19 @@ pub(crate) fn held(name: &str, asked: &SessionAsked, ends: u64) -> SessionStatus
     }
 }
 
-struct Stage {
-    sessions: Sessions,
-    client: Client,
+pub(crate) struct Stage {
+    pub(crate) sessions: Sessions,
+    pub(crate) client: Client,
     ids: u128,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let client = file().clients[0].clone();
         Self { sessions: Sessions::new(URL.to_owned(), [], NOW), client, ids: 0 }
     }
 
-    fn create(&mut self, asked: CreateSession) -> Result<(Uuid, SessionAsked), Problem> {
+    pub(crate) fn create(&mut self, asked: CreateSession) -> Result<(Uuid, SessionAsked), Problem> {
         self.ids += 1;
         let (id, file) = (Uuid::random(self.ids), file());
         let profile = file.profile(&asked.qos_profile).unwrap();
@@ -81,16 +81,16 @@ impl Stage {
         (id, question)
     }
 
-    fn info(&self, id: Uuid) -> Value {
+    pub(crate) fn info(&self, id: Uuid) -> Value {
         serde_json::to_value(info(self.sessions.get(&self.client, id).unwrap())).unwrap()
     }
 
-    fn code(&self, id: Uuid) -> u16 {
+    pub(crate) fn code(&self, id: Uuid) -> u16 {
         self.sessions.get(&self.client, id).map_or_else(|problem| problem.status, |_| 200)
     }
 
     /// Status and reason of each notification since.
-    fn events(&mut self) -> Vec<(String, Option<String>)> {
+    pub(crate) fn events(&mut self) -> Vec<(String, Option<String>)> {
         let acts = self.sessions.take_acts();
         let notices = acts.into_iter().filter_map(|act| match act {
             Act::Notify(notice) => Some(serde_json::from_str::<Value>(&notice.body).unwrap()),
@@ -103,7 +103,7 @@ impl Stage {
     }
 }
 
-fn unavailable(why: &str) -> Vec<(String, Option<String>)> {
+pub(crate) fn unavailable(why: &str) -> Vec<(String, Option<String>)> {
     vec![("UNAVAILABLE".to_owned(), Some(why.to_owned()))]
 }
 
@@ -357,75 +357,6 @@ fn what_the_network_ends_is_told_with_its_reason() {
     assert_eq!(stage.info(id)["qosStatus"], json!("AVAILABLE"));
     stage.sessions.compare(NOW, mark, &[held("65001-3", &question, 0)]);
     assert_eq!(stage.events(), unavailable("NETWORK_TERMINATED"));
-}
-
-#[test]
-fn no_client_is_promised_more_than_the_manager_reserves() {
-    let mut stage = Stage::new();
-    let (id, question) = stage.create(asked(|_| {})).unwrap();
-    // The answer comes half a minute after the session was reserved, for 60 s and 10 more.
-    let ends = NOW * 1_000_000 + question.lasts;
-    stage.sessions.answered(NOW + 30_000, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
-    assert_eq!(stage.info(id)["expiresAt"], json!("2027-01-15T08:01:10Z"));
-    let (_, by) = stage.sessions.extend(&stage.client, id, 60).unwrap().unwrap();
-    stage.sessions.extended(id, by);
-    assert_eq!(stage.info(id)["expiresAt"], json!("2027-01-15T08:02:10Z"));
-    stage.sessions.tick(NOW + 130_000);
-    assert_eq!(stage.info(id)["statusInfo"], json!("DURATION_EXPIRED"));
-}
-
-#[test]
-fn an_end_that_overtakes_the_answer_counts() {
-    let mut stage = Stage::new();
-    let (id, _) = stage.create(asked(|_| {})).unwrap();
-    let ends = (NOW + 70_000) * 1_000_000;
-    for name in ["65001-8", "65001-7"] {
-        stage.sessions.ended(NOW, name, refused("link-down"));
-    }
-    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
-    stage.sessions.told(&stage.client, id).unwrap();
-    assert_eq!(stage.info(id)["statusInfo"], json!("NETWORK_TERMINATED"));
-    let told = [vec![("AVAILABLE".to_owned(), None)], unavailable("NETWORK_TERMINATED")].concat();
-    assert_eq!(stage.events(), told);
-    assert_eq!(stage.sessions.delete(&stage.client, id), Ok(None));
-    // Nothing was under way when it was heard: it is of none of ours.
-    stage.sessions.ended(NOW, "65001-9", refused("link-down"));
-    let (id, _) = stage.create(asked(|_| {})).unwrap();
-    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-9", ends))).unwrap();
-    assert_eq!(stage.info(id)["qosStatus"], json!("AVAILABLE"));
-}
-
-#[test]
-fn a_client_that_asks_again_for_what_was_lost_keeps_what_it_gets() {
-    let mut stage = Stage::new();
-    let (lost, question) = stage.create(asked(|_| {})).unwrap();
-    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
-    let (again, _) = stage.create(asked(|_| {})).unwrap();
-    let ends = NOW * 1_000_000 + question.lasts;
-    let (first, second) = (held("65001-7", &question, ends), held("65001-8", &question, ends));
-    // The manager has admitted both, and tells of the second before it answers.
-    let mark = stage.sessions.mark();
-    stage.sessions.compare(NOW, mark, &[second.clone(), first.clone()]);
-    assert_eq!(stage.sessions.take_acts(), []);
-    // However long that takes, the first one is looked for.
-    stage.sessions.tick(NOW + 61_000);
-    assert!(stage.sessions.looks_for_sessions());
-    stage.sessions.answered(NOW, again, Answered::Admitted(admitted("65001-8", ends))).unwrap();
-    assert_eq!(stage.events(), [("AVAILABLE".to_owned(), None)]);
-    let mark = stage.sessions.mark();
-    stage.sessions.compare(NOW, mark, &[second.clone(), first.clone()]);
-    assert_eq!(stage.sessions.take_acts(), [Act::Stop(lost, "65001-7".to_owned())]);
-    assert_eq!(stage.info(again)["qosStatus"], json!("AVAILABLE"));
-    stage.sessions.stopped(lost);
-    // What a look still has that was begun before a session was deleted is no stranger.
-    let mark = stage.sessions.mark();
-    stage.sessions.delete(&stage.client, again).unwrap();
-    stage.sessions.deleted(NOW, again);
-    assert_eq!(stage.events(), unavailable("DELETE_REQUESTED"));
-    let (lost, _) = stage.create(asked(|_| {})).unwrap();
-    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
-    stage.sessions.compare(NOW, mark, &[second]);
-    assert_eq!(stage.sessions.take_acts(), []);
 }
 
 #[test]
