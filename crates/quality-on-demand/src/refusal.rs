@@ -3,9 +3,20 @@ use wan_server::protocol::Refused;
 
 use crate::problem::Problem;
 
+/// What a client is told of a refusal. What devices are called and what an AAA server says is the operator's, and in the log.
+pub(crate) fn text(why: &Refused) -> String {
+    let what = match why.reason.as_str() {
+        "device" => "a device of the network is not set up",
+        "not-authorized" => "its operator does not authorize it",
+        "aaa-unavailable" => "nobody can authorize it now",
+        _ => return why.text.clone(),
+    };
+    format!("AS {}: {what}", why.asn)
+}
+
 /// The error that a refusal is; `None` where the network cannot do it now, which makes a session that is unavailable.
 pub(crate) fn problem(why: &Refused) -> Option<Problem> {
-    let text = &why.text;
+    let text = text(why);
     match why.reason.as_str() {
         "foreign-source" => Some(Problem::new(404, "IDENTIFIER_NOT_FOUND", format!("device: {text}"))),
         "contract-expired" => Some(Problem::new(403, "PERMISSION_DENIED", text)),

@@ -36,12 +36,12 @@ pub enum Answered {
     Admitted(Admitted),
     /// It is refused.
     Refused(Refused),
-    /// The manager makes nothing of the question: what it says.
-    Wrong(String),
-    /// It was not asked, since it is away: what was wrong.
-    NotAsked(String),
-    /// It was asked, and has ended since: the session may be there or not.
-    Lost(String),
+    /// The manager makes nothing of the question.
+    Wrong,
+    /// It was not asked, since it is away.
+    NotAsked,
+    /// It was asked, and there is no answer: the session may be there or not.
+    Lost,
 }
 
 /// All sessions.
@@ -72,8 +72,7 @@ impl Sessions {
         let mut sessions = Self { url, all, ..Self::default() };
         let open = sessions.all.values().filter(|session| session.state == State::Requested);
         for id in open.map(|session| session.id).collect::<Vec<_>>() {
-            let what = "this server has ended while the session was under way";
-            let _ = sessions.answered(now, id, Answered::Lost(what.to_owned()));
+            let _ = sessions.answered(now, id, Answered::Lost);
         }
         let stopping = sessions.all.values().filter(|session| session.stopping);
         let stops: Vec<Act> =
@@ -267,12 +266,16 @@ impl Sessions {
                 return Ok(());
             }
             Answered::Refused(why) => (refusal::problem(&why), Some(why)),
-            Answered::Wrong(what) => (Some(Problem::profile(what)), None),
-            Answered::NotAsked(what) => (Some(Problem::away(what)), None),
-            Answered::Lost(what) => {
+            Answered::Wrong => {
+                let what =
+                    "the manager of the domain makes nothing of this profile: its operator has to mend it";
+                (Some(Problem::profile(what)), None)
+            }
+            Answered::NotAsked => (Some(Problem::manager()), None),
+            Answered::Lost => {
                 session.lost = Some(now);
                 session.hidden |= !session.told;
-                (Some(Problem::away(what)), None)
+                (Some(Problem::manager()), None)
             }
         };
         // A client that was not told of the session is answered the error, and there is none.
@@ -440,6 +443,11 @@ impl Sessions {
         if session.hidden {
             self.forget(id);
         }
+    }
+
+    /// The manager is to end it yet.
+    pub fn is_stopping(&self, id: Uuid) -> bool {
+        self.all.get(&id).is_some_and(|session| session.stopping)
     }
 
     /// A moment, for [`Self::compare`].

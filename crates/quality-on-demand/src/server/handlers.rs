@@ -18,6 +18,7 @@ use super::routes::wrong;
 use super::{App, internal};
 use crate::body;
 use crate::problem::Problem;
+use crate::refusal::text;
 use crate::service_file::Client;
 use crate::sessions::Sessions;
 use crate::shown::{bounds, info, profile_info, profile_status};
@@ -56,10 +57,10 @@ async fn to_its_end<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(internal(&error)))
 }
 
-/// Asks the manager, if not too many do.
-async fn question(app: &Arc<App>, of: Ask) -> Result<Asked, Problem> {
-    let place = Arc::clone(&app.questions).try_acquire_owned();
-    let place = place.map_err(|_| {
+/// Asks the manager for a client, if not too many questions are under way.
+async fn question(app: &Arc<App>, client: &str, of: Ask) -> Result<Asked, Problem> {
+    let place = app.places.take(client, matches!(of, Ask::Stop { .. }));
+    let place = place.ok_or_else(|| {
         Problem::new(429, "TOO_MANY_REQUESTS", "too many sessions are under way: ask again in a moment")
     })?;
     let asn = app.file.asn;
@@ -104,7 +105,7 @@ async fn created(app: Arc<App>, client: Client, body: Body) -> Answered {
         let create = move |sessions: &mut Sessions, now| sessions.create(now, id, &client, &profile, asked);
         // Without a store the manager is not asked, and there is no session.
         let question = to.changed_or(create, move |sessions, _, _| sessions.take_back(id)).await??;
-        set_up(&to, id, question).await
+        set_up(&to, &of.name, id, question).await
     });
     match timeout(wait, setting_up).await {
         Ok(Ok(done)) => done?,
@@ -118,8 +119,8 @@ async fn created(app: Arc<App>, client: Client, body: Body) -> Answered {
     shown(&app, StatusCode::CREATED, client, id).await
 }
 
-async fn set_up(app: &Arc<App>, id: Uuid, asked: SessionAsked) -> Result<(), Problem> {
-    let answer = match question(app, Ask::Establish(asked)).await {
+async fn set_up(app: &Arc<App>, client: &str, id: Uuid, asked: SessionAsked) -> Result<(), Problem> {
+    let answer = match question(app, client, Ask::Establish(asked)).await {
         Ok(answer) => established(answer),
         Err(problem) => {
             app.changed(move |sessions, _| sessions.take_back(id)).await?;
@@ -170,6 +171,7 @@ async fn deleted(app: Arc<App>, client: Client, id: Uuid) -> Answered {
         *response.status_mut() = StatusCode::NO_CONTENT;
         Ok(response)
     };
+    let name = client.name.clone();
     let delete = move |sessions: &mut Sessions, _| sessions.delete(&client, id);
     let not_deleted = move |sessions: &mut Sessions, now, asked| {
         if matches!(asked, Ok(Some(_))) {
@@ -177,21 +179,13 @@ async fn deleted(app: Arc<App>, client: Client, id: Uuid) -> Answered {
         }
     };
     let Some(session) = app.changed_or(delete, not_deleted).await?? else { return gone() };
-    let asked = question(&app, Ask::Stop { session }).await;
-    match asked.map(ends) {
-        Ok(Ok(())) => {
-            app.changed(move |sessions, now| sessions.deleted(now, id)).await?;
-            gone()
-        }
-        Ok(Err(what)) => {
-            app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
-            Err(Problem::away(what))
-        }
-        Err(problem) => {
-            app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
-            Err(problem)
-        }
+    let asked = question(&app, &name, Ask::Stop { session }).await;
+    if matches!(&asked, Ok(asked) if ends(asked)) {
+        app.changed(move |sessions, now| sessions.deleted(now, id)).await?;
+        return gone();
     }
+    app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
+    Err(asked.err().unwrap_or_else(Problem::manager))
 }
 
 pub(super) async fn extend(
@@ -218,20 +212,16 @@ async fn extended(app: Arc<App>, client: Client, id: Uuid, more: u32) -> Answere
     };
     let wanted = app.changed_or(extend, not_extended).await??;
     let Some((session, by)) = wanted else { return shown(&app, StatusCode::OK, client, id).await };
-    let refused = match question(&app, Ask::Extend { session, by }).await {
+    let refused = match question(&app, &client.name, Ask::Extend { session, by }).await {
         Ok(Asked::Answer(Answer::Extended { .. })) => {
             app.changed(move |sessions, _| sessions.extended(id, by)).await?;
             return shown(&app, StatusCode::OK, client, id).await;
         }
+        Ok(Asked::Answer(Answer::Refused(why))) if why.reason == "busy" => Problem::away(text(&why)),
         Ok(Asked::Answer(Answer::Refused(why))) => {
-            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", why.text)
+            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", text(&why))
         }
-        Ok(Asked::Answer(Answer::Unavailable { what })) => Problem::away(what),
-        Ok(Asked::Answer(Answer::Wrong { what })) => {
-            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", what)
-        }
-        Ok(Asked::Answer(_)) => Problem::away("the manager says something else"),
-        Ok(Asked::Not(what) | Asked::Lost(what)) => Problem::away(what),
+        Ok(_) => Problem::manager(),
         Err(problem) => problem,
     };
     app.changed(move |sessions, _| sessions.not_extended(id)).await?;

@@ -2,6 +2,7 @@
 mod ask;
 mod deliver;
 mod handlers;
+mod places;
 mod routes;
 
 use std::collections::BTreeMap;
@@ -16,11 +17,12 @@ use page_server::{Access, Connections, lock, serve};
 use store::{Change, FileStore, Key, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::JoinError;
 use tracing::error;
 
+use self::ask::Work;
+use self::places::Places;
 use crate::notification::Notice;
 use crate::problem::Problem;
 use crate::record::Session;
@@ -28,8 +30,6 @@ use crate::service_file::ServiceFile;
 use crate::sessions::{Act, Sessions};
 use crate::uuid::Uuid;
 
-/// Questions to the manager under way.
-const MOST_QUESTIONS: usize = 64;
 /// Notifications of a client that wait.
 const MOST_WAITING: usize = 100;
 /// How keys in the store begin.
@@ -40,7 +40,8 @@ pub(crate) struct App {
     file: ServiceFile,
     access: Access,
     kept: Mutex<Kept>,
-    questions: Arc<Semaphore>,
+    places: Places,
+    work: Work,
     notices: BTreeMap<String, Sender<Notice>>,
     runtime: Handle,
 }
@@ -168,10 +169,7 @@ impl App {
                     error!("a notification is left out: {MOST_WAITING} of its client wait already");
                 }
             }
-            Act::Stop(id, name) => {
-                let app = Arc::clone(self);
-                self.runtime.spawn_blocking(move || ask::stop(&app, id, &name));
-            }
+            Act::Stop(id, name) => self.work.stop(id, name),
         }
     }
 }
@@ -248,16 +246,23 @@ async fn look_after(
             tokio::spawn(deliver::deliver(waiting, sinks.allow.clone(), Arc::clone(&trusted)));
         }
     }
+    let (work, looks, stops) = Work::new();
+    let places = Places::new(file.clients.iter().map(|client| client.name.as_str()));
     let app = Arc::new(App {
         file,
         access,
         kept: Mutex::new(kept),
-        questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+        places,
+        work,
         notices,
         runtime: Handle::current(),
     });
     let watching = Arc::clone(&app);
     std::thread::Builder::new().name("manager".to_owned()).spawn(move || ask::watch(&watching))?;
+    let looking = Arc::clone(&app);
+    std::thread::Builder::new().name("look".to_owned()).spawn(move || ask::look(&looking, &looks))?;
+    let stopping = Arc::clone(&app);
+    std::thread::Builder::new().name("stop".to_owned()).spawn(move || ask::stop(&stopping, &stops))?;
     let ticking = Arc::clone(&app);
     std::thread::Builder::new().name("clock".to_owned()).spawn(move || ask::tick(&ticking))?;
     let (accepted, arrivals) = channel(1);

@@ -222,7 +222,7 @@ fn a_refusal_is_a_session_that_says_who_refused_or_an_error() {
         assert_eq!(stage.code(id), 404);
     }
     let (id, _) = stage.create(asked(|_| {})).unwrap();
-    let problem = stage.sessions.answered(NOW, id, Answered::NotAsked("no manager".to_owned())).unwrap_err();
+    let problem = stage.sessions.answered(NOW, id, Answered::NotAsked).unwrap_err();
     assert_eq!((problem.status, stage.sessions.all().count()), (503, 0));
 }
 
@@ -363,7 +363,7 @@ fn what_the_network_ends_is_told_with_its_reason() {
 fn a_session_whose_admission_was_lost_is_found_and_ended() {
     let mut stage = Stage::new();
     let (id, question) = stage.create(asked(|_| {})).unwrap();
-    let problem = stage.sessions.answered(NOW + 3_000, id, Answered::Lost("killed".to_owned())).unwrap_err();
+    let problem = stage.sessions.answered(NOW + 3_000, id, Answered::Lost).unwrap_err();
     assert_eq!((problem.status, stage.code(id)), (503, 404));
     assert!(stage.sessions.looks_for_sessions());
     let ends = NOW * 1_000_000 + question.lasts;
@@ -380,7 +380,7 @@ fn a_session_whose_admission_was_lost_is_found_and_ended() {
     // One that its client knows of is told.
     let (id, _) = stage.create(asked(|_| {})).unwrap();
     stage.sessions.told(&stage.client, id).unwrap();
-    stage.sessions.answered(NOW, id, Answered::Lost("killed".to_owned())).unwrap();
+    stage.sessions.answered(NOW, id, Answered::Lost).unwrap();
     assert_eq!(stage.events(), unavailable("NETWORK_TERMINATED"));
     assert_eq!(stage.info(id)["statusInfo"], json!("NETWORK_TERMINATED"));
     // Nothing was found for a minute: there is none.

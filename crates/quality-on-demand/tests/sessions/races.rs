@@ -44,7 +44,7 @@ fn an_end_that_overtakes_the_answer_counts() {
 fn a_client_that_asks_again_for_what_was_lost_keeps_what_it_gets() {
     let mut stage = Stage::new();
     let (lost, question) = stage.create(asked(|_| {})).unwrap();
-    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
+    stage.sessions.answered(NOW, lost, Answered::Lost).unwrap_err();
     let (again, _) = stage.create(asked(|_| {})).unwrap();
     let ends = NOW * 1_000_000 + question.lasts;
     let (first, second) = (held("65001-7", &question, ends), held("65001-8", &question, ends));
@@ -68,7 +68,7 @@ fn a_client_that_asks_again_for_what_was_lost_keeps_what_it_gets() {
     stage.sessions.deleted(NOW, again);
     assert_eq!(stage.events(), unavailable("DELETE_REQUESTED"));
     let (lost, _) = stage.create(asked(|_| {})).unwrap();
-    stage.sessions.answered(NOW, lost, Answered::Lost("killed".to_owned())).unwrap_err();
+    stage.sessions.answered(NOW, lost, Answered::Lost).unwrap_err();
     stage.sessions.compare(NOW, mark, &[second]);
     assert_eq!(stage.sessions.take_acts(), []);
 }

@@ -126,12 +126,12 @@ impl Run {
         let waiting: Vec<usize> = (0..self.open.len()).filter(|at| self.open[*at].said.is_none()).collect();
         let Some(at) = self.random.pick(&waiting).copied() else { return };
         let said = match self.random.below(if self.is_away { 2 } else { 7 }) {
-            0 => Answered::NotAsked("away".to_owned()),
+            0 => Answered::NotAsked,
             1 => {
                 if self.random.one_in(2) {
                     self.begin(at);
                 }
-                Answered::Lost("killed".to_owned())
+                Answered::Lost
             }
             2 => Answered::Refused(refused(self.random.pick(&["rate", "busy", "foreign-source"]).unwrap())),
             _ => {
