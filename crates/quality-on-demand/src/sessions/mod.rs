@@ -2,12 +2,15 @@
 //! stored, stopped and notified goes out.
 //!
 //! Its owner stores [`Sessions::take_changes`] before it answers a client or asks the manager, and carries [`Sessions::take_acts`] out afterwards.
+mod clock;
+mod comparison;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use wan_server::protocol::{Admitted, Refused, SessionAsked, SessionStatus};
+use wan_server::protocol::{Admitted, Refused, SessionAsked};
 
 use crate::body::{CreateSession, Device};
-use crate::flows::{self, LOOKED_FOR, SECOND, SKEW, SLACK, is_that};
+use crate::flows::{self, SECOND};
 use crate::notification::{self, Notice};
 use crate::problem::Problem;
 use crate::record::{Session, State, Why};
@@ -100,11 +103,6 @@ impl Sessions {
     /// Every session, those included that their clients do not see.
     pub fn all(&self) -> impl Iterator<Item = &Session> {
         self.all.values()
-    }
-
-    /// Some answer was lost, and its session may be there.
-    pub fn looks_for_sessions(&self) -> bool {
-        self.all.values().any(|session| session.lost.is_some())
     }
 
     /// A client asks for a session: what the manager is to be asked for.
@@ -448,118 +446,6 @@ impl Sessions {
     /// The manager is to end it yet.
     pub fn is_stopping(&self, id: Uuid) -> bool {
         self.all.get(&id).is_some_and(|session| session.stopping)
-    }
-
-    /// A moment, for [`Self::compare`].
-    pub fn mark(&mut self) -> u64 {
-        self.marks += 1;
-        self.marks
-    }
-
-    /// All sessions that a manager had when it was asked after [`Self::mark`].
-    pub fn compare(&mut self, now: u64, mark: u64, held: &[SessionStatus]) {
-        let names: BTreeSet<&str> = held.iter().map(|session| session.session.as_str()).collect();
-        let gone: Vec<(Uuid, bool)> = self
-            .all
-            .values()
-            .filter(|session| session.name().is_some_and(|name| !names.contains(name)))
-            .filter(|session| self.admitted.get(&session.id).is_none_or(|admitted| *admitted < mark))
-            .map(|session| (session.id, session.stopping))
-            .collect();
-        for (id, stopping) in gone {
-            if stopping {
-                self.stopped(id);
-            } else if !self.deleting.contains_key(&id) {
-                self.end(now, id, None, Some("the manager of the domain does not have the session any more"));
-            }
-        }
-        self.look_for(now, mark, held);
-        let stopping = self.all.values().filter(|session| session.stopping);
-        let stops = stopping.filter_map(|session| Some(Act::Stop(session.id, session.name()?.to_owned())));
-        let waiting = |stop: &Act| self.acts.contains(stop);
-        let stops: Vec<Act> = stops.filter(|stop| !waiting(stop)).collect();
-        self.acts.extend(stops);
-    }
-
-    /// Sessions whose admission was lost are found by what was asked for and when, and ended. What may be the answer to a question that is under way
-    /// is left alone until that is answered: a client that asks again for what was lost keeps what it gets.
-    fn look_for(&mut self, now: u64, mark: u64, held: &[SessionStatus]) {
-        self.forgotten.retain(|(at, _)| *at > mark);
-        let known: BTreeSet<&str> = self.all.values().filter_map(Session::name).collect();
-        let gone: BTreeSet<&str> = self.forgotten.iter().map(|(_, name)| name.as_str()).collect();
-        let open: Vec<&Session> =
-            self.all.values().filter(|session| session.state == State::Requested).collect();
-        let is_stranger = |other: &&SessionStatus| {
-            let name = other.session.as_str();
-            !known.contains(name)
-                && !gone.contains(name)
-                && !open.iter().any(|session| is_that(session, now, other))
-        };
-        let mut strangers: Vec<&SessionStatus> = held.iter().filter(is_stranger).collect();
-        for session in self.all.values_mut() {
-            let Some(lost) = session.lost else { continue };
-            let Some(at) = strangers.iter().position(|other| is_that(session, lost, other)) else { continue };
-            let found = strangers.swap_remove(at);
-            session.admitted = Some(Admitted {
-                session: found.session.clone(),
-                peers: Vec::new(),
-                bounds: found.bounds.clone(),
-                ends: found.ends,
-                caveat: None,
-            });
-            (session.lost, session.stopping) = (None, true);
-            self.changed.insert(session.id);
-        }
-    }
-
-    /// It is so late.
-    pub fn tick(&mut self, now: u64) {
-        let due: Vec<Uuid> = self.all.keys().copied().collect();
-        for id in due {
-            self.look_at(now, id);
-        }
-    }
-
-    fn look_at(&mut self, now: u64, id: Uuid) {
-        let busy = self.deleting.contains_key(&id) || self.extending.contains(&id);
-        let awaits = self.awaits(id);
-        let Some(session) = self.all.get_mut(&id) else { return };
-        match session.state {
-            State::Available { since, until } if until <= now && !busy => {
-                session.state =
-                    State::Unavailable { why: Why::DurationExpired, since: Some(since), at: until };
-                session.stopping = true;
-                let stop = session.name().map(|name| Act::Stop(id, name.to_owned()));
-                let notice = notification::of(session, now, &self.url).map(Act::Notify);
-                self.acts.extend(stop.into_iter().chain(notice));
-                self.changed.insert(id);
-            }
-            State::Unavailable { at, .. } => {
-                if session.lost.is_some_and(|lost| lost + LOOKED_FOR <= now) && !awaits {
-                    session.lost = None;
-                    self.changed.insert(id);
-                }
-                // By then the manager has ended it by itself.
-                let ends = session.admitted.as_ref().map_or(0, |admitted| admitted.ends / 1_000_000);
-                if session.stopping && ends.max(at) + (SLACK + SKEW) / 1_000_000 + LOOKED_FOR <= now {
-                    session.stopping = false;
-                    self.changed.insert(id);
-                }
-                if !session.stopping && session.lost.is_none() && (session.hidden || at + KEPT <= now) {
-                    self.forget(id);
-                }
-            }
-            State::Available { .. } | State::Requested => {}
-        }
-    }
-
-    /// A session that is under way has to be answered before this one, which was lost, can be told from it.
-    fn awaits(&self, id: Uuid) -> bool {
-        let lost = self.all.get(&id).filter(|session| session.lost.is_some());
-        lost.is_some_and(|lost| {
-            let mut open = self.all.values().filter(|session| session.state == State::Requested);
-            open.any(|session| flows::alike(&session.asked, &lost.asked))
-        })
     }
 
     /// The network has ended a session.
