@@ -86,7 +86,7 @@ pub struct PortRange {
 }
 
 /// What a sink wants to be shown.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SinkCredential {
     credential_type: String,
@@ -170,7 +170,7 @@ pub struct CreateSession {
 }
 
 /// A token that notifications show.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SinkToken {
     /// It.
     pub token: String,

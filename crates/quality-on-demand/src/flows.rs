@@ -99,13 +99,22 @@ pub(crate) fn conflict(one: &SessionAsked, other: &SessionAsked) -> bool {
         && one.flows.iter().any(|flow| other.flows.iter().any(|of| meet(flow, of)))
 }
 
+fn same(one: &[IpAddr], other: &[IpAddr]) -> bool {
+    one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>()
+}
+
+/// What a manager shows of both is the same, but for their ends.
+pub(crate) fn alike(one: &SessionAsked, other: &SessionAsked) -> bool {
+    one.user == other.user
+        && one.caller == other.caller
+        && same(&one.callees, &other.callees)
+        && one.flows.iter().map(|flow| flow.rate).eq(other.flows.iter().map(|flow| flow.rate))
+}
+
 /// What a manager holds is what was asked for, in the time in which it was.
 pub(crate) fn is_that(session: &Session, lost: u64, held: &SessionStatus) -> bool {
     let asked = &session.asked;
     let ends = |at: u64| at.saturating_mul(1_000_000).saturating_add(asked.lasts);
-    let same = |one: &[IpAddr], other: &[IpAddr]| {
-        one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>()
-    };
     held.user == asked.user
         && held.caller == asked.caller
         && same(&held.callees, &asked.callees)

@@ -13,6 +13,7 @@ mod notification;
 mod problem;
 mod record;
 mod refusal;
+mod secret;
 mod server;
 mod service_file;
 mod sessions;

@@ -10,7 +10,7 @@ use crate::uuid::Uuid;
 const KIND: &str = "org.camaraproject.quality-on-demand.v1.qos-status-changed";
 
 /// Something that a client is to be told.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The client.
     pub client: String,

@@ -47,8 +47,13 @@ impl Problem {
         Self::new(422, "SERVICE_NOT_APPLICABLE", message)
     }
 
-    /// The manager, or what keeps sessions, cannot be asked now.
+    /// Something that is needed is not there now.
     pub(crate) fn away(message: impl AsRef<str>) -> Self {
         Self::new(503, "UNAVAILABLE", message)
+    }
+
+    /// The manager cannot be asked now. Why is for the operator, in the log.
+    pub(crate) fn manager() -> Self {
+        Self::away("the manager of the domain does not answer now: ask again later")
     }
 }

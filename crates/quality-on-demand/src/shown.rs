@@ -6,7 +6,7 @@ use wan_server::protocol::Flow;
 
 use crate::body::{ApplicationServer, Device, Ports};
 use crate::record::{Session, State, Why};
-use crate::refusal::remedy;
+use crate::refusal::{remedy, text};
 use crate::service_file::{Profile, ProfileStatus};
 use crate::uuid::Uuid;
 
@@ -119,7 +119,7 @@ struct RefusedShown<'s> {
     offer: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'s str>,
-    text: &'s str,
+    text: String,
     remedy: String,
 }
 
@@ -178,7 +178,7 @@ pub fn bounds(session: &Session) -> Bounds<'_> {
             missing: why.missing,
             offer: why.offer,
             unit: why.unit.as_deref(),
-            text: &why.text,
+            text: text(why),
             remedy: remedy(why),
         }),
         note: session.note.as_deref(),

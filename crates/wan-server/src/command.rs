@@ -252,8 +252,10 @@ fn one(at: &At, ask: &Ask, out: &mut dyn Write) -> Result<u8, Failure> {
 
 /// Prints an answer: the exit code.
 fn said(answer: &Answer, json: bool, out: &mut dyn Write) -> Result<u8, Failure> {
-    if let Answer::Wrong { what } = answer {
-        return Err((WRONG, what.clone()));
+    match answer {
+        Answer::Wrong { what } | Answer::Unknown { what, .. } => return Err((WRONG, what.clone())),
+        Answer::Unavailable { what } => return Err((FAILED, what.clone())),
+        _ => {}
     }
     let text = if json { line(answer) } else { wording::shown(answer) };
     print(out, format_args!("{text}"))?;

@@ -69,7 +69,7 @@ pub(crate) fn listen(path: &Path, tell: &Sender<Event>) -> Result<Listening, Not
     };
     let refuse = |mut connection: UnixStream| {
         let what = format!("{MOST} commands are asked already: try again");
-        let _ = connection.write_all(line(&Answer::Wrong { what }).as_bytes());
+        let _ = connection.write_all(line(&Answer::Unavailable { what }).as_bytes());
     };
     local::listen(path, MOST, serve, refuse)
 }
@@ -91,7 +91,7 @@ fn attend(number: u64, mut connection: UnixStream, tell: &Sender<Event>) -> io::
         let is_lasting = matches!(ask, Ask::Callee { .. } | Ask::Monitor);
         if tell.blocking_send(Event::Asked(number, ask, lines)).is_err() {
             let what = "the manager has ended".to_owned();
-            return connection.write_all(line(&Answer::Wrong { what }).as_bytes());
+            return connection.write_all(line(&Answer::Unavailable { what }).as_bytes());
         }
         if !is_lasting {
             pass(&told, &mut connection)?;

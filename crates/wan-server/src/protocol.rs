@@ -121,6 +121,18 @@ pub enum Answer {
     Status(Box<Status>),
     /// To `monitor`, each time.
     Event(Event),
+    /// There is no session of this name.
+    Unknown {
+        /// The name.
+        session: String,
+        /// The same in words, and what to do.
+        what: String,
+    },
+    /// The manager does not take questions now; this one has not reached it.
+    Unavailable {
+        /// Why, and what to do.
+        what: String,
+    },
     /// The question makes no sense: what is wrong, and what to do.
     Wrong {
         /// That.

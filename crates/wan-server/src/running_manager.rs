@@ -263,9 +263,16 @@ impl Running {
             }
             Ask::Stop { session } => {
                 let id = convert::session_of(&session)?;
+                // It is not over before the store has forgotten it.
+                if let Some(waiting) = self.stopping.get_mut(&id) {
+                    waiting.push(lines.clone());
+                    return Ok(());
+                }
                 if !self.machine.sessions().any(|(known, _, _)| known == id) {
                     let own = self.machine.asn().0;
-                    return Err(format!("AS {own} has no session {session}: punctual rm status lists all"));
+                    let what = format!("AS {own} has no session {session}: punctual rm status lists all");
+                    answer(lines, &Answer::Unknown { session, what });
+                    return Ok(());
                 }
                 self.stopping.entry(id).or_default().push(lines.clone());
                 self.input(Input::Stop(id));

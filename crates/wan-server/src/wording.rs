@@ -192,7 +192,9 @@ pub(crate) fn shown(answer: &Answer) -> String {
             text = format!("session {session} has ended: {}\n", refused(why));
         }
         Answer::Event(Event::Missed { count }) => text = format!("{count} events were missed here\n"),
-        Answer::Wrong { what } => text = format!("{what}\n"),
+        Answer::Wrong { what } | Answer::Unknown { what, .. } | Answer::Unavailable { what } => {
+            text = format!("{what}\n")
+        }
     }
     text
 }

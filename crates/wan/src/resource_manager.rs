@@ -45,6 +45,8 @@ pub struct ResourceManager {
     faults: Vec<BackendAnswer>,
     /// What the AAA server said meanwhile.
     granted: Vec<(SessionId, Result<u64, Reason>)>,
+    /// What callers have stopped meanwhile.
+    stopped: BTreeSet<SessionId>,
     out: Out,
 }
 
@@ -69,6 +71,7 @@ impl ResourceManager {
             queries: Queries::default(),
             faults: Vec::new(),
             granted: Vec::new(),
+            stopped: BTreeSet::new(),
             out,
             config,
         };
@@ -124,6 +127,11 @@ impl ResourceManager {
             Input::Granted { session, said } if !matches!(self.start, Start::Ready) => {
                 self.granted.push((session, said));
             }
+            Input::Stop(session) if !matches!(self.start, Start::Ready) => {
+                if self.callers.has(session) {
+                    self.stopped.insert(session);
+                }
+            }
             // Until it knows what its back-end holds, it is as if it were not there yet.
             _ if !matches!(self.start, Start::Ready) => {
                 let refusal =
@@ -162,11 +170,7 @@ impl ResourceManager {
                 let (callers, _, legs, mut context) = self.parts(now);
                 callers.extend(&mut context, legs, (ticket, session), by);
             }
-            Input::Stop(session) => {
-                let (callers, _, legs, mut context) = self.parts(now);
-                let refusal = context.refusal(Reason::Stopped);
-                callers.fail(&mut context, legs, session, refusal);
-            }
+            Input::Stop(session) => self.on_stop(now, session),
             Input::Query { ticket, destination, class } => {
                 let own = self.config.asn;
                 match candidates(own, &self.paths, destination, class, u64::MAX) {
@@ -332,7 +336,16 @@ impl ResourceManager {
                 let (callers, _, legs, mut context) = self.parts(now);
                 callers.granted(&mut context, legs, session, said);
             }
+            for session in core::mem::take(&mut self.stopped) {
+                self.on_stop(now, session);
+            }
         }
+    }
+
+    fn on_stop(&mut self, now: u64, session: SessionId) {
+        let (callers, _, legs, mut context) = self.parts(now);
+        let refusal = context.refusal(Reason::Stopped);
+        callers.fail(&mut context, legs, session, refusal);
     }
 
     fn on_done(&mut self, now: u64, ticket: u64) {

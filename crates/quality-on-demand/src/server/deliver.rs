@@ -59,17 +59,22 @@ pub(super) fn trust(authorities: &Path) -> Result<Arc<ClientConfig>, String> {
 /// Delivers the notifications of one client, one after the other.
 pub(super) async fn deliver(mut waiting: Receiver<Notice>, allow: Vec<Prefix>, trusted: Arc<ClientConfig>) {
     while let Some(notice) = waiting.recv().await {
+        // The path and what follows may be secrets of the client.
+        let of = Target::of(&notice.sink).map_or_else(String::new, |target| target.authority);
         let mut pause = PAUSE;
         for left in (0..TRIES).rev() {
             let tried = timeout(PATIENCE, attempt(&notice, &allow, &trusted)).await;
             match tried.unwrap_or_else(|_| Outcome::Later(format!("no answer in {} s", PATIENCE.as_secs()))) {
                 Outcome::Delivered => break,
                 Outcome::Never(what) => {
-                    warn!("a notification to {} is left out: {what}", notice.sink);
+                    warn!("a notification of {} to {of} is left out: {what}", notice.client);
                     break;
                 }
                 Outcome::Later(what) if left == 0 => {
-                    warn!("a notification to {} is left out after {TRIES} tries: {what}", notice.sink);
+                    warn!(
+                        "a notification of {} to {of} is left out after {TRIES} tries: {what}",
+                        notice.client
+                    );
                 }
                 Outcome::Later(_) => {
                     sleep(pause).await;

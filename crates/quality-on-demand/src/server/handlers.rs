@@ -7,18 +7,20 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use page_server::{json, lock};
+use page_server::json;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::Serialize;
 use tokio::time::timeout;
 use wan_server::protocol::{Answer, Ask, SessionAsked};
 
-use super::App;
 use super::ask::{Asked, ask, ends, established};
 use super::routes::wrong;
+use super::{App, internal};
 use crate::body;
 use crate::problem::Problem;
+use crate::refusal::text;
 use crate::service_file::Client;
+use crate::sessions::Sessions;
 use crate::shown::{bounds, info, profile_info, profile_status};
 use crate::uuid::Uuid;
 
@@ -52,13 +54,13 @@ async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Problem>> + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::spawn(work).await;
-    done.unwrap_or_else(|error| Err(Problem::new(500, "INTERNAL", format!("it failed: {error}"))))
+    done.unwrap_or_else(|error| Err(internal(&error)))
 }
 
-/// Asks the manager, if not too many do.
-async fn question(app: &Arc<App>, of: Ask) -> Result<Asked, Problem> {
-    let place = Arc::clone(&app.questions).try_acquire_owned();
-    let place = place.map_err(|_| {
+/// Asks the manager for a client, if not too many questions are under way.
+async fn question(app: &Arc<App>, client: &str, of: Ask) -> Result<Asked, Problem> {
+    let place = app.places.take(client, matches!(of, Ask::Stop { .. }));
+    let place = place.ok_or_else(|| {
         Problem::new(429, "TOO_MANY_REQUESTS", "too many sessions are under way: ask again in a moment")
     })?;
     let asn = app.file.asn;
@@ -70,9 +72,8 @@ async fn question(app: &Arc<App>, of: Ask) -> Result<Asked, Problem> {
 }
 
 /// A session of a client as it is now.
-fn shown(app: &App, status: StatusCode, client: &Client, id: Uuid) -> Answered {
-    let kept = lock(&app.kept);
-    Ok(json(status, &info(kept.sessions.get(client, id)?)))
+async fn shown(app: &Arc<App>, status: StatusCode, client: Client, id: Uuid) -> Answered {
+    app.seen(move |sessions| Ok(json(status, &info(sessions.get(&client, id)?)))).await
 }
 
 pub(super) async fn create(
@@ -101,37 +102,33 @@ async fn created(app: Arc<App>, client: Client, body: Body) -> Answered {
     let (to, of) = (Arc::clone(&app), client.clone());
     let setting_up = tokio::spawn(async move {
         let client = of.clone();
-        let question =
-            to.changed(move |sessions, now| sessions.create(now, id, &client, &profile, asked)).await;
-        match question {
-            Ok(question) => set_up(&to, id, question?).await,
-            Err(problem) => {
-                // Nothing was asked for. It is forgotten, and that is stored with the next change.
-                let _ = to.changed(move |sessions, _| sessions.take_back(id)).await;
-                Err(problem)
-            }
-        }
+        let create = move |sessions: &mut Sessions, now| sessions.create(now, id, &client, &profile, asked);
+        // Without a store the manager is not asked, and there is no session.
+        let question = to.changed_or(create, move |sessions, _, _| sessions.take_back(id)).await??;
+        set_up(&to, &of.name, id, question).await
     });
     match timeout(wait, setting_up).await {
         Ok(Ok(done)) => done?,
-        Ok(Err(error)) => return Err(Problem::new(500, "INTERNAL", format!("it failed: {error}"))),
+        Ok(Err(error)) => return Err(internal(&error)),
         // It goes on.
         Err(_) => {}
     }
     let of = client.clone();
-    app.changed(move |sessions, _| sessions.told(&of, id).map(drop)).await??;
-    shown(&app, StatusCode::CREATED, &client, id)
+    let tell = move |sessions: &mut Sessions, _| sessions.told(&of, id).map(drop);
+    app.changed_or(tell, move |sessions, now, _| sessions.not_told(now, id)).await??;
+    shown(&app, StatusCode::CREATED, client, id).await
 }
 
-async fn set_up(app: &Arc<App>, id: Uuid, asked: SessionAsked) -> Result<(), Problem> {
-    let answer = match question(app, Ask::Establish(asked)).await {
+async fn set_up(app: &Arc<App>, client: &str, id: Uuid, asked: SessionAsked) -> Result<(), Problem> {
+    let answer = match question(app, client, Ask::Establish(asked)).await {
         Ok(answer) => established(answer),
         Err(problem) => {
             app.changed(move |sessions, _| sessions.take_back(id)).await?;
             return Err(problem);
         }
     };
-    app.changed(move |sessions, now| sessions.answered(now, id, answer)).await?
+    let hear = move |sessions: &mut Sessions, now| sessions.answered(now, id, answer);
+    app.changed_or(hear, move |sessions, now, _| sessions.not_answered(now, id)).await?
 }
 
 pub(super) async fn show(
@@ -139,7 +136,10 @@ pub(super) async fn show(
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
 ) -> Response {
-    answered(name(&id).and_then(|id| shown(&app, StatusCode::OK, &client, id)))
+    answered(match name(&id) {
+        Ok(id) => shown(&app, StatusCode::OK, client, id).await,
+        Err(problem) => Err(problem),
+    })
 }
 
 pub(super) async fn bound(
@@ -147,11 +147,11 @@ pub(super) async fn bound(
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
 ) -> Response {
-    let bound = |id| {
-        let kept = lock(&app.kept);
-        Ok(json(StatusCode::OK, &bounds(kept.sessions.get(&client, id)?)))
-    };
-    answered(name(&id).and_then(bound))
+    let bound = |id| app.seen(move |sessions| Ok(json(StatusCode::OK, &bounds(sessions.get(&client, id)?))));
+    answered(match name(&id) {
+        Ok(id) => bound(id).await,
+        Err(problem) => Err(problem),
+    })
 }
 
 pub(super) async fn delete(
@@ -171,24 +171,21 @@ async fn deleted(app: Arc<App>, client: Client, id: Uuid) -> Answered {
         *response.status_mut() = StatusCode::NO_CONTENT;
         Ok(response)
     };
-    let Some(session) = app.changed(move |sessions, _| sessions.delete(&client, id)).await?? else {
-        return gone();
+    let name = client.name.clone();
+    let delete = move |sessions: &mut Sessions, _| sessions.delete(&client, id);
+    let not_deleted = move |sessions: &mut Sessions, now, asked| {
+        if matches!(asked, Ok(Some(_))) {
+            sessions.not_deleted(now, id);
+        }
     };
-    let asked = question(&app, Ask::Stop { session }).await;
-    match asked.map(ends) {
-        Ok(Ok(())) => {
-            app.changed(move |sessions, now| sessions.deleted(now, id)).await?;
-            gone()
-        }
-        Ok(Err(what)) => {
-            app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
-            Err(Problem::away(what))
-        }
-        Err(problem) => {
-            app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
-            Err(problem)
-        }
+    let Some(session) = app.changed_or(delete, not_deleted).await?? else { return gone() };
+    let asked = question(&app, &name, Ask::Stop { session }).await;
+    if matches!(&asked, Ok(asked) if ends(asked)) {
+        app.changed(move |sessions, now| sessions.deleted(now, id)).await?;
+        return gone();
     }
+    app.changed(move |sessions, now| sessions.not_deleted(now, id)).await?;
+    Err(asked.err().unwrap_or_else(Problem::manager))
 }
 
 pub(super) async fn extend(
@@ -207,21 +204,24 @@ pub(super) async fn extend(
 
 async fn extended(app: Arc<App>, client: Client, id: Uuid, more: u32) -> Answered {
     let of = client.clone();
-    let wanted = app.changed(move |sessions, _| sessions.extend(&of, id, more)).await??;
-    let Some((session, by)) = wanted else { return shown(&app, StatusCode::OK, &client, id) };
-    let refused = match question(&app, Ask::Extend { session, by }).await {
+    let extend = move |sessions: &mut Sessions, _| sessions.extend(&of, id, more);
+    let not_extended = move |sessions: &mut Sessions, _, asked| {
+        if matches!(asked, Ok(Some(_))) {
+            sessions.not_extended(id);
+        }
+    };
+    let wanted = app.changed_or(extend, not_extended).await??;
+    let Some((session, by)) = wanted else { return shown(&app, StatusCode::OK, client, id).await };
+    let refused = match question(&app, &client.name, Ask::Extend { session, by }).await {
         Ok(Asked::Answer(Answer::Extended { .. })) => {
             app.changed(move |sessions, _| sessions.extended(id, by)).await?;
-            return shown(&app, StatusCode::OK, &client, id);
+            return shown(&app, StatusCode::OK, client, id).await;
         }
+        Ok(Asked::Answer(Answer::Refused(why))) if why.reason == "busy" => Problem::away(text(&why)),
         Ok(Asked::Answer(Answer::Refused(why))) => {
-            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", why.text)
+            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", text(&why))
         }
-        Ok(Asked::Answer(Answer::Wrong { what })) => {
-            Problem::new(409, "QUALITY_ON_DEMAND.SESSION_EXTENSION_NOT_ALLOWED", what)
-        }
-        Ok(Asked::Answer(_)) => Problem::away("the manager says something else"),
-        Ok(Asked::Not(what) | Asked::Lost(what)) => Problem::away(what),
+        Ok(_) => Problem::manager(),
         Err(problem) => problem,
     };
     app.changed(move |sessions, _| sessions.not_extended(id)).await?;
@@ -235,9 +235,10 @@ pub(super) async fn retrieve(
 ) -> Response {
     let found = async {
         let device = body::retrieve(&read(body).await?)?;
-        let kept = lock(&app.kept);
-        let sessions = kept.sessions.of_device(&client, device.as_ref())?;
-        Ok(list(sessions.into_iter().map(info)))
+        let found = move |sessions: &Sessions| {
+            Ok(list(sessions.of_device(&client, device.as_ref())?.into_iter().map(info)))
+        };
+        app.seen(found).await
     };
     answered(found.await)
 }

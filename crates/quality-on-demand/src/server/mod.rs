@@ -2,6 +2,7 @@
 mod ask;
 mod deliver;
 mod handlers;
+mod places;
 mod routes;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,12 @@ use page_server::{Access, Connections, lock, serve};
 use store::{Change, FileStore, Key, Store};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
+use tokio::task::JoinError;
 use tracing::error;
 
+use self::ask::Work;
+use self::places::Places;
 use crate::notification::Notice;
 use crate::problem::Problem;
 use crate::record::Session;
@@ -27,8 +30,6 @@ use crate::service_file::ServiceFile;
 use crate::sessions::{Act, Sessions};
 use crate::uuid::Uuid;
 
-/// Questions to the manager under way.
-const MOST_QUESTIONS: usize = 64;
 /// Notifications of a client that wait.
 const MOST_WAITING: usize = 100;
 /// How keys in the store begin.
@@ -39,7 +40,8 @@ pub(crate) struct App {
     file: ServiceFile,
     access: Access,
     kept: Mutex<Kept>,
-    questions: Arc<Semaphore>,
+    places: Places,
+    work: Work,
     notices: BTreeMap<String, Sender<Notice>>,
     runtime: Handle,
 }
@@ -65,33 +67,61 @@ fn kept(changes: &[(Uuid, Option<Session>)]) -> Result<Vec<Change>, String> {
     changes.iter().map(change).collect()
 }
 
+impl Kept {
+    /// What could not be stored is stored with the next change.
+    fn store_changes(&mut self) -> Result<(), String> {
+        let changes = self.sessions.take_changes();
+        let stored = match kept(&changes) {
+            Ok(all) if all.is_empty() => Ok(()),
+            Ok(all) => self.store.change(&all).map_err(|error| error.to_string()),
+            Err(error) => Err(error),
+        };
+        if stored.is_err() {
+            self.sessions.untake(&changes);
+        }
+        stored
+    }
+}
+
+/// A part of this program has failed.
+fn internal(error: &JoinError) -> Problem {
+    error!("a task failed: {error}");
+    Problem::new(500, "INTERNAL", "the server has failed here: ask its operator")
+}
+
 impl App {
     /// Changes sessions, stores what has changed, and has done what follows from it. It waits for the disk.
     ///
     /// # Errors
-    /// It could not be stored; it is tried again with the next change.
+    /// It could not be stored; it is tried again with the next change, and nothing follows from it until then.
     fn change<T>(self: &Arc<Self>, change: impl FnOnce(&mut Sessions, u64) -> T) -> Result<T, Problem> {
+        self.change_or(change, |_, _, _| ())
+    }
+
+    /// The same; `otherwise` changes sessions further if it could not be stored, before anything else does.
+    ///
+    /// # Errors
+    /// See above.
+    fn change_or<T>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Sessions, u64) -> T,
+        otherwise: impl FnOnce(&mut Sessions, u64, T),
+    ) -> Result<T, Problem> {
         let mut kept = lock(&self.kept);
         let done = change(&mut kept.sessions, now());
-        let changes = kept.sessions.take_changes();
-        let stored = match self::kept(&changes) {
-            Ok(all) if all.is_empty() => Ok(()),
-            Ok(all) => kept.store.change(&all).map_err(|error| error.to_string()),
-            Err(error) => Err(error),
-        };
-        if stored.is_err() {
-            kept.sessions.untake(&changes);
+        if let Err(what) = kept.store_changes() {
+            otherwise(&mut kept.sessions, now(), done);
+            drop(kept);
+            error!("sessions cannot be stored: {what}");
+            return Err(Problem::away("sessions cannot be stored now: ask again later"));
         }
         let acts = kept.sessions.take_acts();
         drop(kept);
         acts.into_iter().for_each(|act| self.act(act));
-        stored.map(|()| done).map_err(|what| {
-            error!("sessions cannot be stored: {what}");
-            Problem::away("sessions cannot be stored now: ask again later")
-        })
+        Ok(done)
     }
 
-    /// The same, for tasks.
+    /// [`Self::change`], for tasks.
     ///
     /// # Errors
     /// See above.
@@ -99,9 +129,34 @@ impl App {
         self: &Arc<Self>,
         change: impl FnOnce(&mut Sessions, u64) -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        self.changed_or(change, |_, _, _| ()).await
+    }
+
+    /// [`Self::change_or`], for tasks.
+    ///
+    /// # Errors
+    /// See above.
+    async fn changed_or<T: Send + 'static>(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Sessions, u64) -> T + Send + 'static,
+        otherwise: impl FnOnce(&mut Sessions, u64, T) + Send + 'static,
+    ) -> Result<T, Problem> {
         let app = Arc::clone(self);
-        let done = self.runtime.spawn_blocking(move || app.change(change)).await;
-        done.unwrap_or_else(|error| Err(Problem::new(500, "INTERNAL", format!("a change failed: {error}"))))
+        let done = self.runtime.spawn_blocking(move || app.change_or(change, otherwise)).await;
+        done.unwrap_or_else(|error| Err(internal(&error)))
+    }
+
+    /// Looks at sessions, for tasks: who changes them holds them for as long as the disk takes.
+    ///
+    /// # Errors
+    /// What `look` says.
+    async fn seen<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Sessions) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let app = Arc::clone(self);
+        let seen = self.runtime.spawn_blocking(move || look(&lock(&app.kept).sessions)).await;
+        seen.unwrap_or_else(|error| Err(internal(&error)))
     }
 
     fn act(self: &Arc<Self>, act: Act) {
@@ -114,10 +169,7 @@ impl App {
                     error!("a notification is left out: {MOST_WAITING} of its client wait already");
                 }
             }
-            Act::Stop(id, name) => {
-                let app = Arc::clone(self);
-                self.runtime.spawn_blocking(move || ask::stop(&app, id, &name));
-            }
+            Act::Stop(id, name) => self.work.stop(id, name),
         }
     }
 }
@@ -194,16 +246,23 @@ async fn look_after(
             tokio::spawn(deliver::deliver(waiting, sinks.allow.clone(), Arc::clone(&trusted)));
         }
     }
+    let (work, looks, stops) = Work::new();
+    let places = Places::new(file.clients.iter().map(|client| client.name.as_str()));
     let app = Arc::new(App {
         file,
         access,
         kept: Mutex::new(kept),
-        questions: Arc::new(Semaphore::new(MOST_QUESTIONS)),
+        places,
+        work,
         notices,
         runtime: Handle::current(),
     });
     let watching = Arc::clone(&app);
     std::thread::Builder::new().name("manager".to_owned()).spawn(move || ask::watch(&watching))?;
+    let looking = Arc::clone(&app);
+    std::thread::Builder::new().name("look".to_owned()).spawn(move || ask::look(&looking, &looks))?;
+    let stopping = Arc::clone(&app);
+    std::thread::Builder::new().name("stop".to_owned()).spawn(move || ask::stop(&stopping, &stops))?;
     let ticking = Arc::clone(&app);
     std::thread::Builder::new().name("clock".to_owned()).spawn(move || ask::tick(&ticking))?;
     let (accepted, arrivals) = channel(1);

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use keys::Authority;
 use serde_json::{Value, json};
 use testkit::namespace::alone;
+use testkit::patience::patiently;
 
 use crate::stage::{Stage, wanted};
 
@@ -98,7 +99,7 @@ fn begin_and_end_are_told_until_they_are_taken_and_redirects_are_not_followed() 
         let id = stage.available(&with_sink("https://localhost:8443/events", 7_411));
         assert!(stage.get(&id).json().get("sinkCredential").is_none(), "secrets are not shown");
         // The first try is turned away; the second one is the same event.
-        let (first, second) = (heard.recv().unwrap(), heard.recv().unwrap());
+        let (first, second) = (told(&heard), told(&heard));
         let of = event(&first);
         assert_eq!(
             (first.0.as_str(), &of, &of["data"]["sessionId"]),
@@ -121,10 +122,14 @@ fn begin_and_end_are_told_until_they_are_taken_and_redirects_are_not_followed() 
     });
 }
 
+fn told(heard: &Receiver<Heard>) -> Heard {
+    patiently("a notification", || heard.try_recv().ok())
+}
+
 /// The next event that was not heard before: a busy machine may be too slow for an answer, and be told again.
 fn next(heard: &Receiver<Heard>, known: &mut Vec<Value>) -> Heard {
     loop {
-        let next = heard.recv().unwrap();
+        let next = told(heard);
         let (id, is_followed) = (event(&next)["id"].clone(), next.0 == "/followed");
         if is_followed || !known.contains(&id) {
             known.push(id);

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::patience::patiently;
@@ -96,6 +97,8 @@ impl Stage {
             request.push_str(&format!("{name}: {value}\r\n"));
         }
         stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        // Longer than the server waits for a session.
+        stream.set_read_timeout(Some(Duration::from_secs(150))).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{text}"));

@@ -49,19 +49,19 @@ pub(crate) fn held(name: &str, asked: &SessionAsked, ends: u64) -> SessionStatus
     }
 }
 
-struct Stage {
-    sessions: Sessions,
-    client: Client,
+pub(crate) struct Stage {
+    pub(crate) sessions: Sessions,
+    pub(crate) client: Client,
     ids: u128,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let client = file().clients[0].clone();
         Self { sessions: Sessions::new(URL.to_owned(), [], NOW), client, ids: 0 }
     }
 
-    fn create(&mut self, asked: CreateSession) -> Result<(Uuid, SessionAsked), Problem> {
+    pub(crate) fn create(&mut self, asked: CreateSession) -> Result<(Uuid, SessionAsked), Problem> {
         self.ids += 1;
         let (id, file) = (Uuid::random(self.ids), file());
         let profile = file.profile(&asked.qos_profile).unwrap();
@@ -81,16 +81,16 @@ impl Stage {
         (id, question)
     }
 
-    fn info(&self, id: Uuid) -> Value {
+    pub(crate) fn info(&self, id: Uuid) -> Value {
         serde_json::to_value(info(self.sessions.get(&self.client, id).unwrap())).unwrap()
     }
 
-    fn code(&self, id: Uuid) -> u16 {
+    pub(crate) fn code(&self, id: Uuid) -> u16 {
         self.sessions.get(&self.client, id).map_or_else(|problem| problem.status, |_| 200)
     }
 
     /// Status and reason of each notification since.
-    fn events(&mut self) -> Vec<(String, Option<String>)> {
+    pub(crate) fn events(&mut self) -> Vec<(String, Option<String>)> {
         let acts = self.sessions.take_acts();
         let notices = acts.into_iter().filter_map(|act| match act {
             Act::Notify(notice) => Some(serde_json::from_str::<Value>(&notice.body).unwrap()),
@@ -103,7 +103,7 @@ impl Stage {
     }
 }
 
-fn unavailable(why: &str) -> Vec<(String, Option<String>)> {
+pub(crate) fn unavailable(why: &str) -> Vec<(String, Option<String>)> {
     vec![("UNAVAILABLE".to_owned(), Some(why.to_owned()))]
 }
 
@@ -123,7 +123,8 @@ fn a_session_begins_is_extended_and_expires() {
             && shown.get("expiresAt").is_none()
             && shown.get("statusInfo").is_none()
     );
-    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", 0))).unwrap();
+    let ends = NOW * 1_000_000 + question.lasts;
+    stage.sessions.answered(NOW, id, Answered::Admitted(admitted("65001-7", ends))).unwrap();
     let shown = stage.info(id);
     assert_eq!(shown["qosStatus"], json!("AVAILABLE"));
     assert_eq!(
@@ -221,7 +222,7 @@ fn a_refusal_is_a_session_that_says_who_refused_or_an_error() {
         assert_eq!(stage.code(id), 404);
     }
     let (id, _) = stage.create(asked(|_| {})).unwrap();
-    let problem = stage.sessions.answered(NOW, id, Answered::NotAsked("no manager".to_owned())).unwrap_err();
+    let problem = stage.sessions.answered(NOW, id, Answered::NotAsked).unwrap_err();
     assert_eq!((problem.status, stage.sessions.all().count()), (503, 0));
 }
 
@@ -362,7 +363,7 @@ fn what_the_network_ends_is_told_with_its_reason() {
 fn a_session_whose_admission_was_lost_is_found_and_ended() {
     let mut stage = Stage::new();
     let (id, question) = stage.create(asked(|_| {})).unwrap();
-    let problem = stage.sessions.answered(NOW + 3_000, id, Answered::Lost("killed".to_owned())).unwrap_err();
+    let problem = stage.sessions.answered(NOW + 3_000, id, Answered::Lost).unwrap_err();
     assert_eq!((problem.status, stage.code(id)), (503, 404));
     assert!(stage.sessions.looks_for_sessions());
     let ends = NOW * 1_000_000 + question.lasts;
@@ -379,7 +380,7 @@ fn a_session_whose_admission_was_lost_is_found_and_ended() {
     // One that its client knows of is told.
     let (id, _) = stage.create(asked(|_| {})).unwrap();
     stage.sessions.told(&stage.client, id).unwrap();
-    stage.sessions.answered(NOW, id, Answered::Lost("killed".to_owned())).unwrap();
+    stage.sessions.answered(NOW, id, Answered::Lost).unwrap();
     assert_eq!(stage.events(), unavailable("NETWORK_TERMINATED"));
     assert_eq!(stage.info(id)["statusInfo"], json!("NETWORK_TERMINATED"));
     // Nothing was found for a minute: there is none.

@@ -5,4 +5,5 @@ mod bodies;
 mod document;
 mod files;
 mod machine;
+mod races;
 mod seeds;

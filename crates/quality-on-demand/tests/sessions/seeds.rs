@@ -1,6 +1,6 @@
 //! Random clients, a manager that is killed, answers and events that are lost, restarts: nothing is kept of what no client has, and no client is told
 //! what is not so.
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quality_on_demand::{Act, Answered, Client, ServiceFile, Session, Sessions, State, Uuid};
 use serde_json::{Value, json};
@@ -10,8 +10,15 @@ use wan_server::protocol::{SessionAsked, SessionStatus};
 use crate::files::file;
 use crate::machine::{NOW, admitted, asked, held, refused};
 
-/// Runs of 150 steps.
+/// Runs of 250 steps.
 const SEEDS: u64 = 500;
+
+/// A question to the manager: what it has said to it, which arrives later.
+struct Open {
+    id: Uuid,
+    question: SessionAsked,
+    said: Option<Answered>,
+}
 
 /// A run: sessions, what is stored of them, and a manager that knows nothing of clients.
 struct Run {
@@ -21,8 +28,15 @@ struct Run {
     stored: BTreeMap<Uuid, Session>,
     now: u64,
     ids: u128,
-    /// Questions without an answer yet.
-    open: Vec<(Uuid, SessionAsked)>,
+    /// Questions whose answer has not arrived yet.
+    open: Vec<Open>,
+    /// Ends that the manager tells of by itself, and that have not arrived yet.
+    events: VecDeque<(String, &'static str)>,
+    /// A look at all sessions of the manager that is under way: its moment, and what the manager has said to it.
+    look: Option<(u64, Option<Vec<SessionStatus>>)>,
+    /// Sessions whose names have arrived with an answer, and those whose ends have.
+    named: BTreeMap<String, Uuid>,
+    heard: BTreeSet<String>,
     manager: Vec<SessionStatus>,
     names: u64,
     is_away: bool,
@@ -44,6 +58,10 @@ impl Run {
             now: NOW,
             ids: 0,
             open: Vec::new(),
+            events: VecDeque::new(),
+            look: None,
+            named: BTreeMap::new(),
+            heard: BTreeSet::new(),
             manager: Vec::new(),
             names: 0,
             is_away: false,
@@ -63,7 +81,17 @@ impl Run {
         }
         for act in self.sessions.take_acts() {
             match act {
-                Act::Stop(id, name) => self.stops.push((id, name)),
+                Act::Stop(id, name) => {
+                    // What a client was given, or is about to be, is not ended for what another question may have left.
+                    let owner = self.named.get(&name);
+                    assert!(owner.is_none_or(|owner| *owner == id), "{name} is of another session");
+                    for other in self.open.iter().filter(|other| other.id != id) {
+                        let admitted =
+                            matches!(&other.said, Some(Answered::Admitted(it)) if it.session == name);
+                        assert!(!admitted, "{name} is the answer to another question");
+                    }
+                    self.stops.push((id, name));
+                }
                 Act::Notify(notice) => {
                     let event: Value = serde_json::from_str(&notice.body).unwrap();
                     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -89,40 +117,55 @@ impl Run {
         });
         let profile = self.file.profile("ALARMS").unwrap().clone();
         if let Ok(question) = self.sessions.create(self.now, id, &client, &profile, asked) {
-            self.open.push((id, question));
+            self.open.push(Open { id, question, said: None });
         }
     }
 
+    /// The manager decides about a question; its answer is on its way then.
+    fn admit(&mut self) {
+        let waiting: Vec<usize> = (0..self.open.len()).filter(|at| self.open[*at].said.is_none()).collect();
+        let Some(at) = self.random.pick(&waiting).copied() else { return };
+        let said = match self.random.below(if self.is_away { 2 } else { 7 }) {
+            0 => Answered::NotAsked,
+            1 => {
+                if self.random.one_in(2) {
+                    self.begin(at);
+                }
+                Answered::Lost
+            }
+            2 => Answered::Refused(refused(self.random.pick(&["rate", "busy", "foreign-source"]).unwrap())),
+            _ => {
+                let (name, ends) = self.begin(at);
+                Answered::Admitted(admitted(&name, ends))
+            }
+        };
+        self.open[at].said = Some(said);
+    }
+
+    /// The manager has a session from now on.
+    fn begin(&mut self, at: usize) -> (String, u64) {
+        self.names += 1;
+        let name = format!("65001-{}", self.names);
+        let question = &self.open[at].question;
+        let ends = self.now * 1_000_000 + question.lasts;
+        self.manager.push(held(&name, question, ends));
+        (name, ends)
+    }
+
+    /// An answer arrives.
     fn answer(&mut self) {
-        if self.open.is_empty() {
-            return;
-        }
-        let index = self.random.below(self.open.len());
-        let (id, question) = self.open.swap_remove(index);
+        let said: Vec<usize> = (0..self.open.len()).filter(|at| self.open[*at].said.is_some()).collect();
+        let Some(at) = self.random.pick(&said).copied() else { return };
+        let Open { id, said: Some(answer), .. } = self.open.swap_remove(at) else { return };
         if self.random.one_in(3) {
             // It took too long for its client, who may have deleted it since.
             let owner = self.stored[&id].client.clone();
             let owner = self.file.client(&owner).unwrap().clone();
             let _ = self.sessions.told(&owner, id);
         }
-        let ends = self.now * 1_000_000 + question.lasts;
-        let answer = match self.random.below(if self.is_away { 2 } else { 6 }) {
-            0 => Answered::NotAsked("away".to_owned()),
-            1 => {
-                if self.random.one_in(2) {
-                    self.names += 1;
-                    self.manager.push(held(&format!("65001-{}", self.names), &question, ends));
-                }
-                Answered::Lost("killed".to_owned())
-            }
-            2 => Answered::Refused(refused(self.random.pick(&["rate", "busy", "foreign-source"]).unwrap())),
-            _ => {
-                self.names += 1;
-                let name = format!("65001-{}", self.names);
-                self.manager.push(held(&name, &question, ends));
-                Answered::Admitted(admitted(&name, ends))
-            }
-        };
+        if let Answered::Admitted(admitted) = &answer {
+            self.named.insert(admitted.session.clone(), id);
+        }
         let _ = self.sessions.answered(self.now, id, answer);
     }
 
@@ -161,12 +204,20 @@ impl Run {
         }
     }
 
-    /// A session of the manager ends; that may be missed.
-    fn end(&mut self, name: &str, why: &str) {
+    /// A session of the manager ends; that is told, and may be missed.
+    fn end(&mut self, name: &str, why: &'static str) {
+        let before = self.manager.len();
         self.manager.retain(|other| other.session != name);
-        if !self.random.one_in(3) {
-            self.sessions.ended(self.now, name, refused(why));
+        if self.manager.len() < before && !self.random.one_in(3) {
+            self.events.push_back((name.to_owned(), why));
         }
+    }
+
+    /// An event arrives.
+    fn hear(&mut self) {
+        let Some((name, why)) = self.events.pop_front() else { return };
+        self.sessions.ended(self.now, &name, refused(why));
+        self.heard.insert(name);
     }
 
     fn stop(&mut self) {
@@ -178,11 +229,17 @@ impl Run {
         }
     }
 
+    /// The next step of a look at all sessions: it begins, the manager answers, the answer arrives.
     fn look(&mut self) {
-        if !self.is_away {
-            let mark = self.sessions.mark();
-            self.sessions.compare(self.now, mark, &self.manager.clone());
-        }
+        self.look = match self.look.take() {
+            None => Some((self.sessions.mark(), None)),
+            Some((_, None)) if self.is_away => None,
+            Some((mark, None)) => Some((mark, Some(self.manager.clone()))),
+            Some((mark, Some(all))) => {
+                self.sessions.compare(self.now, mark, &all);
+                None
+            }
+        };
     }
 
     fn wait(&mut self, milliseconds: u64) {
@@ -199,30 +256,33 @@ impl Run {
 
     fn restart(&mut self) {
         // What was under way has no answer any more; some of it has arrived.
-        for (_, question) in std::mem::take(&mut self.open) {
-            if self.random.one_in(2) && !self.is_away {
-                self.names += 1;
-                let ends = self.now * 1_000_000 + question.lasts;
-                self.manager.push(held(&format!("65001-{}", self.names), &question, ends));
+        for at in 0..self.open.len() {
+            if self.open[at].said.is_none() && self.random.one_in(2) && !self.is_away {
+                self.begin(at);
             }
         }
+        self.open.clear();
+        self.events.clear();
+        self.look = None;
         self.stops.clear();
         self.sessions = Sessions::new(String::new(), self.stored.values().cloned(), self.now);
     }
 
     fn step(&mut self) {
-        match self.random.below(14) {
+        match self.random.below(20) {
             0..=3 => self.create(),
-            4..=6 => self.answer(),
-            7 => self.delete(),
-            8 => self.extend(),
-            9 => self.stop(),
-            10 => self.look(),
-            11 => {
+            4..=6 => self.admit(),
+            7..=8 => self.answer(),
+            9 => self.delete(),
+            10 => self.extend(),
+            11 => self.stop(),
+            12..=14 => self.look(),
+            15..=16 => self.hear(),
+            17 => {
                 let milliseconds = self.random.range(1, 8_000);
                 self.wait(milliseconds);
             }
-            12 => {
+            18 => {
                 let names: Vec<String> = self.manager.iter().map(|other| other.session.clone()).collect();
                 if let Some(name) = self.random.pick(&names).cloned() {
                     self.end(&name, "link-down");
@@ -247,7 +307,11 @@ impl Run {
             assert_eq!(self.stored.get(&session.id), Some(session), "what is so is stored");
             if let State::Available { since, until } = session.state {
                 self.available += 1;
-                assert_eq!(until, since + u64::from(session.duration) * 1_000);
+                assert!(until <= since + u64::from(session.duration) * 1_000);
+                let name = session.name().unwrap();
+                assert!(!self.heard.contains(name), "{name} is said to be available, and its end was heard");
+                let held = self.manager.iter().find(|other| other.session == name);
+                assert!(held.is_none_or(|held| until * 1_000_000 <= held.ends), "{name} ends earlier");
                 assert!(session.duration <= session.most_duration);
             }
         }
@@ -260,23 +324,35 @@ impl Run {
         }
     }
 
+    /// A look from its beginning to its end, and all events.
+    fn look_well(&mut self) {
+        for _ in 0..3 {
+            self.look();
+            self.settle();
+        }
+        while !self.events.is_empty() {
+            self.hear();
+            self.settle();
+        }
+    }
+
     /// All is well for a while: what no client has is nowhere.
     fn quiet(&mut self) {
         self.is_away = false;
         while !self.open.is_empty() {
+            self.admit();
             self.answer();
             self.settle();
         }
+        self.look = None;
         for _ in 0..8 {
-            self.look();
-            self.settle();
+            self.look_well();
             self.stop();
             self.settle();
             self.wait(1_000);
             self.settle();
         }
-        self.look();
-        self.settle();
+        self.look_well();
         let known: BTreeSet<&str> = self
             .sessions
             .all()
@@ -307,7 +383,7 @@ fn nothing_is_reserved_for_nobody_and_nobody_is_told_what_is_not_so() {
     let (mut available, mut told) = (0, 0);
     for seed in 0..SEEDS {
         let mut run = Run::new(seed);
-        for _ in 0..150 {
+        for _ in 0..250 {
             run.step();
         }
         run.quiet();

@@ -57,7 +57,7 @@ fn a_session_is_admitted_through_a_domain_that_hears_of_none() {
         }
         domains.aggregates(0);
         assert!(
-            matches!(domains.ask(WEST, &stop), Answer::Wrong { what } if what.contains("has no session"))
+            matches!(domains.ask(WEST, &stop), Answer::Unknown { what, .. } if what.contains("has no session"))
         );
         patiently("an end at the callees", || domains.status(EAST).hosted.is_empty().then_some(()));
         assert_eq!(domains.end(TRANSIT), Some(0));

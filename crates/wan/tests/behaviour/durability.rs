@@ -72,6 +72,24 @@ fn an_end_is_said_when_it_is_durable() {
     assert_eq!(world.at_rest(), 0);
 }
 
+/// A caller ends its session while the manager starts: it hears of the end as at any other time.
+#[test]
+fn what_is_stopped_while_the_manager_starts_ends_when_it_has_started() {
+    let mut world = line(3, 1 << 40);
+    let session = world.admitted(0, reliable(1, &[3], 100_000));
+    world.domains[0].manager = None;
+    world.mend();
+    // Its back-end has not said yet what it holds.
+    for _ in 0..2 {
+        world.input(0, Input::Stop(session));
+    }
+    assert_eq!(world.ended.get(&session), None, "nothing is decided yet");
+    world.run(2 * SECOND);
+    assert_eq!(world.ended.get(&session).map(|refusal| &refusal.reason), Some(&Reason::Stopped));
+    world.run(20 * SECOND);
+    assert_eq!(world.at_rest(), 0);
+}
+
 /// A crash would bring back the earlier end of a session whose caller has heard of the later one.
 #[test]
 fn a_later_end_counts_and_is_said_when_it_is_durable() {

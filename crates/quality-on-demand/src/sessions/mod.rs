@@ -2,12 +2,15 @@
 //! stored, stopped and notified goes out.
 //!
 //! Its owner stores [`Sessions::take_changes`] before it answers a client or asks the manager, and carries [`Sessions::take_acts`] out afterwards.
-use std::collections::{BTreeMap, BTreeSet};
+mod clock;
+mod comparison;
 
-use wan_server::protocol::{Admitted, Refused, SessionAsked, SessionStatus};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use wan_server::protocol::{Admitted, Refused, SessionAsked};
 
 use crate::body::{CreateSession, Device};
-use crate::flows::{self, LOOKED_FOR, SECOND, SKEW, SLACK, is_that};
+use crate::flows::{self, SECOND};
 use crate::notification::{self, Notice};
 use crate::problem::Problem;
 use crate::record::{Session, State, Why};
@@ -17,6 +20,9 @@ use crate::uuid::Uuid;
 
 /// Milliseconds that a session which has ended can still be looked at.
 const KEPT: u64 = 360_000;
+/// Names of the manager's sessions that are remembered; the oldest one goes first.
+const MOST_NAMES: usize = 4_096;
+
 /// What is to be done.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act {
@@ -33,12 +39,12 @@ pub enum Answered {
     Admitted(Admitted),
     /// It is refused.
     Refused(Refused),
-    /// The manager makes nothing of the question: what it says.
-    Wrong(String),
-    /// It was not asked, since it is away: what was wrong.
-    NotAsked(String),
-    /// It was asked, and has ended since: the session may be there or not.
-    Lost(String),
+    /// The manager makes nothing of the question.
+    Wrong,
+    /// It was not asked, since it is away.
+    NotAsked,
+    /// It was asked, and there is no answer: the session may be there or not.
+    Lost,
 }
 
 /// All sessions.
@@ -50,6 +56,10 @@ pub struct Sessions {
     /// When each session was admitted, in calls of [`Self::mark`].
     admitted: BTreeMap<Uuid, u64>,
     marks: u64,
+    /// What the manager calls sessions that were forgotten here, and when that was: a look that was begun before may still have them.
+    forgotten: VecDeque<(u64, String)>,
+    /// Ends that were heard of sessions without a name here: the answer to a question under way may name them yet.
+    ended_before: VecDeque<(String, Refused)>,
     /// Sessions that the manager was asked to end for their clients, and whether it has ended them by itself meanwhile.
     deleting: BTreeMap<Uuid, Option<Refused>>,
     /// Sessions that the manager was asked to extend.
@@ -65,8 +75,7 @@ impl Sessions {
         let mut sessions = Self { url, all, ..Self::default() };
         let open = sessions.all.values().filter(|session| session.state == State::Requested);
         for id in open.map(|session| session.id).collect::<Vec<_>>() {
-            let what = "this server has ended while the session was under way";
-            let _ = sessions.answered(now, id, Answered::Lost(what.to_owned()));
+            let _ = sessions.answered(now, id, Answered::Lost);
         }
         let stopping = sessions.all.values().filter(|session| session.stopping);
         let stops: Vec<Act> =
@@ -94,11 +103,6 @@ impl Sessions {
     /// Every session, those included that their clients do not see.
     pub fn all(&self) -> impl Iterator<Item = &Session> {
         self.all.values()
-    }
-
-    /// Some answer was lost, and its session may be there.
-    pub fn looks_for_sessions(&self) -> bool {
-        self.all.values().any(|session| session.lost.is_some())
     }
 
     /// A client asks for a session: what the manager is to be asked for.
@@ -188,11 +192,57 @@ impl Sessions {
         self.get(client, id)
     }
 
+    /// The client could not be told of the session: for it there is none, and what the manager has of it is ended.
+    pub fn not_told(&mut self, now: u64, id: Uuid) {
+        let Some(session) = self.all.get_mut(&id) else { return };
+        session.hidden = true;
+        self.changed.insert(id);
+        match session.state {
+            State::Available { since, .. } => {
+                session.state =
+                    State::Unavailable { why: Why::NetworkTerminated, since: Some(since), at: now };
+                session.stopping = true;
+                let stop = session.name().map(|name| Act::Stop(id, name.to_owned()));
+                let notice = notification::of(session, now, &self.url).map(Act::Notify);
+                self.acts.extend(stop.into_iter().chain(notice));
+            }
+            State::Unavailable { .. } if !session.stopping && session.lost.is_none() => self.forget(id),
+            State::Requested | State::Unavailable { .. } => {}
+        }
+    }
+
+    /// What [`Self::answered`] has changed could not be stored: a client that was not told of the session yet is answered the error, and there is none.
+    pub fn not_answered(&mut self, now: u64, id: Uuid) {
+        if self.all.get(&id).is_some_and(|session| !session.told) {
+            self.not_told(now, id);
+        }
+    }
+
     /// The manager has answered.
     ///
     /// # Errors
     /// What the client is answered in place of a session, if it was not told of one yet.
     pub fn answered(&mut self, now: u64, id: Uuid, answered: Answered) -> Result<(), Problem> {
+        let name = match &answered {
+            Answered::Admitted(admitted) => Some(admitted.session.clone()),
+            _ => None,
+        };
+        let said = self.answer(now, id, answered);
+        let at = self.ended_before.iter().position(|(ended, _)| Some(ended) == name.as_ref());
+        if let Some((_, why)) = at.and_then(|at| self.ended_before.remove(at)) {
+            self.end(now, id, Some(why), None);
+        }
+        if !self.is_under_way() {
+            self.ended_before.clear();
+        }
+        said
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.all.values().any(|session| session.state == State::Requested)
+    }
+
+    fn answer(&mut self, now: u64, id: Uuid, answered: Answered) -> Result<(), Problem> {
         let Some(session) = self.all.get_mut(&id) else { return Ok(()) };
         self.changed.insert(id);
         let (problem, refused) = match answered {
@@ -206,18 +256,24 @@ impl Sessions {
                     self.acts.push(Act::Stop(id, name));
                     return Ok(());
                 }
-                let until = now + u64::from(session.duration) * 1_000;
+                // The answer may have taken its time, and the manager's clock may be behind.
+                let ends = session.admitted.as_ref().map_or(u64::MAX, |admitted| admitted.ends / 1_000_000);
+                let until = (now + u64::from(session.duration) * 1_000).min(ends);
                 session.state = State::Available { since: now, until };
                 self.acts.extend(notification::of(session, now, &self.url).map(Act::Notify));
                 return Ok(());
             }
             Answered::Refused(why) => (refusal::problem(&why), Some(why)),
-            Answered::Wrong(what) => (Some(Problem::profile(what)), None),
-            Answered::NotAsked(what) => (Some(Problem::away(what)), None),
-            Answered::Lost(what) => {
+            Answered::Wrong => {
+                let what =
+                    "the manager of the domain makes nothing of this profile: its operator has to mend it";
+                (Some(Problem::profile(what)), None)
+            }
+            Answered::NotAsked => (Some(Problem::manager()), None),
+            Answered::Lost => {
                 session.lost = Some(now);
                 session.hidden |= !session.told;
-                (Some(Problem::away(what)), None)
+                (Some(Problem::manager()), None)
             }
         };
         // A client that was not told of the session is answered the error, and there is none.
@@ -345,6 +401,9 @@ impl Sessions {
         if let State::Available { until, .. } = &mut session.state {
             *until += by / 1_000_000;
             session.duration = session.duration.saturating_add(u32::try_from(by / SECOND).unwrap_or(0));
+            if let Some(admitted) = &mut session.admitted {
+                admitted.ends = admitted.ends.saturating_add(by);
+            }
             self.changed.insert(id);
         }
     }
@@ -359,6 +418,12 @@ impl Sessions {
         let Some(id) =
             self.all.values().find(|session| session.name() == Some(name)).map(|session| session.id)
         else {
+            if self.is_under_way() {
+                self.ended_before.push_back((name.to_owned(), why));
+                if self.ended_before.len() > MOST_NAMES {
+                    self.ended_before.pop_front();
+                }
+            }
             return;
         };
         match self.deleting.get_mut(&id) {
@@ -378,95 +443,9 @@ impl Sessions {
         }
     }
 
-    /// A moment, for [`Self::compare`].
-    pub fn mark(&mut self) -> u64 {
-        self.marks += 1;
-        self.marks
-    }
-
-    /// All sessions that a manager had when it was asked after [`Self::mark`].
-    pub fn compare(&mut self, now: u64, mark: u64, held: &[SessionStatus]) {
-        let names: BTreeSet<&str> = held.iter().map(|session| session.session.as_str()).collect();
-        let gone: Vec<(Uuid, bool)> = self
-            .all
-            .values()
-            .filter(|session| session.name().is_some_and(|name| !names.contains(name)))
-            .filter(|session| self.admitted.get(&session.id).is_none_or(|admitted| *admitted < mark))
-            .map(|session| (session.id, session.stopping))
-            .collect();
-        for (id, stopping) in gone {
-            if stopping {
-                self.stopped(id);
-            } else if !self.deleting.contains_key(&id) {
-                self.end(now, id, None, Some("the manager of the domain does not have the session any more"));
-            }
-        }
-        self.look_for(held);
-        let stopping = self.all.values().filter(|session| session.stopping);
-        let stops = stopping.filter_map(|session| Some(Act::Stop(session.id, session.name()?.to_owned())));
-        self.acts.extend(stops.collect::<Vec<_>>());
-    }
-
-    /// Sessions whose admission was lost are found by what was asked for and when, and ended.
-    fn look_for(&mut self, held: &[SessionStatus]) {
-        let known: BTreeSet<String> =
-            self.all.values().filter_map(|session| session.name().map(str::to_owned)).collect();
-        let mut strangers: Vec<&SessionStatus> =
-            held.iter().filter(|other| !known.contains(&other.session)).collect();
-        for session in self.all.values_mut() {
-            let Some(lost) = session.lost else { continue };
-            let Some(at) = strangers.iter().position(|other| is_that(session, lost, other)) else { continue };
-            let found = strangers.swap_remove(at);
-            session.admitted = Some(Admitted {
-                session: found.session.clone(),
-                peers: Vec::new(),
-                bounds: found.bounds.clone(),
-                ends: found.ends,
-                caveat: None,
-            });
-            (session.lost, session.stopping) = (None, true);
-            self.changed.insert(session.id);
-        }
-    }
-
-    /// It is so late.
-    pub fn tick(&mut self, now: u64) {
-        let due: Vec<Uuid> = self.all.keys().copied().collect();
-        for id in due {
-            self.look_at(now, id);
-        }
-    }
-
-    fn look_at(&mut self, now: u64, id: Uuid) {
-        let busy = self.deleting.contains_key(&id) || self.extending.contains(&id);
-        let Some(session) = self.all.get_mut(&id) else { return };
-        match session.state {
-            State::Available { since, until } if until <= now && !busy => {
-                session.state =
-                    State::Unavailable { why: Why::DurationExpired, since: Some(since), at: until };
-                session.stopping = true;
-                let stop = session.name().map(|name| Act::Stop(id, name.to_owned()));
-                let notice = notification::of(session, now, &self.url).map(Act::Notify);
-                self.acts.extend(stop.into_iter().chain(notice));
-                self.changed.insert(id);
-            }
-            State::Unavailable { at, .. } => {
-                if session.lost.is_some_and(|lost| lost + LOOKED_FOR <= now) {
-                    session.lost = None;
-                    self.changed.insert(id);
-                }
-                // By then the manager has ended it by itself.
-                let ends = session.admitted.as_ref().map_or(0, |admitted| admitted.ends / 1_000_000);
-                if session.stopping && ends.max(at) + (SLACK + SKEW) / 1_000_000 + LOOKED_FOR <= now {
-                    session.stopping = false;
-                    self.changed.insert(id);
-                }
-                if !session.stopping && session.lost.is_none() && (session.hidden || at + KEPT <= now) {
-                    self.forget(id);
-                }
-            }
-            State::Available { .. } | State::Requested => {}
-        }
+    /// The manager is to end it yet.
+    pub fn is_stopping(&self, id: Uuid) -> bool {
+        self.all.get(&id).is_some_and(|session| session.stopping)
     }
 
     /// The network has ended a session.
@@ -486,7 +465,14 @@ impl Sessions {
     }
 
     fn forget(&mut self, id: Uuid) {
-        self.all.remove(&id);
+        let name = self.all.remove(&id).and_then(|session| session.name().map(str::to_owned));
+        if let Some(name) = name {
+            let mark = self.mark();
+            self.forgotten.push_back((mark, name));
+            if self.forgotten.len() > MOST_NAMES {
+                self.forgotten.pop_front();
+            }
+        }
         self.admitted.remove(&id);
         self.changed.insert(id);
     }
