@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Connection, JoinKind, Plan, ServiceKind};
+use assembly::{Connection, Plan, Port, ServiceKind};
 
 use crate::foreign::is_foreign;
 use crate::part::Part;
@@ -318,9 +318,7 @@ fn is_kept(plan: &Plan, name: &str, connection: &Connection) -> bool {
     connection.to.iter().any(|to| {
         let assembly::End::Port { component, port } = to else { return false };
         let port = plan.components.get(component).and_then(|component| component.ports.get(port));
-        let join = port.and_then(|port| port.join.as_ref());
-        join.is_some_and(|join| {
-            join.kind == JoinKind::Conjunction && join.parts.iter().any(|part| part == name)
-        })
+        let tree = port.and_then(Port::join_tree);
+        tree.is_some_and(|tree| tree.waits() && tree.connections().contains(&name))
     })
 }

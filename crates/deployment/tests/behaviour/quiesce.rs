@@ -162,10 +162,19 @@ fn what_cannot_come_to_an_end_is_refused() {
             )
             .replace("[connection.bc]\nfrom = \"b.out\"\nto = [\"c.in\"]\n", "")
     );
+    let nested = joined.replace(
+        "port.in.join = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n",
+        concat!(
+            "port.in.join = { kind = \"disjunction\", parts = [\"both\", \"ab\"] }\n",
+            "port.in.group.both = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n"
+        ),
+    );
+    assert_ne!(nested, joined);
     let gateway = PLAN.replace("[connection.bc]", "[connection.bc]\nservice = \"federated\"");
     for (text, next, expected) in [
         (circle.as_str(), both(&changed(&circle)), "in a circle"),
         (&joined, changed(&joined), "by a conjunction"),
+        (&nested, changed(&nested), "by a conjunction"),
         (&gateway, both(&gateway), "by gateways"),
     ] {
         let mut world = World::new(1, "between");
