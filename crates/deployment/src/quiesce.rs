@@ -17,6 +17,8 @@ use crate::supervisor::Target;
 #[derive(Debug)]
 struct Quiescence<'t> {
     old: &'t Target,
+    /// Processes of one of the plans are on several hosts.
+    is_of_hosts: bool,
     /// Components of the former plan, those that publish before those that consume.
     order: Vec<&'t str>,
     /// Components that rest, with those that the change brings to rest in any case.
@@ -40,7 +42,7 @@ fn is_wanted(old: &Target, new: &Target) -> bool {
 }
 
 impl Steps {
-    /// Why a change cannot come about between events although its plan says so. `hosts` is whether only a part of it is done here.
+    /// Why a change cannot come about between events although its plan says so. `is_of_hosts` is whether only a part of it is done here.
     pub(crate) fn obstacle(old: &Target, new: &Target, is_of_hosts: bool) -> Option<String> {
         let steps = Self::plain(old, new);
         let needed = Quiescence::of(old, new, &steps)?;
@@ -108,6 +110,7 @@ impl<'t> Quiescence<'t> {
         let rests: BTreeSet<&str> = rests.filter(|name| !handed_over.contains(name)).collect();
         (!rests.is_empty() || !affected.is_empty()).then_some(Self {
             old,
+            is_of_hosts: [old, new].iter().any(|target| is_of_hosts(&target.plan)),
             order,
             rests,
             handed_over,
@@ -127,6 +130,12 @@ impl<'t> Quiescence<'t> {
     /// Why it cannot be seen that nothing is on its way.
     fn obstacle(&self, is_of_hosts: bool) -> Option<String> {
         let layout = self.old.plan.layout();
+        if is_of_hosts || self.is_of_hosts {
+            return Some(
+                "it is of several hosts: components would rest while these wait for each other, and for the manager"
+                    .to_string(),
+            );
+        }
         for link in layout.links() {
             let Some((from, _)) = self.affected.get(link.name) else { continue };
             let Some(to) = link.to.component() else { continue };
@@ -140,9 +149,6 @@ impl<'t> Quiescence<'t> {
                 return Some(format!(
                     "the connection {name} goes by gateways, which do not say what has come"
                 ));
-            }
-            if is_of_hosts && layout.host_of(one) != layout.host_of(other) {
-                return Some(format!("the connection {name} leads from one host to another"));
             }
             let keeps =
                 self.old.plan.connections.get(name).is_some_and(|it| is_kept(&self.old.plan, name, it));
@@ -273,6 +279,12 @@ impl<'t> Quiescence<'t> {
             );
         }
     }
+}
+
+fn is_of_hosts(plan: &Plan) -> bool {
+    let layout = plan.layout();
+    let hosts: BTreeSet<&str> = layout.processes().values().copied().flatten().collect();
+    hosts.len() > 1
 }
 
 /// More orders for a process, in its last batch if that is the last one.
