@@ -339,10 +339,10 @@ impl Executor for Model {
                 self.drained.clear();
             }
             Work::Matches => return Ok(Performed::Matched(Vec::new())),
-            Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle => {}
+            Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle | Work::Within(_) => {}
             Work::Published => return Ok(Performed::Positions(self.published())),
-            Work::Arrive(positions, _) => self.await_arrival(positions),
-            Work::Finish(name, ends, _) => {
+            Work::Arrive(positions) | Work::ArriveOrSkip(positions) => self.await_arrival(positions),
+            Work::Finish(name, ends) => {
                 if !self.components.contains_key(name) {
                     return self.no(format!("no {name}"));
                 }

@@ -131,6 +131,43 @@ fn what_publishes_rests_first_and_what_it_has_published_is_handled() {
     world.judge("after");
 }
 
+/// A publisher whose push calls a handler rests with the component of that handler.
+#[test]
+fn what_calls_a_component_that_rests_does_so_too() {
+    let plan = PLAN.replace("queue = { depth = 4 }\n", "");
+    let mut world = World::new(1, "between");
+    assert_eq!(world.apply(1, &plans::target(&plan)), Outcome::Done(Vec::new()));
+    world.orders.clear();
+    let next =
+        plan.replace("[component.c]\ntype = \"Node\"\n", "[component.c]\ntype = \"Node\"\nsettings.a = 3\n");
+    let outcome = world.apply(2, &plans::target(&next));
+    let Outcome::Done(notes) = outcome else { panic!("{outcome:?}") };
+    assert!(notes.iter().any(|note| note.contains("a, b, c rested for")), "{notes:?}");
+    let text = format!("{:?}", world.orders);
+    let orders = ["Passivate(\"a\")", "Passivate(\"b\")", "Finish", "Resume(\"b\")", "Resume(\"a\")"];
+    let places: Vec<Option<usize>> = orders.iter().map(|order| text.find(order)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
+    world.judge("after");
+}
+
+/// What is handed over rests, too, also if nothing else does.
+#[test]
+fn a_process_is_handed_over_within_the_time_of_the_plan() {
+    for (limit, expected) in [("1 us", false), ("900 ms", true)] {
+        let text = PLAN.replace("process = \"q\"", "process = \"p\"").replace("40 ms", limit);
+        let mut world = World::new(1, "between");
+        let before = plans::target(&text);
+        assert_eq!(world.apply(1, &before), Outcome::Done(Vec::new()));
+        let outcome = world.apply(2, &plans::renewed(&before));
+        match &outcome {
+            Outcome::Refused(why) => assert!(!expected && why.contains("rested for more than 1 us"), "{why}"),
+            outcome => assert!(expected && matches!(outcome, Outcome::Done(_)), "{outcome:?}"),
+        }
+        calm(&mut world);
+        world.judge(limit);
+    }
+}
+
 /// Without the time for it the former plan goes on, whole.
 #[test]
 fn components_rest_no_longer_than_the_plan_says() {
@@ -171,8 +208,23 @@ fn what_cannot_come_to_an_end_is_refused() {
     );
     assert_ne!(nested, joined);
     let gateway = PLAN.replace("[connection.bc]", "[connection.bc]\nservice = \"federated\"");
+    let hosts = PLAN.replace("[artefact.x]", "[host.n2]\ncores = 2\n[artefact.x]").replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    assert_ne!(hosts, PLAN);
+    let waits = PLAN.replace("[process.q]\n", "[process.q]\ndepends-on = [\"p\"]\n");
+    let topic = PLAN.replace(
+        "to = [\"c.in\"]\n",
+        "to = [\"topic:t\"]\n[connection.tc]\nfrom = \"topic:t\"\nto = [\"c.in\"]\n[topic.t]\ntype = \"E\"\n",
+    );
+    let another = format!("{gateway}[service.gate]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\n");
     for (text, next, expected) in [
-        (circle.as_str(), both(&changed(&circle)), "in a circle"),
+        (hosts.as_str(), changed(&hosts), "of several hosts"),
+        (&waits, both(&waits), "the process q depends on p"),
+        (&topic, both(&topic), "the connections bc and tc meet at a topic"),
+        (&gateway, another, "by gateways"),
+        (&circle, both(&changed(&circle)), "in a circle"),
         (&joined, changed(&joined), "by a conjunction"),
         (&nested, changed(&nested), "by a conjunction"),
         (&gateway, both(&gateway), "by gateways"),
