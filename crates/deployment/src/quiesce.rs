@@ -384,7 +384,8 @@ fn meeting<'t>(
     let publishing = open().filter(|(_, connection)| connection.from.component().is_some());
     for (one, from) in publishing {
         let topics: BTreeSet<&str> = from.to.iter().filter_map(topic).collect();
-        let meets = |(_, to): &(&String, &Connection)| topic(&to.from).is_some_and(|of| topics.contains(of));
+        let meets =
+            |(_, to): &(&String, &'t Connection)| topic(&to.from).is_some_and(|of| topics.contains(of));
         let mut others = open().filter(|_| !topics.is_empty()).filter(meets);
         if let Some((other, _)) = others.find(|(other, to)| is_touched(one, from) || is_touched(other, to)) {
             return Some((one, other));
