@@ -13,6 +13,7 @@ struct Seen {
     changed: u64,
     given_up: u64,
     cannot: u64,
+    late: u64,
 }
 
 /// Another plan without its mode or what is suspended is the same plan.
@@ -35,12 +36,18 @@ fn play(seed: u64, seen: &mut Seen) {
         Faults { lost: 3, double: 60, ..Faults::default() },
         Faults { unstartable: 30, fail: 50, ..Faults::default() },
         Faults { hang: 30, crash: 2, ..Faults::default() },
+        Faults { late: 40, ..Faults::default() },
     ];
     let mut plan = world.random.clone();
     for request in 1..=plan.range(2, 6) {
         let context = format!("seed {seed}, request {request}");
         world.faults = if plan.chance(50) { *plan.pick(&kinds).unwrap() } else { Faults::default() };
-        let is_quiet = world.faults.crash + world.faults.lost + world.faults.hang + world.faults.fail == 0;
+        let is_quiet = world.faults.crash
+            + world.faults.lost
+            + world.faults.hang
+            + world.faults.fail
+            + world.faults.late
+            == 0;
         let before = world.supervisor.current().clone();
         let target = plans::next_or(&before, &mut plan, plans::quiescent);
         // A moment of work.
@@ -57,6 +64,7 @@ fn play(seed: u64, seen: &mut Seen) {
         match outcome {
             Outcome::Done(_) => seen.changed += u64::from(!is_same(&before, &target)),
             Outcome::Refused(why) if why.contains("cannot be changed between events") => seen.cannot += 1,
+            Outcome::Refused(why) if why.contains("the limit") => seen.late += 1,
             Outcome::Refused(why) => seen.given_up += u64::from(why.contains("rested for more than")),
             Outcome::Status(_) => panic!("{context}"),
         }
@@ -90,7 +98,7 @@ fn no_event_of_a_plan_is_handled_in_the_next() {
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &mut seen)));
         played.unwrap_or_else(|_| panic!("seed {seed}: PUNCTUAL_SEED={seed} repeats it"));
     }
-    let all = [seen.handled, seen.finished, seen.changed, seen.given_up, seen.cannot];
+    let all = [seen.handled, seen.finished, seen.changed, seen.given_up, seen.cannot, seen.late];
     assert!(all.iter().all(|count| *count > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");
 }
 
