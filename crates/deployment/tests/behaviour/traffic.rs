@@ -1,7 +1,7 @@
 //! Events between the components of simulated processes, and the judge of which plan they are of. It sees what is published and handled, and the
 //! plans, and nothing of how changes are made.
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
