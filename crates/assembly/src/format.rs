@@ -27,7 +27,7 @@ pub(crate) const PLAN: &[Key] = &[
     may(
         "quiesce",
         Time,
-        "a change to this plan comes about between events: publishers rest at most so long while what they have published is handled",
+        "a change to this plan comes about between events: publishers rest at most so long, 15 s or less, while what they have published is handled",
     ),
     may("artefact", Names(&Table(ARTEFACT)), "where code comes from"),
     may("host", Names(&Table(HOST)), "where code runs"),

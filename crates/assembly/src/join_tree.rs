@@ -55,7 +55,7 @@ pub enum NotFlat<'p> {
 }
 
 impl Port {
-    /// Its join as a tree. What a group is a part of a second time, or too deep in others, is left out.
+    /// Its join as a tree. A group that is a part a second time, or too deep in others, is left out: the check refuses such a plan.
     pub fn join_tree(&self) -> Option<JoinTree<'_>> {
         Some(self.tree_of(None, self.join.as_ref()?, 1, &mut BTreeSet::new()))
     }

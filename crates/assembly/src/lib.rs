@@ -55,8 +55,9 @@ pub use manifest::{
 pub use places::Places;
 pub use plan::{
     Artefact, ArtefactKind, Chain, Component, Connection, Container, End, FullPolicy, Host, Join, JoinKind,
-    KeepPolicy, Lane, LaneDispatch, Locality, LocalityKind, MOST_MODES, Mode, Named, Placement, Plan, Port,
-    Process, Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic, Transport,
+    KeepPolicy, Lane, LaneDispatch, Locality, LocalityKind, MOST_MODES, MOST_QUIESCE, Mode, Named, Placement,
+    Plan, Port, Process, Queue, Restart, RestartPolicy, SchedulingClass, Service, ServiceKind, Timing, Topic,
+    Transport,
 };
 pub use qos::{Qos, Quality, Said, Scope, Side};
 pub use reference::reference;

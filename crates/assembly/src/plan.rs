@@ -346,6 +346,8 @@ pub struct Locality {
 
 /// Modes that a plan has at most: of each two of them the way from one to the other is proved.
 pub const MOST_MODES: usize = 16;
+/// How long publishers may rest at most for a change between events: half of the time in which a supervisor wants an answer of each process.
+pub const MOST_QUIESCE: u64 = 15_000_000_000_000;
 
 /// A mode: the components that are active in it. All others are passive.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assembly::{Catalogue, Named};
 use container::{
@@ -53,6 +53,8 @@ pub(crate) struct Runner {
     /// What the system has refused to threads.
     refused: Vec<String>,
     lanes: Lanes,
+    /// Until when events of a former plan are waited for.
+    finishes_until: Option<Instant>,
 }
 
 /// How long a process that is handed over waits for handlers, queues and acknowledgments.
@@ -129,7 +131,13 @@ impl Runner {
             times: is_measured.then(BTreeMap::new),
             refused: Vec::new(),
             lanes: Lanes::default(),
+            finishes_until: None,
         }
+    }
+
+    /// For how long events of a former plan are waited for still.
+    fn left(&self) -> Duration {
+        self.finishes_until.map_or(PATIENCE, |until| until.saturating_duration_since(Instant::now()))
     }
 
     /// The next fault that was not caused by an instruction.
@@ -456,12 +464,20 @@ impl Executor for Runner {
             Work::Published => {
                 return Ok(Performed::Positions(hand_over::written_positions(self.server()?.published())));
             }
-            Work::Arrive(positions, limit) => {
-                let positions = hand_over::read_positions(positions)?;
-                self.server()?.await_arrival(&positions, Duration::from_nanos(*limit)).map_err(text)?;
+            Work::Within(limit) => {
+                self.finishes_until = Instant::now().checked_add(Duration::from_nanos(*limit));
             }
-            Work::Finish(name, ends, limit) => {
-                self.server()?.finish(name, ends, Duration::from_nanos(*limit)).map_err(text)?;
+            Work::Arrive(positions) => {
+                let (positions, left) = (hand_over::read_positions(positions)?, self.left());
+                self.server()?.await_arrival(&positions, left).map_err(text)?;
+            }
+            Work::ArriveOrSkip(positions) => {
+                let (positions, left) = (hand_over::read_positions(positions)?, self.left());
+                self.server()?.await_or_skip(&positions, CATCH_UP, left).map_err(text)?;
+            }
+            Work::Finish(name, ends) => {
+                let left = self.left();
+                self.server()?.finish(name, ends, left).map_err(text)?;
             }
             Work::Settle => self.server()?.settle(PATIENCE),
             Work::Freeze(name) => {

@@ -245,6 +245,12 @@ impl<T: DdsType + Event, F: Form<T>> Elsewhere for Ends<T, F> {
         }
     }
 
+    fn skip(&self, source: Source, number: i64) {
+        if let Some(receiving) = &self.receiving {
+            receiving.intake.skip(source, number);
+        }
+    }
+
     fn release(&self, positions: &[(Source, i64)]) -> Result<(), ServiceError> {
         let Some(receiving) = &self.receiving else { return Ok(()) };
         // Queues that are full meanwhile are waited for, for a time: what has come at once was to come one after the other.

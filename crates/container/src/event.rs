@@ -59,7 +59,8 @@ pub trait Event: Clone + Send + Sync + 'static {
         None
     }
 
-    /// All fields that [`Event::schema`] knows, for the manifest of the program: plans are checked against it. `None` if they are not listed.
+    /// All fields that [`Event::schema`] knows, for the manifest of the program: plans are checked against it. `None` if they are not listed. A
+    /// list with a path that the schema does not know counts as none.
     fn fields() -> Option<&'static [ListedField]> {
         None
     }

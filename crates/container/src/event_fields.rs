@@ -47,6 +47,7 @@ impl fmt::Debug for EventFields {
 
 fn compared<T: Event>() -> Option<Vec<ComparedField>> {
     let Some(schema) = T::schema() else { return Some(Vec::new()) };
+    // A path that is none, or that the schema does not know, is a mistake of the type's list: then nothing is said of the others either.
     let of_path = |(path, labels): &ListedField| {
         let kind = Asked::kind(schema, path)?;
         let number = |label: &&'static str| match kind {
@@ -55,7 +56,7 @@ fn compared<T: Event>() -> Option<Vec<ComparedField>> {
         };
         Some(ComparedField { path, kind, labels: labels.iter().filter_map(number).collect() })
     };
-    T::fields().map(|listed| listed.iter().filter_map(of_path).collect())
+    T::fields()?.iter().map(of_path).collect()
 }
 
 /// A schema that notes the kind of the field that a filter asks it for.

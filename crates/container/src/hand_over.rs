@@ -47,6 +47,8 @@ pub trait Elsewhere: Send + Sync {
     fn published(&self) -> Vec<([u8; 16], i64)>;
     /// Whether the event of a source was handed on, or was never to come here.
     fn has_come(&self, source: [u8; 16], number: i64) -> bool;
+    /// Drops events of a source up to this one if they come later.
+    fn skip(&self, source: [u8; 16], number: i64);
     /// Hands on what has waited, of each source after its position, and from then on what comes.
     ///
     /// # Errors
@@ -169,11 +171,11 @@ impl Server {
         self.named(|end| end.published())
     }
 
-    /// Waits until the connections have handed on what was published elsewhere up to these events, where the connection is matched with who has
-    /// published.
+    /// Waits until the connections have handed on what was published elsewhere up to these events. A publisher that the connection is not matched
+    /// with is not waited for.
     ///
     /// # Errors
-    /// An event has not come within the limit.
+    /// An event has not come within the limit, or is handed on still.
     pub fn await_arrival(&self, published: &[Position], limit: Duration) -> Result<(), ServerError> {
         let begun = Instant::now();
         for Position { connection, source, number } in published {
@@ -185,7 +187,31 @@ impl Server {
                 std::thread::sleep(NAP);
             }
             // The thread that hands the last one on may still do so.
-            if !end.is_held(limit) {
+            if !end.is_held(limit.saturating_sub(begun.elapsed())) {
+                return Err(ServerError::Waiting(connection.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for events that may be lost: they are waited for so long at most, and what of them comes later is dropped.
+    ///
+    /// # Errors
+    /// One that has come is still handed on when the limit is over.
+    pub fn await_or_skip(
+        &self,
+        published: &[Position],
+        wait: Duration,
+        limit: Duration,
+    ) -> Result<(), ServerError> {
+        let begun = Instant::now();
+        // An event that comes is the one after those that were handed on.
+        let next = |it: &Position| Position { number: it.number.saturating_add(1), ..it.clone() };
+        self.catch_up(&published.iter().map(next).collect::<Vec<_>>(), wait.min(limit));
+        for Position { connection, source, number } in published {
+            let Some((_, end)) = self.elsewhere().find(|(name, _)| name == connection) else { continue };
+            end.skip(*source, *number);
+            if !end.is_held(limit.saturating_sub(begun.elapsed())) {
                 return Err(ServerError::Waiting(connection.clone()));
             }
         }

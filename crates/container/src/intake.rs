@@ -213,6 +213,14 @@ impl<F> Intake<F> {
         last_of(&self.line().last, source).is_some_and(|last| last >= number)
     }
 
+    /// What a source has published up to this event, and has not come yet, is dropped when it comes.
+    pub(crate) fn skip(&self, source: Source, number: i64) {
+        let mut line = self.line();
+        if last_of(&line.last, &source).is_none_or(|last| last < number) {
+            note(&mut line.last, source, number);
+        }
+    }
+
     /// Whether no thread takes what comes, or hands it on.
     pub(crate) fn is_at_rest(&self) -> bool {
         !self.line().is_taken_from && self.inside.load(Acquire) == 0
@@ -299,6 +307,28 @@ mod tests {
                 assert_eq!(rest(&mut former), seen_by_next);
             }
         }
+    }
+
+    #[test]
+    fn what_is_skipped_does_not_come_later() {
+        let intake: Intake<i64> = Intake::new(false);
+        let (all, handed_on) =
+            (std::cell::RefCell::new(VecDeque::new()), std::cell::RefCell::new(Vec::new()));
+        let receive = || {
+            intake.receive(
+                || all.borrow_mut().pop_front(),
+                |event| handed_on.borrow_mut().push(event),
+                Vec::new,
+            );
+        };
+        all.borrow_mut().extend([(A, 1, 1), (A, 2, 2)]);
+        receive();
+        intake.skip(A, 4);
+        // It has come so far already.
+        intake.skip(A, 1);
+        all.borrow_mut().extend([(A, 3, 3), (A, 4, 4), (B, 3, 13), (A, 5, 5)]);
+        receive();
+        assert_eq!(*handed_on.borrow(), [1, 2, 13, 5]);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::signatures::Signers;
 
 /// How long processes may take for a part of a change: hooks of components have a second each, unless they say otherwise.
 const PATIENCE: u64 = 30_000_000_000_000;
+// A process that waits until events are handled has answered by then.
+const _: () = assert!(assembly::MOST_QUIESCE <= PATIENCE / 2);
 
 /// Something that a supervisor has to say.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::hand_over::{HandedOver, Position};
 use crate::making::join_name;
 use crate::part::{Carrier, Half, Sureness};
+use crate::protocol::Order;
 use crate::server::{Change, ComponentServer};
 use crate::work::{Executor, Performed, Work};
 
@@ -29,14 +30,18 @@ impl<E: Executor> ComponentServer<E> {
         Ok(())
     }
 
+    /// What these orders wait for takes no longer than one of them may.
+    pub(crate) fn limit(&mut self, orders: &[Order]) -> Result<(), String> {
+        let limits = orders.iter().filter_map(|order| match order {
+            Order::Finish { limit, .. } => Some(*limit),
+            _ => None,
+        });
+        let Some(limit) = limits.min() else { return Ok(()) };
+        self.executor.perform(&Work::Within(limit / 1_000)).map(drop)
+    }
+
     /// Handles what was published by these connections.
-    pub(crate) fn finish(
-        &mut self,
-        connections: &[String],
-        published: &[Position],
-        limit: u64,
-    ) -> Result<(), String> {
-        let limit = limit / 1_000;
+    pub(crate) fn finish(&mut self, connections: &[String], published: &[Position]) -> Result<(), String> {
         let (mut arrive, mut may_be_lost) = (Vec::new(), Vec::new());
         let mut handled: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for name in connections {
@@ -53,17 +58,13 @@ impl<E: Executor> ComponentServer<E> {
             }
         }
         if !may_be_lost.is_empty() {
-            // What does not come soon is lost. An event that comes is the one after those that were handed on.
-            let next =
-                |position: Position| Position { sequence: position.sequence.saturating_add(1), ..position };
-            let starts = may_be_lost.into_iter().map(next).collect();
-            self.executor.perform(&Work::CatchUp(starts))?;
+            self.executor.perform(&Work::ArriveOrSkip(may_be_lost))?;
         }
         if !arrive.is_empty() {
-            self.executor.perform(&Work::Arrive(arrive, limit))?;
+            self.executor.perform(&Work::Arrive(arrive))?;
         }
         for (component, ends) in handled {
-            self.executor.perform(&Work::Finish(component, ends, limit))?;
+            self.executor.perform(&Work::Finish(component, ends))?;
         }
         Ok(())
     }

@@ -106,6 +106,8 @@ pub enum Order {
     Configured(String),
     /// A component gets events and calls.
     Activate(String),
+    /// A component that the change has brought to rest, and that goes on, gets events and calls again. One that has failed before stays as it is.
+    Resume(String),
     /// What comes from elsewhere waits from now on, also at ends of connections that are made later.
     Hold,
     /// Tells which endpoints elsewhere the ends of connections are matched with.
@@ -127,7 +129,7 @@ pub enum Order {
         connections: Vec<String>,
         /// The last event of each publisher that goes by a topic; the end is the connection.
         published: Vec<Position>,
-        /// Picoseconds that it may take.
+        /// Picoseconds that it may take, with all other orders of the part.
         limit: u64,
     },
 }

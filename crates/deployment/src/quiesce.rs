@@ -5,10 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use assembly::{Connection, JoinKind, Plan, ServiceKind};
+use assembly::{Connection, End, Link, Plan, Port, ServiceKind};
 
 use crate::foreign::is_foreign;
-use crate::part::Part;
+use crate::part::{Carrier, Half, Part};
 use crate::protocol::{Order, Phase};
 use crate::steps::{Batch, Steps};
 use crate::supervisor::Target;
@@ -17,12 +17,18 @@ use crate::supervisor::Target;
 #[derive(Debug)]
 struct Quiescence<'t> {
     old: &'t Target,
+    /// Processes of one of the plans are on several hosts.
+    is_of_hosts: bool,
     /// Components of the former plan, those that publish before those that consume.
     order: Vec<&'t str>,
     /// Components that rest, with those that the change brings to rest in any case.
     rests: BTreeSet<&'t str>,
     /// Components of processes that are handed over: these come to rest by themselves.
     handed_over: BTreeSet<&'t str>,
+    /// Direct connections: name, and the components at their ends. A publisher calls its consumer, which rests later than it therefore.
+    direct: Vec<(&'t str, &'t str, &'t str)>,
+    /// Two connections that meet at a topic, of which the change touches one.
+    meeting: Option<(&'t str, &'t str)>,
     /// Connections of which nothing may be on its way, each with the components at its ends.
     affected: BTreeMap<&'t str, (&'t str, Vec<&'t str>)>,
 }
@@ -40,7 +46,7 @@ fn is_wanted(old: &Target, new: &Target) -> bool {
 }
 
 impl Steps {
-    /// Why a change cannot come about between events although its plan says so. `hosts` is whether only a part of it is done here.
+    /// Why a change cannot come about between events although its plan says so. `is_of_hosts` is whether only a part of it is done here.
     pub(crate) fn obstacle(old: &Target, new: &Target, is_of_hosts: bool) -> Option<String> {
         let steps = Self::plain(old, new);
         let needed = Quiescence::of(old, new, &steps)?;
@@ -105,9 +111,24 @@ impl<'t> Quiescence<'t> {
         let publish = affected.values().map(|(from, _)| *from);
         let rests =
             order.iter().copied().filter(|name| out.contains(*name) || joins.contains(*name)).chain(publish);
-        let rests: BTreeSet<&str> = rests.filter(|name| !handed_over.contains(name)).collect();
-        (!rests.is_empty() || !affected.is_empty()).then_some(Self {
+        let mut rests: BTreeSet<&str> = rests.filter(|name| !handed_over.contains(name)).collect();
+        // What calls something at rest would be refused, whether or not the change touches the connection.
+        let direct = direct(old);
+        while let Some((_, from, _)) =
+            direct.iter().find(|(_, from, to)| rests.contains(to) && !rests.contains(from))
+        {
+            rests.insert(from);
+        }
+        let is_touched = |name: &str, connection: &Connection| {
+            let mut ends = core::iter::once(&connection.from).chain(&connection.to);
+            anew.contains(name) || ends.any(|end| end.component().is_some_and(|end| is_changed(end)))
+        };
+        let meeting = meeting(old, is_touched);
+        (!rests.is_empty() || !affected.is_empty() || meeting.is_some()).then_some(Self {
+            direct,
+            meeting,
             old,
+            is_of_hosts: [old, new].iter().any(|target| is_of_hosts(&target.plan)),
             order,
             rests,
             handed_over,
@@ -127,6 +148,23 @@ impl<'t> Quiescence<'t> {
     /// Why it cannot be seen that nothing is on its way.
     fn obstacle(&self, is_of_hosts: bool) -> Option<String> {
         let layout = self.old.plan.layout();
+        if is_of_hosts || self.is_of_hosts {
+            return Some(
+                "it is of several hosts: components would rest while these wait for each other, and for the manager"
+                    .to_string(),
+            );
+        }
+        if let Some((one, other)) = self.meeting {
+            return Some(format!(
+                "the connections {one} and {other} meet at a topic, and what is on its way from one to the other is not seen"
+            ));
+        }
+        let place = |name: &str| self.order.iter().position(|of| *of == name);
+        for (name, from, to) in &self.direct {
+            if self.rests.contains(to) && place(to) <= place(from) {
+                return Some(self.late(from, name, to));
+            }
+        }
         for link in layout.links() {
             let Some((from, _)) = self.affected.get(link.name) else { continue };
             let Some(to) = link.to.component() else { continue };
@@ -141,9 +179,6 @@ impl<'t> Quiescence<'t> {
                     "the connection {name} goes by gateways, which do not say what has come"
                 ));
             }
-            if is_of_hosts && layout.host_of(one) != layout.host_of(other) {
-                return Some(format!("the connection {name} leads from one host to another"));
-            }
             let keeps =
                 self.old.plan.connections.get(name).is_some_and(|it| is_kept(&self.old.plan, name, it));
             if keeps || layout.read_at_instants(link.to).is_some() {
@@ -156,16 +191,26 @@ impl<'t> Quiescence<'t> {
                     "the connection {name} leads from one process that is handed over to another one"
                 ));
             }
-            let place = |name: &str| self.order.iter().position(|of| *of == name);
             let rests_late =
                 self.rests.contains(to) && (self.handed_over.contains(from) || place(to) <= place(from));
             if rests_late {
-                return Some(format!(
-                    "{to} would have to rest before {from}, from which the connection {name} leads to it: they are in a circle, or the process of {from} is handed over"
-                ));
+                return Some(self.late(from, name, to));
             }
         }
         None
+    }
+
+    /// Components that would have to rest in the wrong order.
+    fn late(&self, from: &str, name: &str, to: &str) -> String {
+        let why = if self.handed_over.contains(from) {
+            format!("the process of {from} is handed over")
+        } else {
+            match [from, to].map(|end| self.process(end)) {
+                [one, other] if one == other => "they are in a circle".to_string(),
+                [one, other] => format!("they are in a circle, or the process {other} depends on {one}"),
+            }
+        };
+        format!("{to} would have to rest before {from}, from which the connection {name} leads to it: {why}")
     }
 
     /// The affected connections that lead to a component from one that rests, or that is handed over.
@@ -250,7 +295,7 @@ impl<'t> Quiescence<'t> {
     fn begin_again(&self, steps: &mut Steps, new: &Target) {
         let is_start = |batch: &Batch| batch.phase == Phase::Start;
         let begins = steps.batches.iter().filter(|batch| is_start(batch)).flat_map(|batch| &batch.orders);
-        let mut names: BTreeSet<String> = begins
+        let mut begin: BTreeSet<String> = begins
             .filter_map(|order| match order {
                 Order::Activate(name) => Some(name.clone()),
                 _ => None,
@@ -261,18 +306,24 @@ impl<'t> Quiescence<'t> {
                 && new.plan.components.contains_key(**name)
                 && new.plan.is_active_at_start(name)
         };
-        names.extend(self.rests.iter().filter(goes_on).map(ToString::to_string));
+        let again: BTreeSet<&str> = self.rests.iter().filter(goes_on).copied().collect();
         steps.batches.retain(|batch| !is_start(batch));
-        for name in new.plan.order(&new.types).into_iter().filter(|name| names.contains(*name)) {
+        for name in new.plan.order(&new.types) {
             let Some(component) = new.plan.components.get(name) else { continue };
-            add(
-                &mut steps.batches,
-                &component.process,
-                Phase::Start,
-                vec![Order::Activate(name.to_string())],
-            );
+            let order = match (begin.take(name), again.contains(name)) {
+                (Some(name), _) => Order::Activate(name),
+                (None, true) => Order::Resume(name.to_string()),
+                (None, false) => continue,
+            };
+            add(&mut steps.batches, &component.process, Phase::Start, vec![order]);
         }
     }
+}
+
+fn is_of_hosts(plan: &Plan) -> bool {
+    let layout = plan.layout();
+    let hosts: BTreeSet<&str> = layout.processes().values().copied().flatten().collect();
+    hosts.len() > 1
 }
 
 /// More orders for a process, in its last batch if that is the last one.
@@ -286,7 +337,7 @@ fn add(batches: &mut Vec<Batch>, process: &str, phase: Phase, orders: Vec<Order>
     }
 }
 
-/// Connections whose ends are made anew since other chains pass them.
+/// Connections whose ends are made anew since other chains pass them, or since they go by a gateway that is another one.
 fn made_anew(old: &Target, new: &Target) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let (was, is) = (old.plan.layout(), new.plan.layout());
@@ -294,19 +345,64 @@ fn made_anew(old: &Target, new: &Target) -> BTreeSet<String> {
         let (before, _) = Part::of(&old.plan, process, &old.types);
         let (after, _) = Part::of(&new.plan, process, &new.types);
         let retraced = before.retraced(&after);
+        let is_other_gateway = before.gateway != after.gateway;
+        let is_of_gateway = |half: &Half| is_other_gateway && matches!(half.carrier, Carrier::Gateway { .. });
         let is_it = |name: &&String| {
             let halves = before.connections.get(*name).into_iter().flatten();
-            halves.into_iter().any(|half| retraced.contains(half.name.as_str()))
+            halves.into_iter().any(|half| retraced.contains(half.name.as_str()) || is_of_gateway(half))
         };
         names.extend(before.connections.keys().filter(is_it).cloned());
     }
     names
 }
 
+/// Direct connections of a plan that call the handler of a consumer.
+fn direct(target: &Target) -> Vec<(&str, &str, &str)> {
+    let layout = target.plan.layout();
+    let calls = |link: &Link<'_>| {
+        let port = port_of(&target.plan, link.to);
+        let is_kept =
+            port.is_some_and(|port| port.join.is_some()) || layout.read_at_instants(link.to).is_some();
+        let is_direct = link.kind == ServiceKind::Direct && !is_kept;
+        is_direct && !link.connection.is_suspended && !is_call(target, link.connection)
+    };
+    let links = layout.links().filter(calls);
+    links.filter_map(|link| Some((link.name, link.from.component()?, link.to.component()?))).collect()
+}
+
+/// The first two connections of components that meet at a topic, of which one is touched.
+fn meeting<'t>(
+    target: &'t Target,
+    is_touched: impl Fn(&str, &Connection) -> bool,
+) -> Option<(&'t str, &'t str)> {
+    let plan = &target.plan;
+    let topic = |end: &'t End| match end {
+        End::Topic(name) => Some(plan.topics.get(name).and_then(|it| it.topic.as_deref()).unwrap_or(name)),
+        End::Port { .. } => None,
+    };
+    let open = || plan.connections.iter().filter(|(_, connection)| !connection.is_suspended);
+    let publishing = open().filter(|(_, connection)| connection.from.component().is_some());
+    for (one, from) in publishing {
+        let topics: BTreeSet<&str> = from.to.iter().filter_map(topic).collect();
+        let meets =
+            |(_, to): &(&String, &'t Connection)| topic(&to.from).is_some_and(|of| topics.contains(of));
+        let mut others = open().filter(|_| !topics.is_empty()).filter(meets);
+        if let Some((other, _)) = others.find(|(other, to)| is_touched(one, from) || is_touched(other, to)) {
+            return Some((one, other));
+        }
+    }
+    None
+}
+
+fn port_of<'t>(plan: &'t Plan, end: &End) -> Option<&'t Port> {
+    let End::Port { component, port } = end else { return None };
+    plan.components.get(component)?.ports.get(port)
+}
+
 fn is_call(target: &Target, connection: &Connection) -> bool {
     let ends = core::iter::once(&connection.from).chain(&connection.to);
     ends.into_iter().any(|end| {
-        let assembly::End::Port { component, port } = end else { return false };
+        let End::Port { component, port } = end else { return false };
         let of_type = target.plan.components.get(component).map(|it| &it.component_type);
         let port = of_type.and_then(|of_type| target.types.components.get(of_type)?.ports.get(port));
         port.is_some_and(|port| port.kind.is_call())
@@ -316,11 +412,8 @@ fn is_call(target: &Target, connection: &Connection) -> bool {
 /// Whether a conjunction keeps what comes by a connection.
 fn is_kept(plan: &Plan, name: &str, connection: &Connection) -> bool {
     connection.to.iter().any(|to| {
-        let assembly::End::Port { component, port } = to else { return false };
-        let port = plan.components.get(component).and_then(|component| component.ports.get(port));
-        let join = port.and_then(|port| port.join.as_ref());
-        join.is_some_and(|join| {
-            join.kind == JoinKind::Conjunction && join.parts.iter().any(|part| part == name)
-        })
+        let port = port_of(plan, to);
+        let tree = port.and_then(Port::join_tree);
+        tree.is_some_and(|tree| tree.waits() && tree.connections().contains(&name))
     })
 }

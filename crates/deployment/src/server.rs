@@ -229,7 +229,8 @@ impl<E: Executor> ComponentServer<E> {
                 let is_of_former = phase == Phase::Quiesce || orders.first().is_some_and(Order::is_of_former);
                 let follows = !change.has_followed && !is_of_former;
                 change.has_followed |= follows;
-                let begun = if follows { self.follow(&mut change) } else { Ok(()) };
+                let begun = self.limit(orders);
+                let begun = begun.and_then(|()| if follows { self.follow(&mut change) } else { Ok(()) });
                 begun.and_then(|()| orders.iter().try_for_each(|order| self.order(&mut change, order)))
             }
         };
@@ -312,6 +313,13 @@ impl<E: Executor> ComponentServer<E> {
                 let work = if begins { Work::Activate } else { Work::ActivateAnew };
                 self.work(change, work(name.clone()), Work::Passivate(name.clone()))
             }
+            Order::Resume(name) => {
+                let again = Work::Activate(name.clone());
+                if !change.undo.contains(&again) {
+                    return Ok(());
+                }
+                self.work(change, again, Work::Passivate(name.clone()))
+            }
             Order::Hold => self.work(change, Work::Hold, Work::Release(Vec::new())),
             Order::TellMatched => {
                 let Performed::Matched(matches) = self.executor.perform(&Work::Matches)? else {
@@ -332,7 +340,7 @@ impl<E: Executor> ComponentServer<E> {
                 self.executor.perform(&Work::Thaw(of.component.clone(), of.state.clone())).map(drop)
             }),
             Order::TellPublished(connections) => self.tell_published(change, connections),
-            Order::Finish { connections, published, limit } => self.finish(connections, published, *limit),
+            Order::Finish { connections, published, .. } => self.finish(connections, published),
             Order::Release(positions) => self.executor.perform(&Work::Release(positions.clone())).map(drop),
         }
     }

@@ -73,10 +73,14 @@ pub enum Work {
     Positions,
     /// Says which event was published last by each end that publishes to other processes.
     Published,
-    /// Waits until what was published up to these events has been handed on, for so many nanoseconds at most.
-    Arrive(Vec<Position>, u64),
-    /// Waits until nothing of what came by these ends waits for a component, for so many nanoseconds at most.
-    Finish(String, Vec<String>, u64),
+    /// The works of the next three kinds wait so many nanoseconds at most from now on, all together.
+    Within(u64),
+    /// Waits until what was published up to these events has been handed on.
+    Arrive(Vec<Position>),
+    /// The same for events that may be lost: they are waited for a short time, and what of them comes later is dropped.
+    ArriveOrSkip(Vec<Position>),
+    /// Waits until nothing of what came by these ends waits for a component.
+    Finish(String, Vec<String>),
     /// Has this gateway instead of the one before. No end of a connection by the one before is there.
     Gateway(Option<GatewayPart>),
 }

@@ -52,8 +52,8 @@ impl Checker<'_> {
                 let joins: Vec<(String, &Join)> = core::iter::once((format!("{path}.join"), join))
                     .chain(said.groups.iter().map(|(name, group)| (format!("{path}.group.{name}"), group)))
                     .collect();
-                for (path, join) in &joins {
-                    self.shape(path, join);
+                for (index, (path, join)) in joins.iter().enumerate() {
+                    self.shape(path, join, index > 0);
                     let kinds = join.filter.as_ref().map(|filter| (filter, &join.parameters));
                     if let Some((filter, parameters)) = kinds {
                         self.expression(&format!("{path}.filter"), filter, parameters, &end);
@@ -87,9 +87,8 @@ impl Checker<'_> {
     }
 
     /// What is said of a join suits its kind.
-    fn shape(&mut self, path: &str, join: &Join) {
+    fn shape(&mut self, path: &str, join: &Join, is_group: bool) {
         let timers = usize::from(join.every.is_some()) + usize::from(join.after.is_some());
-        let is_group = path.contains(".group.");
         let parts = join.parts.len() + timers;
         if parts < 2 && !is_group {
             let remedy = "take the join out, or name more connections";

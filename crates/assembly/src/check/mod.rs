@@ -23,7 +23,7 @@ use diagnostics::{Problem, Source};
 use crate::links::Layout;
 use crate::manifest::{Catalogue, ComponentType, PortType};
 use crate::places::Places;
-use crate::plan::{End, Named, Plan};
+use crate::plan::{End, MOST_QUIESCE, Named, Plan};
 use crate::shape::meant;
 use crate::tree::Problems;
 
@@ -58,6 +58,7 @@ impl Plan {
         };
         checker.names();
         checker.policies();
+        checker.quiesce();
         checker.components();
         checker.connections();
         checker.qos();
@@ -130,6 +131,17 @@ impl<'c> Checker<'c> {
         if self.plan.network.is_none() && !self.plan.policies.is_empty() {
             let what = "policies say which flows the manager of a network allows, and no network is named";
             self.wrong("policies", what, "add network = \"FILE\", or take policies out");
+        }
+    }
+
+    /// What rests for a change rests for less than its supervisor waits for answers.
+    fn quiesce(&mut self) {
+        if self.plan.quiesce.is_some_and(|limit| limit > MOST_QUIESCE) {
+            let most = diagnostics::written(MOST_QUIESCE);
+            let what = format!(
+                "publishers rest for {most} at most: a process that answers later counts as one that hangs"
+            );
+            self.wrong("quiesce", what, format!("write {most} or less"));
         }
     }
 

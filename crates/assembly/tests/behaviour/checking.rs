@@ -74,6 +74,11 @@ fn what_is_named_is_there() {
         ("start-mode = \"flight\"", "start-mode = \"fligt\"", "there is no mode \"fligt\""),
         ("start-mode = \"flight\"", "", "there are modes, and none to begin in"),
         (
+            "start-mode = \"flight\"",
+            "start-mode = \"flight\"\nquiesce = \"15001 ms\"",
+            "publishers rest for 15 s at most",
+        ),
+        (
             "location = [\"bin/sense\"]",
             "location = []\ndigest = \"sha256:12\"",
             "an artefact without a location",

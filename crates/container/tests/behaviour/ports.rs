@@ -206,7 +206,19 @@ impl container::Event for Seen {
         Some(&SeenFields)
     }
     fn fields() -> Option<&'static [container::ListedField]> {
-        Some(&[("at.range", &[]), ("side", &["LEFT", "RIGHT", "BEHIND"]), ("nothing", &[])])
+        Some(&[("at.range", &[]), ("side", &["LEFT", "RIGHT", "BEHIND"])])
+    }
+}
+
+/// One whose list has a field that there is not.
+#[derive(Clone)]
+struct Mistaken;
+impl container::Event for Mistaken {
+    fn schema() -> Option<&'static dyn filter::Schema> {
+        Some(&SeenFields)
+    }
+    fn fields() -> Option<&'static [container::ListedField]> {
+        Some(&[("at.range", &[]), ("nothing", &[])])
     }
 }
 
@@ -223,6 +235,8 @@ fn a_manifest_has_the_fields_of_events() {
     let expected =
         [("at.range", filter::Kind::Float, Vec::new()), ("side", filter::Kind::Enumeration(3), labels)];
     assert_eq!(told, expected);
+    // A list with a mistake is no list.
+    assert_eq!(container::EventFields::event::<Mistaken>().list(), None);
     // Without a schema a filter compares nothing; of a schema that lists nothing, nothing is known.
     assert_eq!(container::EventFields::event::<Plain>().list(), Some(Vec::new()));
     assert_eq!(container::EventFields::event::<Number>().list(), None);

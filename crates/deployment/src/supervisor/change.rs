@@ -105,7 +105,7 @@ impl Change {
         }
     }
 
-    /// When those that have not answered are late, or something has rested for too long. While other hosts are waited for, nobody is late here.
+    /// When those that have not answered are late, or something has rested for too long. While other hosts are waited for, no process of this one is.
     pub(super) fn deadline(&self) -> Option<u64> {
         let answers = (self.stage != Stage::Waiting).then_some(self.deadline);
         answers.into_iter().chain(self.quiescent_until()).min()

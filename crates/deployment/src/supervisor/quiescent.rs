@@ -17,18 +17,22 @@ pub(super) struct Quiescent {
 }
 
 impl Change {
-    /// These orders are given.
+    /// These orders are given. What is handed over rests, too, and others handle what it has published.
     pub(super) fn quiesces(&mut self, now: u64, phase: Phase, orders: &[Order]) {
-        if phase != Phase::Quiesce {
+        let is_handed_over = |order: &Order| matches!(order, Order::HandOver(..) | Order::Finish { .. });
+        let begins = phase == Phase::Quiesce || orders.iter().any(is_handed_over);
+        if self.target.plan.quiesce.is_none() || !begins {
             return;
         }
         let components = BTreeSet::new();
         let quiescent = self.quiescent.get_or_insert(Quiescent { since: now, components });
-        let resting = |order: &Order| match order {
-            Order::Passivate(name) => Some(name.clone()),
-            _ => None,
-        };
-        quiescent.components.extend(orders.iter().filter_map(resting));
+        for order in orders {
+            match order {
+                Order::Passivate(name) => drop(quiescent.components.insert(name.clone())),
+                Order::HandOver(names, _) => quiescent.components.extend(names.iter().cloned()),
+                _ => {}
+            }
+        }
     }
 
     /// What all processes have published is what some of them have to handle, in the time that is left.
@@ -56,7 +60,9 @@ impl Change {
 
     /// It is decided.
     pub(super) fn tell_rest(&mut self, now: u64) {
-        if let Some(Quiescent { since, components }) = self.quiescent.take() {
+        if let Some(Quiescent { since, components }) =
+            self.quiescent.take().filter(|it| !it.components.is_empty())
+        {
             let names = components.into_iter().collect::<alloc::vec::Vec<_>>().join(", ");
             let time = written(now.saturating_sub(since));
             self.notes

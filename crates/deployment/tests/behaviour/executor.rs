@@ -55,6 +55,8 @@ pub(crate) struct Model {
     pub(crate) took_over: bool,
     /// After so many works one fails.
     pub(crate) fails_in: Option<u32>,
+    /// The next wait for events is in vain, when it has had one.
+    pub(crate) is_late: bool,
     /// It cannot do its part of any plan.
     pub(crate) refuses: bool,
     /// What must never be asked for was.
@@ -339,14 +341,20 @@ impl Executor for Model {
                 self.drained.clear();
             }
             Work::Matches => return Ok(Performed::Matched(Vec::new())),
-            Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle => {}
+            Work::AwaitMatches(_) | Work::CatchUp(_) | Work::Settle | Work::Within(_) => {}
             Work::Published => return Ok(Performed::Positions(self.published())),
-            Work::Arrive(positions, _) => self.await_arrival(positions),
-            Work::Finish(name, ends, _) => {
+            Work::Arrive(positions) | Work::ArriveOrSkip(positions) => {
+                if !self.await_arrival(positions) {
+                    return Err("something has not come within the limit".to_owned());
+                }
+            }
+            Work::Finish(name, ends) => {
                 if !self.components.contains_key(name) {
                     return self.no(format!("no {name}"));
                 }
-                self.finish(name, ends);
+                if !self.finish(name, ends) {
+                    return Err(format!("something waits for {name} beyond the limit"));
+                }
             }
             Work::Positions => return Ok(Performed::Positions(self.positions())),
             Work::Drain(name) => {
@@ -355,7 +363,9 @@ impl Executor for Model {
                 }
                 self.drained.insert(name.clone());
                 let ends = self.ends_of(name);
-                self.finish(name, &ends);
+                if !self.finish(name, &ends) {
+                    return Err(format!("{name} does not come to rest"));
+                }
             }
             Work::Freeze(name) => {
                 let Some(made) = self.components.get(name).filter(|made| !made.is_active) else {

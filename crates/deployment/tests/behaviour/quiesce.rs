@@ -13,6 +13,7 @@ struct Seen {
     changed: u64,
     given_up: u64,
     cannot: u64,
+    late: u64,
 }
 
 /// Another plan without its mode or what is suspended is the same plan.
@@ -35,12 +36,18 @@ fn play(seed: u64, seen: &mut Seen) {
         Faults { lost: 3, double: 60, ..Faults::default() },
         Faults { unstartable: 30, fail: 50, ..Faults::default() },
         Faults { hang: 30, crash: 2, ..Faults::default() },
+        Faults { late: 40, ..Faults::default() },
     ];
     let mut plan = world.random.clone();
     for request in 1..=plan.range(2, 6) {
         let context = format!("seed {seed}, request {request}");
         world.faults = if plan.chance(50) { *plan.pick(&kinds).unwrap() } else { Faults::default() };
-        let is_quiet = world.faults.crash + world.faults.lost + world.faults.hang + world.faults.fail == 0;
+        let is_quiet = world.faults.crash
+            + world.faults.lost
+            + world.faults.hang
+            + world.faults.fail
+            + world.faults.late
+            == 0;
         let before = world.supervisor.current().clone();
         let target = plans::next_or(&before, &mut plan, plans::quiescent);
         // A moment of work.
@@ -57,6 +64,7 @@ fn play(seed: u64, seen: &mut Seen) {
         match outcome {
             Outcome::Done(_) => seen.changed += u64::from(!is_same(&before, &target)),
             Outcome::Refused(why) if why.contains("cannot be changed between events") => seen.cannot += 1,
+            Outcome::Refused(why) if why.contains("the limit") => seen.late += 1,
             Outcome::Refused(why) => seen.given_up += u64::from(why.contains("rested for more than")),
             Outcome::Status(_) => panic!("{context}"),
         }
@@ -90,7 +98,7 @@ fn no_event_of_a_plan_is_handled_in_the_next() {
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &mut seen)));
         played.unwrap_or_else(|_| panic!("seed {seed}: PUNCTUAL_SEED={seed} repeats it"));
     }
-    let all = [seen.handled, seen.finished, seen.changed, seen.given_up, seen.cannot];
+    let all = [seen.handled, seen.finished, seen.changed, seen.given_up, seen.cannot, seen.late];
     assert!(all.iter().all(|count| *count > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{all:?}");
 }
 
@@ -131,6 +139,43 @@ fn what_publishes_rests_first_and_what_it_has_published_is_handled() {
     world.judge("after");
 }
 
+/// A publisher whose push calls a handler rests with the component of that handler.
+#[test]
+fn what_calls_a_component_that_rests_does_so_too() {
+    let plan = PLAN.replace("queue = { depth = 4 }\n", "");
+    let mut world = World::new(1, "between");
+    assert_eq!(world.apply(1, &plans::target(&plan)), Outcome::Done(Vec::new()));
+    world.orders.clear();
+    let next =
+        plan.replace("[component.c]\ntype = \"Node\"\n", "[component.c]\ntype = \"Node\"\nsettings.a = 3\n");
+    let outcome = world.apply(2, &plans::target(&next));
+    let Outcome::Done(notes) = outcome else { panic!("{outcome:?}") };
+    assert!(notes.iter().any(|note| note.contains("a, b, c rested for")), "{notes:?}");
+    let text = format!("{:?}", world.orders);
+    let orders = ["Passivate(\"a\")", "Passivate(\"b\")", "Finish", "Resume(\"b\")", "Resume(\"a\")"];
+    let places: Vec<Option<usize>> = orders.iter().map(|order| text.find(order)).collect();
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
+    world.judge("after");
+}
+
+/// What is handed over rests, too, also if nothing else does.
+#[test]
+fn a_process_is_handed_over_within_the_time_of_the_plan() {
+    for (limit, expected) in [("1 us", false), ("900 ms", true)] {
+        let text = PLAN.replace("process = \"q\"", "process = \"p\"").replace("40 ms", limit);
+        let mut world = World::new(1, "between");
+        let before = plans::target(&text);
+        assert_eq!(world.apply(1, &before), Outcome::Done(Vec::new()));
+        let outcome = world.apply(2, &plans::renewed(&before));
+        match &outcome {
+            Outcome::Refused(why) => assert!(!expected && why.contains("rested for more than 1 us"), "{why}"),
+            outcome => assert!(expected && matches!(outcome, Outcome::Done(_)), "{outcome:?}"),
+        }
+        calm(&mut world);
+        world.judge(limit);
+    }
+}
+
 /// Without the time for it the former plan goes on, whole.
 #[test]
 fn components_rest_no_longer_than_the_plan_says() {
@@ -162,10 +207,34 @@ fn what_cannot_come_to_an_end_is_refused() {
             )
             .replace("[connection.bc]\nfrom = \"b.out\"\nto = [\"c.in\"]\n", "")
     );
+    let nested = joined.replace(
+        "port.in.join = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n",
+        concat!(
+            "port.in.join = { kind = \"disjunction\", parts = [\"both\", \"ab\"] }\n",
+            "port.in.group.both = { kind = \"conjunction\", parts = [\"ab\", \"cb\"] }\n"
+        ),
+    );
+    assert_ne!(nested, joined);
     let gateway = PLAN.replace("[connection.bc]", "[connection.bc]\nservice = \"federated\"");
+    let hosts = PLAN.replace("[artefact.x]", "[host.n2]\ncores = 2\n[artefact.x]").replace(
+        "[process.q]\nartefact = \"x\"\nhost = \"n1\"",
+        "[process.q]\nartefact = \"x\"\nhost = \"n2\"",
+    );
+    assert_ne!(hosts, PLAN);
+    let waits = PLAN.replace("[process.q]\n", "[process.q]\ndepends-on = [\"p\"]\n");
+    let topic = PLAN.replace(
+        "to = [\"c.in\"]\n",
+        "to = [\"topic:t\"]\n[connection.tc]\nfrom = \"topic:t\"\nto = [\"c.in\"]\n[topic.t]\ntype = \"E\"\n",
+    );
+    let another = format!("{gateway}[service.gate]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\n");
     for (text, next, expected) in [
-        (circle.as_str(), both(&changed(&circle)), "in a circle"),
+        (hosts.as_str(), changed(&hosts), "of several hosts"),
+        (&waits, both(&waits), "the process q depends on p"),
+        (&topic, both(&topic), "the connections bc and tc meet at a topic"),
+        (&gateway, another, "by gateways"),
+        (&circle, both(&changed(&circle)), "in a circle"),
         (&joined, changed(&joined), "by a conjunction"),
+        (&nested, changed(&nested), "by a conjunction"),
         (&gateway, both(&gateway), "by gateways"),
     ] {
         let mut world = World::new(1, "between");

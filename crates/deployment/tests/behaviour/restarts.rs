@@ -180,3 +180,16 @@ fn another_mode_lets_it_rest() {
     assert!(works(&server, "b"));
     assert_eq!(server.executor().anew, ["b"]);
 }
+
+#[test]
+fn what_has_failed_before_a_change_between_events_stays_as_it_is() {
+    let mut server = launched(TWICE);
+    change(&mut server, 2, &plan(TWICE, "two"), &[Order::Activate("b".into())]);
+    commit(&mut server, 2);
+    fail(&mut server, "a");
+    let rest = |name: &str| [Order::Passivate(name.into()), Order::Resume(name.into())];
+    let orders = [rest("a"), rest("b")].concat();
+    change(&mut server, 3, &plan(TWICE, "two"), &orders);
+    commit(&mut server, 3);
+    assert!(server.executor().components["a"].is_failed && works(&server, "b"));
+}

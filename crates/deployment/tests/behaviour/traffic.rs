@@ -1,12 +1,12 @@
 //! Events between the components of simulated processes, and the judge of which plan they are of. It sees what is published and handled, and the
 //! plans, and nothing of how changes are made.
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use assembly::{Plan, Process};
-use deployment::{Carrier, Half, Position};
+use deployment::{Branch, Carrier, Half, Position};
 use testkit::random::Random;
 
 use crate::executor::{Made, Model};
@@ -151,6 +151,16 @@ fn connection_of(half: &str) -> &str {
 
 fn component_of(port: &str) -> &str {
     port.split('.').next().unwrap_or(port)
+}
+
+/// Whether a join may keep events until others come.
+fn waits(tree: &Branch) -> bool {
+    match tree {
+        Branch::All(..) => true,
+        Branch::Any(parts) => parts.iter().any(waits),
+        Branch::Silence(of, _) => waits(of),
+        Branch::Events { .. } | Branch::Every(_) | Branch::After(_) => false,
+    }
 }
 
 /// The end whose queue has what comes to this one: a part of a join has that of the join.
@@ -315,8 +325,8 @@ impl Model {
             .retain(|flight| flight.to.0 != tag || !is_handled(&flight.to.1, flight.writer, flight.number));
     }
 
-    /// Waits until what was published up to these positions is here.
-    pub(crate) fn await_arrival(&mut self, positions: &[Position]) {
+    /// Waits until what was published up to these positions is here; says whether that came about in time.
+    pub(crate) fn await_arrival(&mut self, positions: &[Position]) -> bool {
         for position in positions {
             let writer: u64 = position.source.parse().unwrap();
             if !self.halves.contains_key(&position.end) {
@@ -325,18 +335,39 @@ impl Model {
             while self
                 .arrive(|end, of, number| end == position.end && of == writer && number <= position.sequence)
             {
+                if self.is_late {
+                    self.is_late = false;
+                    return false;
+                }
             }
         }
+        true
     }
 
-    /// A component handles what waits in these ends.
-    pub(crate) fn finish(&mut self, component: &str, ends: &[String]) {
+    /// A component handles what waits in these ends, but for what a conjunction keeps; says whether it has in time.
+    pub(crate) fn finish(&mut self, component: &str, ends: &[String]) -> bool {
         for end in ends {
-            while let Some(event) = self.queues.get_mut(end).and_then(VecDeque::pop_front) {
+            while let Some(event) = self.next_of(end) {
                 self.network.borrow_mut().finished += 1;
                 self.take(component, &event);
+                if self.is_late {
+                    self.is_late = false;
+                    return false;
+                }
             }
         }
+        true
+    }
+
+    /// The next event of an end. A conjunction keeps events until there are some of another connection, too.
+    fn next_of(&mut self, end: &str) -> Option<Event> {
+        let is_kept = matches!(self.halves.get(end), Some(Half { carrier: Carrier::Join { tree, .. }, .. }) if waits(tree));
+        let queue = self.queues.get_mut(end)?;
+        let connection = &queue.front()?.connection;
+        if is_kept && queue.iter().all(|event| event.connection == *connection) {
+            return None;
+        }
+        queue.pop_front()
     }
 
     /// Something of what goes on all the time happens.
@@ -353,7 +384,7 @@ impl Model {
         }
         let ends = self.ends_of(&name);
         let Some(end) = random.pick(&ends) else { return };
-        if let Some(event) = self.queues.get_mut(end).and_then(VecDeque::pop_front) {
+        if let Some(event) = self.next_of(end) {
             self.take(&name, &event);
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) unstartable: u32,
     /// A process does something that fails.
     pub(crate) fail: u32,
+    /// A process does not get to the end of what waits for it.
+    pub(crate) late: u32,
     /// A process never answers again.
     pub(crate) hang: u32,
     /// The supervisor crashes before it does something, if processes outlive it.
@@ -420,6 +422,7 @@ impl World {
                 if self.processes.contains_key(&of) && self.crashes() {
                     return self.end(of, "killed by signal 9");
                 }
+                let is_late = self.chance(self.faults.late);
                 let Some(process) = self.processes.get_mut(&of).filter(|process| !process.hangs) else {
                     return;
                 };
@@ -428,6 +431,7 @@ impl World {
                     assert_eq!(instruction, Instruction::Stop, "a foreign program understands nothing else");
                     return self.end(of, "killed by signal 15");
                 };
+                server.executor_mut().is_late = is_late;
                 server.executor_mut().performs = match &instruction {
                     Instruction::Perform { epoch, .. } => *epoch,
                     _ => 0,

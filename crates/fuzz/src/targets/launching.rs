@@ -35,6 +35,7 @@ pub(super) fn lines() -> Vec<Vec<u8>> {
         Order::TakeOver(handed.states.clone()),
         Order::Release(handed.positions.clone()),
         Order::TellPublished(vec![name()]),
+        Order::Resume(name()),
         Order::Finish { connections: vec![name()], published: handed.published.clone(), limit: 1 },
     ];
     let told = [
