@@ -215,6 +215,19 @@ pub(crate) fn index_to_f64(index: usize) -> f64 {
     index as f64
 }
 
+/// A number to the power of a count.
+pub(crate) fn power(number: f64, count: usize) -> f64 {
+    let (mut result, mut square, mut left) = (1.0, number, count);
+    while left > 0 {
+        if left % 2 == 1 {
+            result *= square;
+        }
+        square *= square;
+        left /= 2;
+    }
+    result
+}
+
 /// Picoseconds as nanoseconds.
 #[expect(clippy::cast_precision_loss, reason = "a prediction has no sixteen digits")]
 pub(crate) fn nanoseconds(picoseconds: u64) -> f64 {

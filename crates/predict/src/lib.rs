@@ -14,6 +14,7 @@ mod calibration;
 mod comparison;
 mod description;
 mod distribution;
+mod losses;
 mod path_file;
 mod prediction;
 mod quantity;

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::description::{Arrivals, Hop, Path, Reliability, Stages, Topic};
-use crate::distribution::{Distribution, index_to_f64, nanoseconds};
+use crate::distribution::{Distribution, index_to_f64, nanoseconds, power};
+use crate::losses::Losses;
 use crate::queue::{Work, wait_of_periodic, wait_of_periodic_beside, wait_of_random};
 use crate::servers::{LEAST_FRAME, Server, Times, copies, frames, seen_by, servers, transmission};
 
@@ -22,17 +23,8 @@ const BEYOND: f64 = 2e-4;
 const BEYOND_COARSE: f64 = 2e-3;
 /// The load above which no queue is predicted.
 const FULL: f64 = 0.999;
-/// The part of samples above which nothing is predicted: more repetitions than [`ATTEMPTS`] would count.
+/// The part of samples above which nothing is predicted: more repetitions than are counted would be lost, too.
 pub(crate) const MOST_LOSS: f64 = 0.75;
-/// How often a sample is looked at as lost again.
-const ATTEMPTS: usize = 64;
-/// How many earlier samples a sample may wait for.
-const EARLIER: usize = 4096;
-/// Earlier samples are looked at one by one at first, and then each time by this part of their number more: of those in between there are as many
-/// like the one before as like the one after.
-const STRIDE: usize = 8;
-/// A probability that changes nothing.
-const NEGLIGIBLE: f64 = 1e-12;
 /// How often the grid may be doubled.
 const DOUBLINGS: usize = 60;
 
@@ -228,7 +220,18 @@ impl Way<'_> {
             let longest = longest.map(|work| work.fixed + work.varying).fold(0.0, f64::max);
             range += longest * load / (1.0 - load) * 3.0;
         }
-        range.max(1.0)
+        range = range.max(1.0);
+        if self.is_repeated {
+            // The sample itself has to arrive within it: this is known without a grid.
+            let losses = self.losses(0.0, self.fixed());
+            for _ in 0..DOUBLINGS {
+                if losses.by(range * 1.01) >= 1.0 - BEYOND_COARSE {
+                    break;
+                }
+                range *= 2.0;
+            }
+        }
+        range
     }
 
     /// A range that is doubled until no more than this is beyond it, and what varies on it. How often is looked for by halves, so that the work is
@@ -287,7 +290,7 @@ impl Way<'_> {
         }
         let mut repetition = 0.0;
         if self.is_repeated {
-            let late = self.repetition(step, points, self.fixed() + all.mean());
+            let late = self.losses(step, self.fixed() + all.mean()).late(step, points);
             repetition = late.mean();
             all = all.plus(&late);
         }
@@ -329,59 +332,11 @@ impl Way<'_> {
         }
     }
 
-    /// How much later a sample is delivered since it, or one before it, was lost; `trip` is the mean of one that is not.
-    ///
-    /// A reader notices a loss when the next sample arrives, or a heartbeat; that of a repetition, by a heartbeat. Samples are delivered in
-    /// order, so that a sample waits for each earlier one that is still missing.
-    fn repetition(&self, step: f64, points: usize, trip: f64) -> Distribution {
-        let separation = nanoseconds(self.topic.separation).max(1.0);
-        let heartbeat = nanoseconds(self.topic.heartbeat).max(1.0);
+    /// What losses do where the trip of a sample that is not lost takes so long in the mean.
+    fn losses(&self, step: f64, trip: f64) -> Losses {
         let back: f64 = self.hops.iter().map(|hop| hop.transmission(LEAST_FRAME)).sum();
         let asked = self.travel() + back + self.stages.receive.base + self.stages.send.base;
-        let (first, further) = (asked + trip, heartbeat + asked + trip);
-        // When it is noticed, with probabilities: the next samples may be lost, too.
-        let mut noticed = Vec::new();
-        let mut rest = 1.0;
-        for later in 1..=ATTEMPTS {
-            let next = index_to_f64(later) * separation;
-            if next >= heartbeat || later == ATTEMPTS || rest < NEGLIGIBLE {
-                noticed.push((heartbeat.min(next), rest));
-                break;
-            }
-            noticed.push((next, rest * (1.0 - self.loss)));
-            rest *= self.loss;
-        }
-        // The probabilities that so many repetitions are lost.
-        let mut lost = [1.0; ATTEMPTS + 1];
-        for index in 1..=ATTEMPTS {
-            let before = lost.get(index - 1).copied().unwrap_or(0.0);
-            if let Some(entry) = lost.get_mut(index) {
-                *entry = before * self.loss;
-            }
-        }
-        // The probability that a sample has arrived by this time after it would have without a loss.
-        let by = |time: f64| {
-            let mut missing = 0.0;
-            for (noticed, weight) in &noticed {
-                let again =
-                    if time < noticed + first { 0.0 } else { 1.0 + (time - noticed - first) / further };
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
-                let attempts = (again as usize).min(ATTEMPTS);
-                missing += weight * lost.get(attempts).copied().unwrap_or(0.0);
-            }
-            1.0 - self.loss * missing
-        };
-        Distribution::of_cumulative(step, points, |time| {
-            let (mut all, mut earlier, mut one) = (1.0, 0, by(time));
-            while earlier < EARLIER && one <= 1.0 - NEGLIGIBLE && all > NEGLIGIBLE {
-                let count = (earlier / STRIDE).clamp(1, EARLIER - earlier);
-                earlier += count;
-                let next = by(time + index_to_f64(earlier) * separation);
-                all *= power(one, count.div_ceil(2)) * power(next, count / 2);
-                one = next;
-            }
-            all
-        })
+        Losses::new(self.topic, self.loss, asked + trip, step)
     }
 
     /// Stage by stage.
@@ -420,17 +375,4 @@ impl Way<'_> {
         push("wake up after idling".to_string(), times.idle);
         stages
     }
-}
-
-/// A number to the power of a count.
-fn power(number: f64, count: usize) -> f64 {
-    let (mut result, mut square, mut left) = (1.0, number, count);
-    while left > 0 {
-        if left % 2 == 1 {
-            result *= square;
-        }
-        square *= square;
-        left /= 2;
-    }
-    result
 }

@@ -6,7 +6,7 @@ use diagnostics::{Problem, Source};
 use serde::Deserialize;
 
 use crate::calibration::MOST_RECORDS;
-use crate::description::{Hop, Record};
+use crate::description::{Hop, Record, Reliability};
 use crate::prediction::{MOST_LOSS, loss};
 use crate::tables::{HopTable, TopicTable};
 
@@ -14,6 +14,8 @@ use crate::tables::{HopTable, TopicTable};
 const LONGEST: usize = 4 << 20;
 /// The most hops of a record.
 const MOST_HOPS: usize = 16;
+/// The most records of lost samples that are repeated: to predict one of them takes as much work as many others.
+const MOST_LOSSY: usize = 60;
 const REMEDY: &str = "docs/predict.md says what a record is";
 
 /// A line. What else `perf` prints is passed over.
@@ -51,7 +53,7 @@ pub fn read_records(file: &str, text: &str) -> Result<Vec<Record>, Problem> {
     if text.len() > LONGEST {
         return Err(source.problem(0, format!("more than {LONGEST} bytes"), "keep the sums only"));
     }
-    let mut records = Vec::new();
+    let (mut records, mut lossy) = (Vec::new(), 0);
     let mut at = 0;
     for whole in text.split_inclusive('\n') {
         let (begin, line) = (at, whole.trim());
@@ -72,6 +74,13 @@ pub fn read_records(file: &str, text: &str) -> Result<Vec<Record>, Problem> {
             return Err(source.problem(begin, what, "choose some of each size, rate and number of readers"));
         }
         let record = record(&read).map_err(|what| source.problem(begin, what, REMEDY))?;
+        if record.topic.reliability == Reliability::Reliable && loss(&record.hops, record.topic.size) > 0.0 {
+            lossy += 1;
+            if lossy > MOST_LOSSY {
+                let what = format!("more than {MOST_LOSSY} reliable records of paths that lose samples");
+                return Err(source.problem(begin, what, "choose some of each size, rate and loss"));
+            }
+        }
         records.push(record);
     }
     Ok(records)

@@ -93,4 +93,10 @@ fn records_are_what_perf_prints() {
     assert!(
         read_records("r.json", &many.repeat(301)).unwrap_err().to_string().contains("more than 300 records")
     );
+    let lossy = many
+        .replace("\"1 Gb/s\"", "\"1 Gb/s\",\"loss\":\"1 %\"")
+        .replace("\"readers\"", "\"reliability\":\"reliable\",\"readers\"");
+    assert_eq!(read_records("r.json", &lossy.repeat(60)).unwrap().len(), 60);
+    let told = read_records("r.json", &lossy.repeat(61)).unwrap_err().to_string();
+    assert!(told.contains("r.json:61:1: more than 60 reliable records of paths that lose samples"), "{told}");
 }
