@@ -109,7 +109,7 @@ impl Run {
 
     fn create(&mut self) {
         self.ids += 1;
-        let (id, client) = (Uuid::random(self.ids << 70), self.client());
+        let (id, client) = (Uuid::random(self.ids << 80), self.client());
         let last = self.random.range(1, 6);
         let asked = asked(|body| {
             body["applicationServer"] = json!({"ipv4Address": format!("10.3.1.{last}")});
