@@ -229,7 +229,7 @@ fn what_cannot_come_to_an_end_is_refused() {
     let another = format!("{gateway}[service.gate]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\n");
     for (text, next, expected) in [
         (hosts.as_str(), changed(&hosts), "of several hosts"),
-        (&waits, both(&waits), "the process q depends on p"),
+        (&waits, both(&waits), "of connections and depends-on"),
         (&topic, both(&topic), "the connections bc and tc meet at a topic"),
         (&gateway, another, "by gateways"),
         (&circle, both(&changed(&circle)), "in a circle"),
