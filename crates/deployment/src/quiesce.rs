@@ -205,10 +205,7 @@ impl<'t> Quiescence<'t> {
         let why = if self.handed_over.contains(from) {
             format!("the process of {from} is handed over")
         } else {
-            match [from, to].map(|end| self.process(end)) {
-                [one, other] if one == other => "they are in a circle".to_string(),
-                [one, other] => format!("they are in a circle, or the process {other} depends on {one}"),
-            }
+            "they are in a circle of connections, or of connections and depends-on of processes".to_string()
         };
         format!("{to} would have to rest before {from}, from which the connection {name} leads to it: {why}")
     }

@@ -226,10 +226,10 @@ fn what_cannot_come_to_an_end_is_refused() {
         "to = [\"c.in\"]\n",
         "to = [\"topic:t\"]\n[connection.tc]\nfrom = \"topic:t\"\nto = [\"c.in\"]\n[topic.t]\ntype = \"E\"\n",
     );
-    let another = format!("{gateway}[service.gate]\nkind = \"federated\"\nat = \"p\"\ntransport = \"tcp\"\n");
+    let another = format!("{gateway}[service.gate]\nkind = \"federated\"\nat = \"p\"\nttl = 2\n");
     for (text, next, expected) in [
         (hosts.as_str(), changed(&hosts), "of several hosts"),
-        (&waits, both(&waits), "the process q depends on p"),
+        (&waits, both(&waits), "of connections and depends-on"),
         (&topic, both(&topic), "the connections bc and tc meet at a topic"),
         (&gateway, another, "by gateways"),
         (&circle, both(&changed(&circle)), "in a circle"),
