@@ -28,10 +28,17 @@ impl Target {
         }
         let authority = uri.authority()?;
         let host = authority.host();
+        // A colon without a port, or with one that is none, would be taken for the usual one by some, and for nonsense by others.
+        let port = match authority.as_str().strip_prefix(host)? {
+            "" => Some(443),
+            port => port
+                .strip_prefix(':')
+                .filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()))?
+                .parse()
+                .ok(),
+        };
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        // A colon without a port would be taken for the usual one by some, and for nonsense by others.
-        let is_plain = !host.is_empty() && host.len() <= 253 && !authority.as_str().ends_with(':');
-        let port = authority.port().map_or(Some(443), |port| port.as_str().parse().ok());
+        let is_plain = !host.is_empty() && host.len() <= 253;
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let port = port.filter(|port| is_plain && *port > 0)?;
         Some(Self { host: host.to_owned(), port, authority: authority.as_str().to_owned(), path })
@@ -156,6 +163,8 @@ mod tests {
             "https://application.example:0/",
             "https://application.example:65536/",
             "https://application.example:/",
+            "https://application.example:+1/",
+            "https://[2001:db8::1]:65536/",
             "https://a b/",
             "https://\u{e9}.example/",
             "https:\\\\application.example/",
