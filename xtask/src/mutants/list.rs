@@ -457,8 +457,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "a frame takes as much of a buffer as it has octets",
         "switch.rs",
-        "worst.into_iter().fold(octets, u64::min)",
-        "worst.into_iter().fold(octets, u64::max)",
+        "worst.into_iter().fold(bytes, u64::min)",
+        "worst.into_iter().fold(bytes, u64::max)",
     ),
     mutant(
         "a link wakes as soon as one end says so",
