@@ -169,15 +169,6 @@ pub trait Engine: Send + Sync + 'static {
         self.on_datagram(from, buffer.get(..len).unwrap_or_default());
     }
 
-    /// As [`Engine::on_datagram`], for one of several that have come to a socket of discovery. What discovery says to them waits for
-    /// [`Engine::on_metatraffic_end`], so that it is put together once for all of them.
-    fn on_metatraffic(&self, from: SocketAddr, datagram: &[u8]) {
-        self.on_datagram(from, datagram);
-    }
-
-    /// No more has come to that socket for now.
-    fn on_metatraffic_end(&self) {}
-
     /// The thread that handed in datagrams of the endpoints has processed all of them, callbacks included, and is about to wait for
     /// the next. See [`Host::tells_of_rest`].
     fn on_rest(&self) {}

@@ -121,7 +121,7 @@ impl<'t> Quiescence<'t> {
         }
         let is_touched = |name: &str, connection: &Connection| {
             let mut ends = core::iter::once(&connection.from).chain(&connection.to);
-            anew.contains(name) || ends.any(|end| end.component().is_some_and(|end| is_changed(end)))
+            anew.contains(name) || ends.any(|end| end.component().is_some_and(&is_changed))
         };
         let meeting = meeting(old, is_touched);
         (!rests.is_empty() || !affected.is_empty() || meeting.is_some()).then_some(Self {

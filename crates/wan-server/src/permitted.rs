@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn what_is_lowered_anywhere_is_not_all() {
         assert!(is_all(&asked(), &asked()));
-        let lower: [(&str, fn(&mut FilterRule)); 8] = [
+        type Lower = fn(&mut FilterRule);
+        let lower: [(&str, Lower); 8] = [
             ("rate", |rule| bucket(rule).rate.0 -= 1),
             ("depth", |rule| bucket(rule).depth.0 -= 1),
             ("peak", |rule| bucket(rule).peak.0 -= 1),

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use udp::{Buffer, Datagram, ReceiveError, Received, Receiver, Socket, Wait};
+use udp::{Buffer, ReceiveError, Received, Receiver, Socket, Wait};
 use wire::Instant;
 
 use crate::driver::inside::{Duty, Inside};
@@ -21,8 +21,6 @@ pub(super) const MAX_DEPTH: usize = 8;
 const BUFFER: usize = 65_536;
 /// How many datagrams are read by a wait whose time is over when it begins.
 const GLANCE: usize = 64;
-/// Most datagrams of discovery that are taken in before it answers.
-const BURST: usize = 32;
 /// A spinning thread polls so often before it looks at the clock.
 const LOOKS: usize = 8;
 /// How long a thread rests after the system refused to receive.
@@ -225,14 +223,10 @@ impl Driver {
                 if self.is_closing() {
                     return Some(End::Stopped);
                 }
-                if !role.rests {
-                    self.read_burst(receiver, &mut role.buffer, &*role.engine, datagram);
-                    return None;
-                }
-                let bytes = role.buffer.get(..datagram.octets).unwrap_or_default();
+                let octets = role.buffer.get(..datagram.octets).unwrap_or_default();
                 match datagram.details.time.map(clock::timestamp) {
-                    Some(received) => role.engine.on_datagram_at(datagram.source, bytes, received),
-                    None => role.engine.on_datagram(datagram.source, bytes),
+                    Some(received) => role.engine.on_datagram_at(datagram.source, octets, received),
+                    None => role.engine.on_datagram(datagram.source, octets),
                 }
                 None
             }
@@ -247,34 +241,6 @@ impl Driver {
                 std::thread::sleep(REST);
                 Some(End::Woken)
             }
-        }
-    }
-
-    /// A datagram of discovery and those that lie behind it. Each answer looks at all participants, so it is given once for all of them.
-    /// When they came is asked for datagrams of endpoints alone.
-    fn read_burst(&self, receiver: &Receiver, buffer: &mut [u8], engine: &dyn Engine, first: Datagram) {
-        let mut datagram = first;
-        for handed_in in 1.. {
-            engine.on_metatraffic(datagram.source, buffer.get(..datagram.octets).unwrap_or_default());
-            if handed_in == BURST {
-                break;
-            }
-            match receiver.receive(buffer, Wait::No) {
-                Ok(Received::Datagram(next)) if !self.is_closing() => datagram = next,
-                Ok(Received::Truncated { .. }) => {
-                    self.counts.truncated.fetch_add(1, Relaxed);
-                    break;
-                }
-                Ok(_) => break,
-                Err(_) => {
-                    self.counts.receive_errors.fetch_add(1, Relaxed);
-                    break;
-                }
-            }
-        }
-        // A callback may have ended the participant.
-        if !self.is_closing() {
-            engine.on_metatraffic_end();
         }
     }
 

@@ -69,8 +69,6 @@ pub(crate) struct Node {
     held: Held,
     paths: Paths,
     discovery_alarm: Arc<Alarm>,
-    /// What came for discovery has not been answered yet: more of it comes first.
-    discovery_waits: AtomicBool,
     /// What discovery has found or lost, for threads that wait for it.
     pub(crate) found: Arc<Watch>,
     /// What it knew of endpoints when they were told last.
@@ -161,7 +159,6 @@ impl Node {
             held: Held::default(),
             paths: Paths::default(),
             discovery_alarm: Alarm::new(),
-            discovery_waits: AtomicBool::new(false),
             found: Arc::default(),
             endpoints_told: AtomicU64::new(0),
             next_key: AtomicU32::new(1),
@@ -370,31 +367,32 @@ impl Node {
         datagram: &[u8],
         received: Option<Timestamp>,
         buffer: Option<&Arc<Vec<u8>>>,
-        work: &mut Work,
     ) {
         let now = self.host.now();
-        work.set_time(Some(now));
-        let waited = received.map(|received| {
-            let waited = now.wall.as_nanos().saturating_sub(received.as_nanos());
-            wire::Duration::from_nanos(waited.max(0))
-        });
-        // That is the reception time of its samples, too.
-        let now = Now { wall: received.unwrap_or(now.wall), ..now };
-        let arrival = Arrival { now, waited, buffer };
-        let routes = match self.routes.way(from, datagram) {
-            Way::Lane(single, exit) => {
-                return self.take_single(&single, from, exit, &arrival, work);
+        self.command(|work| {
+            work.set_time(Some(now));
+            let waited = received.map(|received| {
+                let waited = now.wall.as_nanos().saturating_sub(received.as_nanos());
+                wire::Duration::from_nanos(waited.max(0))
+            });
+            // That is the reception time of its samples, too.
+            let now = Now { wall: received.unwrap_or(now.wall), ..now };
+            let arrival = Arrival { now, waited, buffer };
+            let routes = match self.routes.way(from, datagram) {
+                Way::Lane(single, exit) => {
+                    return self.take_single(&single, from, exit, &arrival, work);
+                }
+                Way::Routes(routes) => routes,
+            };
+            let linked = speakers::linked(from, datagram);
+            let mut router = Router::new(self, &routes, arrival, work).by_link(linked);
+            if interpret(self.prefix, from, datagram, &mut router).is_err() {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            } else {
+                drop(router);
+                self.routes.remember(self.prefix, &routes, from, datagram);
             }
-            Way::Routes(routes) => routes,
-        };
-        let linked = speakers::linked(from, datagram);
-        let mut router = Router::new(self, &routes, arrival, work).by_link(linked);
-        if interpret(self.prefix, from, datagram, &mut router).is_err() {
-            self.malformed.fetch_add(1, Ordering::Relaxed);
-        } else {
-            drop(router);
-            self.routes.remember(self.prefix, &routes, from, datagram);
-        }
+        });
     }
 
     /// A datagram of one of our own endpoints to another.
@@ -420,35 +418,15 @@ impl Node {
 
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        self.command(|work| self.take_in(from, datagram, None, None, work));
+        self.take_in(from, datagram, None, None);
     }
 
     fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
-        self.command(|work| self.take_in(from, datagram, Some(received), None, work));
+        self.take_in(from, datagram, Some(received), None);
     }
 
     fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
-        let datagram = buffer.get(..len).unwrap_or_default();
-        self.command(|work| self.take_in(from, datagram, None, Some(buffer), work));
-    }
-
-    fn on_metatraffic(&self, from: SocketAddr, datagram: &[u8]) {
-        self.command(|work| {
-            self.take_in(from, datagram, None, None, work);
-            // Answers come before callbacks: if there may be some, nothing waits.
-            let answers = std::mem::take(&mut work.discovery);
-            if answers && work.is_done() {
-                self.discovery_waits.store(true, Ordering::Release);
-            } else {
-                work.discovery = answers;
-            }
-        });
-    }
-
-    fn on_metatraffic_end(&self) {
-        if self.discovery_waits.load(Ordering::Acquire) {
-            self.command(|work| work.discovery = true);
-        }
+        self.take_in(from, buffer.get(..len).unwrap_or_default(), None, Some(buffer));
     }
 
     fn on_rest(&self) {

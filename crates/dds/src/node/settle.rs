@@ -69,8 +69,6 @@ impl Node {
         if !self.is_started.load(Ordering::Acquire) {
             return;
         }
-        // Before it is locked: what another thread takes in afterwards may come too late for this pass.
-        self.discovery_waits.store(false, Ordering::Release);
         loop {
             let now = self.host.now();
             let mut discovery = self.lock_discovery();

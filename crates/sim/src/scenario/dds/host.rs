@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dds::Bytes;
 use dds::host::{Channel, Copied, Engine, Host, Sent};
 use dds::links::Way;
-use rtps::{Path, Transmit, ports};
+use rtps::{Path, Transmit};
 use wire::discovery::ParticipantData;
 use wire::{Duration, GuidPrefix, Instant, Now};
 
-use super::run::DOMAIN;
 use super::sharing::Sharing;
 
 use crate::node::Outgoing;
@@ -90,15 +89,10 @@ impl VirtualHost {
         }
     }
 
-    /// Hands in a datagram that came to a port. Its application is busy with it for a while, from time to time. What comes for discovery
-    /// meanwhile is taken in before that answers.
-    pub fn read(&self, now: Now, from: SocketAddr, to: u16, bytes: &[u8]) {
-        if to == self.ports.0 || Some(to) == ports::metatraffic_multicast(DOMAIN) {
-            self.call(now, |engine| engine.on_metatraffic(from, bytes));
-        } else {
-            self.rest(now);
-            self.call(now, |engine| engine.on_datagram(from, bytes));
-        }
+    /// Hands in a datagram. Its application is busy with it for a while, from time to time.
+    pub fn read(&self, now: Now, from: SocketAddr, bytes: &[u8]) {
+        self.rest(now);
+        self.call(now, |engine| engine.on_datagram(from, bytes));
         self.was_read(now);
     }
 
@@ -130,14 +124,13 @@ impl VirtualHost {
     fn was_read(&self, now: Now) {
         let count = self.read.fetch_add(1, Ordering::Relaxed);
         let busy = BUSY.get((count % BUSY.len() as u64) as usize).copied().unwrap_or(Duration::ZERO);
-        self.rest_at.fetch_min(now.monotonic.after(busy).as_nanos(), Ordering::Relaxed);
+        self.rest_at.store(now.monotonic.after(busy).as_nanos(), Ordering::Relaxed);
     }
 
     /// Tells the engine of a rest, if one is due before the next datagram.
     pub fn rest(&self, now: Now) {
         if self.rest_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
             self.call(now, Engine::on_rest);
-            self.call(now, Engine::on_metatraffic_end);
         }
     }
 

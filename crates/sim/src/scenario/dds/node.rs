@@ -181,8 +181,8 @@ fn not_enabled() -> Error {
 impl Node for DdsNode {
     type Observation = Seen;
 
-    fn handle_datagram(&mut self, now: Now, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        self.host.read(now, from, to.port(), bytes);
+    fn handle_datagram(&mut self, now: Now, from: SocketAddr, _: SocketAddr, bytes: &[u8]) {
+        self.host.read(now, from, bytes);
     }
 
     fn poll_transmit(&mut self, now: Now, out: &mut Outgoing) -> bool {
