@@ -262,7 +262,7 @@ impl Model {
     fn take(&mut self, component: &str, event: &Event) {
         if let Some(made) = self.components.get(component).filter(|made| made.is_active) {
             self.network.borrow_mut().judge(event, component, made);
-            if event.epoch % 2 == 0 || self.queues.len() % 2 == 0 {
+            if event.epoch.is_multiple_of(2) || self.queues.len().is_multiple_of(2) {
                 self.publish(component);
             }
         }
