@@ -132,7 +132,7 @@ async fn attempt(notice: &Notice, allow: &[Prefix], trusted: &Arc<ClientConfig>)
     match answered.await {
         Ok((200..=299, _)) => Outcome::Delivered,
         Ok((status @ (408 | 429 | 500..), _)) => Outcome::Later(format!("the answer is {status}")),
-        // Nobody is followed elsewhere.
+        // A redirect is not followed.
         Ok((status, _)) => Outcome::Never(format!("the answer is {status}")),
         Err(error) => Outcome::Later(error.to_string()),
     }
