@@ -9,9 +9,6 @@ use wan::Prefix;
 
 /// Most bytes of a file that people write.
 const LARGEST: u64 = 64 << 20;
-/// Rates as people write them.
-pub(crate) const RATES: [(&str, u64); 4] =
-    [("b/s", 1), ("kb/s", 1_000), ("Mb/s", 1_000_000), ("Gb/s", 1_000_000_000)];
 
 /// The text of a file.
 pub(crate) fn load(path: &Path, remedy: &str) -> Result<String, String> {

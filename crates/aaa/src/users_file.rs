@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::value::Datetime;
 use wan::{Class, Prefix};
 
-use crate::text::{self, RATES, load, prefix, read_toml};
+use crate::text::{self, load, prefix, read_toml};
 use crate::users::{Contract, User, Users};
 
 /// Most users of a file, and most entries of a list.
@@ -140,7 +140,7 @@ fn read_contract(source: Source<'_>, stated: &Spanned<StatedContract>) -> Result
     }
     let classes = entries(source, &stated.classes, read_class)?;
     let destinations = entries(source, &stated.destinations, read_destination)?;
-    let quota = diagnostics::number(stated.quota.get_ref(), &RATES).filter(|rate| *rate > 0);
+    let quota = diagnostics::bits_per_second(stated.quota.get_ref()).filter(|rate| *rate > 0);
     let quota = quota.ok_or_else(|| {
         source.problem(
             stated.quota.span().start,

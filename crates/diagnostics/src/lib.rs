@@ -16,5 +16,5 @@ mod xml;
 
 pub use nearest::nearest;
 pub use problem::{Problem, Source, printable};
-pub use quantity::{number, picoseconds, written};
+pub use quantity::{bits_per_second, number, parts_per_million, picoseconds, written};
 pub use xml::parse_xml;

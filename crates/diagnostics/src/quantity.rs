@@ -13,10 +13,33 @@ const TIMES: [(&str, u64); 7] = [
     ("min", 60_000_000_000_000),
 ];
 
+const RATES: [(&str, u64); 8] = [
+    ("b/s", 1),
+    ("kb/s", 1_000),
+    ("Mb/s", 1_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+];
+
 /// The picoseconds of a time such as `2 ms`: a number and ps, ns, us, ms, s or min; `None` if it is none, or no whole number of
 /// picoseconds, or more than 64 bits of them.
 pub fn picoseconds(text: &str) -> Option<u64> {
     number(text, &TIMES)
+}
+
+/// The bits per second of a rate such as `1 Gb/s`: a number and b/s, kb/s, Mb/s or Gb/s, or the same with `bit`; `None` if it is none,
+/// or no whole number of bits, or more than 64 bits of them.
+pub fn bits_per_second(text: &str) -> Option<u64> {
+    number(text, &RATES)
+}
+
+/// The parts of a million of a part such as `0.1 %`: a number and % or ppm; `None` if it is none, no whole number of them, or more than all.
+pub fn parts_per_million(text: &str) -> Option<u32> {
+    let parts = number(text, &[("ppm", 1), ("%", 10_000)])?;
+    u32::try_from(parts).ok().filter(|parts| *parts <= 1_000_000)
 }
 
 /// A time in picoseconds as [`picoseconds`] reads it: in the largest unit of which it is a whole number.

@@ -1,7 +1,7 @@
 //! Times, rates and losses as people write them: `2 ms`, `1.5 us`, `1 Gb/s`, `0.1 %`. Exact, or refused.
 use std::fmt;
 
-use diagnostics::{number, picoseconds};
+use diagnostics::{bits_per_second, parts_per_million, picoseconds};
 use latency::units::SECOND;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
@@ -29,19 +29,6 @@ pub(crate) struct Share(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Drift(pub(crate) u32);
 
-const RATES: [(&str, u64); 8] = [
-    ("b/s", 1),
-    ("kb/s", 1_000),
-    ("Mb/s", 1_000_000),
-    ("Gb/s", 1_000_000_000),
-    ("bit/s", 1),
-    ("kbit/s", 1_000),
-    ("Mbit/s", 1_000_000),
-    ("Gbit/s", 1_000_000_000),
-];
-
-const PARTS: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
-
 impl Time {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a time such as \"2 ms\": a number and ps, ns, us, ms, s or min, at most an hour";
@@ -53,7 +40,7 @@ impl Time {
 impl Rate {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a rate such as \"1 Gb/s\": a number and b/s, kb/s, Mb/s or Gb/s, at most 1000 Gb/s";
-        let rate = number(text, &RATES).filter(|rate| (1..=1_000_000_000_000).contains(rate));
+        let rate = bits_per_second(text).filter(|rate| (1..=1_000_000_000_000).contains(rate));
         rate.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
     }
 }
@@ -69,17 +56,14 @@ pub fn rate(text: &str) -> Result<u64, String> {
 impl Loss {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a loss such as \"0.1 %\": a number and % or ppm, at most all";
-        let loss = number(text, &PARTS).and_then(|loss| u32::try_from(loss).ok());
-        let loss = loss.filter(|loss| *loss <= 1_000_000);
-        loss.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+        parts_per_million(text).map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
     }
 }
 
 impl Share {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a share of a link such as \"5 %\": a number and % or ppm, above 0, at most all";
-        let share = number(text, &PARTS).and_then(|share| u32::try_from(share).ok());
-        let share = share.filter(|share| (1..=1_000_000).contains(share));
+        let share = parts_per_million(text).filter(|share| *share > 0);
         share.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
     }
 }
@@ -94,8 +78,7 @@ impl<'de> Deserialize<'de> for Share {
 impl Drift {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a drift of clocks such as \"200 ppm\": a number and ppm or %, at most 10 %";
-        let drift = number(text, &PARTS).and_then(|drift| u32::try_from(drift).ok());
-        let drift = drift.filter(|drift| *drift <= 100_000);
+        let drift = parts_per_million(text).filter(|drift| *drift <= 100_000);
         drift.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
     }
 }

@@ -28,17 +28,6 @@ pub(crate) struct Name(pub(crate) String);
 const HOUR: u64 = 3_600_000_000_000_000;
 const FASTEST: u64 = 1_000_000_000_000;
 const LONGEST_NAME: usize = 256;
-const RATES: [(&str, u64); 8] = [
-    ("b/s", 1),
-    ("kb/s", 1_000),
-    ("Mb/s", 1_000_000),
-    ("Gb/s", 1_000_000_000),
-    ("bit/s", 1),
-    ("kbit/s", 1_000),
-    ("Mbit/s", 1_000_000),
-    ("Gbit/s", 1_000_000_000),
-];
-const PARTS: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
 
 /// Reads text.
 struct Text<Q> {
@@ -70,7 +59,7 @@ impl<'de> Deserialize<'de> for Time {
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let parse = |text: &str| {
-            diagnostics::number(text, &RATES).filter(|rate| (1..=FASTEST).contains(rate)).map(Self)
+            diagnostics::bits_per_second(text).filter(|rate| (1..=FASTEST).contains(rate)).map(Self)
         };
         let expected =
             "a rate in quotes such as \"1 Gb/s\": a number and b/s, kb/s, Mb/s or Gb/s, at most 1000 Gb/s";
@@ -80,10 +69,7 @@ impl<'de> Deserialize<'de> for Rate {
 
 impl<'de> Deserialize<'de> for Parts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let parse = |text: &str| {
-            let parts = diagnostics::number(text, &PARTS).and_then(|parts| u32::try_from(parts).ok());
-            parts.filter(|parts| *parts <= 1_000_000).map(Self)
-        };
+        let parse = |text: &str| diagnostics::parts_per_million(text).map(Self);
         let expected = "a part in quotes such as \"5 %\": a number and % or ppm, at most all";
         deserializer.deserialize_str(Text { parse, expected })
     }

@@ -14,7 +14,7 @@ use super::{BAD_NEWS, DONE, FAILED, Failure, USAGE, open, print};
 use crate::client::{Ask, Permit, Refusal};
 use crate::resources::{Wish, resources};
 use crate::run::handle::{Event, Handle};
-use crate::text::{RATES, nanoseconds};
+use crate::text::nanoseconds;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -70,7 +70,7 @@ fn class(text: &str) -> Result<Class, String> {
 }
 
 fn rate(text: &str) -> Result<u64, String> {
-    let rate = diagnostics::number(text, &RATES).filter(|rate| *rate > 0);
+    let rate = diagnostics::bits_per_second(text).filter(|rate| *rate > 0);
     rate.ok_or_else(|| "write a rate such as '1 Mb/s'".to_owned())
 }
 

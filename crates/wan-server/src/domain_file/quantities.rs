@@ -2,7 +2,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use diagnostics::{number, picoseconds};
+use diagnostics::{number, parts_per_million, picoseconds};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use wan::{Class, Prefix};
 
@@ -77,10 +77,7 @@ texts! {
         let units = [("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)];
         number(text, &units).filter(|bytes| *bytes <= 1_000_000_000_000).map(Bytes)
     };
-    Loss: "a loss in quotes such as \"0.1 %\" or \"10 ppm\"", |text| {
-        let loss = number(text, &[("ppm", 1), ("%", 10_000)])?;
-        u32::try_from(loss).ok().filter(|loss| *loss <= 1_000_000).map(Loss)
-    };
+    Loss: "a loss in quotes such as \"0.1 %\" or \"10 ppm\"", |text| parts_per_million(text).map(Loss);
     Share: "a share in quotes such as \"40 %\"", |text| {
         let thousandths = number(text, &[("%", 10)])?;
         u32::try_from(thousandths).ok().filter(|share| *share <= 1_000).map(Share)
