@@ -64,7 +64,7 @@ impl Line<'_> {
                 line!(out, "{name} = [{}]", quoted(&delays.collect::<Vec<_>>()));
             }
         }
-        let others: Vec<String> = asns.iter().filter(|asn| **asn != own.asn.0).map(u32::to_string).collect();
+        let others: Vec<String> = asns.iter().map(u32::to_string).collect();
         let (others, names) = (others.join(", "), classes(own).map(|(_, name)| name.to_owned()));
         let names = quoted(&names.collect::<Vec<_>>());
         line!(
@@ -129,7 +129,12 @@ impl Line<'_> {
         line!(out, "[linux]\nprocessing = \"{} ns\"", own.processing);
         for (class, name) in [(Class::Control, "control")].into_iter().chain(CLASSES) {
             if let Some(Ceiling { share, burst }) = own.ceilings.get(&class) {
-                line!(out, "{name} = {{ share = \"{}.{} %\", burst = \"{burst} B\" }}", share / 10, share % 10);
+                line!(
+                    out,
+                    "{name} = {{ share = \"{}.{} %\", burst = \"{burst} B\" }}",
+                    share / 10,
+                    share % 10
+                );
             }
         }
         let namespaces = self.layout.routers.get(at).map(Vec::as_slice).unwrap_or_default();
@@ -215,7 +220,8 @@ mod tests {
         let line = Line { file: &file, layout: &layout, managers: &managers };
         for (at, domain) in layout.domains.iter().enumerate() {
             let text = line.text(at);
-            let read = DomainFile::read("domain", &text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+            let read =
+                DomainFile::read("domain", &text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
             let Within::Linux(routers) = read.inside else { panic!("{text}") };
             assert_eq!(linux_edge::setup::mark(&routers.domain), linux_edge::setup::mark(domain));
             assert_eq!(routers.domain.borders, domain.borders);

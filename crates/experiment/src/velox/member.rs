@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dds::config::{ParticipantId, Peer};
 use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
-use dds::{
-    DataReader, DataReaderListener, DataWriter, DomainParticipant, NO_STATUS, QosKind, StatusMask,
-};
+use dds::{DataReader, DataReaderListener, DataWriter, DomainParticipant, NO_STATUS, QosKind, StatusMask};
 use serde_json::json;
 
 use crate::member::{PUBLISHING, SUBSCRIBING, join_with, run_at_once, wall};
@@ -24,6 +22,7 @@ const ORDERS: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(5);
 /// Samples that writers of reliable flows keep, and readers have room for.
 const SAMPLES: usize = 256;
+const KEPT: u32 = 256;
 /// Records that are noted without asking for memory.
 const RECORDS: usize = 100_000;
 /// Numbers of the samples of one writer begin here for each writer.
@@ -107,12 +106,11 @@ fn writer(
     topic: &str,
     common: &Common,
 ) -> Result<DataWriter<Sample>, dds::Error> {
-    let topic =
-        participant.create_topic::<Sample>(topic, "Sample", QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<Sample>(topic, "Sample", QosKind::Default, None, NO_STATUS)?;
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataWriterQos::default();
     if common.reliable {
-        qos.endpoint.history = History::KeepLast(i32::try_from(SAMPLES).unwrap_or(i32::MAX));
+        qos.endpoint.history = History::KeepLast(KEPT);
     } else {
         qos.endpoint.reliability = Reliability::BEST_EFFORT;
         qos.endpoint.history = History::KeepLast(1);
@@ -218,8 +216,7 @@ pub fn read(arguments: &ReaderArguments) -> Result<(), String> {
         .map_err(said(&name))?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).map_err(said(&name))?;
     let mut qos = DataReaderQos::default();
-    qos.endpoint.reliability =
-        if common.reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT };
+    qos.endpoint.reliability = if common.reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT };
     qos.endpoint.history = History::KeepAll;
     qos.byte_limit = qos.byte_limit.max(common.size as usize * SAMPLES * 8);
     let noting = Arc::new(Noting {

@@ -4,7 +4,6 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -145,7 +144,11 @@ impl Site {
             let mut command = Command::new(own()?);
             command.args(["rm", "serve"]).arg(&of).arg("--keys").arg(path.join("keys"));
             command.arg("--store").arg(path.join(format!("{asn}.redb"))).env("XDG_RUNTIME_DIR", &path);
-            site.managers.push(Program::start_deaf(&format!("manager {asn} of site {number}"), command, folder)?);
+            site.managers.push(Program::start_deaf(
+                &format!("manager {asn} of site {number}"),
+                command,
+                folder,
+            )?);
         }
         let all = || (FIRST..).take(sites.hosts.len());
         let connected = |asn: u32| {
