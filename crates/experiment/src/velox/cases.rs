@@ -1,10 +1,13 @@
 //! The figures: which domains, which flows, which sessions, which floods.
-use wan_server::protocol::{Admitted, Flow};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use wan_server::protocol::{Admitted, Answer, Ask, Flow, SessionAsked};
 
 use super::judge::{SECOND, kept, seconds};
 use super::play::{Flood, HOSTS, Heard, Played, Schedule, Stage, Topic, user_port};
 use super::report::{Figure, Refusal, Report, Series, Span};
-use super::site::{Site, Sites, Wanted};
+use super::site::{Site, Sites, Wanted, ask_at};
 use crate::judge::judge;
 use crate::program::{Folder, Stopped};
 use crate::record::Record;
@@ -152,7 +155,7 @@ impl Run<'_> {
     }
 
     fn schedule(&self) -> Schedule {
-        if self.short { Schedule::seconds(2, 3, 2) } else { Schedule::seconds(11, 20, 11) }
+        if self.short { Schedule::seconds(1, 2, 1) } else { Schedule::seconds(11, 20, 11) }
     }
 
     fn added(&mut self, figure: Figure, played: &[&Played]) {
@@ -190,6 +193,7 @@ impl Run<'_> {
         for (from, session) in &admitted {
             site.stop(from, &session.session)?;
         }
+        site.settled(self.stopped)?;
         Ok(Refusal { asked, answer })
     }
 
@@ -255,6 +259,7 @@ impl Run<'_> {
             series,
             refusals: refusals.into_iter().chain([shares]).collect(),
             notes,
+            broken: Vec::new(),
         };
         self.added(figure, &[&open, &held]);
         Ok(())
@@ -266,7 +271,6 @@ impl Run<'_> {
         let flow = |at: u8| data(&of, "ef", user_port(at));
         let mut copies = flow(0);
         (copies.rate, copies.least_rate) = (copies.rate * 8, copies.least_rate * 8);
-        copies.bucket *= 8;
         let each = |count: u8| (0..count).map(|at| wanted("a", "c", vec![flow(at)])).collect::<Vec<_>>();
         Ok(vec![
             self.refused(
@@ -298,8 +302,9 @@ impl Run<'_> {
     pub(crate) fn classes(&mut self, megabits: u64) -> Result<(), String> {
         let rate = megabits * MEGABIT;
         // What is at once grows with the link, so that the same packets are.
-        let burst = 1_500 + megabits * 20;
-        let ceilings = vec![("control", 5, 300 + megabits * 5), ("ef", 30, burst), ("af4", 40, burst)];
+        let burst = |each: u64| 900 + megabits * each;
+        let ceilings =
+            vec![("control", 5, 300 + megabits * 2), ("ef", 30, burst(10)), ("af4", 40, burst(20))];
         let site = self.up(&Sites { ceilings, edges: 1_000 * MEGABIT, ..Sites::line(2, rate) })?;
         // On the wire a sample of 500 bytes is 700 bits times 8 at most with its tunnel: 12 % and 21 % of the link.
         let every = |percent: u64| 5_424 * 1_000_000_000 * 100 / (rate * percent);
@@ -333,6 +338,7 @@ impl Run<'_> {
             series,
             refusals: Vec::new(),
             notes: vec![format!("Datagrams of best effort that arrived: {}.", floods.join(", "))],
+            broken: Vec::new(),
         };
         self.added(figure, &[&played]);
         Ok(())
@@ -341,7 +347,7 @@ impl Run<'_> {
     /// Tunnels over five domains in a line, each link flooded.
     pub(crate) fn tunnels(&mut self) -> Result<(), String> {
         let sites = Sites {
-            ceilings: vec![("control", 5, 500), ("ef", 40, 6_000), ("af4", 20, 6_000)],
+            ceilings: vec![("control", 5, 500), ("ef", 40, 3_500), ("af4", 20, 3_500)],
             edges: 1_000 * MEGABIT,
             ..Sites::line(5, 20 * MEGABIT)
         };
@@ -384,8 +390,80 @@ impl Run<'_> {
                 ),
                 format!("Datagrams of the floods that arrived: {}.", floods.join(", ")),
             ],
+            broken: Vec::new(),
         };
         self.added(figure, &[&played]);
+        Ok(())
+    }
+
+    /// A thousand sessions through a domain in between, which has for all of them what it has for one; and how fast they are set up.
+    pub(crate) fn transit(&mut self) -> Result<(), String> {
+        let sites = Sites {
+            ceilings: vec![("control", 5, 1_000), ("ef", 75, 400_000), ("af4", 10, 4_000)],
+            ..Sites::line(3, 100 * MEGABIT)
+        };
+        let site = self.up(&sites)?;
+        let of = Topic { separation: 1_000_000_000, size: 100, ..topic("EF", "a", "c") };
+        let (socket, asked) = site.asked(&wanted("a", "c", vec![data(&of, "ef", 0)]))?;
+        let (stopped, flow) = (self.stopped, asked.flows.first().cloned().ok_or("a session has no flow")?);
+        let ask = |number: u16| {
+            let flow = Flow { destination_port: 10_000 + number, ..flow.clone() };
+            let asked = SessionAsked { flows: vec![flow], ..asked.clone() };
+            let begun = Instant::now();
+            match ask_at(&socket, &Ask::Establish(asked))? {
+                Answer::Admitted(_) => Ok(begun.elapsed()),
+                Answer::Refused(refused) => Err(format!("session {number} is refused: {}", refused.text)),
+                other => Err(format!("a manager says {other:?}")),
+            }
+        };
+        ask(0)?;
+        let before = site.rules(1)?;
+        let (count, at_once) = if self.short { (10, 4) } else { (1_000, 64) };
+        (self.progress)(&format!("{count} sessions"));
+        let next = AtomicU16::new(1);
+        let begun = Instant::now();
+        let times: Vec<Result<Vec<Duration>, String>> = std::thread::scope(|scope| {
+            let ask_some = || {
+                let numbers = std::iter::from_fn(|| {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let goes_on = !stopped.load(Ordering::Relaxed);
+                    (number < count && goes_on).then_some(number)
+                });
+                numbers.map(ask).collect::<Result<Vec<_>, _>>()
+            };
+            let threads: Vec<_> = (0..at_once).map(|_| scope.spawn(ask_some)).collect();
+            let ended = threads.into_iter().map(|thread| thread.join());
+            ended.map(|times| times.unwrap_or_else(|_| Err("a thread has ended".to_owned()))).collect()
+        });
+        let whole = begun.elapsed().as_secs_f64();
+        let mut times: Vec<_> =
+            times.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        times.sort_unstable();
+        let after = site.rules(1)?;
+        site.down()?;
+        let median = times.get(times.len() / 2).map_or(0.0, |time| time.as_secs_f64() * 1e3);
+        let each = f64::from(count - 1) / whole.max(1e-3);
+        let broken = (after != before)
+            .then(|| format!("the router in between has {before} rules, routes and policers with one session, and {after} with {count}"));
+        let figure = Figure {
+            key: "transit",
+            title: "Sessions through a domain in between".to_owned(),
+            about: "Sessions are set up from the first of three domains to the last. The router in between has rules, routes and policers for the tunnel and its class, and for no session.",
+            paper: &[("no reservation for each flow in transit", "said, not measured")],
+            series: Vec::new(),
+            refusals: Vec::new(),
+            notes: vec![
+                format!(
+                    "With one session the router in between has {before} lines of rules, routes and policers, with {count} sessions {after}."
+                ),
+                format!(
+                    "{} sessions were set up, {at_once} at a time: {each:.0} a second, {median:.1} ms in the median from the request to the answer, with all routers set and all stores on disk.",
+                    count - 1
+                ),
+            ],
+            broken: broken.into_iter().collect(),
+        };
+        self.added(figure, &[]);
         Ok(())
     }
 
@@ -427,6 +505,7 @@ impl Run<'_> {
                 for (from, session) in &sessions {
                     site.stop(from, session)?;
                 }
+                site.settled(self.stopped)?;
                 series.extend(fan_series(case, &topic, &played, over, inner));
                 all.push(played);
             }
@@ -521,5 +600,14 @@ fn fan_figure(key: &'static str, series: Vec<Series>) -> Figure {
             &[("2, 4, 8 of both", "14, 22, 45 ms")],
         ),
     };
-    Figure { key, title: title.to_owned(), about, paper, series, refusals: Vec::new(), notes: Vec::new() }
+    Figure {
+        key,
+        title: title.to_owned(),
+        about,
+        paper,
+        series,
+        refusals: Vec::new(),
+        notes: Vec::new(),
+        broken: Vec::new(),
+    }
 }

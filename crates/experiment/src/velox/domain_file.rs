@@ -151,12 +151,13 @@ impl Line<'_> {
             let addresses: Vec<String> = edge.addresses.iter().map(text).collect();
             line!(
                 out,
-                "\n[[linux.edge]]\nrouter = \"{}\"\ninterface = \"{}\"\naddresses = [{}]\nrate = \"{} bit/s\"\nmtu = {}",
+                "\n[[linux.edge]]\nrouter = \"{}\"\ninterface = \"{}\"\naddresses = [{}]\nrate = \"{} bit/s\"\nmtu = {}\nbursts = {}",
                 router(edge.router),
                 edge.interface,
                 quoted(&addresses),
                 edge.wire.rate,
-                edge.wire.mtu
+                edge.wire.mtu,
+                edge.wire.bursts
             );
         }
         for border in &own.borders {

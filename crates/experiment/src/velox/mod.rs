@@ -66,6 +66,8 @@ pub enum Which {
     Classes,
     /// A tunnel through five domains under flood
     Tunnels,
+    /// A thousand sessions through a domain in between
+    Transit,
 }
 
 /// Runs the command; the result is its exit code. It ends early once `stopped` is true; `progress` shows what is being done.
@@ -133,6 +135,10 @@ fn attempt(
     }
     if wanted(Which::Tunnels) {
         run.tunnels()?;
+        told(&run)?;
+    }
+    if wanted(Which::Transit) {
+        run.transit()?;
         told(&run)?;
     }
     let report = run.report;

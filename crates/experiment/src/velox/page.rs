@@ -171,3 +171,33 @@ fn drawn(figure: &Figure) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::{report, series};
+    use super::*;
+    use crate::stalls::Stalls;
+    use crate::velox::words;
+
+    #[test]
+    fn the_page_and_the_files_show_every_sample_and_load_nothing() {
+        let stalls = Stalls::default();
+        let one = series(5_000_000, &[(7, None), (9, Some(90_000_000))], &stalls, true);
+        let made = report(vec![series(5_000_000, &[], &stalls, false), one], Some("AS 65002: no room"));
+        let page = page(&made);
+        // A path begins with a sample, and so does the key of the legend for each of its two kinds and for those that a stall met.
+        assert_eq!(page.matches("h0M").count() + 3 + 3, 3_999 + 3, "{}", page.len());
+        assert_eq!(page.matches("class=\"rate\"").count(), 2);
+        assert!(page.contains("A BOUND WAS BROKEN") && page.contains("refused: AS 65002: no room"));
+        assert!(page.contains("forward &lt;&amp;&gt;") && !page.contains("forward <&>"));
+        for other in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!page.contains(other), "{other}");
+        }
+        assert_eq!(words::csv(&made).lines().count(), 1 + 4_000);
+        let json: serde_json::Value = serde_json::from_str(&words::json(&made)).unwrap_or_default();
+        let judged = &json["figures"][0]["flows"][1];
+        assert_eq!((&judged["spans"][0]["lost"], &judged["spans"][0]["late"]), (&1.into(), &1.into()));
+        assert_eq!(judged["per-second"]["arrived"][0], 98);
+        assert!(words::figure(&made.figures[0]).contains("1, 1\n"), "{}", words::figure(&made.figures[0]));
+    }
+}

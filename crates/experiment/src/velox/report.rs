@@ -62,6 +62,8 @@ pub(crate) struct Figure {
     pub(crate) series: Vec<Series>,
     pub(crate) refusals: Vec<Refusal>,
     pub(crate) notes: Vec<String>,
+    /// What was broken beside flows and refusals.
+    pub(crate) broken: Vec<String>,
 }
 
 /// A run.
@@ -135,6 +137,7 @@ impl Report {
                 broken.extend(series.broken().into_iter().map(named));
                 void.extend(series.void().map(named));
             }
+            broken.extend(figure.broken.iter().map(|what| format!("{}: {what}", figure.title)));
             for refusal in figure.refusals.iter().filter(|refusal| refusal.answer.is_none()) {
                 broken.push(format!("{}: admitted: {}", figure.title, refusal.asked));
             }
@@ -144,5 +147,114 @@ impl Report {
             (true, false) => Conclusion::Void(void),
             (true, true) => Conclusion::Held,
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::judge::judge;
+    use crate::record::Record;
+    use crate::stalls::{Stall, Stalls};
+    use crate::velox::judge::{kept, seconds};
+
+    const MS: i64 = 1_000_000;
+    const LIMIT: i64 = 30 * MS;
+
+    /// A flow of 100 samples a second for 20 s, each with this latency but for some; with a session or without.
+    pub(crate) fn series(
+        latency: i64,
+        change: &[(usize, Option<i64>)],
+        stalls: &Stalls,
+        session: bool,
+    ) -> Series {
+        let sent: Vec<Record> =
+            (0..2_000).map(|number| Record { number, at: 10 * MS * number.cast_signed() }).collect();
+        let mut latencies = vec![Some(latency); 2_000];
+        change.iter().for_each(|(at, latency)| latencies[*at] = *latency);
+        let received: Vec<Record> = sent
+            .iter()
+            .zip(&latencies)
+            .filter_map(|(sent, latency)| Some(Record { number: sent.number, at: sent.at + (*latency)? }))
+            .collect();
+        let judged = judge(&sent, &received, stalls, LIMIT);
+        let all = seconds(&received, stalls, latency - MS, latency - MS + 20_000 * MS);
+        Series {
+            case: if session { "ours" } else { "default" },
+            flow: "forward <&>".to_owned(),
+            bound: session.then_some(LIMIT - MS),
+            limit: LIMIT,
+            spans: vec![Span { name: "alone", judged: judged.clone() }],
+            judged,
+            kept: session.then(|| kept(&all, 100)),
+            seconds: Some((all, 100)),
+            flooded: Some((5.0, 15.0)),
+            time: 20.0,
+            size: 500,
+        }
+    }
+
+    pub(crate) fn report(series: Vec<Series>, answer: Option<&str>) -> Report {
+        let refusal = Refusal { asked: "too much".to_owned(), answer: answer.map(str::to_owned) };
+        let figure = Figure {
+            key: "21",
+            title: "Figure 21".to_owned(),
+            about: "",
+            paper: &[("a", "b")],
+            series,
+            refusals: vec![refusal],
+            notes: Vec::new(),
+            broken: Vec::new(),
+        };
+        Report { figures: vec![figure], facts: Vec::new() }
+    }
+
+    fn concluded(series: Series) -> Conclusion {
+        report(vec![series], Some("no room")).conclusion()
+    }
+
+    #[test]
+    fn a_flow_with_a_session_that_keeps_its_bound_and_its_rate_is_held() {
+        assert_eq!(concluded(series(LIMIT, &[], &Stalls::default(), true)), Conclusion::Held);
+    }
+
+    #[test]
+    fn one_sample_that_is_lost_or_late_breaks_the_bound_of_a_session_and_of_no_other_flow() {
+        for change in [(700, None), (1_900, Some(LIMIT + 1))] {
+            let one = |session: bool| concluded(series(5 * MS, &[change], &Stalls::default(), session));
+            assert!(matches!(one(true), Conclusion::Broken(_)), "{change:?}");
+            assert_eq!(one(false), Conclusion::Held);
+        }
+    }
+
+    #[test]
+    fn a_second_that_lacks_three_samples_breaks_the_rate() {
+        let late: Vec<(usize, Option<i64>)> = (800..803).map(|at| (at, None)).collect();
+        let Conclusion::Broken(what) = concluded(series(5 * MS, &late, &Stalls::default(), true)) else {
+            panic!()
+        };
+        assert!(what.iter().any(|what| what.contains("1 of 20 seconds")), "{what:?}");
+    }
+
+    #[test]
+    fn a_session_that_is_admitted_without_room_is_broken() {
+        let one = || vec![series(5 * MS, &[], &Stalls::default(), true)];
+        assert!(matches!(report(one(), None).conclusion(), Conclusion::Broken(_)));
+        let mut other = report(one(), Some("no room"));
+        other.figures[0].broken.push("rules".to_owned());
+        assert_eq!(other.conclusion(), Conclusion::Broken(vec!["Figure 21: rules".to_owned()]));
+    }
+
+    #[test]
+    fn a_few_misses_in_stalls_are_excused_and_many_say_nothing() {
+        let stalls = Stalls::new(vec![Stall { from: 4_000 * MS, to: 6_000 * MS }]);
+        let lost =
+            |count: usize| -> Vec<(usize, Option<i64>)> { (450..450 + count).map(|at| (at, None)).collect() };
+        assert_eq!(concluded(series(5 * MS, &lost(2), &stalls, true)), Conclusion::Held);
+        assert!(matches!(concluded(series(5 * MS, &lost(140), &stalls, true)), Conclusion::Void(_)));
+        let mut broken = lost(140);
+        broken.push((1_500, None));
+        assert!(matches!(concluded(series(5 * MS, &broken, &stalls, true)), Conclusion::Broken(_)));
     }
 }

@@ -2,7 +2,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
@@ -25,6 +25,8 @@ const PORT: u16 = 7_411;
 /// How long it may take until all managers are connected, or one answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
+/// The links of hosts are so much faster that packets come together on them which have waited for a link between domains.
+const BURSTS: u32 = 8;
 /// Nanoseconds that sessions last.
 const LASTS: u64 = 3_600_000_000_000;
 
@@ -59,7 +61,7 @@ impl Sites {
             rate,
             delay: 0,
             edges: 100_000_000,
-            ceilings: vec![("control", 5, 300), ("ef", 75, 1_500), ("af4", 10, 1_500)],
+            ceilings: vec![("control", 5, 300), ("ef", 75, 900), ("af4", 10, 900)],
         }
     }
 
@@ -73,7 +75,10 @@ impl Sites {
         for (asn, hosts) in (FIRST..).zip(&self.hosts) {
             let hosts: Vec<String> = hosts.iter().map(|host| format!("\"{host}\"")).collect();
             let (hosts, rate) = (hosts.join(", "), self.edges);
-            let _ = writeln!(text, "[[domain]]\nasn = {asn}\nhosts = [{hosts}]\nrate = \"{rate} bit/s\"");
+            let _ = writeln!(
+                text,
+                "[[domain]]\nasn = {asn}\nhosts = [{hosts}]\nrate = \"{rate} bit/s\"\nbursts = {BURSTS}"
+            );
         }
         for (number, asn) in (1..self.hosts.len()).zip(FIRST..) {
             let _ = writeln!(
@@ -183,11 +188,12 @@ impl Site {
     }
 
     fn ask(&self, asn: u32, ask: &Ask) -> Result<Answer, String> {
-        let none = || format!("the manager of AS {asn} does not answer");
-        let path = self.folder.join(format!("punctual-rm/{asn}.sock"));
-        let mut client = Client::open(&path)?.ok_or_else(none)?;
-        client.ask(ask).map_err(|error| format!("{}: {error}", none()))?;
-        client.answer().map_err(|error| format!("{}: {error}", none()))?.ok_or_else(none)
+        ask_at(&self.socket(asn), ask)
+    }
+
+    /// Where a manager listens to commands.
+    fn socket(&self, asn: u32) -> PathBuf {
+        self.folder.join(format!("punctual-rm/{asn}.sock"))
     }
 
     fn status(&self, asn: u32) -> Result<Status, String> {
@@ -202,6 +208,19 @@ impl Site {
     /// # Errors
     /// In words: there is no answer. A refusal is one.
     pub(crate) fn establish(&self, wanted: &Wanted) -> Result<Result<Admitted, Refused>, String> {
+        let (socket, asked) = self.asked(wanted)?;
+        match ask_at(&socket, &Ask::Establish(asked))? {
+            Answer::Admitted(admitted) => Ok(Ok(admitted)),
+            Answer::Refused(refused) => Ok(Err(refused)),
+            other => Err(format!("a manager says {other:?}")),
+        }
+    }
+
+    /// A request for a session, and the manager that it goes to.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub(crate) fn asked(&self, wanted: &Wanted) -> Result<(PathBuf, SessionAsked), String> {
         let callees = wanted.to.iter().map(|host| self.address(host)).collect::<Result<_, _>>()?;
         let asked = SessionAsked {
             user: USER.to_owned(),
@@ -211,11 +230,7 @@ impl Site {
             flows: wanted.flows.clone(),
             lasts: LASTS,
         };
-        match self.ask(self.domain(&wanted.from), &Ask::Establish(asked))? {
-            Answer::Admitted(admitted) => Ok(Ok(admitted)),
-            Answer::Refused(refused) => Ok(Err(refused)),
-            other => Err(format!("a manager says {other:?}")),
-        }
+        Ok((self.socket(self.domain(&wanted.from)), asked))
     }
 
     /// A session that has to be there; in nanoseconds, the bound of its first flow.
@@ -241,6 +256,44 @@ impl Site {
         }
     }
 
+    /// Waits until nothing is reserved any more: what has ended is released by one domain after the other.
+    ///
+    /// # Errors
+    /// Something stays, or the user wants an end.
+    pub(crate) fn settled(&self, stopped: Stopped<'_>) -> Result<(), String> {
+        let empty = |asn: u32| self.status(asn).ok()?.aggregates.is_empty().then_some(());
+        let all = || (FIRST..).take(self.managers.len()).try_for_each(empty);
+        wait("sessions that have ended stay reserved", stopped, all)
+    }
+
+    /// How many rules of packets, classes of policers, and routes the first router of a domain has.
+    ///
+    /// # Errors
+    /// A program does not say so.
+    pub(crate) fn rules(&self, domain: usize) -> Result<usize, String> {
+        let namespaces = self.lab.layout().routers.get(domain).and_then(|of| of.first());
+        let namespace = namespaces.ok_or("there is no such domain")?;
+        let mut lines = 0;
+        for words in [
+            "nft -s list ruleset",
+            "ip rule",
+            "ip -6 rule",
+            "ip route show table all",
+            "ip -6 route show table all",
+            "tc class show dev ifb-border1",
+            "tc class show dev ifb-border2",
+        ] {
+            let mut command = Command::new("nsenter");
+            command.arg(format!("--net=/run/netns/{namespace}")).arg("--").args(words.split(' '));
+            let output = command.output().map_err(|error| format!("{words}: {error}"))?;
+            if !output.status.success() {
+                return Err(format!("{words}: {}", String::from_utf8_lossy(&output.stderr).trim()));
+            }
+            lines += String::from_utf8_lossy(&output.stdout).lines().count();
+        }
+        Ok(lines)
+    }
+
     /// Ends the managers, and removes the lab.
     ///
     /// # Errors
@@ -249,6 +302,17 @@ impl Site {
         self.managers.into_iter().for_each(Program::end);
         self.lab.down().map_err(|error| error.to_string())
     }
+}
+
+/// What the manager that listens there answers.
+///
+/// # Errors
+/// In words: it does not.
+pub(crate) fn ask_at(socket: &Path, ask: &Ask) -> Result<Answer, String> {
+    let none = || format!("the manager at {} does not answer", socket.display());
+    let mut client = Client::open(socket)?.ok_or_else(none)?;
+    client.ask(ask).map_err(|error| format!("{}: {error}", none()))?;
+    client.answer().map_err(|error| format!("{}: {error}", none()))?.ok_or_else(none)
 }
 
 /// Waits until something is so.

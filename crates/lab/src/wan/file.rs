@@ -46,6 +46,8 @@ pub struct DomainOfFile {
     pub rate: u64,
     /// How many routers it has, in a line.
     pub routers: usize,
+    /// How many times the bytes at once of ceilings classes may have on these links.
+    pub bursts: u32,
 }
 
 /// A link between two domains.
@@ -80,6 +82,7 @@ struct DomainText {
     hosts: Vec<String>,
     rate: Option<String>,
     routers: Option<usize>,
+    bursts: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -129,9 +132,15 @@ impl WanFile {
         let text: Text = toml::from_str(whole).map_err(|error| wrong(error.to_string()))?;
         let rate = |text: &str| network::rate(text).map_err(wrong);
         let domain = |domain: DomainText| {
-            let DomainText { asn, hosts, rate: text, routers } = domain;
-            let routers = routers.unwrap_or(1);
-            Ok(DomainOfFile { asn, hosts, rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)?, routers })
+            let DomainText { asn, hosts, rate: text, routers, bursts } = domain;
+            let (routers, bursts) = (routers.unwrap_or(1), bursts.unwrap_or(1));
+            Ok(DomainOfFile {
+                asn,
+                hosts,
+                rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)?,
+                routers,
+                bursts,
+            })
         };
         let time = |text: &str| {
             let time = diagnostics::picoseconds(text).map(|time| time.div_ceil(1_000));

@@ -137,7 +137,7 @@ impl WanLayout {
             let mut edges = Vec::new();
             for (edge, host) in (0_u16..).zip(&of_file.hosts) {
                 let addresses = at_edge(number, edge, 1).into();
-                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: EDGE_MTU };
+                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: EDGE_MTU, bursts: of_file.bursts };
                 edges.push(Edge { router: 0, interface: format!("edge{edge}"), addresses, wire });
                 let host = Host {
                     name: host.clone(),
@@ -168,7 +168,7 @@ impl WanLayout {
                     locator: v6(0xfd40, group, end, 0),
                     neighbour_locator: v6(0xfd40, group, 3 - end, 0),
                     beyond: beyond.collect(),
-                    wire: Wire { rate: link.rate, propagation: link.delay, mtu: BORDER_MTU },
+                    wire: Wire { rate: link.rate, propagation: link.delay, mtu: BORDER_MTU, bursts: 1 },
                 });
             }
             let names = (0..of_file.routers).map(|at| router(of_file.asn, at));
@@ -180,7 +180,8 @@ impl WanLayout {
                     interface: core_interface(at, side),
                     address: v6(0xfd50, number + 1, at, side),
                 };
-                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU };
+                let wire =
+                    Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU, bursts: of_file.bursts };
                 CoreLink { ends: [end(at, 1), end(at + 1, 2)], wire }
             };
             let count = u16::try_from(of_file.routers).unwrap_or(1);
