@@ -33,6 +33,7 @@ mod types;
 mod unmatched;
 mod utc;
 mod values;
+mod velox;
 mod why;
 
 use std::process::ExitCode;
@@ -87,6 +88,8 @@ enum Command {
     Deploy(deploy::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
     Midas(midas::Midas),
+    /// Runs figures 21 to 25 of the Velox paper: DDS between domains of Linux routers, without sessions and with them.
+    Velox(velox::Velox),
     /// Builds and removes real test networks on this machine.
     Lab(lab::command::LabArguments),
     /// Holds flows to their contracts where they enter a switch.
@@ -154,6 +157,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Predict(arguments) => return exit::code(prediction::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
+        Command::Velox(arguments) => return velox::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Deploy(arguments) => return deploy::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),

@@ -1,4 +1,5 @@
 //! `punctual midas`: the experiment of the MIDAS paper, and the programs that it starts on the hosts of its network.
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,24 +40,34 @@ pub(crate) fn run(arguments: &Midas) -> ExitCode {
         Some(Program::Publisher(arguments)) => experiment::publish(arguments),
         Some(Program::Subscriber(arguments)) => experiment::subscribe(arguments),
         None => {
-            let stop = match Stop::on_signals() {
-                Ok(stop) => stop,
-                Err(failure) => return exit::code(Err(failure)),
-            };
-            let mut out = std::io::stdout().lock();
-            let stopped = Arc::new(AtomicBool::new(false));
-            let told = Arc::clone(&stopped);
-            std::thread::spawn(move || {
-                while !matches!(stop.wait(LOOK), Ok(true) | Err(_)) {}
-                told.store(true, Ordering::Relaxed);
-            });
-            return ExitCode::from(experiment::run(&arguments.experiment, &stopped, &progress, &mut out));
+            return conduct(|stopped, out| experiment::run(&arguments.experiment, stopped, &progress, out));
         }
     };
+    ended("midas", done)
+}
+
+/// Runs an experiment until it is over or a signal ends it.
+pub(crate) fn conduct(experiment: impl FnOnce(&Arc<AtomicBool>, &mut dyn Write) -> u8) -> ExitCode {
+    let stop = match Stop::on_signals() {
+        Ok(stop) => stop,
+        Err(failure) => return exit::code(Err(failure)),
+    };
+    let mut out = std::io::stdout().lock();
+    let stopped = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stopped);
+    std::thread::spawn(move || {
+        while !matches!(stop.wait(LOOK), Ok(true) | Err(_)) {}
+        told.store(true, Ordering::Relaxed);
+    });
+    ExitCode::from(experiment(&stopped, &mut out))
+}
+
+/// How a program of an experiment ended.
+pub(crate) fn ended(name: &str, done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(wrong) => {
-            eprintln!("punctual midas: {wrong}");
+            eprintln!("punctual {name}: {wrong}");
             ExitCode::from(experiment::VOID)
         }
     }

@@ -1,4 +1,4 @@
-//! The experiment of the MIDAS paper (its section VI), measured and judged.
+//! The experiments of the MIDAS paper (its section VI) and of the Velox paper (figures 21 to 25), measured and judged.
 #![forbid(unsafe_code)]
 
 mod conduct;
@@ -25,6 +25,7 @@ mod simulated;
 pub mod stalls;
 mod subscriber;
 mod text;
+pub mod velox;
 
 pub use publisher::{PublisherArguments, publish};
 pub use run::{Arguments, BROKEN, HELD, VOID, run};

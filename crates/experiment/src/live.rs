@@ -79,7 +79,7 @@ pub(crate) fn obstacle(kind: SwitchKind) -> Option<String> {
 /// # Errors
 /// In words: what could not be built or started, or that the user wants an end. Nothing is left then.
 pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Report, String> {
-    clear();
+    clear(LAB);
     let folder = Folder::new()?;
     let raised = Raised::new();
     let awake = Awake::new();
@@ -103,20 +103,8 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         remarks: Vec::new(),
     };
     report.machine.push(("speed of links", wishes.speed.clone()));
-    report.machine.push((
-        "soft interrupts",
-        match &raised {
-            Ok(_) => "real-time priority during the experiment".to_owned(),
-            Err(wrong) => format!("{wrong}: other programs delay the frames of the lab"),
-        },
-    ));
-    report.machine.push((
-        "idle processors",
-        match &awake {
-            Ok(_) => "wait awake during the experiment".to_owned(),
-            Err(wrong) => format!("{wrong}: they sleep, and waking takes its time"),
-        },
-    ));
+    report.machine.push(("soft interrupts", interrupts(&raised)));
+    report.machine.push(("idle processors", self::awake(&awake)));
     (wishes.told)(&text::head(&report))?;
     let progress = wishes.progress;
     let wanted = |number: u8| wishes.phases.is_empty() || wishes.phases.contains(&number);
@@ -271,12 +259,12 @@ fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
     Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
 }
 
-/// Removes what experiments have left that were killed.
-fn clear() {
+/// Removes what experiments have left that were killed; names of their labs begin so.
+pub(crate) fn clear(labs: &str) {
     Raised::restore_if_left();
     Folder::clear();
     for name in lab::names().unwrap_or_default() {
-        let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
+        let process = name.strip_prefix(labs).and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
             // The next lab that is built says what cannot be removed.
             let _ = lab::down(&name);
@@ -284,8 +272,24 @@ fn clear() {
     }
 }
 
+/// What became of the priorities of soft interrupts, in words.
+pub(crate) fn interrupts(raised: &Result<Raised, String>) -> String {
+    match raised {
+        Ok(_) => "real-time priority during the experiment".to_owned(),
+        Err(wrong) => format!("{wrong}: other programs delay the frames of the lab"),
+    }
+}
+
+/// What became of processors that are to wait awake, in words.
+pub(crate) fn awake(awake: &Result<Awake, String>) -> String {
+    match awake {
+        Ok(_) => "wait awake during the experiment".to_owned(),
+        Err(wrong) => format!("{wrong}: they sleep, and waking takes its time"),
+    }
+}
+
 /// The facts of the machine.
-fn machine() -> Vec<(&'static str, String)> {
+pub(crate) fn machine() -> Vec<(&'static str, String)> {
     let line = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let processor = line("/proc/cpuinfo");
     let model = processor.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| {

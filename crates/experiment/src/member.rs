@@ -29,6 +29,18 @@ pub(crate) fn wall() -> i64 {
 /// # Errors
 /// What the middleware says.
 pub(crate) fn join(name: &str, priority: u8) -> Result<DomainParticipant, Error> {
+    join_with(name, priority, |_| {})
+}
+
+/// The same, with another configuration.
+///
+/// # Errors
+/// What the middleware says.
+pub(crate) fn join_with(
+    name: &str,
+    priority: u8,
+    change: impl FnOnce(&mut Config),
+) -> Result<DomainParticipant, Error> {
     let mut config = Config::default();
     config.discovery.entity_name = Some(name.to_owned());
     config.network.interfaces = Interfaces::Named(vec![INTERFACE.to_owned()]);
@@ -38,6 +50,7 @@ pub(crate) fn join(name: &str, priority: u8) -> Result<DomainParticipant, Error>
     config.threads.priority = Some(priority);
     // The manager begins when publishers and subscribers do, and is not to be taken for absent.
     config.assurance.patience = PATIENCE;
+    change(&mut config);
     DomainParticipantFactory::get_instance().create_participant_with(
         DOMAIN,
         QosKind::Default,

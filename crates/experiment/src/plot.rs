@@ -15,10 +15,10 @@ pub(crate) const STYLE: &str = include_str!("plot.css");
 /// Size of a plot, and what is left around for numbers and names.
 pub(crate) const WIDTH: f64 = 480.0;
 pub(crate) const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 56.0;
-const RIGHT: f64 = 92.0;
-const ABOVE: f64 = 34.0;
-const BELOW: f64 = 36.0;
+pub(crate) const LEFT: f64 = 56.0;
+pub(crate) const RIGHT: f64 = 92.0;
+pub(crate) const ABOVE: f64 = 34.0;
+pub(crate) const BELOW: f64 = 36.0;
 /// Where the lost samples are.
 const BAND: (f64, f64) = (6.0, 16.0);
 /// What names of lines need between each other.
@@ -52,11 +52,11 @@ impl Report {
 
 #[expect(clippy::cast_precision_loss, reason = "a picture, and times of seconds")]
 impl Plot<'_> {
-    fn x(&self, seconds: f64) -> f64 {
+    pub(crate) fn x(&self, seconds: f64) -> f64 {
         LEFT + seconds / self.seconds.max(1e-3) * (WIDTH - LEFT - RIGHT)
     }
 
-    fn y(&self, milliseconds: f64) -> f64 {
+    pub(crate) fn y(&self, milliseconds: f64) -> f64 {
         let part = (milliseconds / self.scale.1).min(1.0);
         HEIGHT - BELOW - part * (HEIGHT - BELOW - ABOVE)
     }
@@ -146,6 +146,12 @@ impl Plot<'_> {
             svg viewBox=(format_args!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(label) { (self.parts()) }
         }
     }
+}
+
+/// Nanoseconds as seconds.
+#[expect(clippy::cast_precision_loss, reason = "a picture, and times of seconds")]
+pub(crate) fn seconds(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / SECOND
 }
 
 /// Milliseconds with no more digits than they have, and the unit.

@@ -25,7 +25,7 @@ pub(crate) type Stopped<'s> = &'s Arc<AtomicBool>;
 pub(crate) const INTERRUPTED: &str = "interrupted; nothing is left of the experiment";
 
 /// Beginning of the names of folders; the number of the process follows.
-const FOLDER: &str = "punctual-midas-";
+const FOLDER: &str = "punctual-experiment-";
 
 /// A folder for what belongs to one run, for this user alone; gone when this is dropped.
 #[derive(Debug)]

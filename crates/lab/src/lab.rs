@@ -16,7 +16,7 @@ use keys::{Identity, Role};
 use network::{Network, SwitchKind};
 
 use crate::bridge_switch;
-use crate::emulator::PortCount;
+use crate::emulator::{Description, PortCount};
 use crate::inside::inside;
 use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
 use crate::link;
@@ -315,7 +315,7 @@ fn whole_keys(folder: &Path, layout: &Layout) -> Result<PathBuf, Error> {
 }
 
 /// Takes notice of the end of a process that was killed.
-fn reap(child: &mut Child) {
+pub(crate) fn reap(child: &mut Child) {
     let _ = child.wait();
 }
 
@@ -431,41 +431,64 @@ impl Building<'_> {
 
     fn emulator(&mut self, program: &Path) -> Result<(), Error> {
         let Some(description) = self.layout.emulated(self.cores().0) else { return Ok(()) };
-        let (file, socket) = (self.place.path().join(LINKS), self.place.path().join(LINKS_SOCKET));
-        let text = serde_json::to_vec(&description)
-            .map_err(|error| Error::new(format!("{}: {error}", file.display()), ""))?;
-        std::fs::write(&file, text).map_err(Error::system(file.display()))?;
-        let mut command = self.tools.command_in(&self.layout.wires(), program);
-        command.args(["lab", "links"]).arg(&file).arg("--socket").arg(&socket);
-        self.serve(command, &self.place.path().join(LINKS_LOG))
+        emulate(
+            &self.tools,
+            self.place.path(),
+            program,
+            &self.layout.wires(),
+            &description,
+            &mut self.children,
+        )
     }
 
-    /// Starts something that stays, and waits until it says that it is ready.
-    fn serve(&mut self, mut command: Command, log: &Path) -> Result<(), Error> {
-        let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).open(log).map_err(Error::system(log.display()))?;
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(file)
-            .spawn()
-            .map_err(Error::system(command.get_program().to_string_lossy()))?;
-        let (told, heard) = mpsc::channel();
-        if let Some(stdout) = child.stdout.take() {
-            thread::spawn(move || {
-                let mut line = String::new();
-                let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
-                // The receiver is gone if it took too long.
-                let _ = told.send(read.is_ok() && line == gate_agent::READY_LINE);
-            });
-        }
-        self.children.push(child);
-        if heard.recv_timeout(READY) == Ok(true) {
-            return Ok(());
-        }
-        let said = std::fs::read_to_string(log).unwrap_or_default();
-        let what = format!("a process of the lab does not start: {}", said.trim());
-        Err(Error::new(what, ""))
+    fn serve(&mut self, command: Command, log: &Path) -> Result<(), Error> {
+        serve(command, log, &mut self.children)
     }
+}
+
+/// Starts the emulator of the links of a lab, in the namespace that their wires end in.
+pub(crate) fn emulate(
+    tools: &Tools,
+    folder: &Path,
+    program: &Path,
+    wires: &str,
+    description: &Description,
+    children: &mut Vec<Child>,
+) -> Result<(), Error> {
+    let (file, socket) = (folder.join(LINKS), folder.join(LINKS_SOCKET));
+    let text = serde_json::to_vec(description)
+        .map_err(|error| Error::new(format!("{}: {error}", file.display()), ""))?;
+    std::fs::write(&file, text).map_err(Error::system(file.display()))?;
+    let mut command = tools.command_in(wires, program);
+    command.args(["lab", "links"]).arg(&file).arg("--socket").arg(&socket);
+    serve(command, &folder.join(LINKS_LOG), children)
+}
+
+/// Starts something that stays, and waits until it says that it is ready.
+fn serve(mut command: Command, log: &Path, children: &mut Vec<Child>) -> Result<(), Error> {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).open(log).map_err(Error::system(log.display()))?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(file)
+        .spawn()
+        .map_err(Error::system(command.get_program().to_string_lossy()))?;
+    let (told, heard) = mpsc::channel();
+    if let Some(stdout) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
+            // The receiver is gone if it took too long.
+            let _ = told.send(read.is_ok() && line == gate_agent::READY_LINE);
+        });
+    }
+    children.push(child);
+    if heard.recv_timeout(READY) == Ok(true) {
+        return Ok(());
+    }
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let what = format!("a process of the lab does not start: {}", said.trim());
+    Err(Error::new(what, ""))
 }
 
 /// Where the agent of a switch's gates listens: on the control channel, or, without one, for the lab itself only.
@@ -476,9 +499,11 @@ pub(crate) fn gate_address(switch: &Switch, managed: bool) -> Ipv4Addr {
 
 /// The program that runs gates and links.
 fn program(options: &Options) -> Result<PathBuf, Error> {
-    if let Some(program) = &options.program {
-        return Ok(program.clone());
-    }
+    options.program.clone().map_or_else(own_program, Ok)
+}
+
+/// This program or one beside it, as far as it is called `punctual` or `punctual-lab`.
+pub(crate) fn own_program() -> Result<PathBuf, Error> {
     let this = std::env::current_exe().map_err(Error::system("the path of this program"))?;
     let known =
         |path: &Path| path.file_name().is_some_and(|name| PROGRAMS.iter().any(|known| name == *known));

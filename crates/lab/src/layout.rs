@@ -20,7 +20,7 @@ const MOST_LINKS: usize = 2_000;
 /// Frames that a queue of a host holds; a sender's own buffer is full before.
 const HOST_QUEUE: u64 = 1_000;
 /// The end of the name of the emulator's namespace.
-const WIRES: &str = "wires";
+pub(crate) const WIRES: &str = "wires";
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;
 /// Links above this rate are not kept by the switch process of this kind of machine (`docs/lab.md`).

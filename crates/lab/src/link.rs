@@ -39,22 +39,23 @@ pub(crate) fn namespaces(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     let names = layout.namespaces();
     let lines: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
     tools.batch("ip", None, &lines)?;
-    for name in &names {
-        inside(name, || {
-            for (setting, value) in SETTINGS {
-                let path = format!("/proc/sys/{setting}");
-                match fs::write(&path, value) {
-                    // A kernel without IPv6 has nothing to switch off.
-                    Err(error)
-                        if setting.starts_with("net/ipv6")
-                            && error.kind() == std::io::ErrorKind::NotFound => {}
-                    written => written.map_err(Error::system(&path))?,
-                }
+    names.iter().try_for_each(|name| quiet(name))
+}
+
+/// Lets a namespace say nothing by itself, and pass nothing on.
+pub(crate) fn quiet(namespace: &str) -> Result<(), Error> {
+    inside(namespace, || {
+        for (setting, value) in SETTINGS {
+            let path = format!("/proc/sys/{setting}");
+            match fs::write(&path, value) {
+                // A kernel without IPv6 has nothing to switch off.
+                Err(error)
+                    if setting.starts_with("net/ipv6") && error.kind() == std::io::ErrorKind::NotFound => {}
+                written => written.map_err(Error::system(&path))?,
             }
-            Ok(())
-        })?;
-    }
-    Ok(())
+        }
+        Ok(())
+    })
 }
 
 /// Makes all interfaces and links, with addresses, and switches them on.

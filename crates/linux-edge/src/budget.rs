@@ -43,7 +43,7 @@ pub fn level(class: Class) -> Option<u8> {
 /// What a class may send on a wire: bits per second and bytes at once, on the wire.
 pub fn allowed(wire: &Wire, ceiling: &Ceiling) -> (u64, u64) {
     let rate = u128::from(wire.served()) * u128::from(ceiling.share) / u128::from(WHOLE);
-    (u64::try_from(rate).unwrap_or(u64::MAX), ceiling.burst)
+    (u64::try_from(rate).unwrap_or(u64::MAX), ceiling.burst.saturating_mul(u64::from(wire.bursts)))
 }
 
 /// Nanoseconds from the queue of a port to the end of the transmission, at most; `None` without a bound.

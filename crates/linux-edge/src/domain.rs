@@ -63,6 +63,8 @@ pub struct Wire {
     pub propagation: u64,
     /// Bytes of the largest packet, tunnels included.
     pub mtu: u32,
+    /// How many times the bytes at once of its ceiling a class may have on it: packets that have waited for a slow link come together on fast ones.
+    pub bursts: u32,
 }
 
 /// A link between two routers of the domain.
@@ -167,6 +169,12 @@ impl Wire {
         }
         if !(576..=9_216).contains(&self.mtu) {
             return Err(format!("{of}: packets of {} bytes; from 576 to 9,216 is possible", self.mtu));
+        }
+        if !(1..=1_000).contains(&self.bursts) {
+            return Err(format!(
+                "{of}: {} times the bytes at once; from 1 to 1,000 is possible",
+                self.bursts
+            ));
         }
         if self.propagation > 10_000_000_000 {
             return Err(format!("{of}: {} ns on the way; 10 s is possible at most", self.propagation));

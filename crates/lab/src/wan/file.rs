@@ -13,6 +13,8 @@ const MOST_ROUTERS: usize = 10;
 const MOST_LINKS: usize = 200;
 /// Links where hosts are, if the file does not say more.
 const EDGE_RATE: u64 = 100_000_000;
+/// Nanoseconds that a bit is under way at most.
+const LONGEST_DELAY: u64 = 1_000_000_000;
 /// Nanoseconds that a router of a lab may take, if the file does not say more.
 const PROCESSING: u64 = 1_000_000;
 
@@ -29,6 +31,8 @@ pub struct WanFile {
     pub ceilings: BTreeMap<Class, Ceiling>,
     /// Nanoseconds that a router takes at most.
     pub processing: u64,
+    /// Whether links between domains are emulated: frames are under way for their own time and the delay of the link.
+    pub emulated: bool,
 }
 
 /// A domain.
@@ -42,6 +46,8 @@ pub struct DomainOfFile {
     pub rate: u64,
     /// How many routers it has, in a line.
     pub routers: usize,
+    /// How many times the bytes at once of ceilings classes may have on these links.
+    pub bursts: u32,
 }
 
 /// A link between two domains.
@@ -53,6 +59,8 @@ pub struct LinkOfFile {
     pub between: [u32; 2],
     /// Bits per second.
     pub rate: u64,
+    /// Nanoseconds that a bit is under way; none unless links are emulated.
+    pub delay: u64,
 }
 
 #[derive(Deserialize)]
@@ -63,6 +71,8 @@ struct Text {
     link: Vec<LinkText>,
     ceilings: Option<CeilingsText>,
     processing: Option<String>,
+    #[serde(default)]
+    emulated: bool,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +82,7 @@ struct DomainText {
     hosts: Vec<String>,
     rate: Option<String>,
     routers: Option<usize>,
+    bursts: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +91,7 @@ struct LinkText {
     number: u32,
     between: [u32; 2],
     rate: String,
+    delay: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -120,12 +132,23 @@ impl WanFile {
         let text: Text = toml::from_str(whole).map_err(|error| wrong(error.to_string()))?;
         let rate = |text: &str| network::rate(text).map_err(wrong);
         let domain = |domain: DomainText| {
-            let DomainText { asn, hosts, rate: text, routers } = domain;
-            let routers = routers.unwrap_or(1);
-            Ok(DomainOfFile { asn, hosts, rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)?, routers })
+            let DomainText { asn, hosts, rate: text, routers, bursts } = domain;
+            let (routers, bursts) = (routers.unwrap_or(1), bursts.unwrap_or(1));
+            Ok(DomainOfFile {
+                asn,
+                hosts,
+                rate: text.as_deref().map_or(Ok(EDGE_RATE), rate)?,
+                routers,
+                bursts,
+            })
         };
-        let link = |LinkText { number, between, rate: text }: LinkText| {
-            Ok(LinkOfFile { number, between, rate: rate(&text)? })
+        let time = |text: &str| {
+            let time = diagnostics::picoseconds(text).map(|time| time.div_ceil(1_000));
+            time.ok_or_else(|| wrong(format!("\"{text}\" is no time such as \"1 ms\"")))
+        };
+        let link = |LinkText { number, between, rate: text, delay }: LinkText| {
+            let delay = delay.as_deref().map_or(Ok(0), time)?;
+            Ok(LinkOfFile { number, between, rate: rate(&text)?, delay })
         };
         let ceilings = match text.ceilings {
             None => usual(),
@@ -142,19 +165,14 @@ impl WanFile {
                 given.map(ceiling).collect::<Result<_, Error>>()?
             }
         };
-        let processing = match text.processing {
-            None => PROCESSING,
-            Some(text) => {
-                let time = diagnostics::picoseconds(&text).map(|time| time.div_ceil(1_000));
-                time.ok_or_else(|| wrong(format!("\"{text}\" is no time such as \"1 ms\"")))?
-            }
-        };
+        let processing = text.processing.as_deref().map_or(Ok(PROCESSING), time)?;
         let file = Self {
             text: whole.to_owned(),
             domains: text.domain.into_iter().map(domain).collect::<Result<_, Error>>()?,
             links: text.link.into_iter().map(link).collect::<Result<_, Error>>()?,
             ceilings,
             processing,
+            emulated: text.emulated,
         };
         file.check().map_err(wrong)?;
         Ok(file)
@@ -194,6 +212,12 @@ impl WanFile {
             let [one, other] = link.between;
             if link.number == 0 || link.number > 9_999 || !links.insert(link.number) {
                 return Err(format!("link {}: there twice, or no number from 1 to 9,999", link.number));
+            }
+            if link.delay > LONGEST_DELAY || (link.delay > 0 && !self.emulated) {
+                return Err(format!(
+                    "link {}: a delay needs `emulated = true`, and is a second at most",
+                    link.number
+                ));
             }
             if one == other || !numbers.contains(&one) || !numbers.contains(&other) {
                 return Err(format!(

@@ -6,7 +6,7 @@ use linux_edge::domain::{Border, CoreLink, Domain, Edge, End, Router, Wire};
 use system::Error;
 use wan::{Asn, LinkId, Prefix};
 
-use crate::layout::Host;
+use crate::layout::{Host, WIRES};
 use crate::wan::file::{LinkOfFile, WanFile};
 
 /// Bytes of the largest packet between domains, with the header of a tunnel.
@@ -25,11 +25,31 @@ pub struct WanLayout {
     pub hosts: Vec<(Host, usize, usize)>,
     /// The links, with the namespaces of both ends.
     pub links: Vec<(u32, [String; 2])>,
+    /// The links that are emulated, and by what: none in a lab whose links are the kernel's.
+    pub emulated: Vec<EmulatedLink>,
+    /// The namespace of the emulator.
+    pub wires: String,
+}
+
+/// A link between domains whose frames are under way as on a wire.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EmulatedLink {
+    /// Its number.
+    pub number: u32,
+    /// Bits per second.
+    pub rate: u64,
+    /// Nanoseconds that a bit is under way.
+    pub delay: u64,
 }
 
 /// The interface of a border link at both of its ends.
 pub fn border_interface(link: u32) -> String {
     format!("border{link}")
+}
+
+/// The interface at which the emulator meets the first or second end of a border link.
+pub(super) fn wire_interface(link: u32, side: usize) -> String {
+    format!("w{link}{}", if side == 0 { "a" } else { "b" })
 }
 
 /// The interface of a link between routers of a domain, at its first or second end.
@@ -101,15 +121,23 @@ impl WanLayout {
             let found = file.domains.iter().find(|domain| domain.asn == asn);
             found.map_or(0, |domain| domain.routers.saturating_sub(1))
         };
-        let mut layout =
-            Self { domains: Vec::new(), routers: Vec::new(), hosts: Vec::new(), links: Vec::new() };
+        let links = file.emulated.then_some(&file.links).into_iter().flatten();
+        let emulated = links.map(|of| EmulatedLink { number: of.number, rate: of.rate, delay: of.delay });
+        let mut layout = Self {
+            domains: Vec::new(),
+            routers: Vec::new(),
+            hosts: Vec::new(),
+            links: Vec::new(),
+            emulated: emulated.collect(),
+            wires: format!("{name}-{WIRES}"),
+        };
         for (at, of_file) in file.domains.iter().enumerate() {
             let number = u16::try_from(at).unwrap_or(u16::MAX);
             let ways = ways(file, at);
             let mut edges = Vec::new();
             for (edge, host) in (0_u16..).zip(&of_file.hosts) {
                 let addresses = at_edge(number, edge, 1).into();
-                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: EDGE_MTU };
+                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: EDGE_MTU, bursts: of_file.bursts };
                 edges.push(Edge { router: 0, interface: format!("edge{edge}"), addresses, wire });
                 let host = Host {
                     name: host.clone(),
@@ -140,7 +168,7 @@ impl WanLayout {
                     locator: v6(0xfd40, group, end, 0),
                     neighbour_locator: v6(0xfd40, group, 3 - end, 0),
                     beyond: beyond.collect(),
-                    wire: Wire { rate: link.rate, propagation: 0, mtu: BORDER_MTU },
+                    wire: Wire { rate: link.rate, propagation: link.delay, mtu: BORDER_MTU, bursts: 1 },
                 });
             }
             let names = (0..of_file.routers).map(|at| router(of_file.asn, at));
@@ -152,7 +180,8 @@ impl WanLayout {
                     interface: core_interface(at, side),
                     address: v6(0xfd50, number + 1, at, side),
                 };
-                let wire = Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU };
+                let wire =
+                    Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU, bursts: of_file.bursts };
                 CoreLink { ends: [end(at, 1), end(at + 1, 2)], wire }
             };
             let count = u16::try_from(of_file.routers).unwrap_or(1);
@@ -180,6 +209,7 @@ impl WanLayout {
     /// All namespaces.
     pub fn namespaces(&self) -> Vec<String> {
         let hosts = self.hosts.iter().map(|(host, ..)| host.namespace.clone());
-        hosts.chain(self.routers.iter().flatten().cloned()).collect()
+        let wires = (!self.emulated.is_empty()).then(|| self.wires.clone());
+        hosts.chain(self.routers.iter().flatten().cloned()).chain(wires).collect()
     }
 }

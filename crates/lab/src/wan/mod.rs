@@ -3,8 +3,11 @@
 mod cut;
 pub mod file;
 pub mod layout;
+mod links;
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,10 +20,12 @@ pub use file::WanFile;
 pub use layout::WanLayout;
 
 use crate::inside::inside;
+use crate::lab::reap;
+use crate::layout::Host;
 use crate::place::{Place, Record};
-use crate::remove::down_held;
+use crate::remove::{down_held, processes};
 use crate::tools::{Tools, check_rights};
-use layout::border_interface;
+use layout::{border_interface, wire_interface};
 
 /// Programs of these labs beside those of routers.
 const PROGRAMS: [(&str, &str); 1] = [("ethtool", "ethtool")];
@@ -34,6 +39,8 @@ const OFFLOADS: &str = "tx off rx off tso off gso off gro off";
 pub struct WanLab {
     record: Record,
     layout: WanLayout,
+    /// The emulator of its links, if they are emulated.
+    children: Vec<Child>,
     kept: bool,
 }
 
@@ -51,19 +58,28 @@ impl WanLab {
         let place = Place::reserve(&record)?;
         let path = place.path().join(FILE);
         let written = std::fs::write(&path, &file.text).map_err(Error::system(path.display()));
-        let built = written.and_then(|()| build(&layout, name, interrupted)).and_then(|()| {
-            record.complete = true;
-            place.write(&record)
-        });
+        let mut children = Vec::new();
+        let built = written
+            .and_then(|()| build(&layout, name, interrupted))
+            .and_then(|()| links::emulate(&layout, name, place.path(), &mut children))
+            .and_then(|()| {
+                record.complete = true;
+                record.processes = processes(name, &record.namespaces);
+                place.write(&record)
+            });
         match built {
-            Ok(()) => Ok(Self { record, layout, kept: false }),
-            Err(error) => Err(match down_held(name, place) {
-                Ok(()) => error,
-                Err(left) => Error::new(
-                    format!("{error}\nand not everything could be removed: {left}"),
-                    format!("punctual lab down {name}"),
-                ),
-            }),
+            Ok(()) => Ok(Self { record, layout, children, kept: false }),
+            Err(error) => {
+                let removed = down_held(name, place);
+                children.iter_mut().for_each(reap);
+                Err(match removed {
+                    Ok(()) => error,
+                    Err(left) => Error::new(
+                        format!("{error}\nand not everything could be removed: {left}"),
+                        format!("punctual lab down {name}"),
+                    ),
+                })
+            }
         }
     }
 
@@ -93,9 +109,20 @@ impl WanLab {
     /// # Errors
     /// There is no such host.
     pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        inside(&self.host(host)?.namespace, || Ok(act()))
+    }
+
+    /// A command for a program on a host: it has the network as that host does, and ends with the lab.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn command(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command, Error> {
+        Ok(Tools::new(&self.record.name).command_in(&self.host(host)?.namespace, program))
+    }
+
+    fn host(&self, host: &str) -> Result<&Host, Error> {
         let found = self.record.hosts.iter().find(|other| other.name == host);
-        let none = || Error::new(format!("the lab has no host \"{}\"", host.escape_default()), "");
-        inside(&found.ok_or_else(none)?.namespace, || Ok(act()))
+        found.ok_or_else(|| Error::new(format!("the lab has no host \"{}\"", host.escape_default()), ""))
     }
 
     /// Lets the lab stay when this is dropped, and when the process ends.
@@ -110,14 +137,20 @@ impl WanLab {
     /// Something cannot be removed.
     pub fn down(mut self) -> Result<(), Error> {
         self.kept = true;
-        crate::remove::down(&self.record.name).map(drop)
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Result<(), Error> {
+        let removed = crate::remove::down(&self.record.name);
+        self.children.iter_mut().for_each(reap);
+        removed.map(drop)
     }
 }
 
 impl Drop for WanLab {
     fn drop(&mut self) {
         if !self.kept
-            && let Err(error) = crate::remove::down(&self.record.name)
+            && let Err(error) = self.remove()
         {
             eprintln!("lab {}: {error}", self.record.name);
         }
@@ -140,14 +173,26 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
     for namespace in layout.namespaces() {
         let _ = writeln!(lines, "netns add {namespace}");
     }
-    for (number, [one, other]) in &layout.links {
+    let mut ends: Vec<(&str, String)> = Vec::new();
+    for (number, namespaces) in &layout.links {
         let interface = border_interface(*number);
+        if layout.emulated.iter().any(|of| of.number == *number) {
+            for (side, namespace) in namespaces.iter().enumerate() {
+                let (wires, wire) = (&layout.wires, wire_interface(*number, side));
+                let _ = writeln!(
+                    lines,
+                    "link add name {interface} netns {namespace} type veth peer name {wire} netns {wires}"
+                );
+                ends.push((wires, wire));
+            }
+            continue;
+        }
+        let [one, other] = namespaces;
         let _ = writeln!(
             lines,
             "link add name {interface} netns {one} type veth peer name {interface} netns {other}"
         );
     }
-    let mut ends: Vec<(&str, String)> = Vec::new();
     for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
         for link in &domain.links {
             let [one, other] = &link.ends;
@@ -178,8 +223,14 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
     }
     tools.batch("ip", None, &lines)?;
     go_on()?;
+    if !layout.emulated.is_empty() {
+        links::wires(&tools, layout)?;
+    }
     for (namespace, interface) in &ends {
         tools.run_in(namespace, &format!("ethtool -K {interface} {OFFLOADS}"))?;
+        if *namespace == layout.wires {
+            continue;
+        }
         // Addresses that are looked for at the link first are of no use for a second or two.
         let settings =
             ["accept_dad", "router_solicitations"].map(|name| format!("net.ipv6.conf.{interface}.{name}=0"));

@@ -23,7 +23,7 @@ fn address(number: usize, last: u16) -> Ipv6Addr {
 
 fn wire(random: &mut Random) -> Wire {
     let rate = *random.pick(&[2_000_000, 10_000_003, 34_000_000, 100_000_000]).unwrap();
-    Wire { rate, propagation: random.below_u64(3_000_000), mtu: 1_540 }
+    Wire { rate, propagation: random.below_u64(3_000_000), mtu: 1_540, bursts: 1 }
 }
 
 /// A tree of routers with some links more.
@@ -44,7 +44,8 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
     let mut edges = Vec::new();
     for at in 0..1 + random.below(3) {
         let network = Ipv4Addr::new(10, 1, u8::try_from(at).unwrap(), 1);
-        let wire = Wire { mtu: 1_500, ..wire(random) };
+        let bursts = *random.pick(&[1, 1, 5]).unwrap();
+        let wire = Wire { mtu: 1_500, bursts, ..wire(random) };
         let of = end(random.below(count));
         edges.push(Edge {
             router: of.router,
@@ -124,7 +125,7 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
 /// A border and an edge, with a link between their routers: 10 Mbit/s everywhere, and EF may have half of it.
 pub(crate) fn chain() -> Domain {
     let mut found = narrow(&mut Random::new(1));
-    let wire = Wire { rate: 10_000_000, propagation: 0, mtu: 1_540 };
+    let wire = Wire { rate: 10_000_000, propagation: 0, mtu: 1_540, bursts: 1 };
     found.routers.push(Router { name: "last".to_owned(), address: address(600, 1) });
     let end = |router, interface: &str, last| End {
         router,

@@ -241,9 +241,10 @@ impl World<'_> {
         let ports: Vec<Port> = self.queues.keys().copied().collect();
         for port in ports {
             let rate = self.wire(port).rate / 8 * 8 * u64::from(ceiling.share) / 1_000;
-            let frame = 200.min(ceiling.burst);
+            let burst = ceiling.burst * u64::from(self.wire(port).bursts);
+            let frame = 200.min(burst);
             let each = u64::try_from(u128::from(frame) * 8 * SECOND / u128::from(rate)).unwrap() + 1;
-            let at_once = ceiling.burst / frame;
+            let at_once = burst / frame;
             let control =
                 || Frame { of: None, priority: 0, bits: frame * 8, begun: 0, path: vec![port], at: 0 };
             for _ in 0..at_once {

@@ -85,6 +85,8 @@ struct CoreTable {
     propagation: Time,
     #[serde(default)]
     mtu: Option<u32>,
+    #[serde(default)]
+    bursts: Option<u32>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -98,6 +100,8 @@ struct EdgeTable {
     propagation: Time,
     #[serde(default)]
     mtu: Option<u32>,
+    #[serde(default)]
+    bursts: Option<u32>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -119,8 +123,9 @@ struct BorderTable {
     mtu: Option<u32>,
 }
 
-fn wire(rate: Rate, propagation: Time, mtu: Option<u32>, otherwise: u32) -> Wire {
-    Wire { rate: rate.0, propagation: propagation.0, mtu: mtu.unwrap_or(otherwise) }
+fn wire(rate: Rate, propagation: Time, [mtu, bursts]: [Option<u32>; 2], otherwise: u32) -> Wire {
+    let (mtu, bursts) = (mtu.unwrap_or(otherwise), bursts.unwrap_or(1));
+    Wire { rate: rate.0, propagation: propagation.0, mtu, bursts }
 }
 
 /// A name that is part of a path, and of no other one.
@@ -163,8 +168,8 @@ impl Checker<'_> {
             Ok(End { router: router(&of.router)?, interface, address })
         };
         let link = |it: &Spanned<CoreTable>| {
-            let CoreTable { ends: [one, other], rate, propagation, mtu } = it.get_ref();
-            let wire = wire(*rate, *propagation, *mtu, MTU);
+            let CoreTable { ends: [one, other], rate, propagation, mtu, bursts } = it.get_ref();
+            let wire = wire(*rate, *propagation, [*mtu, *bursts], MTU);
             Ok(CoreLink { ends: [end(one)?, end(other)?], wire })
         };
         let edge = |it: &Spanned<EdgeTable>| {
@@ -175,7 +180,7 @@ impl Checker<'_> {
                 let what = "an edge has no address, or one that is not of this domain";
                 return self.wrong(at, what, "its [[domain]] says which `prefixes` it has");
             }
-            let wire = wire(it.rate, it.propagation, it.mtu, EDGE_MTU);
+            let wire = wire(it.rate, it.propagation, [it.mtu, it.bursts], EDGE_MTU);
             Ok(Edge { router: router(&it.router)?, interface: it.interface.clone(), addresses, wire })
         };
         let agreed: BTreeSet<u32> = config.agreements.iter().map(|agreement| agreement.link.0).collect();
@@ -196,7 +201,7 @@ impl Checker<'_> {
                 locator: it.locator,
                 neighbour_locator: it.neighbour_locator,
                 beyond: it.beyond.iter().map(|range| range.0).collect(),
-                wire: wire(it.rate, it.propagation, it.mtu, MTU),
+                wire: wire(it.rate, it.propagation, [it.mtu, None], MTU),
             })
         };
         let ceilings = [
