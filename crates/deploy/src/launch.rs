@@ -127,7 +127,7 @@ impl Launched<'_> {
                 Told::Finished(number, outcome) => self.finished(number, *outcome),
                 Told::Line(text) => self.tell(&text),
                 // No request of this program waits for other hosts.
-                Told::Reached(_) => {}
+                Told::Reached(_) | Told::Quiesced(..) => {}
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use deployment::{Action, Incarnation, Input, Outcome, Phase, Supervisor, Target};
+use deployment::{Action, Incarnation, Input, Outcome, Phase, Position, Supervisor, Target};
 use execution::DeploymentState;
 
 use crate::children::{Children, Happening, Outlives};
@@ -24,6 +24,8 @@ pub(crate) enum Told {
     Finished(u64, Box<Outcome>),
     /// The change of several hosts has come to the end of a phase.
     Reached(Phase),
+    /// It has come to the end of this round of the phase quiesce, and this was published here by what rests.
+    Quiesced(u32, Vec<Position>),
     /// For a log.
     Line(String),
 }
@@ -207,6 +209,7 @@ impl<T: Send + 'static> Supervision<T> {
                     }
                     _ => told.push(Told::Reached(phase)),
                 },
+                Action::Quiesced(_, round, published) => told.push(Told::Quiesced(round, published)),
                 Action::Tell(text) => told.push(Told::Line(text)),
             }
         }

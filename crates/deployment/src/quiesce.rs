@@ -46,11 +46,28 @@ fn is_wanted(old: &Target, new: &Target) -> bool {
 }
 
 impl Steps {
-    /// Why a change cannot come about between events although its plan says so. `is_of_hosts` is whether only a part of it is done here.
-    pub(crate) fn obstacle(old: &Target, new: &Target, is_of_hosts: bool) -> Option<String> {
+    /// Why a change cannot come about between events although its plan says so. `is_led` is whether others decide, who lead all hosts of the plan.
+    pub(crate) fn obstacle(old: &Target, new: &Target, is_led: bool) -> Option<String> {
+        if !is_wanted(old, new) {
+            return None;
+        }
         let steps = Self::plain(old, new);
-        let needed = Quiescence::of(old, new, &steps)?;
-        let why = needed.obstacle(is_of_hosts)?;
+        let is_last = |batch: &&Batch| batch.orders.iter().any(|it| matches!(it, Order::HandOver(..)));
+        let why = match (steps.batches.iter().find(is_last), Quiescence::of(old, new, &steps)) {
+            // What is in the process is handled when it is handed over.
+            (Some(Batch { process, .. }), _) if is_led => format!(
+                "process {process} is handed over, which a manager lets begin once the change is decided"
+            ),
+            (_, needed) => {
+                let needed = needed?;
+                if needed.is_of_hosts && !is_led {
+                    "it is of several hosts, and no manager leads these: what is on its way between them is not seen"
+                        .to_string()
+                } else {
+                    needed.obstacle()?
+                }
+            }
+        };
         Some(format!(
             "the plan cannot be changed between events: {why}; take out quiesce, or stop the plan and launch the next one"
         ))
@@ -59,7 +76,7 @@ impl Steps {
     /// Components that publish rest first, and what they have published is handled.
     pub(crate) fn quiesce(&mut self, old: &Target, new: &Target) {
         let Some(needed) = Quiescence::of(old, new, self) else { return };
-        if needed.obstacle(false).is_some() {
+        if needed.obstacle().is_some() {
             return;
         }
         needed.add_to(self, new);
@@ -146,14 +163,8 @@ impl<'t> Quiescence<'t> {
     }
 
     /// Why it cannot be seen that nothing is on its way.
-    fn obstacle(&self, is_of_hosts: bool) -> Option<String> {
+    fn obstacle(&self) -> Option<String> {
         let layout = self.old.plan.layout();
-        if is_of_hosts || self.is_of_hosts {
-            return Some(
-                "it is of several hosts: components would rest while these wait for each other, and for the manager"
-                    .to_string(),
-            );
-        }
         if let Some((one, other)) = self.meeting {
             return Some(format!(
                 "the connections {one} and {other} meet at a topic, and what is on its way from one to the other is not seen"
@@ -210,6 +221,24 @@ impl<'t> Quiescence<'t> {
         format!("{to} would have to rest before {from}, from which the connection {name} leads to it: {why}")
     }
 
+    /// For each component how many times what it has to handle goes from host to host at most: so many times hosts wait for each other before.
+    fn rounds(&self) -> BTreeMap<&'t str, u32> {
+        let layout = self.old.plan.layout();
+        let host = |name: &str| layout.processes().get(self.process(name)).copied().flatten();
+        let mut rounds: BTreeMap<&str, u32> = BTreeMap::new();
+        for name in &self.order {
+            let affected = self.affected.values().filter(|(_, to)| to.contains(name)).map(|(from, _)| *from);
+            let calls = self.direct.iter().filter(|(.., to)| to == name).map(|(_, from, _)| *from);
+            let round = |from: &str| {
+                let before = rounds.get(from).copied().unwrap_or_default();
+                before.saturating_add(u32::from(host(from) != host(name)))
+            };
+            let most = affected.chain(calls).map(round).max().unwrap_or_default();
+            rounds.insert(name, most);
+        }
+        rounds
+    }
+
     /// The affected connections that lead to a component from one that rests, or that is handed over.
     fn to(&self, component: &str, is_handed_over: bool) -> Vec<String> {
         let leads = |(_, (from, to)): &(&&str, &(&str, Vec<&str>))| {
@@ -235,21 +264,30 @@ impl<'t> Quiescence<'t> {
             let order = Order::Finish { connections, published: Vec::new(), limit };
             (!self.to(component, is_handed_over).is_empty()).then_some(order)
         };
-        let mut batches: Vec<Batch> = Vec::new();
+        let mut parts: Vec<(&str, Vec<Order>)> = Vec::new();
         for name in self.order.iter().filter(|name| self.rests.contains(*name)) {
             let mut orders: Vec<Order> = handles(name, false).into_iter().collect();
             orders.push(Order::Passivate(name.to_string()));
             let from = self.from(name);
             orders.extend((!from.is_empty()).then_some(Order::TellPublished(from)));
-            add(&mut batches, self.process(name), Phase::Quiesce, orders);
+            parts.push((name, orders));
         }
         for name in self.order.iter().filter(|name| !self.rests.contains(*name)) {
-            add(&mut batches, self.process(name), Phase::Quiesce, handles(name, false).into_iter().collect());
+            parts.push((name, handles(name, false).into_iter().collect()));
+        }
+        // Within a round the order stays: what comes later on a host has what it waits for.
+        let rounds = self.rounds();
+        let round = |name: &str| rounds.get(name).copied().unwrap_or_default();
+        parts.sort_by_key(|(name, _)| round(name));
+        let mut batches: Vec<Batch> = Vec::new();
+        for (name, orders) in parts {
+            add(&mut batches, (self.process(name), round(name)), Phase::Quiesce, orders);
         }
         // A process that is handed over has published all when it rests. What of it comes to others they handle before the next one begins.
         let mut others: Vec<Batch> = Vec::new();
         for name in &self.order {
-            add(&mut others, self.process(name), Phase::HandOver, handles(name, true).into_iter().collect());
+            let orders = handles(name, true).into_iter().collect();
+            add(&mut others, (self.process(name), 0), Phase::HandOver, orders);
         }
         let rest = steps
             .batches
@@ -312,7 +350,7 @@ impl<'t> Quiescence<'t> {
                 (None, true) => Order::Resume(name.to_string()),
                 (None, false) => continue,
             };
-            add(&mut steps.batches, &component.process, Phase::Start, vec![order]);
+            add(&mut steps.batches, (&component.process, 0), Phase::Start, vec![order]);
         }
     }
 }
@@ -323,14 +361,16 @@ fn is_of_hosts(plan: &Plan) -> bool {
     hosts.len() > 1
 }
 
-/// More orders for a process, in its last batch if that is the last one.
-fn add(batches: &mut Vec<Batch>, process: &str, phase: Phase, orders: Vec<Order>) {
+/// More orders for a process in a round, in its last batch if that is the last one.
+fn add(batches: &mut Vec<Batch>, (process, round): (&str, u32), phase: Phase, orders: Vec<Order>) {
     if orders.is_empty() {
         return;
     }
     match batches.last_mut() {
-        Some(last) if last.process == process && last.phase == phase => last.orders.extend(orders),
-        _ => batches.push(Batch { process: process.to_string(), phase, orders }),
+        Some(last) if last.process == process && last.phase == phase && last.round == round => {
+            last.orders.extend(orders);
+        }
+        _ => batches.push(Batch { round, ..Batch::new(process, phase, orders) }),
     }
 }
 

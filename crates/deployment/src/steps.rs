@@ -13,10 +13,16 @@ use crate::supervisor::Target;
 pub(crate) struct Batch {
     pub(crate) process: String,
     pub(crate) phase: Phase,
+    /// Of the phase quiesce: how many times what was published went from host to host before.
+    pub(crate) round: u32,
     pub(crate) orders: Vec<Order>,
 }
 
 impl Batch {
+    pub(crate) fn new(process: &str, phase: Phase, orders: Vec<Order>) -> Self {
+        Self { process: process.to_string(), phase, round: 0, orders }
+    }
+
     /// Whether it is for the process as it was before the change, and not for the one in its place.
     pub(crate) fn is_of_former(&self) -> bool {
         self.phase <= Phase::Passivate || self.orders.first().is_some_and(Order::is_of_former)
@@ -32,6 +38,12 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
+    /// How many rounds its phase quiesce has.
+    pub(crate) fn rounds(&self) -> u32 {
+        let of_phase = self.batches.iter().filter(|batch| batch.phase == Phase::Quiesce);
+        of_phase.map(|batch| batch.round.saturating_add(1)).max().unwrap_or(0)
+    }
+
     /// The steps from one plan to another.
     pub(crate) fn between(old: &Target, new: &Target) -> Self {
         let mut steps = Self::plain(old, new);
@@ -81,7 +93,7 @@ impl Steps {
                 (false, true) => Phase::Passivate,
                 (false, false) => continue,
             };
-            self.batches.insert(0, Batch { process: process.to_string(), phase, orders: Vec::new() });
+            self.batches.insert(0, Batch::new(process, phase, Vec::new()));
         }
     }
 
@@ -120,7 +132,7 @@ impl Steps {
             (Phase::HandOver, [Order::HandOver(resting, Vec::new())].into()),
             (Phase::HandOver, begin),
         ] {
-            self.batches.push(Batch { process: process.to_string(), phase, orders });
+            self.batches.push(Batch::new(process, phase, orders));
         }
     }
 
@@ -172,7 +184,7 @@ impl Steps {
                 Some(last) if last.process == process && last.phase == phase => {
                     last.orders.push(order.clone())
                 }
-                _ => self.batches.push(Batch { process, phase, orders: [order.clone()].into() }),
+                _ => self.batches.push(Batch::new(&process, phase, [order.clone()].into())),
             }
         }
     }

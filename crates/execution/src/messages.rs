@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use deployment::{ChainReport, PlanStatus};
+use deployment::{ChainReport, PlanStatus, Position};
 use serde::{Deserialize, Serialize};
 
 /// Which change of a deployment it is: a later one is greater. No two have the same, whatever crashes.
@@ -32,6 +32,9 @@ pub enum Stage {
     Examine,
     /// New processes are there, and all have looked at the plan.
     PreparePlan,
+    /// Where the plan is changed between events: what publishes is at rest, and what was published is handled, to the end of this round. Each round
+    /// handles what was published on other hosts in the rounds before.
+    Quiesce(u32),
     /// What leaves or changes is at rest.
     Passivate,
     /// New components are installed.
@@ -41,11 +44,11 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stage after this one.
+    /// The stage after this one, if it is the last round.
     pub const fn next(self) -> Option<Self> {
         match self {
             Self::Examine => Some(Self::PreparePlan),
-            Self::PreparePlan => Some(Self::Passivate),
+            Self::PreparePlan | Self::Quiesce(_) => Some(Self::Passivate),
             Self::Passivate => Some(Self::StartLaunch),
             Self::StartLaunch => Some(Self::FinishLaunch),
             Self::FinishLaunch => None,
@@ -58,6 +61,7 @@ impl fmt::Display for Stage {
         f.write_str(match self {
             Self::Examine => "examine",
             Self::PreparePlan => "preparePlan",
+            Self::Quiesce(_) => "quiesce",
             Self::Passivate => "passivate",
             Self::StartLaunch => "startLaunch",
             Self::FinishLaunch => "finishLaunch",
@@ -153,13 +157,16 @@ pub struct Order {
 }
 
 /// How far a host is to go with a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Step {
     /// The epoch that the change leads to.
     pub epoch: Epoch,
     /// To the end of this stage.
     pub until: Stage,
+    /// Of a round of [`Stage::Quiesce`]: the last events that were published on all hosts in the rounds before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Position>,
 }
 
 /// A message of a node manager.
@@ -231,6 +238,23 @@ pub struct Progress {
     pub reached: Option<Stage>,
     /// Why it cannot go on: the host has what it had before.
     pub failed: Option<String>,
+    /// How many rounds of [`Stage::Quiesce`] it has.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub rounds: u32,
+    /// The last events that were published on the host by what rests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Position>,
+}
+
+impl Progress {
+    /// A change of which nothing is known.
+    pub const fn of(epoch: Epoch) -> Self {
+        Self { epoch, reached: None, failed: None, rounds: 0, published: Vec::new() }
+    }
+}
+
+const fn is_none(rounds: &u32) -> bool {
+    *rounds == 0
 }
 
 #[cfg(test)]
@@ -242,14 +266,16 @@ mod tests {
     #[test]
     fn what_is_told_is_read_as_the_same() {
         let epoch = Epoch { manager: 3, change: 1 };
-        let step = Step { epoch, until: Stage::FinishLaunch };
+        let position = Position { end: "c".to_string(), source: "0a".to_string(), sequence: 7 };
+        let step = Step { epoch, until: Stage::Quiesce(3), published: [position].into() };
         let order = Order { deployment: "tracker".to_string(), holds: None, change: Some(step) };
         let orders = Orders { manager: 3, number: 9, incarnation: 7, deployments: [order].into() };
         let told = ManagerWord::Orders(orders);
         let text = line(&told).unwrap();
         assert_eq!(text.matches('\n').count(), 1);
         assert_eq!(read(&text), Ok(told));
-        let failed = Progress { epoch, reached: None, failed: Some("a\nb".to_string()) };
+        let progress = Progress { reached: Some(Stage::Quiesce(3)), rounds: 4, ..Progress::of(epoch) };
+        let failed = Progress { failed: Some("a\nb".to_string()), ..progress };
         let state = State { change: Some(failed), ..State::default() };
         let report = Report {
             deployments: [state].into(),

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use assembly::{
-    End, GraphNode, Lane, LaneDispatch, NodeKind, Plan, PortKind, SchedulingClass, ServiceKind, Transfer,
+    End, GraphNode, JoinKind, JoinPart, JoinTree, Lane, LaneDispatch, NodeKind, Plan, PortKind,
+    SchedulingClass, ServiceKind, Transfer,
 };
 use diagnostics::written;
 use schedulability::{Admission, ChainVerdict, ConnectionVerdict, Obstacle, State};
@@ -71,6 +72,8 @@ pub(super) struct Port {
     pub(super) kind: Option<PortKind>,
     /// Whether it is a timer of which the plan says no period.
     pub(super) is_timeless: bool,
+    /// Whether its label says what its join waits for.
+    pub(super) is_joined: bool,
     /// All that is said of it.
     pub(super) about: String,
     pub(super) wires: Vec<usize>,
@@ -392,6 +395,12 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
     } else if is_timeless {
         label += ", no period";
     }
+    let join = of_plan.and_then(assembly::Port::join_tree);
+    let is_joined = join.is_some();
+    if let Some(tree) = join {
+        label += &format!(": {}", joined(&tree));
+        about.push(about_join(&tree));
+    }
     if let Some(lane) = of_plan.and_then(|port| port.lane.as_ref()) {
         about.push(format!("lane {lane}"));
     }
@@ -406,7 +415,40 @@ fn port(loaded: &Loaded, component: &str, name: &str, kind: Option<PortKind>, re
     if let Some(response) = response {
         about.push(format!("response proved: at most {}", time(response)));
     }
-    Port { name: name.to_owned(), label, kind, is_timeless, about: about.join("; "), wires: Vec::new() }
+    let (name, about, wires) = (name.to_owned(), about.join("; "), Vec::new());
+    Port { name, label, kind, is_timeless, is_joined, about, wires }
+}
+
+/// The connections that a join waits for, as an expression.
+fn joined(tree: &JoinTree<'_>) -> String {
+    let (word, join) = (if tree.join.kind == JoinKind::Conjunction { " and " } else { " or " }, tree.join);
+    let part = |part: &JoinPart<'_>| match part {
+        JoinPart::Connection(name) => (*name).to_owned(),
+        JoinPart::Group(group) => format!("({})", joined(group)),
+    };
+    let every = join.every.map(|time| format!("every {}", written(time)));
+    let after = join.after.map(|time| format!("after {}", written(time)));
+    tree.parts.iter().map(part).chain(every).chain(after).collect::<Vec<_>>().join(word)
+}
+
+/// All that is said of a join, with those in it.
+fn about_join(tree: &JoinTree<'_>) -> String {
+    let join = tree.join;
+    let name = tree.group.map(|name| format!("group {name}, a ")).unwrap_or_default();
+    let mut about = format!("{name}{}: {}", join.kind, joined(tree));
+    if join.kind == JoinKind::Conjunction {
+        about += &format!(", a part keeps {}", join.keep);
+        about += &join.most.map(|most| format!(", at most {most}")).unwrap_or_default();
+        about += &join.within.map(|time| format!(", for {} at most", written(time))).unwrap_or_default();
+    }
+    about += &join.silence.map(|time| format!(", silence after {}", written(time))).unwrap_or_default();
+    about += &join.filter.as_deref().map(|filter| format!(", filter {}", clean(filter))).unwrap_or_default();
+    for part in &tree.parts {
+        if let JoinPart::Group(group) = part {
+            about += &format!("; {}", about_join(group));
+        }
+    }
+    about
 }
 
 /// The service that carries an event, and the transfer time if the plan gives it.

@@ -20,6 +20,8 @@ pub(super) const INSIDE: i64 = 9;
 /// The most pixels of names in boxes, of ports, of texts beside lines, of headings.
 const WIDEST_NAME: i64 = 190;
 const WIDEST_PORT: i64 = 120;
+/// Of a port with what its join waits for.
+const WIDEST_JOIN: i64 = 280;
 const WIDEST_LABEL: i64 = 150;
 pub(super) const WIDEST_HEADING: i64 = 260;
 
@@ -59,7 +61,7 @@ pub(super) fn marks(lacks: &[usize]) -> String {
 }
 
 pub(super) fn port_label(port: &Port) -> String {
-    fit(&port.label, TEXT, WIDEST_PORT)
+    fit(&port.label, TEXT, if port.is_joined { WIDEST_JOIN } else { WIDEST_PORT })
 }
 
 /// The texts beside the end of a wire: above and below it, and what is missing.

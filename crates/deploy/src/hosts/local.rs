@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use connections::local::Listening;
-use deployment::{Control, ControlAnswer, Input, Outcome as Ended, Phase, Request, Target};
+use deployment::{Control, ControlAnswer, Input, Outcome as Ended, Phase, Position, Request, Target};
 use execution::{Bundle, DeploymentState, Epoch, EpochPlan, NodeInput, NodeManager, Outcome, Stage};
 
 use super::node::Event;
@@ -223,17 +223,23 @@ impl<'o> Locals<'o> {
         Ok(Local { supervision, listening: Some(listening), request: 0, asked: BTreeMap::new() })
     }
 
-    pub(super) fn proceed(&mut self, deployment: &str, until: Stage) -> Vec<NodeInput> {
-        let phase = match until {
-            Stage::Examine | Stage::PreparePlan => Phase::PreparePlan,
-            Stage::Passivate => Phase::Passivate,
-            Stage::StartLaunch => Phase::StartLaunch,
-            Stage::FinishLaunch => Phase::FinishLaunch,
-        };
+    pub(super) fn proceed(
+        &mut self,
+        deployment: &str,
+        until: Stage,
+        published: Vec<Position>,
+    ) -> Vec<NodeInput> {
         self.tell(&format!("{deployment}: {until}"));
         let Some(local) = self.all.get(deployment) else { return Vec::new() };
-        let request = local.request;
-        self.input(deployment, Input::Proceed(request, phase))
+        let to = |phase| Input::Proceed(local.request, phase);
+        let input = match until {
+            Stage::Examine | Stage::PreparePlan => to(Phase::PreparePlan),
+            Stage::Quiesce(round) => Input::ProceedQuiescing(local.request, round, published),
+            Stage::Passivate => to(Phase::Passivate),
+            Stage::StartLaunch => to(Phase::StartLaunch),
+            Stage::FinishLaunch => to(Phase::FinishLaunch),
+        };
+        self.input(deployment, input)
     }
 
     pub(super) fn decide(&mut self, deployment: &str, holds: bool) -> Vec<NodeInput> {
@@ -333,7 +339,10 @@ impl<'o> Locals<'o> {
                         Phase::StartLaunch => Stage::StartLaunch,
                         Phase::FinishLaunch | Phase::HandOver | Phase::Start => Stage::FinishLaunch,
                     };
-                    inputs.push(NodeInput::Reached { deployment: deployment.to_owned(), stage });
+                    inputs.push(self.reached(deployment, stage, Vec::new()));
+                }
+                Told::Quiesced(round, published) => {
+                    inputs.push(self.reached(deployment, Stage::Quiesce(round), published));
                 }
                 Told::Finished(number, outcome) => inputs.extend(self.finished(deployment, number, *outcome)),
             }
@@ -345,6 +354,12 @@ impl<'o> Locals<'o> {
             inputs.extend(stopped(deployment));
         }
         inputs
+    }
+
+    fn reached(&self, deployment: &str, stage: Stage, published: Vec<Position>) -> NodeInput {
+        let local = self.all.get(deployment);
+        let rounds = local.map_or(0, |local| local.supervision.supervisor().rounds());
+        NodeInput::Reached { deployment: deployment.to_owned(), stage, rounds, published }
     }
 
     fn finished(&mut self, deployment: &str, number: u64, outcome: Ended) -> Option<NodeInput> {

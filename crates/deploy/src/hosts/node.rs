@@ -284,7 +284,9 @@ impl Running<'_> {
                     }
                     NodeAction::Propose { deployment, epoch } => self.locals.begin(&deployment, epoch, false),
                     NodeAction::Launch { deployment, epoch } => self.locals.begin(&deployment, epoch, true),
-                    NodeAction::Proceed { deployment, until } => self.locals.proceed(&deployment, until),
+                    NodeAction::Proceed { deployment, until, published } => {
+                        self.locals.proceed(&deployment, until, published)
+                    }
                     NodeAction::Decide { deployment, holds } => self.locals.decide(&deployment, holds),
                     NodeAction::Stop { deployment } => self.locals.stop(&deployment),
                     NodeAction::Ask { deployment, number } => self.locals.ask(&deployment, number),

@@ -400,6 +400,35 @@ fn a_chain_goes_through_services_and_beside_others() {
     );
 }
 
+/// What a port waits for stands beside it, with all groups.
+#[test]
+fn joins_are_in_the_picture() {
+    let folder = Folder::new("graph-joins");
+    let mut plan = String::from("id = \"joins\"\nmanifests = [\"t.json\"]\n");
+    for name in ["a", "b", "c", "d"] {
+        let _ = write!(plan, "[component.{name}]\ntype = \"Node\"\nprocess = \"p\"\n");
+    }
+    plan += "[component.d.port.in]\njoin = { kind = \"conjunction\", parts = [\"ad\", \"other\"], keep = \"last\", within = \"5 ms\" }\n\
+             group.other = { kind = \"disjunction\", parts = [\"bd\", \"cd\"], every = \"9 ms\" }\n";
+    for name in ["a", "b", "c"] {
+        let _ = write!(plan, "[connection.{name}d]\nfrom = \"{name}.out\"\nto = [\"d.in\"]\n");
+    }
+    folder.has("plan.toml", &plan);
+    folder.has(
+        "t.json",
+        "{ \"component\": { \"Node\": { \"port\": { \"in\": { \"kind\": \"consumer\", \"type\": \"E\" }, \"out\": { \"kind\": \"publisher\", \"type\": \"E\" } } } } }",
+    );
+    let (code, svg, told) = folder.deploy("graph {plan.toml}");
+    assert_eq!((code, told.as_str()), (0, ""));
+    let picture = Document::parse(&svg).unwrap();
+    let label = "in: ad and (bd or cd or every 9 ms)";
+    assert!(texts(&picture).iter().any(|text| text == label), "{:?}", texts(&picture));
+    let about = "conjunction: ad and (bd or cd or every 9 ms), a part keeps last, for 5 ms at most; \
+                 group other, a disjunction: bd or cd or every 9 ms";
+    assert!(titles(&picture).iter().any(|title| title.contains(about)), "{:?}", titles(&picture));
+    are_apart(&picture);
+}
+
 #[test]
 fn the_page_has_tables_of_all_of_the_plan() {
     let folder = Folder::new("graph-page");

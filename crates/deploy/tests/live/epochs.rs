@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use testkit::patience::patiently;
 
-use crate::place::Place;
+use crate::hosts::Site;
+use crate::place::{Place, Supervisor};
 
-/// Plans that follow each other.
+/// Plans that follow each other, on one host and on two.
 const PLANS: u32 = 25;
+const PLANS_OF_HOSTS: u32 = 10;
 
 /// How fast readings come, and what becomes of them until they are shown.
 #[derive(Clone, Copy)]
@@ -75,39 +77,52 @@ fn follow(name: &str, pace: Pace, sees: impl Fn(&Shown<'_>) + Sync) {
         place.ok(&format!("describe {program} -o {{types.json}}"));
         place.has("plan.toml", &plan(&program, 0, pace));
         let mut supervisor = place.launched_with("launch {plan.toml}", 2);
-        // By what shows readings: the plan that its last one was of.
-        let mut last: BTreeMap<String, u32> = BTreeMap::new();
-        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
-        let mut latest = 0;
-        for number in 0..PLANS {
-            if number > 0 {
-                place.has("plan.toml", &plan(&program, number, pace));
-                // A machine that is busy may not handle in time what waits: the former plan goes on, and it is tried again.
-                patiently("a change in time", || {
-                    let (code, out, told) = place.deploy("apply {plan.toml}");
-                    let is_late = told.contains("rested for more than")
-                        || told.contains("still wait, or their handler works");
-                    assert!(code == 0 || is_late, "apply: {out}{told}");
-                    (code == 0).then_some(())
-                });
-            }
-            while last.len() < 4 || last.values().any(|of| *of < number) {
-                let line = supervisor.prints_line("a reading", |line| line.split(' ').count() == 4);
-                let words: Vec<&str> = line.split(' ').collect();
-                let (Ok(of), Ok(number)) = (words[2].parse::<u32>(), words[3].parse::<u32>()) else {
-                    continue;
-                };
-                let name = words[0];
-                let before = last.insert(name.to_owned(), of).unwrap_or(0);
-                let former = numbers.insert(name.to_owned(), number);
-                sees(&Shown { name, of, before, latest, number, former });
-                latest = latest.max(of);
-            }
-        }
+        let apply = |number| {
+            place.has("plan.toml", &plan(&program, number, pace));
+            place.deploy("apply {plan.toml}")
+        };
+        change(&mut supervisor, PLANS, apply, &sees);
         supervisor.interrupt();
         supervisor.ended();
         supervisor.all_gone();
     });
+}
+
+/// Applies so many plans, one after the other, and says what is shown.
+fn change(
+    supervisor: &mut Supervisor,
+    plans: u32,
+    apply: impl Fn(u32) -> (i32, String, String),
+    sees: &impl Fn(&Shown<'_>),
+) {
+    // By what shows readings: the plan that its last one was of.
+    let mut last: BTreeMap<String, u32> = BTreeMap::new();
+    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+    let mut latest = 0;
+    for number in 0..plans {
+        if number > 0 {
+            // A machine that is busy may not handle in time what waits: the former plan goes on, and it is tried again.
+            patiently("a change in time", || {
+                let (code, out, told) = apply(number);
+                let is_late = told.contains("rested for more than")
+                    || told.contains("still wait, or their handler works");
+                assert!(code == 0 || is_late, "apply: {out}{told}");
+                (code == 0).then_some(())
+            });
+        }
+        while last.len() < 4 || last.values().any(|of| *of < number) {
+            let line = supervisor.prints_line("a reading", |line| line.split(' ').count() == 4);
+            let words: Vec<&str> = line.split(' ').collect();
+            let (Ok(of), Ok(number)) = (words[2].parse::<u32>(), words[3].parse::<u32>()) else {
+                continue;
+            };
+            let name = words[0];
+            let before = last.insert(name.to_owned(), of).unwrap_or(0);
+            let former = numbers.insert(name.to_owned(), number);
+            sees(&Shown { name, of, before, latest, number, former });
+            latest = latest.max(of);
+        }
+    }
 }
 
 #[test]
@@ -126,5 +141,51 @@ fn no_event_of_a_former_plan_is_handled_in_the_next() {
     follow("quiescent", pace, |Shown { name, of, latest, number, former, .. }| {
         assert!(latest <= of, "{name} handles a reading of plan {of} in plan {latest}");
         assert!(former.is_none_or(|it| it + 1 == *number), "{name} shows reading {number} after {former:?}");
+    });
+}
+
+/// The same where what shows readings is on two hosts. The node managers print to one pipe, with all of their processes.
+#[test]
+fn no_event_of_a_former_plan_is_handled_in_the_next_on_any_host() {
+    let pace = Pace { head: "quiesce = \"15 s\"\n", period: 10, slow: 6, depth: 1_000 };
+    testkit::namespace::alone(|| {
+        let site = Site::new("quiescent-hosts");
+        let program = Place::example("descriptors");
+        site.site.ok(&format!("describe {program} -o {{types.json}}"));
+        let has = |number| {
+            let plan = plan(&program, number, pace)
+                .replace("[host.here]\ncores = 1\n", "[host.east]\ncores = 1\n[host.west]\ncores = 1\n")
+                .replace("[process.one]\nhost = \"here\"", "[process.one]\nhost = \"east\"")
+                .replace("host = \"here\"", "host = \"west\"");
+            site.site.has("plan.toml", &plan);
+        };
+        let mut manager = site.manager();
+        let (mut east, mut west) = site.nodes_in_order();
+        has(0);
+        site.ok("launch {plan.toml}");
+        let apply = |number| {
+            has(number);
+            let (code, out, told) = site.deploy("apply {plan.toml}");
+            assert!(
+                code != 0 || out.contains("host east: nothing of the former plan is left to be handled: "),
+                "{out}"
+            );
+            (code, out, told)
+        };
+        change(&mut east, PLANS_OF_HOSTS, apply, &|Shown { name, of, latest, number, former, .. }| {
+            assert!(latest <= of, "{name} handles a reading of plan {of} in plan {latest}");
+            assert!(
+                former.is_none_or(|it| it + 1 == *number),
+                "{name} shows reading {number} after {former:?}"
+            );
+        });
+        for node in [&mut east, &mut west] {
+            node.interrupt();
+            node.ended();
+        }
+        east.all_gone();
+        manager.interrupt();
+        manager.ended();
+        assert!(site.is_empty());
     });
 }

@@ -63,8 +63,20 @@ impl Site {
     /// Starts a node manager with more options.
     pub(crate) fn begin_node_with(&self, name: &str, more: &str) -> Supervisor {
         let place = if name == "east" { &self.east } else { &self.west };
-        let keys = self.keys();
-        place.begin(&format!("node --manager 127.0.0.1 --name {name} --keys {}{more}", keys.display()))
+        place.begin(&(self.of_node(name) + more))
+    }
+
+    fn of_node(&self, name: &str) -> String {
+        format!("node --manager 127.0.0.1 --name {name} --keys {}", self.keys().display())
+    }
+
+    /// Both node managers. The lines of all of their processes come in one order, from the first one.
+    pub(crate) fn nodes_in_order(&self) -> (Supervisor, Supervisor) {
+        let (mut east, west) = self.east.begin_with(&self.of_node("east"), &self.west, &self.of_node("west"));
+        for _ in 0..2 {
+            east.prints("punctual: connected to the manager");
+        }
+        (east, west)
     }
 
     pub(crate) fn asked(line: &str) -> String {

@@ -1,5 +1,5 @@
 //! A folder for a test, with its own place for control sockets, and the commands in it.
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -90,6 +90,11 @@ impl Place {
         Supervisor::start(self.command(line))
     }
 
+    /// Starts a command here and one in another place, whose lines come in one order.
+    pub(crate) fn begin_with(&self, line: &str, other: &Self, its: &str) -> (Supervisor, Supervisor) {
+        Supervisor::two(self.command(line), other.command(its))
+    }
+
     /// The exit code, what was printed, and what was told.
     pub(crate) fn deploy(&self, line: &str) -> (i32, String, String) {
         let mut command = self.command(line);
@@ -176,15 +181,27 @@ impl Drop for Place {
 }
 
 impl Supervisor {
-    fn start(mut command: Command) -> Self {
+    fn start(command: Command) -> Self {
         // One pipe for both outputs, so that lines of the supervisor and of its processes stay in order.
         let (reader, writer) = std::io::pipe().unwrap();
+        Self::printing(command, writer, Some(reader))
+    }
+
+    /// Two that print to one pipe, so that lines of both stay in order: the first one has all of them.
+    fn two(first: Command, second: Command) -> (Self, Self) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let second = Self::printing(second, writer.try_clone().unwrap(), None);
+        (Self::printing(first, writer, Some(reader)), second)
+    }
+
+    fn printing(mut command: Command, writer: PipeWriter, reader: Option<PipeReader>) -> Self {
         let child = command.stdout(writer.try_clone().unwrap()).stderr(writer).spawn().unwrap();
         // The processes alone keep the pipe open.
         drop(command);
         let (tell, lines) = channel();
         thread::spawn(move || {
-            BufReader::new(reader).lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+            let lines = reader.into_iter().flat_map(|reader| BufReader::new(reader).lines());
+            lines.map_while(Result::ok).try_for_each(|line| tell.send(line))
         });
         let pid = Pid::from_raw(child.id() as i32);
         let (tell, end) = channel();

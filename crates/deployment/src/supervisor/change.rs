@@ -158,6 +158,7 @@ impl Supervisor {
         let leaving =
             steps.stop.iter().filter_map(|process| self.records.get(process)?.incarnation).collect();
         let deadline = now.saturating_add(self.patience);
+        let gate = gate.map(|gate| gate.with_rounds(steps.rounds()));
         let batches = steps.batches.into();
         let change = Change::new(purpose, self.epoch, target, deadline);
         self.change = Some(Change { gate, waiting, leaving, batches, ..change });
@@ -248,9 +249,9 @@ impl Supervisor {
                 true => of_record,
                 false => change.fresh.get(&batch.process).copied().or(stays),
             };
-            let phase = batch.phase;
+            let (phase, round) = (batch.phase, batch.round);
             let of = of.filter(|of| change.prepared.contains(of));
-            if of.is_some() && change.gate.as_ref().is_some_and(|gate| gate.stops(Some(phase))) {
+            if of.is_some() && change.gate.as_ref().is_some_and(|gate| gate.stops(Some((phase, round)))) {
                 return self.wait_for_others();
             }
             let batch = change.batches.pop_front();
@@ -281,8 +282,14 @@ impl Supervisor {
         change.stage = Stage::Waiting;
         let (request, gate) = (change.request(), change.gate.as_mut());
         if let (Some(request), Some(gate)) = (request, gate) {
-            let phase = gate.reached();
-            self.actions.push_back(Action::Reached(request, phase));
+            let action = match gate.reached() {
+                (_, Some(round)) => {
+                    let published = change.handed.values().flat_map(|handed| &handed.published);
+                    Action::Quiesced(request, round, published.cloned().collect())
+                }
+                (phase, None) => Action::Reached(request, phase),
+            };
+            self.actions.push_back(action);
         }
     }
 

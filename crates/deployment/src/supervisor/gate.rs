@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::Supervisor;
 use super::change::{Change, Stage};
+use crate::hand_over::Position;
 use crate::protocol::Phase;
 
 /// How far a change of several hosts may go.
@@ -11,6 +12,11 @@ use crate::protocol::Phase;
 pub(super) struct Gate {
     /// To the end of this phase.
     until: Phase,
+    /// How many rounds the phase quiesce has, and of how many it may come to the end. A round handles what was published on other hosts before.
+    pub(super) rounds: u32,
+    allowed: u32,
+    /// What was published on other hosts, as far as this one was told.
+    pub(super) elsewhere: Vec<Position>,
     /// All has been done that can fail before components start: what becomes of the change is decided elsewhere.
     is_voted: bool,
     /// It holds.
@@ -21,12 +27,25 @@ pub(super) struct Gate {
 
 impl Gate {
     pub(super) const fn new() -> Self {
-        Self { until: Phase::PreparePlan, is_voted: false, is_decided: false, fallen: Vec::new() }
+        Self {
+            until: Phase::PreparePlan,
+            rounds: 0,
+            allowed: 0,
+            elsewhere: Vec::new(),
+            is_voted: false,
+            is_decided: false,
+            fallen: Vec::new(),
+        }
     }
 
     /// Of a change that has been voted for, by a supervisor before this one.
-    pub(super) const fn voted(fallen: Vec<(String, String)>) -> Self {
-        Self { until: Phase::FinishLaunch, is_voted: true, is_decided: false, fallen }
+    pub(super) fn voted(fallen: Vec<(String, String)>) -> Self {
+        Self { until: Phase::FinishLaunch, is_voted: true, fallen, ..Self::new() }
+    }
+
+    /// The same for a change whose phase quiesce has so many rounds.
+    pub(super) fn with_rounds(self, rounds: u32) -> Self {
+        Self { rounds, ..self }
     }
 
     /// Whether this host may still take the change back by itself.
@@ -34,15 +53,19 @@ impl Gate {
         !self.is_voted
     }
 
-    /// Whether it waits before something of this phase is done; `None` is the end.
-    pub(super) fn stops(&self, next: Option<Phase>) -> bool {
-        !self.is_decided && next.is_none_or(|next| next > self.until)
+    /// Whether it waits before something of this phase and round is done; `None` is the end.
+    pub(super) fn stops(&self, next: Option<(Phase, u32)>) -> bool {
+        let is_later = |(phase, round): (Phase, u32)| {
+            phase > self.until || (phase == self.until && phase == Phase::Quiesce && round >= self.allowed)
+        };
+        !self.is_decided && next.is_none_or(is_later)
     }
 
-    /// The phase that the change has come to the end of.
-    pub(super) fn reached(&mut self) -> Phase {
+    /// The phase that the change has come to the end of, and of the phase quiesce the round.
+    pub(super) fn reached(&mut self) -> (Phase, Option<u32>) {
         self.is_voted |= self.until == Phase::FinishLaunch;
-        self.until
+        let round = (self.until == Phase::Quiesce).then(|| self.allowed.saturating_sub(1));
+        (self.until, round)
     }
 }
 
@@ -61,10 +84,28 @@ impl Supervisor {
         let Some(change) = self.change.as_mut().filter(|it| it.request() == Some(request)) else { return };
         let Some(gate) = &mut change.gate else { return };
         let phase = phase.min(Phase::FinishLaunch);
-        if phase > gate.until {
-            gate.until = phase;
-            self.open(now);
+        if phase <= gate.until {
+            return;
         }
+        if phase >= Phase::Quiesce && gate.allowed < gate.rounds {
+            gate.is_voted = false;
+            let what = "the manager does not know what it is to wait for between events: it is an older one";
+            return self.abort(now, what.to_string());
+        }
+        gate.until = phase;
+        self.open(now);
+    }
+
+    /// The change of a request may go on to the end of this round of the phase quiesce; these events were published on other hosts before.
+    pub(super) fn proceed_quiescing(&mut self, now: u64, request: u64, round: u32, elsewhere: Vec<Position>) {
+        let Some(change) = self.change.as_mut().filter(|it| it.request() == Some(request)) else { return };
+        let Some(gate) = &mut change.gate else { return };
+        let allowed = round.saturating_add(1);
+        if gate.until > Phase::Quiesce || allowed <= gate.allowed {
+            return;
+        }
+        (gate.until, gate.allowed, gate.elsewhere) = (Phase::Quiesce, allowed, elsewhere);
+        self.open(now);
     }
 
     /// It is decided what becomes of the change of a request.

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use assembly::{Catalogue, Named, Plan, Version};
 
 use crate::foreign::is_foreign;
+use crate::hand_over::Position;
 use crate::launchable::deployment_name;
 use crate::protocol::{Answer, ChainReport, Instruction, Phase, PlanStatus};
 use crate::restart::Restarts;
@@ -124,6 +125,9 @@ pub enum Input {
     Request(u64, Request),
     /// The change of a [`Request::Propose`] may go on to the end of this phase, which is [`Phase::FinishLaunch`] at most.
     Proceed(u64, Phase),
+    /// The change of a [`Request::Propose`] may go on to the end of this round of [`Phase::Quiesce`], from 0. These events were published on
+    /// other hosts in the rounds before; those of this host may be among them.
+    ProceedQuiescing(u64, u32, Vec<Position>),
     /// What becomes of a change of several hosts: it holds, which may be decided once [`Phase::FinishLaunch`] has been reached, or it is taken
     /// back.
     Decide(u64, bool),
@@ -154,6 +158,9 @@ pub enum Action {
     /// The change of a [`Request::Propose`] has come to the end of this phase. After [`Phase::FinishLaunch`] nothing that happens here takes it
     /// back any more, but [`Input::Decide`] or an order to end.
     Reached(u64, Phase),
+    /// The change of a [`Request::Propose`] has come to the end of this round of [`Phase::Quiesce`]. These are the last events that were published
+    /// on this host by what rests.
+    Quiesced(u64, u32, Vec<Position>),
     /// A request has ended with this outcome.
     Finished(u64, Outcome),
     /// Something of interest, for a log.
@@ -259,6 +266,13 @@ impl Supervisor {
         &self.current
     }
 
+    /// How many rounds the phase quiesce has of a change of several hosts that is under way. It is the same on all hosts that had a part in the
+    /// former plan, and none on others.
+    pub fn rounds(&self) -> u32 {
+        let gate = self.change.as_ref().and_then(|change| change.gate.as_ref());
+        gate.map_or(0, |gate| gate.rounds)
+    }
+
     /// The processes of the plan that holds, each with its incarnation if it runs.
     pub fn processes(&self) -> impl Iterator<Item = (&str, Option<Incarnation>)> {
         self.records.iter().map(|(name, record)| (name.as_str(), record.incarnation))
@@ -286,6 +300,9 @@ impl Supervisor {
                 self.requests.push_back((number, request));
             }
             Input::Proceed(number, phase) => self.proceed(now, number, phase),
+            Input::ProceedQuiescing(number, round, elsewhere) => {
+                self.proceed_quiescing(now, number, round, elsewhere);
+            }
             Input::Decide(number, holds) => self.decide_for_all(now, number, holds),
             Input::Started(incarnation, pid) => {
                 if let Some(child) = self.children.get_mut(&incarnation) {

@@ -41,8 +41,15 @@ impl Change {
         for order in orders {
             if let Order::Finish { connections, published, limit } = order {
                 *limit = left.map_or(*limit, |left| left.min(*limit));
-                let all = self.handed.values().flat_map(|handed| &handed.published);
-                published.extend(all.filter(|position| connections.contains(&position.end)).cloned());
+                let here = self.handed.values().flat_map(|handed| &handed.published);
+                let elsewhere = self.gate.iter().flat_map(|gate| &gate.elsewhere);
+                let of_it = here.chain(elsewhere).filter(|position| connections.contains(&position.end));
+                for position in of_it {
+                    // What is told of other hosts may be of this one, too.
+                    if !published.contains(position) {
+                        published.push(position.clone());
+                    }
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ mod modes;
 mod order;
 mod plans;
 mod quiesce;
+mod quiesce_hosts;
 mod refusals;
 mod restarts;
 mod simulation;

@@ -123,6 +123,27 @@ pub(crate) fn quiescent(random: &mut Random) -> Target {
     target(&format!("quiesce = \"{limit} ms\"\n{text}"))
 }
 
+/// The same with processes on several hosts, whose names these are.
+pub(crate) fn quiescent_of(random: &mut Random, hosts: &[&str]) -> Target {
+    let mut text = String::new();
+    for line in quiescent(random).plan.to_toml().lines() {
+        // What begins in an order is of one host.
+        if line.starts_with("depends-on") {
+            continue;
+        }
+        let line = match line {
+            "host = \"n1\"" => format!("host = \"{}\"", random.pick(hosts).unwrap()),
+            line => line.to_owned(),
+        };
+        text += &line;
+        text += "\n";
+    }
+    for host in hosts.iter().filter(|host| **host != "n1") {
+        writeln!(text, "[host.{host}]\ncores = 2").unwrap();
+    }
+    target(&text)
+}
+
 fn random_text(random: &mut Random) -> String {
     let mut text = String::from("id = \"random\"\n[host.n1]\ncores = 2\n[artefact.x]\nlocation = [\"x\"]\n");
     text += "[artefact.y]\nlocation = [\"y\"]\nkind = \"foreign\"\n";

@@ -73,6 +73,11 @@ impl Network {
         }
     }
 
+    /// The last change that was decided.
+    pub(crate) const fn decided(&self) -> u64 {
+        self.decided
+    }
+
     /// A change is decided.
     pub(crate) fn decides(&mut self, epoch: u64) {
         if self.plans.contains_key(&epoch) {

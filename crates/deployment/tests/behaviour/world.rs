@@ -2,9 +2,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use assembly::Plan;
 use deployment::{
     Action, Answer, Checkpoint, ComponentServer, Incarnation, Input, Instruction, Order, Outcome, Part,
-    Phase, Request, Supervisor, Target, line, read,
+    Phase, Position, Request, Supervisor, Target, line, read,
 };
 use testkit::random::Random;
 
@@ -90,6 +91,8 @@ pub(crate) struct World {
     unwritten: BTreeMap<u64, u64>,
     /// The last phase whose end the change of a request has come to.
     pub(crate) reached: BTreeMap<u64, Phase>,
+    /// The last round of quiesce of the change of a request, and what was published here until then.
+    pub(crate) quiesced: BTreeMap<u64, (u32, Vec<Position>)>,
     pub(crate) told: Vec<String>,
     /// Lines and ends of processes so far: a test that lets a process crash at each of them in turn has tried all.
     pub(crate) lines: u64,
@@ -105,6 +108,24 @@ pub(crate) struct World {
     fail_next: Option<(String, u32)>,
     /// Events between components, if there are any.
     pub(crate) network: Shared,
+    /// One of several hosts, between which there are events, too.
+    pub(crate) one_of: Option<OneOf>,
+}
+
+/// One of several hosts.
+pub(crate) struct OneOf {
+    /// Its number.
+    host: u64,
+    /// The change of all hosts that is proposed, by its number.
+    pub(crate) proposed: Option<(u64, Plan)>,
+    /// For each change of the supervisor here, that of all hosts which it is a part of.
+    changes: BTreeMap<u64, u64>,
+}
+
+impl OneOf {
+    pub(crate) fn of(host: u64) -> Self {
+        Self { host, proposed: None, changes: BTreeMap::new() }
+    }
 }
 
 impl World {
@@ -134,6 +155,7 @@ impl World {
             outcomes: BTreeMap::new(),
             unwritten: BTreeMap::new(),
             reached: BTreeMap::new(),
+            quiesced: BTreeMap::new(),
             told: Vec::new(),
             lines: 0,
             crash_at: None,
@@ -143,7 +165,18 @@ impl World {
             orders: Vec::new(),
             fail_next: None,
             network: Shared::default(),
+            one_of: None,
         }
+    }
+
+    /// What the network knows a process by.
+    fn tag(&self, of: Incarnation) -> u64 {
+        of.0 + self.one_of.as_ref().map_or(0, |it| it.host * 1_000_000)
+    }
+
+    /// What the network knows a change by.
+    fn change(&self, epoch: u64) -> u64 {
+        self.one_of.as_ref().map_or(epoch, |it| it.changes.get(&epoch).copied().unwrap_or_default())
     }
 
     /// The same with processes that outlive their supervisor.
@@ -231,7 +264,7 @@ impl World {
                     }
                     self.made += 1_000;
                     let mut model = Model::new(types(), self.made);
-                    (model.network, model.tag) = (Shared::clone(&self.network), incarnation.0);
+                    (model.network, model.tag) = (Shared::clone(&self.network), self.tag(incarnation));
                     model.fails_in = self.chance(self.faults.fail).then(|| self.random.below(20) as u32);
                     if let Some((_, fails_in)) = self.fail_next.take_if(|(name, _)| *name == process) {
                         model.fails_in = Some(fails_in);
@@ -282,6 +315,13 @@ impl World {
                 Action::Reached(number, phase) => {
                     let before = self.reached.insert(number, phase);
                     assert!(before < Some(phase), "request {number} reaches {phase:?} twice");
+                }
+                Action::Quiesced(number, round, published) => {
+                    let before = self.quiesced.insert(number, (round, published));
+                    assert!(
+                        before.is_none_or(|(before, _)| before < round),
+                        "round {round} of {number} twice"
+                    );
                 }
                 Action::Tell(text) => self.told.push(text),
             }
@@ -365,7 +405,7 @@ impl World {
     /// A process is gone; the supervisor comes to know.
     pub(crate) fn end(&mut self, of: Incarnation, how: &str) {
         if let Some(process) = self.processes.remove(&of) {
-            self.network.borrow_mut().ends(of.0, how == "exit code 0");
+            self.network.borrow_mut().ends(self.tag(of), how == "exit code 0");
             if self.kept.is_some() && !process.is_recorded {
                 // No supervisor knows of it.
                 return self.order.ended(of);
@@ -388,14 +428,24 @@ impl World {
     }
 
     /// The network sees which plans there are.
-    fn sees(&self, instruction: &Instruction) {
+    fn sees(&mut self, instruction: &Instruction) {
         let mut network = self.network.borrow_mut();
         match instruction {
-            Instruction::PreparePlan { epoch, plan, .. } if !plan.is_empty() => {
+            Instruction::PreparePlan { epoch, plan, .. } if !plan.is_empty() && network.is_on() => {
                 let source = diagnostics::Source { file: "told", text: plan };
-                network.prepares(*epoch, || assembly::Plan::read(source).unwrap().0);
+                let plan = Plan::read(source).unwrap().0;
+                let number = match &mut self.one_of {
+                    None => *epoch,
+                    // A process that is started again has the plan that holds.
+                    Some(it) => *it.changes.entry(*epoch).or_insert_with(|| match &it.proposed {
+                        Some((number, proposed)) if *proposed == plan => *number,
+                        _ => network.decided(),
+                    }),
+                };
+                network.prepares(number, || plan);
             }
-            Instruction::Commit { epoch } => network.decides(*epoch),
+            // What becomes of a change of several hosts is decided elsewhere.
+            Instruction::Commit { epoch } if self.one_of.is_none() => network.decides(*epoch),
             _ => {}
         }
     }
@@ -423,19 +473,20 @@ impl World {
                     return self.end(of, "killed by signal 9");
                 }
                 let is_late = self.chance(self.faults.late);
+                let instruction: Instruction = read(&text).unwrap();
+                let performs = match &instruction {
+                    Instruction::Perform { epoch, .. } => self.change(*epoch),
+                    _ => 0,
+                };
                 let Some(process) = self.processes.get_mut(&of).filter(|process| !process.hangs) else {
                     return;
                 };
-                let instruction: Instruction = read(&text).unwrap();
                 let Some(server) = &mut process.server else {
                     assert_eq!(instruction, Instruction::Stop, "a foreign program understands nothing else");
                     return self.end(of, "killed by signal 15");
                 };
                 server.executor_mut().is_late = is_late;
-                server.executor_mut().performs = match &instruction {
-                    Instruction::Perform { epoch, .. } => *epoch,
-                    _ => 0,
-                };
+                server.executor_mut().performs = performs;
                 let answers = server.handle(instruction);
                 let is_stopped = server.is_stopped();
                 // What it answers to a supervisor that has crashed is lost.

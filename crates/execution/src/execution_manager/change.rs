@@ -5,12 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
-use deployment::plain_name;
+use deployment::{Position, plain_name};
 
 use super::{Deployment, ExecutionManager, Host, Record, not_there};
 use crate::commands::Answer;
 use crate::content::{Content, fit_together};
-use crate::messages::{Epoch, Stage, State};
+use crate::messages::{Epoch, Stage, State, Step};
 
 /// How far a change is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,6 +43,8 @@ pub(super) struct Change {
     pub(super) phase: Phase,
     pub(super) deadline: u64,
     why: String,
+    /// The last events that were published by what rests, on all hosts.
+    published: Vec<Position>,
 }
 
 /// A command that waits for its hosts.
@@ -67,7 +69,8 @@ impl Change {
     pub(super) fn ending(epoch: Epoch, content: Content, request: Option<u64>, deadline: u64) -> Self {
         let participants = content.hosts.iter().map(|host| (host.clone(), 0)).collect();
         let (phase, why) = (Phase::Ending, String::new());
-        Self { request, epoch, content, participants, phase, deadline, why }
+        let published = Vec::new();
+        Self { request, epoch, content, participants, phase, deadline, why, published }
     }
 
     /// How far hosts are to go before it is decided.
@@ -77,6 +80,15 @@ impl Change {
             Phase::Keeping => Some(Stage::FinishLaunch),
             _ => None,
         }
+    }
+
+    /// What hosts are told of it before it is decided.
+    pub(super) fn step(&self, until: Stage) -> Step {
+        let published = match until {
+            Stage::Quiesce(_) => self.published.clone(),
+            _ => Vec::new(),
+        };
+        Step { epoch: self.epoch, until, published }
     }
 
     /// When something has to be done about hosts that have not answered.
@@ -114,7 +126,9 @@ impl ExecutionManager {
                 let deadline = now.saturating_add(self.patience.stage);
                 let phase = Phase::Open { until: Stage::Examine };
                 let (name, request, why) = (content.deployment.clone(), Some(request), String::new());
-                let change = Change { request, epoch, content, participants, phase, deadline, why };
+                let published = Vec::new();
+                let change =
+                    Change { request, epoch, content, participants, phase, deadline, why, published };
                 self.tell(format!("deployment {name}: {}", change.text()));
                 self.changes.insert(name, change);
             }
@@ -307,6 +321,7 @@ impl ExecutionManager {
     fn step_open(&mut self, now: u64, name: &str, until: Stage) -> bool {
         let Some(change) = self.changes.get(name) else { return false };
         let mut late = Vec::new();
+        let (mut rounds, mut published) = (0, Vec::new());
         for host in change.participants.keys() {
             let state = self.hosts.get(host).and_then(|it| it.state(name));
             let progress = state.and_then(|state| state.change.as_ref());
@@ -322,6 +337,8 @@ impl ExecutionManager {
             if progress.and_then(|progress| progress.reached).is_none_or(|reached| reached < until) {
                 late.push(host.as_str());
             }
+            rounds = rounds.max(progress.map_or(0, |progress| progress.rounds));
+            published.extend(progress.iter().flat_map(|progress| &progress.published).cloned());
         }
         if !late.is_empty() {
             let is_late = change.deadline <= now;
@@ -334,9 +351,23 @@ impl ExecutionManager {
         }
         let deadline = now.saturating_add(self.patience.stage);
         let record = Record { epoch: change.epoch, bundle: change.content.bundle.clone(), is_ending: false };
+        // What is handled goes from component to component of the plan that holds.
+        let most = self.deployments.get(name).map_or(0, |it| it.content.plan.components.len());
+        if usize::try_from(rounds).is_ok_and(|rounds| rounds > most) {
+            let what = format!(
+                "a host says that {rounds} rounds are needed between events, and {most} are the most"
+            );
+            self.abandon(now, name, what);
+            return true;
+        }
         let Some(change) = self.changes.get_mut(name) else { return false };
-        change.deadline = deadline;
-        match until.next() {
+        (change.deadline, change.published) = (deadline, published);
+        let done = match until {
+            Stage::Quiesce(round) => round.saturating_add(1),
+            _ => 0,
+        };
+        let is_quiescing = matches!(until, Stage::PreparePlan | Stage::Quiesce(_)) && done < rounds;
+        match if is_quiescing { Some(Stage::Quiesce(done)) } else { until.next() } {
             Some(next) => change.phase = Phase::Open { until: next },
             None => {
                 change.phase = Phase::Keeping;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::{Answer, Command};
 use crate::content::Content;
-use crate::messages::{Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Report, State, Step};
+use crate::messages::{Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Report, State};
 use change::{Asked, Change, Phase};
 use status::Inquiry;
 
@@ -323,7 +323,7 @@ impl ExecutionManager {
         }
         for (name, change) in &self.changes {
             if let Some(until) = change.until().filter(|_| change.participants.contains_key(host)) {
-                all.entry(name).or_default().change = Some(Step { epoch: change.epoch, until });
+                all.entry(name).or_default().change = Some(change.step(until));
             }
         }
         let named = |(name, order): (&String, Order)| Order { deployment: name.clone(), ..order };

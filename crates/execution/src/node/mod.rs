@@ -10,10 +10,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
-use deployment::PlanStatus;
+use deployment::{PlanStatus, Position};
 
 use crate::adoption::Adopted;
-use crate::messages::{Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Stage, State};
+use crate::messages::{Bundle, Epoch, Heard, ManagerWord, NodeWord, Order, Orders, Stage, State, Step};
 
 /// Times of a node manager, in picoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +46,10 @@ pub enum NodeInput {
         deployment: String,
         /// The stage.
         stage: Stage,
+        /// How many rounds of [`Stage::Quiesce`] the change has.
+        rounds: u32,
+        /// The last events that were published here by what rests.
+        published: Vec<Position>,
     },
     /// What was proposed or launched has ended, or everything has.
     Ended {
@@ -101,6 +105,8 @@ pub enum NodeAction {
         deployment: String,
         /// To the end of this stage.
         until: Stage,
+        /// The last events that were published on all hosts by what rests there.
+        published: Vec<Position>,
     },
     /// What becomes of the change is known.
     Decide {
@@ -162,6 +168,9 @@ struct Slot {
     trouble: Option<String>,
     again: Option<u64>,
     notes: Vec<String>,
+    /// Of a change that is proposed: its rounds, and what was published here by what rests.
+    rounds: u32,
+    published: Vec<Position>,
 }
 
 /// What a report says: the orders that were heard last, the deployments, and the plans that are missing.
@@ -228,9 +237,12 @@ impl NodeManager {
             NodeInput::Examined { deployment, epoch, result } => {
                 self.examined(now, deployment, epoch, result)
             }
-            NodeInput::Reached { deployment, stage } => {
-                if let Some(Doing::Proposed { reached, .. }) = self.doing(&deployment) {
+            NodeInput::Reached { deployment, stage, rounds, published } => {
+                if let Some(slot) = self.slots.get_mut(&deployment)
+                    && let Doing::Proposed { reached, .. } = &mut slot.doing
+                {
                     *reached = Some(stage);
+                    (slot.rounds, slot.published) = (rounds, published);
                 }
             }
             NodeInput::Ended { deployment, outcome } => self.ended(now, &deployment, outcome),
@@ -263,10 +275,6 @@ impl NodeManager {
     /// What is to be done, in this order.
     pub fn take_actions(&mut self) -> Vec<NodeAction> {
         mem::take(&mut self.actions)
-    }
-
-    fn doing(&mut self, deployment: &str) -> Option<&mut Doing> {
-        self.slots.get_mut(deployment).map(|slot| &mut slot.doing)
     }
 
     fn word(&mut self, now: u64, word: ManagerWord) {
@@ -365,7 +373,8 @@ impl NodeManager {
         if slot.doing != Doing::Nothing || slot.again.is_some() {
             return None;
         }
-        let wanted = if order.holds == slot.runs { order.change.map(|step| step.epoch) } else { order.holds };
+        let wanted =
+            if order.holds == slot.runs { order.change.as_ref().map(|step| step.epoch) } else { order.holds };
         wanted.filter(|epoch| {
             slot.examined != Some(*epoch) && slot.failed.as_ref().is_none_or(|(failed, _)| failed != epoch)
         })
@@ -389,7 +398,11 @@ impl NodeManager {
         let is_ordered = order.is_some();
         let Order { holds, change, .. } = order.unwrap_or_default();
         let Some(slot) = self.slots.get_mut(name) else { return };
-        if slot.failed.as_ref().is_some_and(|(epoch, _)| change.is_none_or(|step| step.epoch != *epoch)) {
+        if slot
+            .failed
+            .as_ref()
+            .is_some_and(|(epoch, _)| change.as_ref().is_none_or(|step| step.epoch != *epoch))
+        {
             slot.failed = None;
         }
         if slot.again.is_some_and(|again| again <= now) {
@@ -411,7 +424,8 @@ impl NodeManager {
                         self.actions.push(NodeAction::Decide { deployment, holds: false });
                     } else if step.until > *asked && *reached == Some(*asked) {
                         *asked = step.until;
-                        self.actions.push(NodeAction::Proceed { deployment, until: step.until });
+                        let Step { until, published, .. } = step;
+                        self.actions.push(NodeAction::Proceed { deployment, until, published });
                     }
                 } else if has_voted && holds != slot.runs {
                     // Others may have gone on: what rests here must not work again.
@@ -441,7 +455,8 @@ impl NodeManager {
                     step.filter(|step| slot.examined == Some(step.epoch) && failed != Some(step.epoch));
                 if let Some(epoch) = step.map(|step| step.epoch) {
                     slot.doing = Doing::Proposed { epoch, asked: Stage::PreparePlan, reached: None };
-                    slot.is_there = true;
+                    (slot.is_there, slot.rounds) = (true, 0);
+                    slot.published.clear();
                     self.actions.push(NodeAction::Propose { deployment, epoch });
                 }
             }

@@ -18,15 +18,20 @@ impl NodeManager {
     }
 
     fn progress(&self, name: &str, slot: &Slot) -> Option<Progress> {
-        let progress = |epoch, reached| Some(Progress { epoch, reached, failed: None });
+        let progress = |epoch, reached| Some(Progress { reached, ..Progress::of(epoch) });
         match &slot.doing {
-            Doing::Proposed { epoch, reached, .. } => progress(*epoch, reached.or(Some(Stage::Examine))),
+            Doing::Proposed { epoch, reached, .. } => Some(Progress {
+                reached: reached.or(Some(Stage::Examine)),
+                rounds: slot.rounds,
+                published: slot.published.clone(),
+                ..Progress::of(*epoch)
+            }),
             Doing::Deciding { epoch, .. } => progress(*epoch, None),
             _ => {
                 if let Some((epoch, why)) = &slot.failed {
-                    return Some(Progress { epoch: *epoch, reached: None, failed: Some(why.clone()) });
+                    return Some(Progress { failed: Some(why.clone()), ..Progress::of(*epoch) });
                 }
-                let epoch = self.order(name)?.change?.epoch;
+                let epoch = self.order(name)?.change.as_ref()?.epoch;
                 let is_ready = slot.doing == Doing::Nothing && slot.examined == Some(epoch);
                 is_ready.then_some(())?;
                 progress(epoch, Some(Stage::Examine))

@@ -1,6 +1,7 @@
 //! The supervisors of a host, as far as node managers see them: they take time, fail, and do what they are told.
 use std::collections::BTreeMap;
 
+use deployment::Position;
 use execution::{Adopted, Epoch, NodeAction, NodeInput, Outcome, Stage};
 use testkit::random::Random;
 
@@ -17,6 +18,9 @@ struct Change {
     file: String,
     until: Stage,
     reached: Option<Stage>,
+    /// How many rounds it has between events, and what was published until now.
+    rounds: u32,
+    published: Vec<Position>,
     /// What was decided of it.
     holds: Option<bool>,
 }
@@ -117,18 +121,32 @@ impl Host {
                 assert!(supervisor.change.is_none(), "a change begins before another one has ended");
                 supervisor.turn = self.next_turn;
                 let (until, reached, holds) = (Stage::PreparePlan, None, None);
-                let change = Change { epoch, file: file.clone(), until, reached, holds };
+                // Where nothing runs yet, nothing has to be handled.
+                let rounds = if supervisor.runs.is_some() { judge.made[&file].rounds } else { 0 };
+                let published = Vec::new();
+                let change = Change { epoch, file: file.clone(), until, reached, rounds, published, holds };
+                judge.begins(&self.name, &deployment, mark(epoch), rounds);
                 supervisor.change = Some(change);
                 judge.had.entry((self.name.clone(), deployment.clone())).or_default().processes.insert(file);
                 let later = if fails { Later::Fails } else { Later::Reached(Stage::PreparePlan) };
                 Ok((deployment, self.next_turn, later))
             }
-            NodeAction::Proceed { deployment, until } => {
+            NodeAction::Proceed { deployment, until, published } => {
                 let supervisor = self.supervisors.get_mut(&deployment).unwrap();
                 // It has failed meanwhile.
                 let Some(change) = &mut supervisor.change else { return Err(None) };
                 change.until = until;
-                let next = change.reached.and_then(Stage::next).unwrap();
+                let next = match until {
+                    Stage::Quiesce(round) => {
+                        let told = published.into_iter().map(|of| (of.end, of.sequence)).collect();
+                        judge.quiesces(&deployment, mark(change.epoch), round, &told);
+                        until
+                    }
+                    _ => {
+                        judge.takes_apart(&deployment, mark(change.epoch));
+                        change.reached.and_then(Stage::next).unwrap()
+                    }
+                };
                 let later = if fails { Later::Fails } else { Later::Reached(next) };
                 Ok((deployment, supervisor.turn, later))
             }
@@ -184,8 +202,14 @@ impl Host {
                 if stage == Stage::Passivate {
                     had.works = None;
                 }
+                if let Stage::Quiesce(round) = stage {
+                    judge.quiesced(&self.name, &deployment, mark(change.epoch), round);
+                    let (end, source) = (self.name.clone(), deployment.clone());
+                    change.published.push(Position { end, source, sequence: i64::from(round) });
+                }
                 let next = stage.next().filter(|next| *next <= change.until).map(Later::Reached);
-                return Some((NodeInput::Reached { deployment, stage }, next));
+                let (rounds, published) = (change.rounds, change.published.clone());
+                return Some((NodeInput::Reached { deployment, stage, rounds, published }, next));
             }
             Later::Fails | Later::TakenBack => {
                 let change = supervisor.change.take()?;

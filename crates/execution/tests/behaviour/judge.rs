@@ -10,6 +10,15 @@ pub(crate) struct Made {
     pub(crate) deployment: String,
     /// What it requires of each of its hosts.
     pub(crate) hosts: BTreeMap<String, u64>,
+    /// How many rounds a change to it has between events.
+    pub(crate) rounds: u32,
+}
+
+/// A change between events: how many rounds each host that has something to say of it has done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Quiescing {
+    rounds: u32,
+    done: BTreeMap<String, u32>,
 }
 
 /// The processes of a deployment on a host.
@@ -36,9 +45,59 @@ pub(crate) struct Judge {
     pub(crate) stored: BTreeMap<String, (String, Mark, bool)>,
     /// What hosts have may have changed since it was looked at.
     pub(crate) is_changed: bool,
+    /// Changes by deployment and epoch.
+    pub(crate) quiescing: BTreeMap<(String, Mark), Quiescing>,
+    /// How many rounds were done in which hosts had to wait for each other.
+    pub(crate) rounds: u64,
 }
 
 impl Judge {
+    /// A host begins a change, which has so many rounds for it.
+    pub(crate) fn begins(&mut self, host: &str, deployment: &str, epoch: Mark, rounds: u32) {
+        let change = self.quiescing.entry((deployment.to_owned(), epoch)).or_default();
+        change.rounds = change.rounds.max(rounds);
+        change.done.insert(host.to_owned(), 0);
+    }
+
+    /// A host is let come to the end of a round, and is told what was published, as hosts and rounds. All have done the rounds before, and it hears of
+    /// what they published in these.
+    pub(crate) fn quiesces(
+        &mut self,
+        deployment: &str,
+        epoch: Mark,
+        round: u32,
+        told: &BTreeSet<(String, i64)>,
+    ) {
+        let change = &self.quiescing[&(deployment.to_owned(), epoch)];
+        assert!(round < change.rounds, "round {round} of {change:?}");
+        for (host, done) in &change.done {
+            assert!(
+                *done >= round,
+                "round {round} begins before {host} has done the rounds before: {change:?}"
+            );
+            for before in 0..round {
+                let is_told = told.contains(&(host.clone(), i64::from(before)));
+                assert!(
+                    is_told,
+                    "what {host} published in round {before} is not told in round {round}: {told:?}"
+                );
+            }
+        }
+        self.rounds += u64::from(round > 0);
+    }
+
+    pub(crate) fn quiesced(&mut self, host: &str, deployment: &str, epoch: Mark, round: u32) {
+        let change = self.quiescing.get_mut(&(deployment.to_owned(), epoch)).unwrap();
+        change.done.insert(host.to_owned(), round + 1);
+    }
+
+    /// Something is taken apart on a host: all have done all rounds.
+    pub(crate) fn takes_apart(&self, deployment: &str, epoch: Mark) {
+        let change = &self.quiescing[&(deployment.to_owned(), epoch)];
+        let is_done = change.done.values().all(|done| *done >= change.rounds);
+        assert!(is_done, "something is taken apart before all is handled: {change:?}");
+    }
+
     /// What always holds, between any two events.
     pub(crate) fn always(&mut self, context: &str) {
         if !std::mem::take(&mut self.is_changed) {

@@ -13,6 +13,7 @@ struct Count {
     unknown: u64,
     crashes: u64,
     failures: u64,
+    rounds: u64,
 }
 
 fn command(world: &mut World) -> Command {
@@ -80,7 +81,7 @@ fn play(seed: u64) -> Count {
         }
     }
     rest(&mut world);
-    Count { crashes: world.crashes, failures: world.failures, ..count }
+    Count { crashes: world.crashes, failures: world.failures, rounds: world.judge.rounds, ..count }
 }
 
 /// The end of all faults.
@@ -102,9 +103,10 @@ fn it_is_the_old_plan_or_the_new_one_on_all_hosts() {
         all.unknown += count.unknown;
         all.crashes += count.crashes;
         all.failures += count.failures;
+        all.rounds += count.rounds;
     }
     // A single seed that is repeated may have none.
-    let kinds = [all.done, all.refused, all.unknown, all.crashes, all.failures];
+    let kinds = [all.done, all.refused, all.unknown, all.crashes, all.failures, all.rounds];
     assert!(kinds.iter().all(|kind| *kind > 0) || std::env::var_os("PUNCTUAL_SEED").is_some(), "{kinds:?}");
     assert!(all.done > all.refused / 2 || std::env::var_os("PUNCTUAL_SEED").is_some(), "{kinds:?}");
 }

@@ -136,6 +136,14 @@ impl World {
     pub(crate) fn plan(&mut self, deployment: &str, hosts: &[(&str, u64)]) -> Bundle {
         let file = format!("{deployment}-{}.toml", self.judge.made.len());
         let mut plan = format!("id = \"{deployment}\"\n");
+        let rounds = self.random.below(4) as u32;
+        for number in 0..4 {
+            plan += &format!(
+                "[component.c{number}]\ntype = \"T\"\nprocess = \"p{}-{}\"\n",
+                self.judge.made.len(),
+                hosts[0].0
+            );
+        }
         for (host, memory) in hosts {
             let process = format!("p{}-{host}", self.judge.made.len());
             plan += &format!(
@@ -143,7 +151,7 @@ impl World {
             );
         }
         let hosts = hosts.iter().map(|(host, memory)| ((*host).to_owned(), *memory)).collect();
-        self.judge.made.insert(file.clone(), Made { deployment: deployment.to_owned(), hosts });
+        self.judge.made.insert(file.clone(), Made { deployment: deployment.to_owned(), hosts, rounds });
         Bundle { file, plan, ..Bundle::default() }
     }
 

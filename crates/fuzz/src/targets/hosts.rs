@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use deployment::{
     ChangeCheckpoint, ChangePurpose, ChangeStage, Checkpoint, Incarnation, Input, LONGEST_LINE, Lines,
-    PlanStatus, ProcessRecord, StartedProcess, Supervisor, Target, line, read,
+    PlanStatus, Position, ProcessRecord, StartedProcess, Supervisor, Target, line, read,
 };
 use execution::{
     Answer, Bundle, Command, Content, DeploymentState, DeploymentStatus, Epoch, EpochPlan, ExecutionManager,
@@ -89,10 +89,12 @@ fn adopt(left: &DeploymentState) {
 /// Lines that are told, alone and after each other.
 pub(super) fn lines() -> Vec<Vec<u8>> {
     let name = || "a".to_owned();
-    let step = Step { epoch: EPOCH, until: Stage::FinishLaunch };
+    let position = Position { end: name(), source: "0a".to_owned(), sequence: 3 };
+    let step = Step { epoch: EPOCH, until: Stage::Quiesce(2), published: vec![position.clone()] };
     let order = Order { deployment: name(), holds: None, change: Some(step) };
     let orders = Orders { manager: 2, number: 7, incarnation: 3, deployments: vec![order] };
-    let progress = Progress { epoch: EPOCH, reached: Some(Stage::Examine), failed: Some("x".to_owned()) };
+    let (reached, failed) = (Some(Stage::Examine), Some("x".to_owned()));
+    let progress = Progress { epoch: EPOCH, reached, failed, rounds: 2, published: vec![position] };
     let state = State { deployment: name(), runs: Some(EPOCH), change: Some(progress), ..State::default() };
     let report = Report {
         host: "h".to_owned(),
