@@ -5,6 +5,7 @@
 //! says why.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod authorization;
 mod backend;
 mod callees;

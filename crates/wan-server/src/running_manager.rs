@@ -190,14 +190,23 @@ impl Running {
             }
             Event::Backend(count, answers) => {
                 self.under_way = self.under_way.saturating_sub(count);
+                let has_answers = !answers.is_empty();
                 for answer in answers {
                     self.input(Input::Backend(answer));
+                }
+                if let Some(authorization) = self.authorization.as_mut().filter(|_| has_answers) {
+                    authorization.hosted_over(|session| self.machine.is_shut(session));
+                    // Records of sessions of callers of other domains begin with what is counted.
+                    if self.machine.hosted().next().is_some() && self.looks.asks(self.clock.now()) {
+                        let _ = self.commands.send(Order::Count);
+                    }
                 }
             }
             Event::Counted(delivered) => {
                 self.looks.counted(self.clock.now(), &delivered);
                 if let Some(authorization) = &mut self.authorization {
-                    authorization.counted(&delivered);
+                    let machine = &self.machine;
+                    authorization.counted(&delivered, machine.asn(), |session| machine.legs(session));
                     for session in std::mem::take(&mut self.interims) {
                         authorization.interim(session);
                     }
@@ -360,6 +369,9 @@ impl Running {
                 Action::Ended { session, refusal } => self.ended(session, &refusal),
                 Action::HostedEnded { session, refusal } => {
                     self.looks.ended(session);
+                    if let Some(authorization) = &mut self.authorization {
+                        authorization.hosted_ends(session, &refusal);
+                    }
                     let session = convert::session_name(session);
                     self.monitored(&protocol::Event::Ended { session, why: convert::refused(&refusal) });
                 }

@@ -12,7 +12,7 @@ use keys::{Identity, Role};
 use store::FileStore;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, channel};
-use wan::ResourceManager;
+use wan::{ResourceManager, SessionId};
 
 use crate::authorization;
 use crate::backend::{self, Backend, Done};
@@ -134,9 +134,10 @@ pub(crate) fn run(
                 tokio::spawn(sends);
                 others.insert(*other, OtherManager { address: address.clone(), outgoing });
             }
+            let hosted: Vec<SessionId> = machine.hosted().map(|(session, _)| session).collect();
             let authorization = match node {
                 Some(node) => {
-                    let begun = authorization::start(node, &file, clock, tell.clone(), &first);
+                    let begun = authorization::start(node, &file, clock, tell.clone(), &first, &hosted);
                     let (authorization, happens) = begun.map_err(failed)?;
                     tokio::spawn(authorization::listen(happens, tell.clone()));
                     Some(authorization)
