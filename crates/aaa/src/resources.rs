@@ -13,7 +13,7 @@ use wan::Class;
 pub struct Wish {
     /// Where packets come from; anywhere if it is left out.
     pub from: Option<IpAddr>,
-    /// Where they go, one copy to each domain of these; where they come from if it is not forward.
+    /// Where they go, one copy to each domain of these; where they come from if it is not forward. None is anywhere, as in records of who is not asked.
     pub to: Vec<IpAddr>,
     /// Their class.
     pub class: Class,
@@ -39,7 +39,7 @@ pub fn resources(wishes: &[Wish]) -> QosResources {
     };
     let rule = |(number, wish): (usize, &Wish)| {
         let near: Vec<EndSpec> = wish.from.map(|from| end(vec![from])).into_iter().collect();
-        let far = vec![end(wish.to.clone())];
+        let far: Vec<EndSpec> = (!wish.to.is_empty()).then(|| end(wish.to.clone())).into_iter().collect();
         let (from, to) = if wish.forward { (near, far) } else { (far, near) };
         let dscp = wish.class.dscp();
         let rate = Amount(wish.rate.div_ceil(8));

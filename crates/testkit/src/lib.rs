@@ -2,7 +2,7 @@
 //!
 //! `random` are numbers from seeds, `conversation` is a program that is talked to in lines, `patience` waits for events. With the feature `participants`, `virtual_domain` is a domain of participants of the public API on one
 //! thread: a virtual clock, and a network that loses, delays and is cut as a test says. With the feature `namespaces`, `namespace` gives a test a
-//! network of its own, and `background` is a program that runs meanwhile. With the feature `switches`, `openflow_switch` is a switch without a network. With the
+//! network of its own, and `background` is a program that runs meanwhile, `diameter_agent` a freeDiameter. With the feature `switches`, `openflow_switch` is a switch without a network. With the
 //! feature `etcd`, `etcd` is a member of etcd.
 //! With the feature `instructions`, `instructions` counts machine instructions. With the feature `credentials`, `credentials` are keys without
 //! cryptography. With the feature `types`, `types` is a type with a member of every kind. `changed` and `each_is_told` are for texts that are
@@ -15,6 +15,8 @@ pub mod background;
 pub mod conversation;
 #[cfg(feature = "credentials")]
 pub mod credentials;
+#[cfg(feature = "namespaces")]
+pub mod diameter_agent;
 #[cfg(feature = "etcd")]
 pub mod etcd;
 #[cfg(feature = "instructions")]

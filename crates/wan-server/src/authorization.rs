@@ -14,8 +14,9 @@ use diameter::session::client::EndReason;
 use diameter::session::session_id;
 use linux_edge::observed::Delivered;
 use tokio::sync::mpsc::Sender;
-use wan::{Action, Asn, Direction, LegId, Reason, Refusal, SessionId, SessionRequest, Text};
+use wan::{Action, Asn, Direction, LegId, OpenLeg, Reason, Refusal, SessionId, SessionRequest, Text};
 
+use crate::accounts::Account;
 use crate::domain_file::DomainFile;
 use crate::event::Event;
 use crate::permitted::is_all;
@@ -33,21 +34,10 @@ pub(crate) enum Told {
     Happened(AaaEvent),
 }
 
-/// What edges have let in of one session.
-#[derive(Debug)]
-struct Account {
-    /// The direction of each flow.
-    flows: Vec<Direction>,
-    /// What the server was asked for.
-    asked: QosResources,
-    /// Its records were begun.
-    is_accounted: bool,
-    /// What was told before a start, until counters have said whether they begin anew.
-    before: Option<Usage>,
-    /// What counters of earlier devices, or before a start, had.
-    base: Usage,
-    /// The last state of each counter, and what it had before it began anew.
-    counters: BTreeMap<LegId, (Delivered, Delivered)>,
+/// Callees send back all that enters here of such a session.
+fn hosted_account(told: Option<Usage>) -> Account {
+    let nothing = QosResources { rules: Vec::new(), other: Vec::new() };
+    Account::new(vec![Direction::Reverse; usize::from(u8::MAX) + 1], nothing, told)
 }
 
 /// The client, and what is accounted. It ends when this is dropped.
@@ -57,13 +47,18 @@ pub(crate) struct Authorization {
     /// Names of users by their numbers.
     users: BTreeMap<u32, String>,
     accounts: BTreeMap<SessionId, Account>,
+    /// Sessions of callers of other domains, of which flows enter the network here.
+    hosted: BTreeMap<SessionId, Account>,
+    /// Why those of them have ended whose edges are not shut yet.
+    hosted_causes: BTreeMap<SessionId, TerminationCause>,
     /// The sessions of accounts by their names at the server.
     names: BTreeMap<String, SessionId>,
     clock: Clock,
     tell: Sender<Event>,
 }
 
-/// The client of a domain's file. Sessions of the store go on, as the state machine says at its start.
+/// The client of a domain's file. Sessions of the store go on, as the state machine says at its start; so do the records of those of callers of
+/// other domains.
 ///
 /// # Errors
 /// What is wrong with its file, or what it cannot open.
@@ -73,31 +68,48 @@ pub(crate) fn start(
     clock: Clock,
     tell: Sender<Event>,
     first: &[Action],
+    hosted: &[SessionId],
 ) -> Result<(Authorization, Events), String> {
     let host = node.host.clone();
     let users: BTreeMap<u32, String> = file.users.iter().map(|(name, id)| (*id, name.clone())).collect();
-    let (mut accounts, mut names) = (BTreeMap::new(), BTreeMap::new());
+    let (mut names, mut asked) = (BTreeMap::new(), Vec::new());
     let mut kept = Vec::new();
     for action in first {
         let Action::KeepGrant { session, request, until } = action else { continue };
         let remaining = Duration::from_nanos(until.saturating_sub(clock.now()));
         let ask = ask(&users, request);
-        accounts.insert(*session, account(request, ask.resources.clone()));
         let name = name(&host, *session);
         names.insert(name.clone(), *session);
+        asked.push((*session, directions(request), ask.resources.clone()));
         kept.push(Kept { session: name, ask, remaining });
     }
-    let mut handle = Handle::start_keeping(node, kept).map_err(|error| error.to_string())?;
-    for (session, account) in &mut accounts {
-        account.before = handle.told(&name(&host, *session));
-        account.base = account.before.unwrap_or_default();
-        account.is_accounted = account.before.is_some();
-    }
+    let hosted_names: Vec<String> = hosted.iter().map(|session| hosted_name(&host, *session)).collect();
+    let handle = Handle::start_keeping(node, kept, &hosted_names);
+    let mut handle = handle.map_err(|error| error.to_string())?;
+    let restored = |(session, flows, resources)| {
+        (session, Account::new(flows, resources, handle.told(&name(&host, session))))
+    };
+    let accounts: BTreeMap<SessionId, Account> = asked.into_iter().map(restored).collect();
+    let hosted = hosted
+        .iter()
+        .zip(&hosted_names)
+        .filter_map(|(session, name)| Some((*session, hosted_account(Some(handle.told(name)?)))));
+    let hosted = hosted.collect();
     // A crash came before their first records.
     let unrecorded = accounts.iter().filter(|(_, account)| !account.is_accounted);
     let unrecorded: Vec<SessionId> = unrecorded.map(|(session, _)| *session).collect();
     let events = handle.take_events();
-    let mut authorization = Authorization { handle, host, users, accounts, names, clock, tell };
+    let mut authorization = Authorization {
+        handle,
+        host,
+        users,
+        accounts,
+        hosted,
+        hosted_causes: BTreeMap::new(),
+        names,
+        clock,
+        tell,
+    };
     for session in unrecorded {
         authorization.account(session);
     }
@@ -120,15 +132,13 @@ fn name(host: &diameter::value::Identity, session: SessionId) -> String {
     session_id(host, u32::try_from(high).unwrap_or(u32::MAX), u32::try_from(low).unwrap_or(u32::MAX))
 }
 
-fn account(request: &SessionRequest, asked: QosResources) -> Account {
-    Account {
-        flows: request.flows.iter().map(|flow| flow.direction).collect(),
-        asked,
-        is_accounted: false,
-        before: None,
-        base: Usage::default(),
-        counters: BTreeMap::new(),
-    }
+/// As the records of a session of a caller of another domain are called: its number is unique in that domain.
+fn hosted_name(host: &diameter::value::Identity, session: SessionId) -> String {
+    format!("{};AS{}", name(host, session), session.origin.0)
+}
+
+fn directions(request: &SessionRequest) -> Vec<Direction> {
+    request.flows.iter().map(|flow| flow.direction).collect()
 }
 
 fn ask(users: &BTreeMap<u32, String>, request: &SessionRequest) -> Ask {
@@ -192,54 +202,12 @@ pub(crate) async fn listen(mut events: Events, tell: Sender<Event>) {
     }
 }
 
-impl Account {
-    fn count(&mut self, session: SessionId, delivered: &BTreeMap<LegId, Delivered>) {
-        let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
-        for (leg, now) in delivered.range(leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)) {
-            let (last, earlier) = self.counters.entry(*leg).or_default();
-            if now.bytes < last.bytes {
-                // The device has forgotten it and was told of it again.
-                earlier.bytes = earlier.bytes.saturating_add(last.bytes);
-                earlier.packets = earlier.packets.saturating_add(last.packets);
-            }
-            *last = *now;
-        }
-        // After a start of the manager: counters that have less than was told already begin anew, others go on.
-        if let Some(before) = self.before.filter(|_| !self.counters.is_empty()) {
-            self.before = None;
-            self.base = Usage::default();
-            let since = self.usage();
-            if since.output_bytes < before.output_bytes || since.input_bytes < before.input_bytes {
-                self.base = before;
-            }
-        }
-    }
-
-    /// What was delivered since the session began.
-    fn usage(&self) -> Usage {
-        let mut usage = self.base;
-        for (leg, (last, earlier)) in &self.counters {
-            let bytes = last.bytes.saturating_add(earlier.bytes);
-            let packets = last.packets.saturating_add(earlier.packets);
-            let is_from_user =
-                self.flows.get(usize::from(leg.flow)).is_none_or(|way| *way == Direction::Forward);
-            let (all_bytes, all_packets) = match is_from_user {
-                true => (&mut usage.output_bytes, &mut usage.output_packets),
-                false => (&mut usage.input_bytes, &mut usage.input_packets),
-            };
-            *all_bytes = all_bytes.saturating_add(bytes);
-            *all_packets = all_packets.saturating_add(packets);
-        }
-        usage
-    }
-}
-
 impl Authorization {
     /// Asks whether a session may be.
     pub(crate) fn ask(&mut self, session: SessionId, request: &SessionRequest) {
         let ask = ask(&self.users, request);
         let asked = ask.resources.clone();
-        self.accounts.insert(session, account(request, asked.clone()));
+        self.accounts.insert(session, Account::new(directions(request), asked.clone(), None));
         let name = name(&self.host, session);
         let pending = self.handle.authorize_as(&name, ask);
         self.names.insert(name, session);
@@ -283,11 +251,52 @@ impl Authorization {
         self.handle.end(&name, cause);
     }
 
-    /// Edges say what they have let in.
-    pub(crate) fn counted(&mut self, delivered: &BTreeMap<LegId, Delivered>) {
+    /// Edges say what they have let in. The records of a session of a caller of another domain begin when its flows do: `legs` says them.
+    pub(crate) fn counted(
+        &mut self,
+        delivered: &BTreeMap<LegId, Delivered>,
+        own: Asn,
+        legs: impl Fn(SessionId) -> Vec<OpenLeg>,
+    ) {
         for (session, account) in &mut self.accounts {
             account.count(*session, delivered);
         }
+        for session in delivered.keys().map(|leg| leg.session).filter(|session| session.origin != own) {
+            if !self.hosted.contains_key(&session) {
+                let wish = |leg: &OpenLeg| Wish {
+                    from: None,
+                    to: Vec::new(),
+                    class: leg.flow.class,
+                    rate: leg.flow.desired.rate,
+                    bucket: leg.flow.desired.bucket,
+                    largest_packet: leg.flow.desired.largest_packet,
+                    forward: false,
+                };
+                let wishes: Vec<Wish> = legs(session).iter().map(wish).collect();
+                let (name, user) = (hosted_name(&self.host, session), format!("AS{}", session.origin.0));
+                // What is not stored now is with the last record.
+                drop(self.handle.account(&name, &user, resources(&wishes)));
+                self.hosted.insert(session, hosted_account(None));
+            }
+        }
+        for (session, account) in &mut self.hosted {
+            account.count(*session, delivered);
+        }
+    }
+
+    /// A session of a caller of another domain has ended; its edges may still be open.
+    pub(crate) fn hosted_ends(&mut self, session: SessionId, refusal: &Refusal) {
+        self.hosted_causes.insert(session, cause(&refusal.reason));
+    }
+
+    /// Writes the last records of sessions of callers of other domains whose edges are shut, which was counted before.
+    pub(crate) fn hosted_over(&mut self, is_shut: impl Fn(SessionId) -> bool) {
+        for (session, account) in self.hosted.extract_if(.., |session, _| is_shut(*session)) {
+            let cause = self.hosted_causes.get(&session).copied();
+            let cause = cause.unwrap_or(TerminationCause::ServiceNotProvided);
+            drop(self.handle.stop(&hosted_name(&self.host, session), account.usage(), cause));
+        }
+        self.hosted_causes.retain(|session, _| !is_shut(*session));
     }
 
     /// A record in between, with what was counted last.
@@ -337,68 +346,4 @@ fn granted(
         return Err(Reason::NotAuthorized(Text::fitting("the server grants less than is asked for")));
     }
     Ok(until.map_or(u64::MAX, |until| clock.at(until)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SESSION: SessionId = SessionId { origin: Asn(1), number: 7 };
-
-    fn counted(account: &mut Account, bytes: &[(u8, u64)]) -> (u64, u64) {
-        let leg = |flow| LegId { session: SESSION, flow, peer: Asn(2) };
-        let delivered = |bytes| Delivered { packets: bytes / 10, bytes };
-        let all = bytes.iter().map(|(flow, bytes)| (leg(*flow), delivered(*bytes))).collect();
-        account.count(SESSION, &all);
-        let usage = account.usage();
-        assert_eq!(usage.output_packets, usage.output_bytes / 10);
-        (usage.output_bytes, usage.input_bytes)
-    }
-
-    fn account(told: Option<Usage>) -> Account {
-        Account {
-            flows: vec![Direction::Forward, Direction::Reverse],
-            asked: QosResources { rules: Vec::new(), other: Vec::new() },
-            is_accounted: false,
-            before: told,
-            base: told.unwrap_or_default(),
-            counters: BTreeMap::new(),
-        }
-    }
-
-    #[test]
-    fn bytes_are_added_by_direction_and_none_is_lost_when_a_counter_begins_anew() {
-        let mut account = account(None);
-        assert_eq!(counted(&mut account, &[(0, 100), (1, 30)]), (100, 30));
-        assert_eq!(counted(&mut account, &[(0, 250), (1, 30)]), (250, 30));
-        assert_eq!(counted(&mut account, &[]), (250, 30), "a router that cannot be asked takes nothing back");
-        assert_eq!(counted(&mut account, &[(0, 40), (1, 60)]), (290, 60));
-    }
-
-    #[test]
-    fn after_a_start_counters_go_on_or_are_added_to_what_was_told() {
-        let told = Usage { output_bytes: 500, input_bytes: 20, output_packets: 50, ..Usage::default() };
-        for (first, expected) in [([(0, 700), (1, 20)], (700, 20)), ([(0, 100), (1, 0)], (600, 20))] {
-            let mut account = account(Some(told));
-            assert_eq!(account.usage().output_bytes, 500, "what was told holds until routers are asked");
-            assert_eq!(counted(&mut account, &first), expected);
-        }
-    }
-
-    #[test]
-    fn another_session_counts_for_itself() {
-        let mut account = account(None);
-        let others = [
-            SessionId { number: 8, ..SESSION },
-            SessionId { number: 6, ..SESSION },
-            SessionId { origin: Asn(2), ..SESSION },
-        ];
-        let ends = [(0, 0), (u8::MAX, u32::MAX)];
-        let legs = |session| ends.map(|(flow, peer)| LegId { session, flow, peer: Asn(peer) });
-        let delivered = Delivered { packets: 1, bytes: 9 };
-        account.count(SESSION, &others.into_iter().flat_map(legs).map(|leg| (leg, delivered)).collect());
-        assert_eq!(account.usage(), Usage::default());
-        account.count(SESSION, &legs(SESSION).map(|leg| (leg, delivered)).into());
-        assert_eq!(account.usage().output_bytes, 18);
-    }
 }

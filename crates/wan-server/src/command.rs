@@ -1,13 +1,13 @@
 //! The command line: the manager, and commands that ask it.
 use std::io::{self, BufRead as _, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use crate::control::{Client, NoManager, line};
 use crate::flow_text;
-use crate::protocol::{Answer, Ask, Flow, Question, Reply, SessionAsked};
+use crate::protocol::{Answer, Ask, Flow, Measured, Question, Reply, SessionAsked};
 use crate::{authorization, serve, wording};
 
 /// It was done, and nothing is wrong.
@@ -46,12 +46,31 @@ struct At {
     json: bool,
 }
 
+/// The page of the domain, for its operators.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Page for operators")]
+pub(crate) struct WebOptions {
+    /// Serves a page and the same as JSON here: sessions, agreements, neighbours, refusals. An address that others can reach needs the three below
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) web: Option<SocketAddr>,
+    /// A file with the token that clients have to give: 32 characters or more, readable by its owner alone
+    #[arg(long, value_name = "FILE", requires = "web")]
+    pub(crate) web_token: Option<PathBuf>,
+    /// The certificate for TLS, with those that it rests on, in PEM
+    #[arg(long, value_name = "FILE", requires = "web", requires = "web_key")]
+    pub(crate) web_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "web_cert")]
+    pub(crate) web_key: Option<PathBuf>,
+}
+
 #[derive(Subcommand, Clone, Debug)]
 enum Verb {
     /// Runs the manager of a domain, until Ctrl-C
     #[command(after_help = "Examples:\n  \
         punctual rm serve domain.toml --keys keys --store domain.redb     keys and store of this folder\n  \
-        punctual rm serve domain.toml --check                             says whether the file makes sense, and ends\n\n\
+        punctual rm serve domain.toml --check                             says whether the file makes sense, and ends\n  \
+        punctual rm serve domain.toml --keys keys --store domain.redb --web 127.0.0.1:8081     with a page for operators\n\n\
         What is reserved stays in the store. A manager that begins again within the lifetime (7 s) goes on as if nothing had been.")]
     Serve {
         /// The file of the domain; docs/wan.md tells how to write one
@@ -66,6 +85,8 @@ enum Verb {
         /// Says what is wrong with the file, or that nothing is, and ends
         #[arg(long)]
         check: bool,
+        #[command(flatten)]
+        web: WebOptions,
     },
     /// Takes away what a manager has set up at the Linux routers of its domain; what is reserved stays in the store
     #[command(after_help = "Examples:\n  punctual rm clear domain.toml     after the manager has ended")]
@@ -140,7 +161,33 @@ enum Verb {
         #[command(flatten)]
         at: At,
     },
-    /// Says which sessions begin and end, and why, until Ctrl-C
+    /// Tells the manager how long samples of a flow took, so that it shows them beside the bound
+    #[command(
+        after_help = "Examples:\n  punctual rm measured 65001-7537283473409 --to 65003 --samples 1000 --median '3.1 ms' --worst '4.5 ms'     of flow 0"
+    )]
+    Measured {
+        /// The session
+        #[arg(value_name = "SESSION")]
+        session: String,
+        /// Which of its flows, from 0
+        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+        flow: u8,
+        /// The domain that the flow goes to
+        #[arg(long, value_name = "NUMBER")]
+        to: u32,
+        /// How many samples were measured since the session began
+        #[arg(long, value_name = "NUMBER")]
+        samples: u64,
+        /// Their median
+        #[arg(long, value_name = "TIME", value_parser = flow_text::parse_time)]
+        median: u64,
+        /// The longest of them
+        #[arg(long, value_name = "TIME", value_parser = flow_text::parse_time)]
+        worst: u64,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Says which sessions begin, are refused and end, and why, until Ctrl-C
     #[command(
         after_help = "Examples:\n  punctual rm monitor            sessions of callers of this domain\n  punctual rm monitor --json     one event a line"
     )]
@@ -198,7 +245,9 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
             print(out, format_args!("AS {}: {agreements} agreements, {users} users\n", read.config.asn.0))?;
             Ok(DONE)
         }
-        Verb::Serve { file, keys: Some(keys), store: Some(store), .. } => serve::run(file, keys, store, out),
+        Verb::Serve { file, keys: Some(keys), store: Some(store), web, .. } => {
+            serve::run(file, keys, store, web, out)
+        }
         Verb::Clear { file } => serve::clear(file, out),
         Verb::Serve { .. } => Err((WRONG, "give --keys and --store".to_owned())),
         Verb::Establish { user, service, caller, callee, flow, lasts, at } => {
@@ -215,6 +264,11 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
         Verb::Stop { session, at } => one(at, &Ask::Stop { session: session.clone() }, out),
         Verb::Extend { session, by, at } => one(at, &Ask::Extend { session: session.clone(), by: *by }, out),
         Verb::Query { to, class, at } => one(at, &Ask::Query { asn: *to, class: class.clone() }, out),
+        Verb::Measured { session, flow, to, samples, median, worst, at } => {
+            let (session, flow, to) = (session.clone(), *flow, *to);
+            let (samples, median, worst) = (*samples, *median, *worst);
+            one(at, &Ask::Measured(Measured { session, flow, to, samples, median, worst }), out)
+        }
         Verb::Status { at } => one(at, &Ask::Status, out),
         Verb::Monitor { at } => {
             let mut client = asked(at.asn, &Ask::Monitor)?;

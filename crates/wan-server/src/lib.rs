@@ -5,6 +5,7 @@
 //! says why.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod authorization;
 mod backend;
 mod callees;
@@ -20,7 +21,9 @@ mod flow_text;
 mod framing;
 mod incoming;
 mod linux_routers;
+mod looks;
 mod outgoing;
+mod page;
 mod permitted;
 pub mod protocol;
 mod running_manager;

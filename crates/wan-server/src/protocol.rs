@@ -35,13 +35,33 @@ pub enum Ask {
     },
     /// What there is.
     Status,
-    /// Each session that begins and ends from now on.
+    /// Each session that begins, is refused or ends from now on.
     Monitor,
+    /// A program has measured how long a flow takes.
+    Measured(Measured),
     /// Asks me about sessions whose callees are among these addresses. Each question is a [`Question`] in a line, each answer a [`Reply`].
     Callee {
         /// The addresses.
         prefix: String,
     },
+}
+
+/// How long samples of a flow took, as a program of its callees or callers has measured. The manager does not verify it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Measured {
+    /// The session, as it was told when it was admitted.
+    pub session: String,
+    /// Which of its flows, from 0.
+    pub flow: u8,
+    /// The domain that the flow goes to.
+    pub to: u32,
+    /// How many samples were measured since the session began.
+    pub samples: u64,
+    /// Their median, in nanoseconds.
+    pub median: u64,
+    /// The longest of them, in nanoseconds.
+    pub worst: u64,
 }
 
 /// A session that is asked for.
@@ -119,6 +139,11 @@ pub enum Answer {
     },
     /// What there is.
     Status(Box<Status>),
+    /// What was measured is taken down.
+    Noted {
+        /// Of which session.
+        session: String,
+    },
     /// To `monitor`, each time.
     Event(Event),
     /// There is no session of this name.
@@ -196,12 +221,23 @@ pub struct Refused {
     pub text: String,
 }
 
-/// A session has begun or ended.
+/// A session has begun, was refused, or has ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// It was admitted.
     Admitted(Admitted),
+    /// None was set up.
+    Refused {
+        /// Who asked, by name.
+        user: String,
+        /// The caller.
+        caller: IpAddr,
+        /// The callees.
+        callees: Vec<IpAddr>,
+        /// Why.
+        why: Refused,
+    },
     /// It has ended, and why.
     Ended {
         /// Which.
@@ -232,6 +268,10 @@ pub struct Status {
     pub sessions: Vec<SessionStatus>,
     /// Sessions of other domains with callees in this one.
     pub hosted: Vec<String>,
+    /// When edges were last asked what they have let in, in nanoseconds since 1970; none if no edge counts.
+    pub counted: Option<u64>,
+    /// What they had let in then of each flow that enters the network in this domain.
+    pub delivered: Vec<DeliveredStatus>,
     /// What passes this domain, by tunnel and class.
     pub aggregates: Vec<AggregateStatus>,
     /// Messages that were left out because they were no messages, or not of the domain that sent them.
@@ -272,6 +312,12 @@ pub struct LinkStatus {
     pub burst: u64,
     /// Bytes at once that are reserved.
     pub reserved_burst: u64,
+    /// Nanoseconds over the link, as agreed.
+    pub delay: u64,
+    /// Nanoseconds by which that varies.
+    pub jitter: u64,
+    /// When the agreement ends, in nanoseconds since 1970, if it does.
+    pub ends: Option<u64>,
 }
 
 /// A session of a caller of this domain.
@@ -288,10 +334,32 @@ pub struct SessionStatus {
     pub callees: Vec<IpAddr>,
     /// Bits per second of each flow.
     pub rates: Vec<u64>,
+    /// All flows, as they were asked for.
+    pub flows: Vec<Flow>,
     /// Flows that leave this domain.
     pub bounds: Vec<Bound>,
+    /// What programs have measured of them, and told last.
+    pub measured: Vec<Measured>,
+    /// Nanoseconds since 1970 when it was admitted; none if that was before the start of the manager.
+    pub since: Option<u64>,
     /// Nanoseconds since 1970 when it ends.
     pub ends: u64,
+}
+
+/// What an edge has let in of a flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DeliveredStatus {
+    /// The session.
+    pub session: String,
+    /// Which of its flows, from 0.
+    pub flow: u8,
+    /// The domain that the flow goes to.
+    pub to: u32,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP.
+    pub bytes: u64,
 }
 
 /// An aggregate: all that one tunnel carries in one class.

@@ -18,9 +18,10 @@ use crate::convert;
 use crate::domain_file::{DomainFile, class_name, prefix};
 use crate::durable::{Write, Written};
 use crate::event::{Event, Lines};
+use crate::looks::Looks;
 use crate::outgoing::Outgoing;
 use crate::protocol::{
-    self, Admitted, Answer, Ask, LinkStatus, ManagerStatus, Question, SessionStatus, Status,
+    self, Answer, Ask, LinkStatus, ManagerStatus, Measured, Question, SessionAsked, SessionStatus, Status,
 };
 
 /// What store and back-end have not done yet, at most. Beyond it nothing more is asked of them: messages are left out, as if they were lost, and
@@ -84,6 +85,10 @@ pub(crate) struct Running {
     pub(crate) inputs: VecDeque<Input>,
     /// Requests and queries that are not answered.
     pub(crate) asked: BTreeMap<u64, Lines>,
+    /// Those of them that are sessions.
+    pub(crate) wanted: BTreeMap<u64, SessionAsked>,
+    /// What is known of sessions beside what the state machine says.
+    pub(crate) looks: Looks,
     /// Those who wait for the end of a session.
     pub(crate) stopping: BTreeMap<SessionId, Vec<Lines>>,
     /// Those who hear of all sessions, and how many events each has missed.
@@ -185,13 +190,23 @@ impl Running {
             }
             Event::Backend(count, answers) => {
                 self.under_way = self.under_way.saturating_sub(count);
+                let has_answers = !answers.is_empty();
                 for answer in answers {
                     self.input(Input::Backend(answer));
                 }
+                if let Some(authorization) = self.authorization.as_mut().filter(|_| has_answers) {
+                    authorization.hosted_over(|session| self.machine.is_shut(session));
+                    // Records of sessions of callers of other domains begin with what is counted.
+                    if self.machine.hosted().next().is_some() && self.looks.asks(self.clock.now()) {
+                        let _ = self.commands.send(Order::Count);
+                    }
+                }
             }
             Event::Counted(delivered) => {
+                self.looks.counted(self.clock.now(), &delivered);
                 if let Some(authorization) = &mut self.authorization {
-                    authorization.counted(&delivered);
+                    let machine = &self.machine;
+                    authorization.counted(&delivered, machine.asn(), |session| machine.legs(session));
                     for session in std::mem::take(&mut self.interims) {
                         authorization.interim(session);
                     }
@@ -255,10 +270,13 @@ impl Running {
                 let request = convert::request(&session, &self.file)?;
                 if self.is_full() {
                     let refusal = Refusal { asn: self.machine.asn(), link: None, reason: Reason::Busy };
-                    answer(lines, &Answer::Refused(convert::refused(&refusal)));
+                    let why = convert::refused(&refusal);
+                    self.refused(session, why.clone());
+                    answer(lines, &Answer::Refused(why));
                     return Ok(());
                 }
                 let ticket = self.ticket(lines);
+                self.wanted.insert(ticket, session);
                 self.input(Input::Request { ticket, request });
             }
             Ask::Stop { session } => {
@@ -287,7 +305,31 @@ impl Running {
                 let ticket = self.ticket(lines);
                 self.input(Input::Query { ticket, destination: Asn(asn), class });
             }
-            Ask::Status => answer(lines, &Answer::Status(Box::new(self.status()))),
+            Ask::Status => {
+                // The next one has what edges say now: nothing waits for them.
+                if self.looks.asks(self.clock.now()) {
+                    let _ = self.commands.send(Order::Count);
+                }
+                answer(lines, &Answer::Status(Box::new(self.status())));
+            }
+            Ask::Measured(measured) => {
+                let session = convert::session_of(&measured.session)?;
+                let legs = self.machine.legs(session);
+                let is_of =
+                    |leg: &wan::OpenLeg| (leg.leg.flow, leg.leg.peer.0) == (measured.flow, measured.to);
+                let Some(leg) = legs.iter().find(|leg| is_of(leg)) else {
+                    let Measured { session, flow, to, .. } = measured;
+                    let own = self.machine.asn().0;
+                    let what = format!(
+                        "AS {own} sends no flow {flow} of session {session} to AS {to}: punctual rm status lists all"
+                    );
+                    answer(lines, &Answer::Unknown { session, what });
+                    return Ok(());
+                };
+                let noted = Answer::Noted { session: measured.session.clone() };
+                self.looks.measured(leg.leg, measured);
+                answer(lines, &noted);
+            }
             Ask::Monitor => drop(self.monitors.insert(connection, (lines.clone(), 0))),
             Ask::Callee { prefix: said } => {
                 let callees = prefix(&said).ok_or_else(|| {
@@ -326,6 +368,10 @@ impl Running {
                 Action::Answer { ticket, answer: said } => self.answered(ticket, said),
                 Action::Ended { session, refusal } => self.ended(session, &refusal),
                 Action::HostedEnded { session, refusal } => {
+                    self.looks.ended(session);
+                    if let Some(authorization) = &mut self.authorization {
+                        authorization.hosted_ends(session, &refusal);
+                    }
                     let session = convert::session_name(session);
                     self.monitored(&protocol::Event::Ended { session, why: convert::refused(&refusal) });
                 }
@@ -386,14 +432,28 @@ impl Running {
         }
     }
 
+    /// A session was asked for, and is not set up.
+    fn refused(&mut self, asked: SessionAsked, why: protocol::Refused) {
+        let SessionAsked { user, caller, callees, .. } = asked;
+        self.monitored(&protocol::Event::Refused { user, caller, callees, why });
+    }
+
     fn answered(&mut self, ticket: u64, said: QosAnswer) {
+        let wanted = self.wanted.remove(&ticket);
         let said = match said {
             QosAnswer::Admitted { session, peers, bounds, ends } => {
                 let admitted = convert::admitted(session, &peers, &bounds, ends, self.caveat);
-                self.monitored(&protocol::Event::Admitted(Admitted { ..admitted.clone() }));
+                self.looks.admitted(session, self.clock.now());
+                self.monitored(&protocol::Event::Admitted(admitted.clone()));
                 Answer::Admitted(admitted)
             }
-            QosAnswer::Refused(refusal) => Answer::Refused(convert::refused(&refusal)),
+            QosAnswer::Refused(refusal) => {
+                let why = convert::refused(&refusal);
+                if let Some(asked) = wanted {
+                    self.refused(asked, why.clone());
+                }
+                Answer::Refused(why)
+            }
         };
         if let Some(lines) = self.asked.remove(&ticket) {
             answer(&lines, &said);
@@ -402,6 +462,7 @@ impl Running {
 
     fn ended(&mut self, session: SessionId, refusal: &Refusal) {
         let name = convert::session_name(session);
+        self.looks.ended(session);
         for lines in self.stopping.remove(&session).unwrap_or_default() {
             answer(&lines, &Answer::Stopped { session: name.clone() });
         }
@@ -443,6 +504,9 @@ impl Running {
                     reserved,
                     burst: terms.burst,
                     reserved_burst,
+                    delay: terms.delay,
+                    jitter: terms.jitter,
+                    ends: Some(agreement.ends).filter(|ends| *ends != u64::MAX),
                 }
             })
         });
@@ -456,7 +520,10 @@ impl Running {
             caller: request.caller,
             callees: request.callees.clone(),
             rates: rates.to_vec(),
+            flows: request.flows.iter().map(convert::flow).collect(),
             bounds: self.bounds(id),
+            measured: self.looks.measurements(id),
+            since: self.looks.since(id),
             ends: self.machine.ends(id).unwrap_or(0),
         });
         Status {
@@ -466,6 +533,8 @@ impl Running {
             links: links.collect(),
             sessions: sessions.collect(),
             hosted: self.machine.hosted().map(|(id, _)| convert::session_name(id)).collect(),
+            counted: self.looks.counted_at(),
+            delivered: self.looks.delivered(),
             aggregates: self.machine.aggregates().map(|(id, held)| convert::aggregate(id, held)).collect(),
             false_messages: self.false_messages.load(Relaxed),
             caveat: self.caveat.map(str::to_owned),

@@ -12,12 +12,12 @@ use keys::{Identity, Role};
 use store::FileStore;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Sender, channel};
-use wan::ResourceManager;
+use wan::{ResourceManager, SessionId};
 
 use crate::authorization;
 use crate::backend::{self, Backend, Done};
 use crate::callees::CalleePolicy;
-use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, print};
+use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, WebOptions, print};
 use crate::control::{self, Client};
 use crate::declared::Declared;
 use crate::domain_file::{DomainFile, Within};
@@ -25,7 +25,9 @@ use crate::durable;
 use crate::event::Event;
 use crate::incoming::{self, Incoming};
 use crate::linux_routers::LinuxRouters;
+use crate::looks::Looks;
 use crate::outgoing::{self, Outgoing};
+use crate::page;
 use crate::running_manager::{self, Clock, OtherManager, Running};
 
 /// Events that wait at most; connections wait then.
@@ -58,13 +60,20 @@ pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// The file, the keys, the store or an address cannot be used.
-pub(crate) fn run(path: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+pub(crate) fn run(
+    path: &Path,
+    keys: &Path,
+    store: &Path,
+    web: &WebOptions,
+    out: &mut dyn Write,
+) -> Result<u8, Failure> {
     let file = read(path)?;
     let asn = file.config.asn;
     let identity =
         Identity::load(keys, Role::Domain(asn.0)).map_err(|error| (WRONG, format!("--keys: {error}")))?;
     let socket = control::socket(asn.0).map_err(failed)?;
     let node = authorization::node(path, &file).map_err(|what| (WRONG, what))?;
+    let web = page::settings(web).map_err(|what| (WRONG, what))?;
     let (tell, events) = channel(WAITING);
     // Before the store is opened: who finds another manager at work does not touch what is its.
     let listening = listen(&socket, &tell)?;
@@ -125,17 +134,22 @@ pub(crate) fn run(path: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
                 tokio::spawn(sends);
                 others.insert(*other, OtherManager { address: address.clone(), outgoing });
             }
+            let hosted: Vec<SessionId> = machine.hosted().map(|(session, _)| session).collect();
             let authorization = match node {
                 Some(node) => {
-                    let begun = authorization::start(node, &file, clock, tell.clone(), &first);
+                    let begun = authorization::start(node, &file, clock, tell.clone(), &first, &hosted);
                     let (authorization, happens) = begun.map_err(failed)?;
                     tokio::spawn(authorization::listen(happens, tell.clone()));
                     Some(authorization)
                 }
                 None => None,
             };
+            let at = web.as_ref().map(|web| format!("; its page is at {}", web.url()));
+            // It ends before this task does.
+            let _page = web.map(|web| page::start(web, &tell)).transpose().map_err(failed)?;
             drop(tell);
-            print(out, format_args!("AS {} listens at {}; holds {held} records\n", asn.0, file.listen))?;
+            let at = at.unwrap_or_default();
+            print(out, format_args!("AS {} listens at {}; holds {held} records{at}\n", asn.0, file.listen))?;
             out.flush().map_err(|error| failed(error.to_string()))?;
             let callees = CalleePolicy::new(file.callees.clone(), file.callee_patience);
             let running = Running {
@@ -155,6 +169,8 @@ pub(crate) fn run(path: &Path, keys: &Path, store: &Path, out: &mut dyn Write) -
                 next: 0,
                 inputs: VecDeque::new(),
                 asked: BTreeMap::new(),
+                wanted: BTreeMap::new(),
+                looks: Looks::default(),
                 stopping: BTreeMap::new(),
                 monitors: BTreeMap::new(),
                 programs: BTreeMap::new(),

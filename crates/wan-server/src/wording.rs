@@ -1,6 +1,7 @@
 //! Answers of a manager as text for people.
 use std::fmt::Write as _;
 
+use diagnostics::printable;
 use time::OffsetDateTime;
 
 use crate::protocol::{Admitted, Answer, Bound, Event, Refused, Status};
@@ -145,9 +146,30 @@ fn status(text: &mut String, status: &Status) {
         for of in &session.bounds {
             say(format!("  {}", bound(of)));
         }
+        for of in &session.measured {
+            let over = session
+                .bounds
+                .iter()
+                .any(|bound| (bound.flow, bound.to) == (of.flow, of.to) && bound.delay < of.worst);
+            let over = if over { ", which is longer than its bound" } else { "" };
+            say(format!(
+                "  flow {} to AS {}: {} samples measured, median {}, worst {}{over}",
+                of.flow,
+                of.to,
+                of.samples,
+                time(of.median),
+                time(of.worst)
+            ));
+        }
     }
     for session in &status.hosted {
         say(format!("session {session} with callees here"));
+    }
+    for of in &status.delivered {
+        say(format!(
+            "flow {} of {} to AS {}: {} bytes in {} packets let in",
+            of.flow, of.session, of.to, of.bytes, of.packets
+        ));
     }
     for aggregate in &status.aggregates {
         let path: Vec<String> = aggregate.path.iter().map(ToString::to_string).collect();
@@ -188,6 +210,16 @@ pub(crate) fn shown(answer: &Answer) -> String {
         }
         Answer::Status(of) => status(&mut text, of),
         Answer::Event(Event::Admitted(of)) => admitted(&mut text, of),
+        Answer::Noted { session } => text = format!("noted for session {session}\n"),
+        Answer::Event(Event::Refused { user, caller, callees, why }) => {
+            let callees: Vec<String> = callees.iter().map(ToString::to_string).collect();
+            text = format!(
+                "a session of {} from {caller} to {} is refused: {}\n",
+                printable(user),
+                callees.join(", "),
+                refused(why)
+            );
+        }
         Answer::Event(Event::Ended { session, why }) => {
             text = format!("session {session} has ended: {}\n", refused(why));
         }

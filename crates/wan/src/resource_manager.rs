@@ -436,6 +436,11 @@ impl ResourceManager {
         self.legs.has_open(session)
     }
 
+    /// Whether nothing of a session leaves this domain any more, and edges have shut what did.
+    pub fn is_shut(&self, session: SessionId) -> bool {
+        !self.legs.has_any(session)
+    }
+
     /// Whether a flow leaves this domain, or is being asked for.
     pub fn has_leg(&self, leg: LegId) -> bool {
         self.legs.records(leg.session).iter().any(|record| record.leg == leg)

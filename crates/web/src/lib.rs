@@ -14,11 +14,10 @@ mod record;
 mod reload;
 mod routes;
 mod serve;
-mod settings;
 
 pub use model::{Alarm, Command, Place, Refused, Said, Snapshot};
+pub use page_server::Settings;
 pub use serve::{Publisher, Running, start};
-pub use settings::Settings;
 
 /// Reads the body of a question (`POST /api/v1/requests`).
 ///

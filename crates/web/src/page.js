@@ -1,11 +1,3 @@
-const store = (() => {
-  try {
-    return window.sessionStorage;
-  } catch {
-    return { getItem: () => null, setItem: () => {} };
-  }
-})();
-let token = store.getItem("token") || "";
 let network = null;
 let flows = [];
 let requests = 0;
@@ -15,34 +7,6 @@ let seen = -1;
 let shown = "";
 const MOST_ROWS = 300;
 const MOST_HISTORY = 300;
-
-class Wrong extends Error {
-  constructor(status, wrong) {
-    super(wrong.error + (wrong.action ? ": " + wrong.action : ""));
-    this.status = status;
-  }
-}
-
-async function ask(path, options = {}) {
-  const headers = { ...(options.headers || {}) };
-  if (token) headers.Authorization = "Bearer " + token;
-  const response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
-  if (response.ok) return response;
-  let wrong = { error: "the manager answers " + response.status, action: "" };
-  try {
-    wrong = await response.json();
-  } catch {
-    // What is not JSON says nothing more.
-  }
-  if (response.status === 401) login(token ? wrong.error : "");
-  throw new Wrong(response.status, wrong);
-}
-
-function login(said) {
-  byId("login").hidden = false;
-  byId("login-said").textContent = said;
-  byId("token").focus();
-}
 
 // --- what there is ---------------------------------------------------------------------------
 
@@ -423,18 +387,10 @@ byId("sort").addEventListener("change", (event) => sortBy(event.target.value, ev
 byId("search").addEventListener("input", () => network && showFlows());
 byId("history-search").addEventListener("input", () => showHistory());
 byId("warnings").addEventListener("change", () => showHistory());
-byId("login").addEventListener("submit", (event) => {
-  event.preventDefault();
-  token = byId("token").value.trim();
-  store.setItem("token", token);
-  byId("login-said").textContent = "";
-  stopped = false;
-  listen();
-});
+onToken(() => listen());
 
 // --- live ------------------------------------------------------------------------------------
 
-let stopped = false;
 function heard(kind, data) {
   if (kind === "state") {
     if (data.standing === "manages") {
@@ -454,29 +410,5 @@ function heard(kind, data) {
   }
 }
 
-let listening = 0;
-async function listen() {
-  const mine = ++listening;
-  let pause = 1000;
-  while (!stopped && mine === listening) {
-    try {
-      // Not EventSource, which can send no token.
-      const response = await ask("/api/v1/events");
-      byId("login").hidden = true;
-      pause = 1000;
-      seen = -1;
-      await events(response, heard);
-      standing("The manager has ended the connection; connecting again.", "gone");
-    } catch (error) {
-      if (error.status === 401) {
-        stopped = true;
-        standing("A token is needed: it is in the file that the manager was given with --web-token.", "");
-        return;
-      }
-      standing(error instanceof Wrong ? error.message : "The manager cannot be reached; connecting again.", "gone");
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause));
-    pause = Math.min(pause * 2, 10000);
-  }
-}
+const listen = () => follow("/api/v1/events", { heard, begins: () => (seen = -1), standing });
 listen();

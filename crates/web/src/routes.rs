@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
-use page_server::{
-    Access, Connections, Denied, Document, Hub, Peer, answer, event, json, lock, protect, wrong,
-};
+use page_server::{Access, Connections, Document, Hub, Peer, answer, event, json, lock, protect, wrong};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
@@ -46,8 +44,8 @@ pub(crate) struct App {
 
 /// The page.
 pub(crate) fn document() -> Document {
-    let script = concat!(include_str!("picture.js"), include_str!("page.js"));
-    Document::new(include_str!("page.html"), include_str!("page.css"), script)
+    let script = [page_server::TOKEN_SCRIPT, include_str!("picture.js"), include_str!("page.js")].concat();
+    Document::new(include_str!("page.html"), include_str!("page.css"), &script)
 }
 
 /// Every path with what answers it.
@@ -84,54 +82,11 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
         Ok(()) => next.run(request).await,
         Err(denied) => {
             app.denied.fetch_add(1, Ordering::Relaxed);
-            deny(&app, denied)
+            page_server::denied(&app.access, denied)
         }
     };
     protect(&mut response);
     response
-}
-
-fn deny(app: &App, denied: Denied) -> Response {
-    match denied {
-        Denied::Host => wrong(
-            StatusCode::MISDIRECTED_REQUEST,
-            "the name by which this interface was called is not its own",
-            "header Host",
-            &format!("call it by its address, {}", app.access.address),
-        ),
-        Denied::Origin => wrong(
-            StatusCode::FORBIDDEN,
-            "a page of another origin asks",
-            "headers Origin and Sec-Fetch-Site",
-            "use the page of this manager, or a program",
-        ),
-        Denied::Token => {
-            let mut response = wrong(
-                StatusCode::UNAUTHORIZED,
-                "the token is missing or wrong",
-                "header Authorization",
-                "send `Authorization: Bearer TOKEN` with the content of the manager's --web-token file",
-            );
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            response
-        }
-        Denied::Nameless => {
-            let token =
-                if app.access.token.is_some() { ", or send `Authorization: Bearer TOKEN`" } else { "" };
-            let action = format!(
-                "show a certificate of an operator (`punctual grm keys FOLDER operator-NAME`){token}"
-            );
-            let error = "the client has shown neither a certificate nor the token";
-            let mut response = wrong(StatusCode::UNAUTHORIZED, error, "TLS", &action);
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            response
-        }
-        Denied::Role(role) => {
-            let error = format!("the certificate is that of {role}, which is no operator");
-            let action = "show one that `punctual grm keys FOLDER operator-NAME` makes";
-            wrong(StatusCode::FORBIDDEN, &error, "TLS", action)
-        }
-    }
 }
 
 async fn unknown(request: Request) -> Response {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use axum::body::Bytes;
-use page_server::{Connections, Hub, event, keep_alive, lock, serve};
+use page_server::{Connections, Hub, Settings, event, keep_alive, lock, serve};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
@@ -15,7 +15,6 @@ use crate::limits;
 use crate::model::{Command, Said, Snapshot};
 use crate::record::Record;
 use crate::routes::{self, App};
-use crate::settings::Settings;
 
 /// What the manager says.
 #[derive(Debug)]

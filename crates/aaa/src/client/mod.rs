@@ -62,6 +62,8 @@ pub struct Client {
     local: Local,
     peers: Peers,
     sessions: BTreeMap<String, Session>,
+    /// Records of sessions that no server was asked for.
+    accounts: BTreeMap<String, Recorder>,
     spool: Spool,
     /// What is in the store, or about to be: records by their places, how many of each session, and the last record of each
     /// session that goes on or has others there.
@@ -107,6 +109,7 @@ impl Client {
             local,
             peers,
             sessions: BTreeMap::new(),
+            accounts: BTreeMap::new(),
             spool: Spool::new(settings.most_records, WINDOW),
             kept: BTreeMap::new(),
             counts: BTreeMap::new(),

@@ -9,6 +9,7 @@ use diameter::command::{
 };
 use diameter::header::ApplicationId;
 use diameter::message::Message;
+use diameter::qos::QosResources;
 use diameter::value::Time;
 
 use super::{Client, Output, Purpose};
@@ -106,7 +107,8 @@ impl Client {
 
     /// Ends the sessions that were accounted when the program ended and that are not taken up again: what it served is over.
     pub fn end_restored(&mut self, now: Now) {
-        let lost = self.last.iter().filter(|(id, (_, goes_on))| *goes_on && !self.sessions.contains_key(*id));
+        let is_known = |id: &String| self.sessions.contains_key(id) || self.accounts.contains_key(id);
+        let lost = self.last.iter().filter(|(id, (_, goes_on))| *goes_on && !is_known(id));
         let lost: Vec<AccountingRequest> = lost.filter_map(|(_, (message, _))| request_of(message)).collect();
         for request in lost {
             let ended = SessionTerminationRequest {
@@ -183,6 +185,33 @@ impl Client {
         Ok(())
     }
 
+    /// Begins the records of a session that another one answers for: no server is asked whether it may be.
+    ///
+    /// # Errors
+    /// It has records already, or is one that a server was asked for.
+    pub fn account(&mut self, now: Now, id: &str, user: &str, reserved: QosResources) -> Result<(), String> {
+        if self.sessions.contains_key(id) || self.accounts.contains_key(id) {
+            return Err(format!("session {id} is known already"));
+        }
+        let account = Account {
+            session_id: id.to_owned(),
+            realm: self.settings.server_realm.clone(),
+            user: Some(user.to_owned()),
+            class: Vec::new(),
+            reserved: Some(reserved),
+            realtime: AccountingRealtimeRequired::GrantAndStore,
+            interim_interval: None,
+        };
+        let mut recorder = Recorder::new(self.local.clone(), account);
+        let record = recorder.start(now.monotonic, time(now));
+        self.accounts.insert(id.to_owned(), recorder);
+        if let Some(record) = record {
+            self.add(now, record);
+        }
+        self.after(now);
+        Ok(())
+    }
+
     /// A record in between, with what was delivered since the session began.
     ///
     /// # Errors
@@ -218,7 +247,10 @@ impl Client {
         usage: Usage,
         cause: TerminationCause,
     ) -> Result<(), String> {
-        let recorder = self.sessions.get_mut(id).and_then(|session| session.recorder.take());
+        let recorder = match self.accounts.remove(id) {
+            None => self.sessions.get_mut(id).and_then(|session| session.recorder.take()),
+            account => account,
+        };
         let Some(mut recorder) = recorder else { return Err(format!("session {id} is not accounted")) };
         if let Some(record) = recorder.stop(now.monotonic, time(now), usage, cause) {
             self.add(now, record);
@@ -285,7 +317,8 @@ impl Client {
             self.unstored_at = Some(now.monotonic.saturating_add(STORE_AGAIN));
             return;
         }
-        if let Some(recorder) = self.sessions.get_mut(&session).and_then(|one| one.recorder.as_mut()) {
+        let of_session = self.sessions.get_mut(&session).and_then(|one| one.recorder.as_mut());
+        if let Some(recorder) = of_session.or_else(|| self.accounts.get_mut(&session)) {
             recorder.on_stored();
         }
         self.outputs.push_back(Output::Accounted { session, number: record });

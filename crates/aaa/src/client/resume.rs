@@ -39,6 +39,15 @@ impl Client {
         self.sessions.insert(id.to_owned(), session);
     }
 
+    /// The records of a session of an earlier run that no server was asked for go on with the next number. To be called before
+    /// [`Client::end_restored`]. False if it has none that go on.
+    pub fn resume_account(&mut self, now: Now, id: &str) -> bool {
+        let last = self.last.get(id).filter(|(_, goes_on)| *goes_on);
+        let last = last.and_then(|(message, _)| request_of(message)).filter(goes_on);
+        let recorder = last.map(|last| self.recorder_after(now, last));
+        recorder.map(|recorder| self.accounts.insert(id.to_owned(), recorder)).is_some()
+    }
+
     fn recorder_after(&self, now: Now, last: AccountingRequest) -> Recorder {
         let account = Account {
             session_id: last.session_id,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
+use diameter::qos::QosResources;
 use diameter::session::client::EndReason;
 use system::Error;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -94,6 +95,7 @@ impl Events {
 enum Order {
     Authorize(Ask, oneshot::Sender<Result<Permit, Refusal>>),
     AuthorizeAs(String, Ask, oneshot::Sender<Result<Permit, Refusal>>),
+    Account(String, String, QosResources, oneshot::Sender<Result<(), String>>),
     Start(String, oneshot::Sender<Result<(), String>>),
     Interim(String, Usage, oneshot::Sender<Result<(), String>>),
     Stop(String, Usage, TerminationCause, oneshot::Sender<Result<(), String>>),
@@ -127,15 +129,16 @@ impl Handle {
     /// # Errors
     /// A file or a key cannot be read, or an address cannot be listened at.
     pub fn start(node: Node) -> Result<Self, Error> {
-        Self::start_keeping(node, Vec::new())
+        Self::start_keeping(node, Vec::new(), &[])
     }
 
     /// Starts a client as [`Handle::start`] does; these sessions of an earlier run go on, because what serves them has outlived it. For each of
-    /// them there is [`Event::Renewed`] or [`Event::Ended`].
+    /// them there is [`Event::Renewed`] or [`Event::Ended`]. So do the records of `accounts`, sessions that no server was asked for: those that have
+    /// any are in [`Handle::told`].
     ///
     /// # Errors
     /// A file or a key cannot be read, or an address cannot be listened at.
-    pub fn start_keeping(node: Node, kept: Vec<Kept>) -> Result<Self, Error> {
+    pub fn start_keeping(node: Node, kept: Vec<Kept>, accounts: &[String]) -> Result<Self, Error> {
         make_store(&node.store)?;
         let (mut journal, found) = Journal::open::<SpoolEntry>(&node.store.join(SPOOL))?;
         let clock = Clock::start();
@@ -147,6 +150,11 @@ impl Handle {
             let remaining = u64::try_from(remaining.as_nanos()).unwrap_or(u64::MAX);
             told.extend(client.told(&session).map(|usage| (session.clone(), usage)));
             client.resume(now, &session, ask, now.monotonic.saturating_add(remaining));
+        }
+        for session in accounts {
+            if client.resume_account(clock.now(), session) {
+                told.extend(client.told(session).map(|usage| (session.clone(), usage)));
+            }
         }
         client.end_restored(clock.now());
         let storage = Storage::start(move |batch| commit(&mut journal, batch));
@@ -222,6 +230,12 @@ impl Handle {
     /// Begins the records of a session. It may be served when this is known to be done: then its first record is stored.
     pub fn start_accounting(&self, session: &str) -> Pending<Result<(), String>> {
         self.order(|told| Order::Start(session.to_owned(), told))
+    }
+
+    /// Begins the records of a session that another one answers for, `host;number;number;more`: no server is asked whether it may be. Known when the
+    /// first one is stored; [`Self::stop`] ends them.
+    pub fn account(&self, session: &str, user: &str, reserved: QosResources) -> Pending<Result<(), String>> {
+        self.order(|told| Order::Account(session.to_owned(), user.to_owned(), reserved, told))
     }
 
     /// A record in between, with what was delivered since the session began.
@@ -385,6 +399,10 @@ impl Running {
             }
             Order::Start(session, told) => {
                 let done = self.client.start_accounting(now, &session);
+                later(open, session, told, done);
+            }
+            Order::Account(session, user, reserved, told) => {
+                let done = self.client.account(now, &session, &user, reserved);
                 later(open, session, told, done);
             }
             Order::Interim(session, usage, told) => {

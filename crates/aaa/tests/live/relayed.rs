@@ -1,61 +1,19 @@
 //! freeDiameter as an agent between client and server: requests of both directions go through it.
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
 use aaa::run::handle::Event;
 use diameter::accounting::recorder::Usage;
 use diameter::command::TerminationCause;
 use diameter::session::client::EndReason;
+use testkit::diameter_agent::{Agent, is_there};
 
 use crate::scene::{
-    Folder, Process, RELAY, SERVER, authorize, client, client_file, connected, delivered, in_network,
-    printed, records, serve, server_file,
+    Folder, RELAY, SERVER, authorize, client, client_file, connected, delivered, in_network, printed,
+    records, serve, server_file,
 };
 
-const PROGRAM: &str = "freeDiameterd";
-const EXTENSIONS: &str = "/usr/lib/freeDiameter";
-
-/// Whether the program is there; in continuous integration it must be.
-fn is_there() -> bool {
-    let found = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let is = found.is_ok() && std::path::Path::new(EXTENSIONS).join("acl_wl.fdx").exists();
-    if !is {
-        let missing =
-            "freeDiameter is missing: install the packages freediameterd and freediameter-extensions";
-        assert!(std::env::var_os("CI").is_none(), "{missing}");
-        eprintln!("passed over: {missing}");
-    }
-    is
-}
-
-/// Starts the agent, which connects to these peers and accepts all of the realm.
-fn relay(folder: &Folder, peers: &str) -> Process {
-    let path = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
-    printed(&["keys", &path("keys"), "relay.example.net"]);
-    folder.write("acl.conf", "ALLOW_OLD_TLS ALLOW_IPSEC *.example.net\n");
-    let extensions: String = ["dict_nasreq", "dict_rfc5777"]
-        .iter()
-        .map(|name| format!("LoadExtension = \"{EXTENSIONS}/{name}.fdx\";\n"))
-        .collect();
-    let text = format!(
-        "Identity = \"relay.example.net\";\nRealm = \"example.net\";\nPort = 3868;\nSecPort = 5868;\nNo_SCTP;\nNo_IPv6;\n\
-         ListenOn = \"{RELAY}\";\nTcTimer = 1;\nTLS_Cred = \"{0}\", \"{1}\";\nTLS_CA = \"{2}\";\n\
-         LoadExtension = \"{EXTENSIONS}/acl_wl.fdx\" : \"{3}\";\n{extensions}{peers}",
-        path("keys/relay.example.net.pem"),
-        path("keys/relay.example.net.key"),
-        path("keys/authority.pem"),
-        path("acl.conf"),
-    );
-    let file: PathBuf = folder.write("relay.conf", &text);
-    let log = std::fs::File::create(folder.0.join("relay.log")).unwrap();
-    let child = Command::new(PROGRAM)
-        .arg("-c")
-        .arg(file)
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap();
-    Process(child)
+/// Starts the agent, which connects to these peers.
+fn agent(folder: &Folder, peers: &str) -> Agent {
+    printed(&["keys", folder.0.join("keys").to_str().unwrap(), "relay.example.net"]);
+    Agent::start(&folder.0, "keys", RELAY, peers)
 }
 
 /// A session through the agent: granted, accounted, aborted by the server, and another one refused.
@@ -99,7 +57,7 @@ fn the_agent_connects_to_the_server() {
         let to = format!(
             "ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n"
         );
-        let _relay = relay(folder, &to);
+        let _relay = agent(folder, &to);
         a_session_goes_through(folder, &server);
     });
 }
@@ -114,7 +72,7 @@ fn the_server_connects_to_the_agent() {
             "host = \"relay.example.net\"\naddress = \"{RELAY}:3868\"\nspeaks-for = [\"rm.example.net\"]"
         );
         let server = server_file(folder, &format!("address = \"{SERVER}\""), &peer);
-        let _relay = relay(folder, "");
+        let _relay = agent(folder, "");
         let _process = serve(&server);
         a_session_goes_through(folder, &server);
     });
@@ -136,7 +94,7 @@ fn an_agent_speaks_for_nobody_unless_it_is_said() {
         let to = format!(
             "ConnectPeer = \"aaa.example.net\" {{ ConnectTo = \"{SERVER}\"; No_TLS; Port = 3868; }};\n"
         );
-        let _relay = relay(folder, &to);
+        let _relay = agent(folder, &to);
         let peer = format!("host = \"relay.example.net\"\naddress = \"{RELAY}:3868\"");
         let handle = client(&client_file(folder, "", &peer));
         connected(&handle);

@@ -155,6 +155,8 @@ pub(super) fn watch(app: &Arc<App>) {
                         let _ = app.change(|sessions, now| sessions.ended(now, &session, why));
                     }
                     Event::Missed { .. } => app.work.look(),
+                    // Who asked for it has the answer.
+                    Event::Refused { .. } => {}
                     Event::Admitted(_) => {
                         if app.change(|sessions, _| sessions.looks_for_sessions()).unwrap_or(true) {
                             app.work.look();

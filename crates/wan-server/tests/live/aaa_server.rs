@@ -21,14 +21,25 @@ fn users(quota: &str) -> String {
 
 /// Files of the server and of its client, in a folder.
 pub(crate) fn write_files(folder: &Path, lines: &str) {
+    let peers = ["host = \"rm.example.net\"", "host = \"aaa.example.net\"\naddress = \"127.0.0.1:3868\""];
+    write_peers(folder, lines, ["127.0.0.1"; 2], peers);
+}
+
+/// The same with these addresses and peers: of the server, and of its client.
+pub(crate) fn write_peers(folder: &Path, lines: &str, at: [&str; 2], peers: [&str; 2]) {
+    let ([server_at, client_at], [server_peer, client_peer]) = (at, peers);
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("users.toml", &users("2 Mb/s"));
-    let server = "host = \"aaa.example.net\"\nrealm = \"example.net\"\nlisten = [\"127.0.0.1:3868\"]\nstore = \"aaa\"\n\
-                  users = \"users.toml\"\nwatchdog = \"6 s\"\n";
-    write("aaa.toml", &format!("{server}{lines}\n[[peer]]\nhost = \"rm.example.net\"\n"));
-    let client = "host = \"rm.example.net\"\nrealm = \"example.net\"\naddress = \"127.0.0.1\"\nstore = \"aaa-client\"\nlimit = \"20 s\"\n\
-                  watchdog = \"6 s\"\n[[peer]]\nhost = \"aaa.example.net\"\naddress = \"127.0.0.1:3868\"\n";
-    write("client.toml", client);
+    let server = format!(
+        "host = \"aaa.example.net\"\nrealm = \"example.net\"\nlisten = [\"{server_at}:3868\"]\nstore = \"aaa\"\n\
+         users = \"users.toml\"\nwatchdog = \"6 s\"\n"
+    );
+    write("aaa.toml", &format!("{server}{lines}\n[[peer]]\n{server_peer}\n"));
+    let client = format!(
+        "host = \"rm.example.net\"\nrealm = \"example.net\"\naddress = \"{client_at}\"\nstore = \"aaa-client\"\nlimit = \"20 s\"\n\
+         watchdog = \"6 s\"\n[[peer]]\n{client_peer}\n"
+    );
+    write("client.toml", &client);
 }
 
 fn command(domains: &Domains) -> Command {

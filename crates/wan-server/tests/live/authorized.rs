@@ -17,12 +17,12 @@ fn domains(test: &str, lines: &str) -> Domains {
     })
 }
 
-fn asked(rate: u64) -> SessionAsked {
+pub(crate) fn asked(rate: u64) -> SessionAsked {
     session("10.3.1.7", vec![flow(rate, 25 * MILLISECOND)])
 }
 
 /// A session is admitted once the client has found its server. Where the set-up takes longer than a grant holds, it is set up again.
-fn admitted(domains: &Domains, rate: u64) -> Admitted {
+pub(crate) fn admitted(domains: &Domains, rate: u64) -> Admitted {
     patiently("a session that is admitted", || match domains.establish(&asked(rate)) {
         Ok(admitted) => Some(admitted),
         Err(refused) => {
@@ -33,7 +33,7 @@ fn admitted(domains: &Domains, rate: u64) -> Admitted {
     })
 }
 
-fn monitor(domains: &Domains, asn: u32) -> Client {
+pub(crate) fn monitor(domains: &Domains, asn: u32) -> Client {
     let mut monitor = domains.client(asn).unwrap();
     monitor.ask(&Ask::Monitor).unwrap();
     // An end that is never told fails the test, and does not hang it.
@@ -42,7 +42,7 @@ fn monitor(domains: &Domains, asn: u32) -> Client {
 }
 
 /// Why a session has ended, as a domain tells it.
-fn why(monitor: &mut Client, of: &str) -> Refused {
+pub(crate) fn why(monitor: &mut Client, of: &str) -> Refused {
     loop {
         match monitor.answer::<Answer>().unwrap() {
             Some(Answer::Event(Event::Ended { session, why })) if session == of => return why,
@@ -53,19 +53,19 @@ fn why(monitor: &mut Client, of: &str) -> Refused {
 }
 
 /// The only session that the server grants.
-fn only(domains: &Domains) -> String {
+pub(crate) fn only(domains: &Domains) -> String {
     let all = granted(domains);
     assert_eq!(all.len(), 1, "{all:?}");
     all[0].clone()
 }
 
-fn nothing_is_reserved(domains: &Domains) {
+pub(crate) fn nothing_is_reserved(domains: &Domains) {
     domains.aggregates(0);
     assert!(domains.status(WEST).links.iter().all(|link| link.reserved == 0));
 }
 
 #[test]
-fn nothing_is_reserved_without_a_grant_and_what_is_withdrawn_ends_at_both_ends() {
+pub(crate) fn nothing_is_reserved_without_a_grant_and_what_is_withdrawn_ends_at_both_ends() {
     alone(|| {
         let domains = domains("granted", "");
         // Without a server nothing is admitted.

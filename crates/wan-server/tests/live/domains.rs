@@ -100,10 +100,16 @@ impl Domains {
     }
 
     pub(crate) fn start_with(&mut self, asn: u32, keys: &str) {
+        self.start_so(asn, keys, &[]);
+    }
+
+    /// With more on its command line.
+    pub(crate) fn start_so(&mut self, asn: u32, keys: &str, more: &[&str]) {
         let log = File::options().create(true).append(true).open(self.log(asn)).unwrap();
         let name = Self::name(asn);
         let mut command = self.command();
         command.args(["serve", &format!("{name}.toml"), "--keys", keys, "--store", &format!("{name}.redb")]);
+        command.args(more);
         let child = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         assert!(self.managers.insert(asn, child).is_none());
     }

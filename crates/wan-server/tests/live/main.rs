@@ -7,6 +7,8 @@ mod authorized;
 mod callees;
 mod domains;
 mod killed;
+mod page;
+mod relayed;
 mod routers;
 mod strangers;
 mod thousand;

@@ -3,6 +3,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use aaa::entry::RecordKind;
 use lab::wan::{WanFile, WanLab};
 use linux_edge::setup::mark;
 use testkit::namespace::alone;
@@ -12,7 +13,7 @@ use wan_server::conformance::{Course, conforms};
 use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
 use wan_server::{DomainFile, LinuxRouters, Routers, Within};
 
-use crate::aaa_server::{AaaServer, TABLE, granted, last_record, write_files};
+use crate::aaa_server::{AaaServer, TABLE, granted, last_record, records, write_peers};
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 
 const LINE: &str = include_str!("../../examples/linux/line.toml");
@@ -202,42 +203,107 @@ fn real_routers_conform_as_the_declared_back_end_does() {
     });
 }
 
-/// What hosts have sent and got, as IP counts, is what the records say; also after the manager was killed in between.
+/// What an independent counter of a host has seen leave it toward a port: packets, and bytes of IP.
+fn sent(lab: &WanLab, host: &str, port: u16) -> (u64, u64) {
+    let list = || Command::new("nft").args(["-j", "list", "table", "inet", "judge"]).output().unwrap().stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&lab.on(host, list).unwrap()).unwrap();
+    let objects = listed["nftables"].as_array().unwrap();
+    let of_port = |rule: &&serde_json::Value| rule["rule"]["comment"] == format!("port {port}");
+    let counter = &objects.iter().find(of_port).unwrap()["rule"]["expr"];
+    let counter = counter.as_array().unwrap().iter().find_map(|part| part.get("counter")).unwrap();
+    (counter["packets"].as_u64().unwrap(), counter["bytes"].as_u64().unwrap())
+}
+
+/// Has a host count what leaves it toward a port.
+fn count(lab: &WanLab, host: &str, port: u16) {
+    let rules = format!(
+        "table inet judge {{ chain leaves {{ type filter hook output priority 0; udp dport {port} counter comment \"port {port}\"; }}; }}"
+    );
+    let add = || Command::new("nft").arg(&rules).status().unwrap().success();
+    assert!(lab.on(host, add).unwrap());
+}
+
+/// What both hosts have sent, as counters of their own say, is what the records of both domains say; also after managers were killed in between.
 #[test]
-fn records_have_the_bytes_that_routers_let_in() {
+fn records_of_both_domains_have_the_bytes_that_hosts_sent() {
     in_lab(LINE, |lab| {
-        let mut domains = Domains::added("counted", texts(lab), |folder, asn, text| {
-            if asn == WEST {
-                write_files(folder, "");
+        let mut domains = Domains::added("counted", texts(lab), |folder, asn, text| match asn {
+            WEST => {
+                let server = "host = \"rm.example.net\"\n[[peer]]\nhost = \"rm-east.example.net\"";
+                let client = "host = \"aaa.example.net\"\naddress = \"127.0.0.1:3868\"";
+                write_peers(folder, "", ["127.0.0.1"; 2], [server, client]);
+                let west = std::fs::read_to_string(folder.join("client.toml")).unwrap();
+                let east = west.replace("rm.example", "rm-east.example").replace("aaa-client", "aaa-east");
+                std::fs::write(folder.join("client-east.toml"), east).unwrap();
                 text.push_str(TABLE);
             }
+            EAST => text.push_str(&TABLE.replace("client.toml", "client-east.toml")),
+            _ => {}
         });
         let _server = AaaServer::start(&domains);
-        let session = patiently("a session that is admitted", || domains.establish(&asked(7_411)).ok());
+        let back = Flow {
+            kind: "acknack".to_owned(),
+            direction: "reverse".to_owned(),
+            destination_port: 7_410,
+            ..flow(200_000, 100 * MILLISECOND)
+        };
+        let mut wanted = asked(7_411);
+        wanted.flows.push(back);
+        let session = patiently("a session that is admitted", || domains.establish(&wanted).ok());
         let name = granted(&domains).pop().unwrap();
-        // IP and UDP add 28 bytes. One is under way at a time, so that no policer drops any; all that are sent arrive.
-        const PACKET: usize = 500;
+        count(lab, "a", 7_411);
+        count(lab, "c", 7_410);
+        // One is under way at a time, so that no policer drops any; all that are sent arrive.
+        const PACKETS: [usize; 2] = [500, 300];
         let socket =
             |host: &str, address: &str| lab.on(host, || std::net::UdpSocket::bind(address).unwrap()).unwrap();
-        let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
-        to.set_read_timeout(Some(LIMIT)).unwrap();
-        let exchange = |count: u64| {
+        let (from, to) = (socket("a", "10.1.0.2:7410"), socket("c", "10.3.0.2:7411"));
+        for end in [&from, &to] {
+            end.set_read_timeout(Some(LIMIT)).unwrap();
+        }
+        let exchange = |count: usize| {
             let mut packet = [0; 2_048];
             for _ in 0..count {
-                from.send_to(&[7; PACKET], "10.3.0.2:7411").unwrap();
-                assert_eq!(to.recv(&mut packet).unwrap(), PACKET);
+                from.send_to(&[7; PACKETS[0]], "10.3.0.2:7411").unwrap();
+                assert_eq!(to.recv(&mut packet).unwrap(), PACKETS[0]);
+                to.send_to(&[7; PACKETS[1]], "10.1.0.2:7410").unwrap();
+                assert_eq!(from.recv(&mut packet).unwrap(), PACKETS[1]);
             }
-            count * (PACKET as u64 + 28)
         };
-        let mut sent = exchange(200);
-        domains.kill(WEST);
-        sent += exchange(50);
-        domains.start(WEST);
+        exchange(100);
+        for asn in [WEST, EAST] {
+            domains.kill(asn);
+        }
+        exchange(50);
+        for asn in [WEST, EAST] {
+            domains.start(asn);
+        }
         domains.connected();
-        sent += exchange(100);
+        exchange(50);
         let stopped = domains.ask(WEST, &Ask::Stop { session: session.session.clone() });
         assert_eq!(stopped, Answer::Stopped { session: session.session });
-        let record = last_record(&domains, &name);
-        assert_eq!((record.output_bytes, record.output_packets), (sent, 350), "{record:?}");
+        let there = last_record(&domains, &name);
+        let (packets, bytes) = sent(lab, "a", 7_411);
+        assert!(packets == 200 && bytes >= 200 * PACKETS[0] as u64, "{packets} {bytes}");
+        assert_eq!((there.output_packets, there.output_bytes), (packets, bytes), "{there:?}");
+        assert_eq!((there.input_packets, there.input_bytes), (0, 0), "{there:?}");
+        // The domain of the callees tells what they have sent back, under the name that it gives the session.
+        let theirs = patiently("a last record of the other domain", || {
+            let all = records(&domains);
+            all.into_iter().find(|of| of.host == "rm-east.example.net" && of.kind == RecordKind::Stop)
+        });
+        let (packets, bytes) = sent(lab, "c", 7_410);
+        assert!(packets == 200 && bytes >= 200 * PACKETS[1] as u64, "{packets} {bytes}");
+        assert_eq!((theirs.input_packets, theirs.input_bytes), (packets, bytes), "{theirs:?}");
+        assert_eq!((theirs.output_packets, theirs.output_bytes), (0, 0), "{theirs:?}");
+        let number = name.strip_prefix("rm.example.net").unwrap();
+        assert_eq!(theirs.session, format!("rm-east.example.net{number};AS65001"));
+        assert_eq!((theirs.user.as_deref(), theirs.granted), (Some("AS65001"), false), "{theirs:?}");
+        assert_eq!(theirs.cause.as_deref(), Some("logout"), "{theirs:?}");
+        let of_theirs: Vec<_> =
+            records(&domains).into_iter().filter(|of| of.session == theirs.session).collect();
+        let mut numbers: Vec<u32> = of_theirs.iter().map(|of| of.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [0, 1], "{of_theirs:?}");
     });
 }

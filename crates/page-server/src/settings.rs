@@ -7,7 +7,9 @@ use std::sync::Arc;
 use keys::Identity;
 use keys::rustls::ServerConfig;
 use keys::rustls::sign::CertifiedKey;
-use page_server::{Access, certified, open_tls, sha256};
+
+use crate::access::{Access, sha256};
+use crate::tls::{certified, open_tls};
 
 /// Characters that a token has at least.
 const LEAST_TOKEN: usize = 32;
@@ -17,9 +19,12 @@ const MOST_TOKEN: u64 = 4_096;
 /// Where it listens, and who may ask.
 #[derive(Debug)]
 pub struct Settings {
-    pub(crate) listener: TcpListener,
-    pub(crate) access: Access,
-    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// The socket.
+    pub listener: TcpListener,
+    /// Who may ask.
+    pub access: Access,
+    /// Of connections, if there is TLS.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 impl Settings {
@@ -35,10 +40,33 @@ impl Settings {
         token: Option<&Path>,
         certificate: Option<(&Path, &Path)>,
     ) -> Result<Self, String> {
+        Self::open(address, keys, "--keys FOLDER, or ", token, certificate)
+    }
+
+    /// The same where no certificate of a client opens anything: an address that is not loopback needs a token, and a certificate with its key.
+    ///
+    /// # Errors
+    /// What is missing or wrong, and what to do.
+    pub fn by_token(
+        address: SocketAddr,
+        token: Option<&Path>,
+        certificate: Option<(&Path, &Path)>,
+    ) -> Result<Self, String> {
+        Self::open(address, None, "", token, certificate)
+    }
+
+    /// `others` is what could be given in place of a token.
+    fn open(
+        address: SocketAddr,
+        keys: Option<&Identity>,
+        others: &str,
+        token: Option<&Path>,
+        certificate: Option<(&Path, &Path)>,
+    ) -> Result<Self, String> {
         let is_open = keys.is_none() && (token.is_none() || certificate.is_none());
         if !address.ip().is_loopback() && is_open {
             return Err(format!(
-                "{address} can be reached by others: give --keys FOLDER, or --web-token FILE, and --web-cert FILE with --web-key FILE for TLS, or \
+                "{address} can be reached by others: give {others}--web-token FILE, and --web-cert FILE with --web-key FILE for TLS, or \
                  an address of this host alone, as 127.0.0.1:{}",
                 address.port()
             ));
@@ -118,6 +146,8 @@ mod tests {
         let file = Path::new("/nowhere");
         assert!(Settings::new(far, None, Some(file), None).is_err());
         assert!(Settings::new(far, None, None, Some((file, file))).is_err());
+        let error = Settings::by_token(far, Some(file), None).unwrap_err();
+        assert!(!error.contains("--keys") && error.contains("give --web-token"), "{error}");
         let everywhere = Settings::new("0.0.0.0:0".parse().unwrap(), None, None, None);
         assert!(everywhere.unwrap_err().contains("can be reached by others"));
     }

@@ -1,0 +1,94 @@
+//! What is shown of sessions beside what the state machine knows: when they began, what edges have let in, what programs have measured.
+use std::collections::BTreeMap;
+
+use linux_edge::observed::Delivered;
+use wan::{Asn, LegId, SessionId};
+
+use crate::convert::session_name;
+use crate::protocol::{DeliveredStatus, Measured};
+
+/// Nanoseconds between two questions to edges, at least: one who asks often does not keep devices busy.
+const BETWEEN: u64 = 1_000_000_000;
+
+/// All of it. Nothing is decided by it, and a start of the manager forgets it.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// When sessions were admitted.
+    since: BTreeMap<SessionId, u64>,
+    measured: BTreeMap<LegId, Measured>,
+    delivered: BTreeMap<LegId, Delivered>,
+    counted: Option<u64>,
+    /// When edges were asked last.
+    asked: Option<u64>,
+}
+
+fn legs(session: SessionId) -> std::ops::RangeInclusive<LegId> {
+    let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
+    leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)
+}
+
+impl Looks {
+    /// Whether edges are to be asked now.
+    pub(crate) fn asks(&mut self, now: u64) -> bool {
+        let is_due = self.asked.is_none_or(|asked| asked.saturating_add(BETWEEN) <= now);
+        if is_due {
+            self.asked = Some(now);
+        }
+        is_due
+    }
+
+    /// Edges have said what they have let in.
+    pub(crate) fn counted(&mut self, now: u64, delivered: &BTreeMap<LegId, Delivered>) {
+        // An edge that cannot be asked says nothing; what it has said before is told with its time.
+        if !delivered.is_empty() {
+            self.delivered.clone_from(delivered);
+            self.counted = Some(now);
+        }
+    }
+
+    pub(crate) fn counted_at(&self) -> Option<u64> {
+        self.counted
+    }
+
+    pub(crate) fn delivered(&self) -> Vec<DeliveredStatus> {
+        let status = |(leg, delivered): (&LegId, &Delivered)| DeliveredStatus {
+            session: session_name(leg.session),
+            flow: leg.flow,
+            to: leg.peer.0,
+            packets: delivered.packets,
+            bytes: delivered.bytes,
+        };
+        self.delivered.iter().map(status).collect()
+    }
+
+    pub(crate) fn admitted(&mut self, session: SessionId, now: u64) {
+        self.since.insert(session, now);
+    }
+
+    pub(crate) fn since(&self, session: SessionId) -> Option<u64> {
+        self.since.get(&session).copied()
+    }
+
+    /// A program tells what it has measured of a flow that there is.
+    pub(crate) fn measured(&mut self, leg: LegId, measured: Measured) {
+        self.measured.insert(leg, measured);
+    }
+
+    pub(crate) fn measurements(&self, session: SessionId) -> Vec<Measured> {
+        self.measured.range(legs(session)).map(|(_, measured)| measured.clone()).collect()
+    }
+
+    /// A session has ended.
+    pub(crate) fn ended(&mut self, session: SessionId) {
+        self.since.remove(&session);
+        forget(&mut self.measured, session);
+        forget(&mut self.delivered, session);
+    }
+}
+
+fn forget<T>(all: &mut BTreeMap<LegId, T>, session: SessionId) {
+    let of_session: Vec<LegId> = all.range(legs(session)).map(|(leg, _)| *leg).collect();
+    for leg in of_session {
+        all.remove(&leg);
+    }
+}
