@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_edge::domain::Ceiling;
+use linux_edge::policing::Policing;
 use serde::Deserialize;
 use system::Error;
 use wan::Class;
@@ -29,6 +30,29 @@ pub struct WanFile {
     pub ceilings: BTreeMap<Class, Ceiling>,
     /// Nanoseconds that a router takes at most.
     pub processing: u64,
+    /// What its routers are.
+    pub devices: Devices,
+}
+
+/// What the routers of a lab are.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Devices {
+    /// Plain Linux routers, with tunnels by SRv6.
+    #[default]
+    Linux,
+    /// Switches of Open vSwitch, with tunnels by MPLS; they carry IPv4.
+    OpenVswitch,
+}
+
+impl Devices {
+    /// What they hold traffic to contracts by.
+    pub const fn policing(self) -> Policing {
+        match self {
+            Self::Linux => Policing::Classes,
+            Self::OpenVswitch => Policing::Meters,
+        }
+    }
 }
 
 /// A domain.
@@ -63,6 +87,8 @@ struct Text {
     link: Vec<LinkText>,
     ceilings: Option<CeilingsText>,
     processing: Option<String>,
+    #[serde(default)]
+    devices: Devices,
 }
 
 #[derive(Deserialize)]
@@ -155,6 +181,7 @@ impl WanFile {
             links: text.link.into_iter().map(link).collect::<Result<_, Error>>()?,
             ceilings,
             processing,
+            devices: text.devices,
         };
         file.check().map_err(wrong)?;
         Ok(file)
