@@ -78,7 +78,7 @@ impl Executor {
     fn ask(&self, switch: usize, words: &[&str], input: Option<&str>) -> Result<String, Failed> {
         let management = &self.location(switch)?.management;
         let mut command = program("ovs-ofctl");
-        command.args(["-O", "OpenFlow14", "--no-names", "--timeout=10"]);
+        command.args(["-O", "OpenFlow14", "--names", "--timeout=10"]);
         let (verb, rest) = words.split_first().unwrap_or((&"", &[]));
         let (verb, bundle) = verb.strip_suffix('+').map_or((*verb, None), |verb| (verb, Some("--bundle")));
         command.args(bundle).arg(verb).arg(management).args(rest);

@@ -3,13 +3,13 @@
 //! | table | what comes there |
 //! |---|---|
 //! | 0 | all, by the port |
-//! | 1, 6 | packets of hosts: flows by their tuples, the meter of bytes; then that of packets |
+//! | 1, 5 | packets of hosts: flows by their tuples, the meter of bytes; then that of packets |
 //! | 2, 3 | packets of neighbours: labels, the meter of bytes; then that of packets, and the next label or none |
 //! | 4 | packets of other switches of the domain: by the label of the port that they leave by |
-//! | 5 | packets of IP, by where they go to |
-//! | 7 | by the port that they leave by (register 1), with their class (register 2) |
-//! | 8 | packets that have left their tunnel |
-//! | 9 | packets of flows, by their aggregate (register 0) |
+//! | 6 | packets of flows, by their aggregate (register 0) |
+//! | 7 | packets that have left their tunnel |
+//! | 8 | packets of IP, by where they go to |
+//! | 9 | by the port that they leave by (register 1), with their class (register 2) |
 //! | 250, 251 | nothing: notes of aggregates and flows |
 use std::net::IpAddr;
 
@@ -101,16 +101,16 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
     for border in domain.plan.borders.iter().filter(|border| border.end.router == switch) {
         let port = format!("in_port={}", border.end.interface);
         flow((0, 10), format!("{port},mpls"), "goto_table:2".to_owned());
-        flow((0, 10), format!("{port},ip"), "set_field:0->ip_dscp,goto_table:5".to_owned());
+        flow((0, 10), format!("{port},ip"), "set_field:0->ip_dscp,goto_table:8".to_owned());
     }
     for interface in core(domain, switch) {
         flow((0, 10), format!("in_port={interface},mpls"), "goto_table:4".to_owned());
     }
     // Hosts choose no class.
-    flow((1, 0), "ip".to_owned(), "set_field:0->ip_dscp,goto_table:5".to_owned());
+    flow((1, 0), "ip".to_owned(), "set_field:0->ip_dscp,goto_table:8".to_owned());
     for class in CLASSES {
         let (exp, dscp) = (exp(class), class.dscp());
-        flow((8, 10), format!("ip,reg2={exp}"), format!("set_field:{dscp}->ip_dscp,goto_table:5"));
+        flow((7, 10), format!("ip,reg2={exp}"), format!("set_field:{dscp}->ip_dscp,goto_table:8"));
     }
     for (at, (edge, stations)) in domain.plan.edges.iter().zip(&domain.stations).enumerate() {
         let port = number(domain, PortId::Edge(at));
@@ -118,29 +118,29 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
             let Some(addresses) = prefix(&station.addresses) else { continue };
             let to = hardware(station.hardware);
             let actions = format!(
-                "dec_ttl,set_field:{OWN}->eth_src,set_field:{to}->eth_dst,set_field:{port}->reg1,goto_table:7"
+                "dec_ttl,set_field:{OWN}->eth_src,set_field:{to}->eth_dst,set_field:{port}->reg1,goto_table:9"
             );
-            flow((5, 100 + u16::from(station.addresses.length)), format!("ip,nw_dst={addresses}"), actions);
+            flow((8, 100 + u16::from(station.addresses.length)), format!("ip,nw_dst={addresses}"), actions);
         }
         // The address of the edge itself has nothing behind it.
         for own in edge.addresses.iter().filter(|own| own.address.is_ipv4()) {
-            flow((5, 200), format!("ip,nw_dst={}", own.address), "drop".to_owned());
+            flow((8, 200), format!("ip,nw_dst={}", own.address), "drop".to_owned());
         }
     }
     for (at, border) in domain.plan.borders.iter().enumerate() {
         let port = number(domain, PortId::Border(at));
         for beyond in &border.beyond {
             let Some(addresses) = prefix(beyond) else { continue };
-            let actions = format!("dec_ttl,set_field:{port}->reg1,goto_table:7");
-            flow((5, 100 + u16::from(beyond.length)), format!("ip,nw_dst={addresses}"), actions);
+            let actions = format!("dec_ttl,set_field:{port}->reg1,goto_table:9");
+            flow((8, 100 + u16::from(beyond.length)), format!("ip,nw_dst={addresses}"), actions);
         }
     }
     for (at, (_, router, interface)) in leaving.iter().enumerate() {
         let (port, label) = (at + 1, FIRST_LABEL + at);
         if *router == switch {
-            flow((7, 10), format!("reg1={port}"), format!("output:{interface}"));
+            flow((9, 10), format!("reg1={port}"), format!("output:{interface}"));
             for (bottom, inside) in [(1, "0x0800"), (0, "0x8847")] {
-                let actions = format!("pop_mpls:{inside},set_field:{port}->reg1,goto_table:7");
+                let actions = format!("pop_mpls:{inside},set_field:{port}->reg1,goto_table:9");
                 flow((4, 10), format!("mpls,mpls_label={label},mpls_bos={bottom}"), actions);
             }
             continue;
@@ -155,7 +155,7 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
             let actions = format!(
                 "push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{exp}->mpls_tc,set_field:64->mpls_ttl,output:{next}"
             );
-            flow((7, 10), format!("reg1={port},reg2={exp}"), actions);
+            flow((9, 10), format!("reg1={port},reg2={exp}"), actions);
         }
     }
     content
@@ -195,7 +195,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
     let out = border(demand.to).zip(label_out);
     let leaves = |at: usize| {
         let port = number(domain, PortId::Border(at));
-        format!("set_field:{port}->reg1,set_field:{exp}->reg2,goto_table:7")
+        format!("set_field:{port}->reg1,set_field:{exp}->reg2,goto_table:9")
     };
     match (border(demand.from), label_in) {
         (Some(at), Some(label)) => {
@@ -211,7 +211,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
                 Some((at, label)) => {
                     format!("set_field:{label}->mpls_label,dec_mpls_ttl,{}", leaves(at))
                 }
-                None => format!("set_field:{exp}->reg2,pop_mpls:0x0800,goto_table:8"),
+                None => format!("set_field:{exp}->reg2,pop_mpls:0x0800,goto_table:7"),
             };
             content.flow(cookie, (3, 10), format!("mpls,reg0={slot}"), format!("meter:{packets},{then}"));
             all.push((from.end.router, content));
@@ -226,13 +226,13 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
                     "push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{exp}->mpls_tc,set_field:64->mpls_ttl,{}",
                     leaves(at)
                 ),
-                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:5"),
+                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:8"),
                 (None, Place::Border(_)) => return all,
             };
             for router in routers {
                 let mut content = Content::default();
                 let actions = format!("set_field:{dscp}->ip_dscp,{then}");
-                content.flow(cookie, (9, 10), format!("ip,reg0={slot}"), actions);
+                content.flow(cookie, (6, 10), format!("ip,reg0={slot}"), actions);
                 all.push((router, content));
             }
         }
@@ -264,9 +264,9 @@ pub(crate) fn flow(
             matching += &format!(",tp_src={source_port}");
         }
         matching += &format!(",tp_dst={destination_port}");
-        content.flow(cookie, (1, 10), matching, format!("meter:{bytes},set_field:{slot}->reg0,goto_table:6"));
+        content.flow(cookie, (1, 10), matching, format!("meter:{bytes},set_field:{slot}->reg0,goto_table:5"));
     }
-    let actions = format!("meter:{packets},set_field:{aggregate}->reg0,goto_table:9");
-    content.flow(cookie, (6, 10), format!("ip,reg0={slot}"), actions);
+    let actions = format!("meter:{packets},set_field:{aggregate}->reg0,goto_table:6");
+    content.flow(cookie, (5, 10), format!("ip,reg0={slot}"), actions);
     content
 }
