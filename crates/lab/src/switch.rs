@@ -27,7 +27,12 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn of(lab: &Path, switch: &Switch) -> Self {
-        Self { folder: lab.join(format!("switch-{}", switch.name)) }
+        Self::at(lab.join(format!("switch-{}", switch.name)))
+    }
+
+    /// In this folder.
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self { folder }
     }
 
     fn path(&self, name: &str) -> String {
@@ -57,6 +62,46 @@ impl Files {
         Ok(format!("unix:{}", path.display()))
     }
 
+    /// Starts the database and the switch in a namespace, without any bridge.
+    pub(crate) fn processes(&self, tools: &Tools, namespace: &str) -> Result<(), Error> {
+        make_folder(&self.folder)?;
+        let own = |command: &mut std::process::Command| {
+            for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
+                command.env(variable, &self.folder);
+            }
+        };
+        let (database, at) = (self.path("conf.db"), self.database());
+        tools.run(&format!("ovsdb-tool create {database} {SCHEMA}"))?;
+        let mut server = tools.command_in(namespace, "ovsdb-server");
+        own(&mut server);
+        server.arg(&database).arg(format!("--remote=p{at}"));
+        server.arg(format!("--unixctl={}", self.path("ovsdb.ctl")));
+        server.arg(format!("--pidfile={}", self.path("ovsdb.pid")));
+        server.arg(format!("--log-file={}", self.path("ovsdb.log")));
+        finish(server.args(["--no-chdir", "--detach", "-vconsole:off"]), None)?;
+        // The thread that carries frames would write down what its ports have counted each five seconds; once a day will do.
+        tools.run(&format!(
+            "ovs-vsctl --db={at} --timeout=5 --no-wait init -- set Open_vSwitch . other_config:stats-update-interval=86400000"
+        ))?;
+        let mut process = tools.command_in(namespace, "ovs-vswitchd");
+        own(&mut process);
+        // That thread also asks each socket that it listens at, for each frame, whether a client has connected. The kernel makes a
+        // socket for the answer that none has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
+        // So it listens nowhere, for folders are in the way; see `Files::management`.
+        for name in [MANAGEMENT, SNOOP] {
+            make_folder(&self.folder.join(name))?;
+        }
+        process.args([&at, "--unixctl=none"]);
+        process.arg(format!("--pidfile={}", self.path("vswitchd.pid")));
+        process.arg(format!("--log-file={}", self.path("vswitchd.log")));
+        finish(process.args(["--no-chdir", "--detach", "--disable-system", "-vconsole:off"]), None).map(drop)
+    }
+
+    /// Gives `ovs-vsctl` a command line.
+    pub(crate) fn configure(&self, tools: &Tools, line: &str) -> Result<(), Error> {
+        tools.run(&format!("ovs-vsctl --db={} --timeout=10 {line}", self.database())).map(drop)
+    }
+
     /// Makes the folder.
     pub(crate) fn make(&self) -> Result<(), Error> {
         make_folder(&self.folder)
@@ -84,38 +129,8 @@ pub(crate) fn start(
     managed: bool,
     keys: Option<&Path>,
 ) -> Result<(), Error> {
-    make_folder(&files.folder)?;
-    let own = |command: &mut std::process::Command| {
-        for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
-            command.env(variable, &files.folder);
-        }
-    };
-    let (database, at) = (files.path("conf.db"), files.database());
-    tools.run(&format!("ovsdb-tool create {database} {SCHEMA}"))?;
-    let mut server = tools.command_in(&switch.namespace, "ovsdb-server");
-    own(&mut server);
-    server.arg(&database).arg(format!("--remote=p{at}"));
-    server.arg(format!("--unixctl={}", files.path("ovsdb.ctl")));
-    server.arg(format!("--pidfile={}", files.path("ovsdb.pid")));
-    server.arg(format!("--log-file={}", files.path("ovsdb.log")));
-    finish(server.args(["--no-chdir", "--detach", "-vconsole:off"]), None)?;
-    // The thread that carries frames would write down what its ports have counted each five seconds; once a day will do.
-    tools.run(&format!(
-        "ovs-vsctl --db={at} --timeout=5 --no-wait init -- set Open_vSwitch . other_config:stats-update-interval=86400000"
-    ))?;
-    let mut process = tools.command_in(&switch.namespace, "ovs-vswitchd");
-    own(&mut process);
-    // That thread also asks each socket that it listens at, for each frame, whether a client has connected. The kernel makes a
-    // socket for the answer that none has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
-    // So it listens nowhere, for folders are in the way; see `Files::management`.
-    for name in [MANAGEMENT, SNOOP] {
-        make_folder(&files.folder.join(name))?;
-    }
-    process.args([&at, "--unixctl=none"]);
-    process.arg(format!("--pidfile={}", files.path("vswitchd.pid")));
-    process.arg(format!("--log-file={}", files.path("vswitchd.log")));
-    finish(process.args(["--no-chdir", "--detach", "--disable-system", "-vconsole:off"]), None)?;
-
+    files.processes(tools, &switch.namespace)?;
+    let at = files.database();
     let fail = if managed { "secure" } else { "standalone" };
     let mut line = format!(
         "ovs-vsctl --db={at} --timeout=10 add-br br0 -- set bridge br0 datapath_type=netdev protocols=OpenFlow13 \

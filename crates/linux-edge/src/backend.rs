@@ -7,9 +7,10 @@ use wan::{
 };
 
 use crate::domain::{Domain, Family, segment};
-use crate::entry::{Contract, Entry, Segments, Tuple, family};
-use crate::ledger::{Ledger, Short};
+use crate::entry::{Entry, Segments, Tuple, family};
+use crate::ledger::{Ledger, Load, Short};
 use crate::observed::Observed;
+use crate::policing::Contract;
 use crate::program::Program;
 use crate::record::{AggregateRecord, FlowRecord, Labels, mark};
 use crate::routes::PortId;
@@ -30,6 +31,21 @@ pub struct Handled {
     pub answer: Option<BackendAnswer>,
     /// Why there is no answer to a command that has one: for the operator. The manager takes it for a refusal after a time.
     pub trouble: Option<String>,
+}
+
+/// What is decided about a command, whatever devices are told then.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Decided {
+    /// The answer.
+    pub answer: Option<BackendAnswer>,
+    /// Why there is no answer to a command that has one.
+    pub trouble: Option<String>,
+}
+
+impl From<BackendAnswer> for Decided {
+    fn from(answer: BackendAnswer) -> Self {
+        Self { answer: Some(answer), trouble: None }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,7 +99,7 @@ impl LinuxEdge {
         let mut edge = Self::new(domain)?;
         let mut told = observed.unread.clone();
         for AggregateRecord { id, slot, demand, labels } in &observed.aggregates {
-            match edge.ledger.reserve(&edge.domain, *id, demand) {
+            match edge.ledger.reserve(&edge.domain, *id, demand, Load::default()) {
                 Ok(_) if edge.used.insert(*slot) => {
                     edge.aggregates.insert(*id, Aggregate { slot: *slot, labels: *labels });
                 }
@@ -98,6 +114,11 @@ impl LinuxEdge {
                 edge.flows.insert(record.leg, Flow { record: record.clone(), tuples: tuples.clone() });
             } else {
                 told.push(format!("flow {:?} has no aggregate", record.leg));
+            }
+        }
+        for id in edge.aggregates.keys().copied().collect::<Vec<_>>() {
+            if edge.hold(id).is_err() {
+                told.push(format!("the flows of aggregate {id:?} do not fit into the domain any more"));
             }
         }
         Ok((edge, told))
@@ -115,27 +136,118 @@ impl LinuxEdge {
 
     /// Carries out a command.
     pub fn handle(&mut self, command: BackendCommand) -> Handled {
+        let touched = self.touched(&command);
+        let entries = |edge: &Self| -> Vec<Entry> {
+            let of = |holding: &Holding| match holding {
+                Holding::Aggregate(id) => edge.of_aggregate(*id),
+                Holding::Flow(leg) => edge.of_flow(*leg),
+            };
+            touched.iter().flat_map(of).collect()
+        };
+        let before = entries(self);
+        let (commits, releases) = (
+            matches!(command, BackendCommand::Commit { .. }),
+            matches!(command, BackendCommand::Release { .. }),
+        );
+        let Decided { answer, trouble } = self.decide(command);
+        let after = entries(self);
+        let mut programs = changes(&before, &after);
+        // The record that it is forwarded comes after the rules that do it: a manager that is killed in between leaves none without rules.
+        if commits && !programs.is_empty() {
+            programs.rotate_left(1);
+        }
+        // What is taken away only in part is taken away once more.
+        let undo = if releases { Vec::new() } else { changes(&after, &before) };
+        Handled { programs, undo, answer, trouble }
+    }
+
+    /// What a command may change at devices, in the order in which they are told.
+    pub fn touched(&self, command: &BackendCommand) -> Vec<Holding> {
         match command {
-            BackendCommand::Offer { ticket, demand } => self.offer(ticket, &demand),
-            BackendCommand::Reserve { ticket, aggregate, demand } => self.reserve(ticket, aggregate, &demand),
+            BackendCommand::Offer { .. } | BackendCommand::Observe { .. } => Vec::new(),
+            BackendCommand::Reserve { aggregate, .. } => vec![Holding::Aggregate(*aggregate)],
+            BackendCommand::Commit { aggregate: id, .. } => {
+                // Flows that were let in before there was a tunnel for them.
+                let is_first = self.aggregates.get(id).is_some_and(|aggregate| aggregate.labels.is_none());
+                let waiting = self.flows.iter().filter(|(_, flow)| is_first && flow.record.aggregate == *id);
+                let flows = waiting.map(|(leg, _)| Holding::Flow(*leg));
+                std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
+            }
+            BackendCommand::Open { leg, .. } => vec![Holding::Flow(*leg)],
+            BackendCommand::Release { holding, .. } => vec![*holding],
+        }
+    }
+
+    /// What an aggregate is held with.
+    pub fn aggregate(&self, id: AggregateId) -> Option<AggregateRecord> {
+        let (aggregate, held) = self.aggregates.get(&id).zip(self.ledger.held(id))?;
+        Some(AggregateRecord { id, slot: aggregate.slot, demand: held.demand, labels: aggregate.labels })
+    }
+
+    /// What a flow is let in with: its packets, by the router at which they come in.
+    pub fn flow(&self, leg: LegId) -> Option<(&FlowRecord, BTreeMap<usize, Vec<Tuple>>)> {
+        let Flow { record, tuples } = self.flows.get(&leg)?;
+        Some((record, self.by_router(tuples)))
+    }
+
+    fn by_router(&self, tuples: &[Tuple]) -> BTreeMap<usize, Vec<Tuple>> {
+        let mut routers: BTreeMap<usize, Vec<Tuple>> = BTreeMap::new();
+        for tuple in tuples {
+            if let Some(edge) = self.edge_of(tuple.source).and_then(|edge| self.domain.edges.get(edge)) {
+                routers.entry(edge.router).or_default().push(*tuple);
+            }
+        }
+        routers
+    }
+
+    /// What policers let through of the flows of an aggregate.
+    fn flows_on_wire(&self, id: AggregateId) -> Load {
+        let flows = self.flows.values().filter(|flow| flow.record.aggregate == id);
+        let contracts = flows.flat_map(|Flow { record, tuples }| {
+            let parts = self.by_router(tuples).len().max(1);
+            std::iter::repeat_n(record.contract(parts), parts)
+        });
+        self.domain.policing.flows_on_wire(contracts, self.domain.processing)
+    }
+
+    /// Holds what an aggregate holds, with the flows that are there now.
+    fn hold(&mut self, id: AggregateId) -> Result<(), Short> {
+        let Some(demand) = self.ledger.held(id).map(|held| held.demand) else { return Ok(()) };
+        let flows = self.flows_on_wire(id);
+        self.ledger.reserve(&self.domain, id, &demand, flows).map(drop)
+    }
+
+    /// Decides about a command: what is held afterwards says what devices have to be told.
+    pub fn decide(&mut self, command: BackendCommand) -> Decided {
+        match command {
+            BackendCommand::Offer { ticket, demand } => self.offer(ticket, &demand).into(),
+            BackendCommand::Reserve { ticket, aggregate, demand } => {
+                self.reserve(ticket, aggregate, &demand).into()
+            }
             BackendCommand::Commit { aggregate, label_in, label_out } => {
-                self.commit(aggregate, (label_in, label_out))
+                if let Some(aggregate) = self.aggregates.get_mut(&aggregate) {
+                    aggregate.labels = Some((label_in, label_out));
+                }
+                Decided::default()
             }
             BackendCommand::Open { ticket, leg, aggregate, flow, addresses } => {
-                self.open(ticket, leg, aggregate, &flow, &addresses)
+                match self.open(leg, aggregate, &flow, &addresses) {
+                    Ok(()) => BackendAnswer::Done { ticket }.into(),
+                    // Short enough to be told whole to who asked.
+                    Err(trouble) => Decided { answer: None, trouble: Some(trouble) },
+                }
             }
-            BackendCommand::Release { ticket, holding } => self.release(ticket, holding),
+            BackendCommand::Release { ticket, holding } => self.release(ticket, holding).into(),
             BackendCommand::Observe { ticket } => {
                 let holdings = self.holdings().into_iter().collect();
-                let answer = Some(BackendAnswer::Observed { ticket, holdings });
-                Handled { answer, ..Handled::default() }
+                BackendAnswer::Observed { ticket, holdings }.into()
             }
         }
     }
 
-    fn offer(&self, ticket: u64, demand: &Demand) -> Handled {
+    fn offer(&self, ticket: u64, demand: &Demand) -> BackendAnswer {
         let ways = self.ledger.ways(&self.domain, demand.from, demand.to, demand.class);
-        let answer = match ways {
+        match ways {
             Some(ways) => {
                 // A demand without a size is about the largest packets.
                 let packet = if demand.largest_packet > 1 { demand.least_packet } else { 1_500 };
@@ -143,20 +255,17 @@ impl LinuxEdge {
                 BackendAnswer::Offered { ticket, rate, delay: ways.budget.delay, jitter: ways.budget.jitter }
             }
             None => BackendAnswer::Offered { ticket, rate: 0, delay: u64::MAX, jitter: u64::MAX },
-        };
-        Handled { answer: Some(answer), ..Handled::default() }
+        }
     }
 
-    fn reserve(&mut self, ticket: u64, id: AggregateId, demand: &Demand) -> Handled {
-        let refused = |Short { missing, offer }: Short| Handled {
-            answer: Some(BackendAnswer::Refused { ticket, missing, offer }),
-            ..Handled::default()
-        };
-        let before = self.of_aggregate(id);
+    fn reserve(&mut self, ticket: u64, id: AggregateId, demand: &Demand) -> BackendAnswer {
+        let refused =
+            |Short { missing, offer }: Short| BackendAnswer::Refused { ticket, missing, offer };
         if !self.aggregates.contains_key(&id) && self.used.len() >= usize::from(MOST_SLOTS) {
             return refused(Short { missing: demand.rate, offer: 0 });
         }
-        match self.ledger.reserve(&self.domain, id, demand) {
+        let flows = self.flows_on_wire(id);
+        match self.ledger.reserve(&self.domain, id, demand, flows) {
             Err(short) => refused(short),
             Ok(budget) => {
                 if !self.aggregates.contains_key(&id)
@@ -164,68 +273,33 @@ impl LinuxEdge {
                 {
                     self.aggregates.insert(id, Aggregate { slot, labels: None });
                 }
-                let answer = BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter };
-                Handled { answer: Some(answer), ..between(&before, &self.of_aggregate(id)) }
+                BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter }
             }
         }
-    }
-
-    fn commit(&mut self, id: AggregateId, labels: Labels) -> Handled {
-        // Flows that were let in before there was a tunnel for them.
-        let waiting: Vec<LegId> = match self.aggregates.get(&id) {
-            Some(Aggregate { labels: None, .. }) => {
-                let of = self.flows.iter().filter(|(_, flow)| flow.record.aggregate == id);
-                of.map(|(leg, _)| *leg).collect()
-            }
-            _ => Vec::new(),
-        };
-        let before = self.of_aggregate(id);
-        if let Some(aggregate) = self.aggregates.get_mut(&id) {
-            aggregate.labels = Some(labels);
-        }
-        let mut handled = between(&before, &self.of_aggregate(id));
-        // The record that it is forwarded comes after the rules that do it: a manager that is killed in between leaves none without rules.
-        if !handled.programs.is_empty() {
-            handled.programs.rotate_left(1);
-        }
-        for leg in waiting {
-            let Handled { programs, undo, .. } = between(&[], &self.of_flow(leg));
-            handled.programs.extend(programs);
-            handled.undo.splice(..0, undo);
-        }
-        handled
     }
 
     fn open(
         &mut self,
-        ticket: u64,
         leg: LegId,
         aggregate: AggregateId,
         flow: &FlowRequest,
         addresses: &Addresses,
-    ) -> Handled {
-        // Short enough to be told whole to who asked.
-        let trouble = |trouble: String| Handled { trouble: Some(trouble), ..Handled::default() };
+    ) -> Result<(), String> {
         if !self.aggregates.contains_key(&aggregate) {
-            return trouble(format!("aggregate {} is not reserved", aggregate.tunnel.number));
+            return Err(format!("aggregate {} is not reserved", aggregate.tunnel.number));
         }
-        let tuples = match self.tuples(flow, addresses) {
-            Ok(tuples) => tuples,
-            Err(what) => return trouble(what),
-        };
+        let tuples = self.tuples(flow, addresses)?;
         let of_others = self.flows.iter().filter(|(other, _)| **other != leg);
         let is_taken = |tuple: &Tuple| tuples.iter().any(|own| own.meets(tuple));
         if of_others.flat_map(|(_, flow)| &flow.tuples).any(is_taken) {
-            return trouble("another flow has the same addresses and ports".to_owned());
+            return Err("another flow has the same addresses and ports".to_owned());
         }
-        let before = self.of_flow(leg);
-        let slot = match self.flows.get(&leg) {
+        let before = self.flows.get(&leg).cloned();
+        let slot = match &before {
             Some(flow) => flow.record.slot,
             None => match take(&mut self.used_by_flows) {
                 Some(slot) => slot,
-                None => {
-                    return trouble(format!("{MOST_SLOTS} flows are there already"));
-                }
+                None => return Err(format!("{MOST_SLOTS} flows are there already")),
             },
         };
         let traffic = flow.desired;
@@ -239,29 +313,36 @@ impl LinuxEdge {
             largest: traffic.largest_packet,
         };
         self.flows.insert(leg, Flow { record, tuples });
-        Handled { answer: Some(BackendAnswer::Done { ticket }), ..between(&before, &self.of_flow(leg)) }
+        if self.hold(aggregate).is_err() {
+            match before {
+                Some(flow) => drop(self.flows.insert(leg, flow)),
+                None => {
+                    self.flows.remove(&leg);
+                    self.used_by_flows.remove(&slot);
+                }
+            }
+            return Err("there is no room for what meters round up of its rate and burst".to_owned());
+        }
+        Ok(())
     }
 
-    fn release(&mut self, ticket: u64, holding: Holding) -> Handled {
-        let programs = match holding {
+    fn release(&mut self, ticket: u64, holding: Holding) -> BackendAnswer {
+        match holding {
             Holding::Aggregate(id) => {
-                let before = self.of_aggregate(id);
                 self.ledger.release(id);
                 if let Some(aggregate) = self.aggregates.remove(&id) {
                     self.used.remove(&aggregate.slot);
                 }
-                changes(&before, &[])
             }
             Holding::Flow(leg) => {
-                let before = self.of_flow(leg);
                 if let Some(flow) = self.flows.remove(&leg) {
                     self.used_by_flows.remove(&flow.record.slot);
+                    // Less than before always fits.
+                    let _ = self.hold(flow.record.aggregate);
                 }
-                changes(&before, &[])
             }
-        };
-        // What is taken away only in part is taken away once more.
-        Handled { programs, answer: Some(BackendAnswer::Done { ticket }), ..Handled::default() }
+        }
+        BackendAnswer::Done { ticket }
     }
 
     /// All that it holds.
@@ -316,13 +397,7 @@ impl LinuxEdge {
                 edges.entry(edge).or_default().push(*tuple);
             }
         }
-        let parts = (edges.len() as u64).max(1);
-        let contract = Contract {
-            rate: record.rate / parts,
-            bucket: record.bucket / parts,
-            least: record.least,
-            largest: record.largest,
-        };
+        let contract = record.contract(edges.len());
         let entry = |(edge, tuples): (usize, Vec<Tuple>)| {
             let edge = self.domain.edges.get(edge)?;
             Some(Entry::Flow {
@@ -340,15 +415,11 @@ impl LinuxEdge {
 
     /// The entries of an aggregate.
     fn of_aggregate(&self, id: AggregateId) -> Vec<Entry> {
-        let Some((Aggregate { slot, labels }, held)) = self.aggregates.get(&id).zip(self.ledger.held(id))
-        else {
-            return Vec::new();
-        };
-        let demand = held.demand;
-        let record = AggregateRecord { id, slot: *slot, demand, labels: *labels };
-        let mut entries = vec![Entry::Held { slot: *slot, text: record.text() }];
+        let Some(record) = self.aggregate(id) else { return Vec::new() };
+        let AggregateRecord { slot, demand, labels, .. } = record;
+        let mut entries = vec![Entry::Held { slot, text: record.text() }];
         if let Some(labels) = labels {
-            entries.extend(self.forwarding(*slot, id.class, &demand, *labels));
+            entries.extend(self.forwarding(slot, id.class, &demand, labels));
         }
         entries
     }
@@ -366,12 +437,7 @@ impl LinuxEdge {
         match (demand.from, labels.0) {
             (Place::Border(link), Some(label)) => {
                 let Some(border) = self.domain.border(link) else { return Vec::new() };
-                let contract = Contract {
-                    rate: demand.rate,
-                    bucket: demand.burst,
-                    least: demand.least_packet,
-                    largest: demand.largest_packet,
-                };
+                let contract = Contract::of(demand);
                 vec![Entry::Label {
                     router: border.end.router,
                     interface: border.end.interface.clone(),
@@ -399,11 +465,6 @@ impl LinuxEdge {
             (Place::Border(_), None) => Vec::new(),
         }
     }
-}
-
-/// The way from some entries to others, and back.
-fn between(before: &[Entry], after: &[Entry]) -> Handled {
-    Handled { programs: changes(before, after), undo: changes(after, before), ..Handled::default() }
 }
 
 /// What makes the entries that are to be there of those that are. What is new comes first, so that what is let in meets all that it needs.

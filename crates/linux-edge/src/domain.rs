@@ -4,10 +4,14 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use wan::{Asn, Class, LinkId, Prefix};
 
+use crate::policing::Policing;
+
 /// Bytes that a tunnel puts before each packet: a header of IPv6 (RFC 8200) without extension headers.
 pub const TUNNEL: u64 = 40;
 /// Bytes that a packet occupies a link beyond itself: the header of Ethernet, preamble, check sequence and gap.
-pub const AROUND: u64 = 14 + 24;
+pub const AROUND: u64 = ETHERNET + 24;
+/// Bytes of the header of Ethernet.
+pub const ETHERNET: u64 = 14;
 /// Bytes that the smallest frame occupies a link.
 pub const LEAST_FRAME: u64 = 84;
 /// The classes in the order in which ports serve them, the highest first.
@@ -32,6 +36,8 @@ pub struct Domain {
     pub ceilings: BTreeMap<Class, Ceiling>,
     /// Nanoseconds that a router takes at most from the reception of a packet until it is in a queue.
     pub processing: u64,
+    /// What its routers hold traffic to contracts by.
+    pub policing: Policing,
 }
 
 /// A router.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use serde_json::{Value, json};
 
 use crate::domain::{Family, TUNNEL};
-use crate::ledger::policed_rate;
+use crate::policing::{Contract, policed_rate};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 
 /// Routing tables of tunnels are numbered from here.
@@ -38,19 +38,6 @@ impl Tuple {
         let has_any = self.source_port == 0 || other.source_port == 0;
         self == other || (has_any && any(self) == any(other))
     }
-}
-
-/// What a policer lets through, counted in bytes of IP packets. At a border these are those inside the tunnel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Contract {
-    /// Bits per second.
-    pub rate: u64,
-    /// Bytes at once.
-    pub bucket: u64,
-    /// Bytes: a smaller packet counts as this.
-    pub least: u32,
-    /// Bytes of the largest packet.
-    pub largest: u32,
 }
 
 /// The segments of a label, for IPv4 and IPv6 inside.

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use wan::{AggregateId, Class, Demand, Place};
 
 use crate::budget::{Budget, allowed, port_delay, wire};
-use crate::domain::{AROUND, Domain, TUNNEL};
+use crate::domain::Domain;
 use crate::routes::{PortId, Routes};
 
-/// Bytes that are added to each packet inside the domain at most.
-const ADDED: u64 = TUNNEL + AROUND;
 /// Nanoseconds in a second, eight times: from bits per second to bytes.
 const BYTE_TIME: u128 = 8_000_000_000;
 
@@ -54,38 +52,6 @@ pub struct Ledger {
     delays: BTreeMap<(PortId, Class), u64>,
     held: BTreeMap<AggregateId, Entry>,
     sums: BTreeMap<(PortId, Class), Load>,
-}
-
-/// Bits per second that a policer lets through in the long run: `tc` counts whole bytes, and rounding is against us.
-pub const fn policed_rate(rate: u64) -> u64 {
-    rate.div_ceil(8).saturating_mul(8)
-}
-
-/// Bytes that policers let through at once of what is reserved.
-///
-/// A policer lets through what a flow may send and the difference between its largest and its smallest packet. At a border there is one for
-/// the aggregate. At edges there is one for each flow, and all their differences together are less than all their bursts.
-fn policed_burst(demand: &Demand) -> u64 {
-    if demand.least_packet == demand.largest_packet {
-        return demand.burst;
-    }
-    let more = match demand.from {
-        Place::Edges => demand.burst,
-        Place::Border(_) => u64::from(demand.largest_packet.saturating_sub(demand.least_packet)),
-    };
-    demand.burst.saturating_add(more)
-}
-
-/// What a demand is on the wire before any delay.
-fn on_wire(demand: &Demand) -> Load {
-    let least = u64::from(demand.least_packet.max(1));
-    let rate = u128::from(policed_rate(demand.rate)) * u128::from(least + ADDED);
-    let burst = policed_burst(demand);
-    let packets = burst.div_ceil(least);
-    Load {
-        rate: u64::try_from(rate.div_ceil(u128::from(least))).unwrap_or(u64::MAX),
-        burst: burst.saturating_add(packets.saturating_mul(ADDED)),
-    }
 }
 
 /// After a delay that varied by so many nanoseconds.
@@ -184,12 +150,11 @@ impl Ledger {
         let least = ways.ports.keys().map(|port| of_port(port).unwrap_or(0)).min();
         // Without a port nothing inside is the limit.
         let Some(wire) = least else { return u64::MAX };
-        let packet = u64::from(packet.max(1));
-        let packets = u128::from(wire) * u128::from(packet) / u128::from(packet + ADDED);
-        u64::try_from(packets).unwrap_or(u64::MAX) / 8 * 8
+        domain.policing.offer(wire, packet)
     }
 
-    /// Holds a demand in place of what the aggregate held. What takes no more of any port than before is never refused.
+    /// Holds a demand in place of what the aggregate held, and as much as policers let through of its flows if that is more. What takes no
+    /// more of any port than before is never refused.
     ///
     /// # Errors
     /// What is missing; nothing has changed then.
@@ -198,15 +163,17 @@ impl Ledger {
         domain: &Domain,
         aggregate: AggregateId,
         demand: &Demand,
+        flows: Load,
     ) -> Result<Budget, Short> {
         let nothing = Short { missing: demand.rate, offer: 0 };
         let possible = demand.class == aggregate.class && demand.least_packet <= demand.largest_packet;
         if !possible || !domain.ceilings.contains_key(&demand.class) {
             return Err(nothing);
         }
-        let largest = u64::from(demand.largest_packet) + TUNNEL;
+        let largest = u64::from(demand.largest_packet) + domain.policing.tunnel();
         let ways = self.ways(domain, demand.from, demand.to, demand.class).ok_or(nothing)?;
-        let load = on_wire(demand);
+        let load = domain.policing.on_wire(demand, domain.processing);
+        let load = Load { rate: load.rate.max(flows.rate), burst: load.burst.max(flows.burst) };
         let loads: BTreeMap<PortId, Load> =
             ways.ports.iter().map(|(port, jitter)| (*port, after(load, *jitter))).collect();
         let own = self.held.get(&aggregate);

@@ -2,7 +2,8 @@
 //! SRv6 carry aggregates, ports serve classes in strict priority.
 //!
 //! - [`domain`]: the description; [`routes`]: the routes inside.
-//! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings.
+//! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings; [`policing`]:
+//!   what is on the wire of what policers let through.
 //! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
 //! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
 //! - [`execute`]: the one module that does something at a machine.
@@ -15,6 +16,7 @@ pub mod entry;
 pub mod execute;
 pub mod ledger;
 pub mod observed;
+pub mod policing;
 pub mod program;
 pub mod record;
 pub mod routes;

@@ -3,6 +3,8 @@
 //! Fields are hexadecimal numbers with blanks between them; a comment of nftables has 128 bytes at most.
 use wan::{AggregateId, Asn, Class, Demand, LegId, LinkId, Place, SessionId, TunnelId};
 
+use crate::policing::Contract;
+
 /// What an aggregate has been committed with: its label that comes in, and the one that goes out.
 pub type Labels = (Option<u32>, Option<u32>);
 
@@ -141,6 +143,13 @@ impl AggregateRecord {
 }
 
 impl FlowRecord {
+    /// What each of so many policers lets through of it.
+    pub fn contract(&self, parts: usize) -> Contract {
+        let parts = (parts as u64).max(1);
+        let (least, largest) = (self.least, self.largest);
+        Contract { rate: self.rate / parts, bucket: self.bucket / parts, least, largest }
+    }
+
     /// As a comment.
     pub fn text(&self) -> String {
         let LegId { session, flow, peer } = self.leg;

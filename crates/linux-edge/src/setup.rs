@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
 use crate::budget::{allowed, port_delay, saved};
-use crate::domain::{Border, CLASSES, Domain, Family, Wire};
+use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire};
 use crate::entry::{PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
@@ -17,8 +17,6 @@ use crate::routes::{PortId, Routes};
 const BEST_EFFORT_QUEUE: u32 = 50;
 /// The preference of the rules that come before those of tunnels.
 const BEFORE_TUNNELS: u32 = 900;
-/// Bytes of the header of Ethernet, which policers do not count, and with the tunnel's.
-const ETHERNET: u64 = 14;
 
 /// How the name of the set begins that says by which description a router was set up.
 pub(crate) const MARK: &str = "set-up-";

@@ -2,6 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_edge::domain::Ceiling;
+use linux_edge::policing::Policing;
 use serde::Deserialize;
 use system::Error;
 use wan::Class;
@@ -33,6 +34,29 @@ pub struct WanFile {
     pub processing: u64,
     /// Whether links between domains are emulated: frames are under way for their own time and the delay of the link.
     pub emulated: bool,
+    /// What its routers are.
+    pub devices: Devices,
+}
+
+/// What the routers of a lab are.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Devices {
+    /// Plain Linux routers, with tunnels by SRv6.
+    #[default]
+    Linux,
+    /// Switches of Open vSwitch, with tunnels by MPLS; they carry IPv4.
+    OpenVswitch,
+}
+
+impl Devices {
+    /// What they hold traffic to contracts by.
+    pub const fn policing(self) -> Policing {
+        match self {
+            Self::Linux => Policing::Classes,
+            Self::OpenVswitch => Policing::Meters,
+        }
+    }
 }
 
 /// A domain.
@@ -73,6 +97,7 @@ struct Text {
     processing: Option<String>,
     #[serde(default)]
     emulated: bool,
+    devices: Devices,
 }
 
 #[derive(Deserialize)]
@@ -173,6 +198,7 @@ impl WanFile {
             ceilings,
             processing,
             emulated: text.emulated,
+            devices: text.devices,
         };
         file.check().map_err(wrong)?;
         Ok(file)

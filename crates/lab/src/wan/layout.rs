@@ -7,7 +7,7 @@ use system::Error;
 use wan::{Asn, LinkId, Prefix};
 
 use crate::layout::{Host, WIRES};
-use crate::wan::file::{LinkOfFile, WanFile};
+use crate::wan::file::{Devices, LinkOfFile, WanFile};
 
 /// Bytes of the largest packet between domains, with the header of a tunnel.
 const BORDER_MTU: u32 = 1_540;
@@ -29,6 +29,8 @@ pub struct WanLayout {
     pub emulated: Vec<EmulatedLink>,
     /// The namespace of the emulator.
     pub wires: String,
+    /// What the routers are.
+    pub devices: Devices,
 }
 
 /// A link between domains whose frames are under way as on a wire.
@@ -78,6 +80,16 @@ fn at_edge(domain: u16, edge: u16, last: u8) -> [Prefix; 2] {
         Prefix { address: IpAddr::V4(Ipv4Addr::new(10, low, subnet, last)), length: 24 },
         Prefix { address: IpAddr::V6(v6(0xfd10, domain + 1, edge, u16::from(last))), length: 64 },
     ]
+}
+
+/// The address of Ethernet of a host, which is administered locally.
+pub(super) fn hardware(domain: u16, edge: u16) -> [u8; 6] {
+    let ([_, domain], [high, low]) = ((domain + 1).to_be_bytes(), edge.to_be_bytes());
+    [2, 1, 0, domain, high, low]
+}
+
+fn mac(domain: u16, edge: u16) -> String {
+    hardware(domain, edge).map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// The first domain of the best way from one domain to each other: as few domains as possible, then by the order of the file.
@@ -130,6 +142,7 @@ impl WanLayout {
             links: Vec::new(),
             emulated: emulated.collect(),
             wires: format!("{name}-{WIRES}"),
+            devices: file.devices,
         };
         for (at, of_file) in file.domains.iter().enumerate() {
             let number = u16::try_from(at).unwrap_or(u16::MAX);
@@ -143,7 +156,7 @@ impl WanLayout {
                     name: host.clone(),
                     namespace: format!("{name}-{host}"),
                     addresses: at_edge(number, edge, 2).map(|prefix| prefix.address).into(),
-                    mac: String::new(),
+                    mac: mac(number, edge),
                     manager: false,
                 };
                 layout.hosts.push((host, at, usize::from(edge)));
@@ -193,6 +206,7 @@ impl WanLayout {
                 borders,
                 ceilings: file.ceilings.clone(),
                 processing: file.processing,
+                policing: file.devices.policing(),
             };
             domain.check().map_err(|what| Error::new(what, "correct the file"))?;
             layout.domains.push(domain);

@@ -4,9 +4,11 @@ mod cut;
 pub mod file;
 pub mod layout;
 mod links;
+mod open_vswitch;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +20,15 @@ use system::{Error, check_packages};
 pub use cut::{How, cut};
 pub use file::WanFile;
 pub use layout::WanLayout;
+pub use open_vswitch::domain as switches;
 
 use crate::inside::inside;
 use crate::lab::reap;
 use crate::layout::Host;
-use crate::place::{Place, Record};
+use crate::place::{PLACE, Place, Record};
 use crate::remove::{down_held, processes};
 use crate::tools::{Tools, check_rights};
+use file::Devices;
 use layout::{border_interface, wire_interface};
 
 /// Programs of these labs beside those of routers.
@@ -54,13 +58,17 @@ impl WanLab {
         check_rights()?;
         let programs: Vec<_> = PROGRAMS.into_iter().chain(linux_edge::execute::PROGRAMS).collect();
         check_packages("a lab of domains", &programs, &[])?;
+        if file.devices == Devices::OpenVswitch {
+            crate::tools::check_programs(false)?;
+            check_packages("a lab of switches", &ovs_edge::execute::PROGRAMS, &[])?;
+        }
         let mut record = Record::of_domains(name, &layout);
         let place = Place::reserve(&record)?;
         let path = place.path().join(FILE);
         let written = std::fs::write(&path, &file.text).map_err(Error::system(path.display()));
         let mut children = Vec::new();
         let built = written
-            .and_then(|()| build(&layout, name, interrupted))
+            .and_then(|()| build(&layout, name, place.path(), interrupted))
             .and_then(|()| links::emulate(&layout, name, place.path(), &mut children))
             .and_then(|()| {
                 record.complete = true;
@@ -102,6 +110,24 @@ impl WanLab {
         let (of, routers) =
             self.layout.domains.get(domain).zip(self.layout.routers.get(domain)).ok_or_else(missing)?;
         Running::start(of.clone(), executor(routers)).map(|(running, _)| running)
+    }
+
+    /// The same of a domain of switches.
+    ///
+    /// # Errors
+    /// There is no such domain, or one of its switches does not answer.
+    pub fn switches(&self, domain: usize) -> Result<ovs_edge::execute::Running, Error> {
+        let of = open_vswitch::domain(&self.layout, domain);
+        let missing = || Error::new(format!("the lab has no domain {domain}"), "");
+        let (of, executor) = (of.ok_or_else(missing)?, self.switch_executor(domain));
+        let started = ovs_edge::execute::Running::start(of, executor);
+        started.map(|(running, _)| running).map_err(|fault| Error::new(format!("{fault:?}"), ""))
+    }
+
+    /// What carries programs out at the switches of a domain.
+    pub fn switch_executor(&self, domain: usize) -> ovs_edge::execute::Executor {
+        let place = Path::new(PLACE).join(&self.record.name);
+        ovs_edge::execute::Executor::new(open_vswitch::locations(&place, &self.layout, domain))
     }
 
     /// Does something on a thread that is on a host: what it opens stays there.
@@ -162,7 +188,7 @@ fn executor(routers: &[String]) -> Executor {
     Executor::new(routers.iter().cloned().map(Some).collect())
 }
 
-fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Result<(), Error> {
+fn build(layout: &WanLayout, name: &str, place: &Path, interrupted: &Arc<AtomicBool>) -> Result<(), Error> {
     let go_on = || match interrupted.load(Ordering::Relaxed) {
         true => Err(Error::new("interrupted; nothing is left of the lab", "")),
         false => Ok(()),
@@ -239,7 +265,7 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
     for (host, domain, edge) in &layout.hosts {
         let gateways = layout.domains.get(*domain).and_then(|domain| domain.edges.get(*edge));
         let gateways = gateways.map(|edge| edge.addresses.as_slice()).unwrap_or_default();
-        let mut lines = "link set dev lo up\nlink set dev eth0 up\n".to_owned();
+        let mut lines = format!("link set dev lo up\nlink set dev eth0 address {} up\n", host.mac);
         for (address, gateway) in host.addresses.iter().zip(gateways) {
             let (all, nodad) = if address.is_ipv4() { ("0.0.0.0/0", "") } else { ("::/0", " nodad") };
             let _ = writeln!(lines, "addr add {address}/{} dev eth0{nodad}", gateway.length);
@@ -252,8 +278,16 @@ fn build(layout: &WanLayout, name: &str, interrupted: &Arc<AtomicBool>) -> Resul
         for namespace in routers {
             tools.run(&format!("ip -n {namespace} link set dev lo up"))?;
         }
-        executor(routers).set_up(domain)?;
+        if layout.devices == Devices::Linux {
+            executor(routers).set_up(domain)?;
+        }
         go_on()?;
+    }
+    if layout.devices == Devices::OpenVswitch {
+        for domain in 0..layout.domains.len() {
+            open_vswitch::start(&tools, place, layout, domain)?;
+            go_on()?;
+        }
     }
     Ok(())
 }

@@ -15,20 +15,20 @@ const HEADERS: [usize; 2] = [28, 48];
 
 /// What is sent: datagrams of `size` bytes of IP, each so many nanoseconds after the one before or later.
 #[derive(Clone, Copy)]
-struct Sent {
-    count: u32,
-    size: usize,
-    separation: u64,
-    mark: u8,
+pub(crate) struct Sent {
+    pub(crate) count: u32,
+    pub(crate) size: usize,
+    pub(crate) separation: u64,
+    pub(crate) mark: u8,
 }
 
 /// What has come.
 #[derive(Debug, Default)]
-struct Got {
+pub(crate) struct Got {
     /// Nanoseconds from sending to receiving, in order.
-    times: Vec<u64>,
+    pub(crate) times: Vec<u64>,
     /// Nanoseconds from the first to the last that was sent.
-    sending: u64,
+    pub(crate) sending: u64,
 }
 
 /// A clock that all namespaces share.
@@ -77,21 +77,29 @@ fn receive(to: IpAddr, port: u16, ready: &std::sync::Barrier) -> Got {
     got
 }
 
-/// Sends flows from their hosts to the last one; what of each has come.
-fn play(lab: &WanLab, flows: &[(&str, Addresses, u16, Sent)]) -> Vec<Got> {
+/// A flow that is sent: from a host, between addresses, to a port.
+pub(crate) type Played<'a> = (&'a str, Addresses, u16, Sent);
+
+/// Sends flows from their hosts to `c`; what of each has come.
+pub(crate) fn play(lab: &WanLab, flows: &[Played<'_>]) -> Vec<Got> {
+    play_to(lab, &flows.iter().map(|flow| ("c", flow.clone())).collect::<Vec<_>>())
+}
+
+/// Sends flows from their hosts to others; what of each has come.
+pub(crate) fn play_to(lab: &WanLab, flows: &[(&str, Played<'_>)]) -> Vec<Got> {
     let ready = std::sync::Barrier::new(flows.len() + 1);
     thread::scope(|scope| {
         let receiving: Vec<_> = flows
             .iter()
-            .map(|(_, addresses, port, _)| {
+            .map(|(host, (_, addresses, port, _))| {
                 let (ready, to) = (&ready, addresses.destinations[0]);
-                scope.spawn(move || lab.on("c", || receive(to, *port, ready)).unwrap())
+                scope.spawn(move || lab.on(host, || receive(to, *port, ready)).unwrap())
             })
             .collect();
         ready.wait();
         let sending: Vec<_> = flows
             .iter()
-            .map(|(host, addresses, port, sent)| {
+            .map(|(_, (host, addresses, port, sent))| {
                 let (from, to) = (addresses.sources[0], addresses.destinations[0]);
                 scope.spawn(move || lab.on(host, || send(from, to, *port, *sent)).unwrap())
             })
@@ -106,7 +114,7 @@ fn backends(lab: &WanLab) -> Vec<Running> {
     (0..lab.layout().domains.len()).map(|domain| lab.backend(domain).unwrap()).collect()
 }
 
-fn median(got: &Got) -> u64 {
+pub(crate) fn median(got: &Got) -> u64 {
     got.times[got.times.len() / 2]
 }
 

@@ -5,3 +5,4 @@
 mod flows;
 mod life;
 mod session;
+mod switches;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lab::wan::{WanFile, WanLab};
 use linux_edge::budget::border;
+use linux_edge::domain::Domain;
 use linux_edge::execute::Running;
 use wan::{
     Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
@@ -47,6 +48,32 @@ pub(crate) fn up(text: &str) -> Option<(MutexGuard<'static, ()>, WanLab)> {
     Some((turn, WanLab::up(&file, &lab_turn::name(), &Arc::new(AtomicBool::new(false))).unwrap()))
 }
 
+/// The back-end of a domain: of routers or of switches.
+pub(crate) trait Carries {
+    fn told(&mut self, command: BackendCommand) -> Option<BackendAnswer>;
+    fn domain(&self) -> &Domain;
+}
+
+impl Carries for Running {
+    fn told(&mut self, command: BackendCommand) -> Option<BackendAnswer> {
+        self.handle(command).unwrap()
+    }
+
+    fn domain(&self) -> &Domain {
+        self.edge().domain()
+    }
+}
+
+impl Carries for ovs_edge::execute::Running {
+    fn told(&mut self, command: BackendCommand) -> Option<BackendAnswer> {
+        self.handle(command).unwrap()
+    }
+
+    fn domain(&self) -> &Domain {
+        &self.edge().domain().plan
+    }
+}
+
 /// One flow from the first domain to the last.
 pub(crate) struct Session {
     pub(crate) number: u64,
@@ -73,7 +100,7 @@ impl Session {
     }
 
     /// Reserves it in all domains and lets it in; nanoseconds from edge to edge at most.
-    pub(crate) fn open(&self, backends: &mut [Running]) -> u64 {
+    pub(crate) fn open(&self, backends: &mut [impl Carries]) -> u64 {
         let count = backends.len();
         let (mut delay, mut jitter) = (0, 0);
         for (at, backend) in backends.iter_mut().enumerate() {
@@ -84,14 +111,14 @@ impl Session {
                 Demand { from, to, class: self.class, rate, burst, least_packet: least_unit, largest_packet };
             let command = BackendCommand::Reserve { ticket: 1, aggregate: self.aggregate(), demand };
             let Some(BackendAnswer::Reserved { delay: own, jitter: varies, .. }) =
-                backend.handle(command).unwrap()
+                backend.told(command)
             else {
                 panic!("domain {at} refuses {demand:?}");
             };
             delay += own;
             jitter += varies;
             if let Place::Border(link) = to {
-                let link = border(backend.edge().domain(), link, self.class).unwrap();
+                let link = border(backend.domain(), link, self.class).unwrap();
                 delay += link.delay;
                 jitter += link.jitter;
             }
@@ -100,9 +127,7 @@ impl Session {
         for (at, backend) in backends.iter_mut().enumerate().rev() {
             let label_in = (at > 0).then(|| label(at));
             let label_out = (at + 1 < count).then(|| label(at + 1));
-            backend
-                .handle(BackendCommand::Commit { aggregate: self.aggregate(), label_in, label_out })
-                .unwrap();
+            backend.told(BackendCommand::Commit { aggregate: self.aggregate(), label_in, label_out });
         }
         let flow = FlowRequest {
             kind: FlowKind::Data,
@@ -117,14 +142,14 @@ impl Session {
         };
         let (leg, aggregate, addresses) = (self.leg(), self.aggregate(), self.addresses.clone());
         let command = BackendCommand::Open { ticket: 2, leg, aggregate, flow, addresses };
-        assert_eq!(backends[0].handle(command).unwrap(), Some(BackendAnswer::Done { ticket: 2 }));
+        assert_eq!(backends[0].told(command), Some(BackendAnswer::Done { ticket: 2 }));
         delay
     }
 
     /// Shuts and releases it.
-    pub(crate) fn close(&self, backends: &mut [Running]) {
-        let release = |backend: &mut Running, holding: Holding| {
-            let done = backend.handle(BackendCommand::Release { ticket: 3, holding }).unwrap();
+    pub(crate) fn close<B: Carries>(&self, backends: &mut [B]) {
+        let release = |backend: &mut B, holding: Holding| {
+            let done = backend.told(BackendCommand::Release { ticket: 3, holding });
             assert_eq!(done, Some(BackendAnswer::Done { ticket: 3 }));
         };
         release(&mut backends[0], Holding::Flow(self.leg()));
@@ -135,8 +160,8 @@ impl Session {
 }
 
 /// What a back-end holds, in order.
-pub(crate) fn holdings(backend: &mut Running) -> Vec<Holding> {
-    let answer = backend.handle(BackendCommand::Observe { ticket: 4 }).unwrap();
+pub(crate) fn holdings(backend: &mut impl Carries) -> Vec<Holding> {
+    let answer = backend.told(BackendCommand::Observe { ticket: 4 });
     let Some(BackendAnswer::Observed { mut holdings, .. }) = answer else { panic!("{answer:?}") };
     holdings.sort_unstable();
     holdings

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux_edge::LinuxEdge;
 use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::policing::Policing;
 use testkit::random::Random;
 use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, Prefix, TunnelId};
 
@@ -81,7 +82,7 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
     }
     let routers =
         (0..count).map(|at| Router { name: format!("r{at}"), address: address(500 + at, 1) }).collect();
-    Domain { asn: Asn(1), routers, links, edges, borders, ceilings, processing: random.below_u64(300_000) }
+    Domain { asn: Asn(1), routers, links, edges, borders, ceilings, processing: random.below_u64(300_000), policing: Policing::Classes }
 }
 
 /// Asks for much, and for less where that is refused, until the domain is about full.

@@ -7,6 +7,7 @@ use diagnostics::{Problem, nearest};
 use linux_edge::budget;
 use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
 use linux_edge::ledger::Ledger;
+use linux_edge::policing::Policing;
 use serde::Deserialize;
 use toml::Spanned;
 use wan::{Class, Config, LinkId, Place};
@@ -222,6 +223,7 @@ impl Checker<'_> {
             borders: table.borders.iter().map(border).collect::<Result<_, _>>()?,
             ceilings: ceilings.into_iter().filter_map(ceiling).collect(),
             processing: table.processing.0,
+            policing: Policing::Classes,
         };
         if let Err(what) = domain.check() {
             return self.wrong(at, what, "docs/wan.md says what [linux] needs");
