@@ -17,7 +17,7 @@ use wire::discovery::EndpointData;
 use crate::action::{Action, ProxyId};
 use crate::cache::{Cache, Message};
 use crate::key::{self, BridgeId};
-use crate::lines::{Keys, Line};
+use crate::lines::{Keys, Line, is_durable};
 use crate::proxies::{Local, Remote};
 use crate::stream::Stream;
 
@@ -376,6 +376,11 @@ impl Bridge {
         self.keys.give_back(&remote.keys);
         if remote.is_open {
             self.actions.push_back(Action::CloseWriter(remote.id));
+        }
+        if is_durable(&remote.data) && !remote.is_gone {
+            // If it comes again, it is to say again what it has said: the streams begin anew, and what came of others is known by its numbers.
+            self.streams.retain(|(_, key), _| !remote.keys.contains(key));
+            self.is_dirty = true;
         }
     }
 

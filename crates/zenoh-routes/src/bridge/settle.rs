@@ -239,7 +239,8 @@ impl Bridge {
                 continue;
             }
             let since = *line.idle_since.get_or_insert(self.now);
-            if !self.leads || self.now.saturating_sub(since) >= lease {
+            // What durable writers have said is kept for whoever comes again, however late.
+            if !self.leads || !line.is_durable() && self.now.saturating_sub(since) >= lease {
                 line.is_open = false;
                 line.writers.values_mut().for_each(|last| *last = 0);
                 self.actions.push_back(Action::CloseReader(*number));

@@ -438,6 +438,11 @@ impl World {
         let instance = hash.unwrap()[0];
         assert_eq!(&message.payload[..], [instance]);
         let event = Event { writer, sequence: sequence.0, kind, instance, source: source.as_nanos() };
+        // Every writer of the bridge unregisters what all writers of the other site have unregistered; that of the last of them tells it here.
+        if like.guid != writer {
+            assert_eq!(kind, Kind::Unregistered);
+            return;
+        }
         kept.push(event);
         for reader in readers.iter_mut().filter(|reader| reader.data.topic_name == like.topic_name) {
             if reader.data.qos.durability <= like.qos.durability {
