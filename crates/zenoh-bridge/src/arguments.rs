@@ -180,7 +180,9 @@ impl Given {
     fn choices(self) -> Result<Choices, Failure> {
         let usage = |text: String| Err(Failure::Usage(text));
         if self.connect.is_empty() && self.listen.is_empty() {
-            return usage("no way to other sites: give --connect tcp/HOST:PORT or --listen tcp/ADDRESS:PORT".into());
+            return usage(
+                "no way to other sites: give --connect tcp/HOST:PORT or --listen tcp/ADDRESS:PORT".into(),
+            );
         }
         for (option, endpoints) in [("--connect", &self.connect), ("--listen", &self.listen)] {
             for endpoint in endpoints {
@@ -217,11 +219,9 @@ impl Given {
         };
         for peer in &self.peer {
             let parsed: Result<Peer, _> = peer.parse();
-            config.discovery.static_peers.push(
-                parsed.map_err(|_| {
-                    Failure::Usage(format!("--peer {peer}: give an address, as 192.0.2.7 or 192.0.2.7:7410"))
-                })?,
-            );
+            config.discovery.static_peers.push(parsed.map_err(|_| {
+                Failure::Usage(format!("--peer {peer}: give an address, as 192.0.2.7 or 192.0.2.7:7410"))
+            })?);
         }
         config.discovery.entity_name = Some("punctual bridge".to_owned());
         Ok(Choices {
@@ -280,7 +280,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("punctual-zenoh-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("bridge.toml");
-        std::fs::write(&path, "domain = 7\nconnect = [\"tcp/a:1\"]\nallow = [\"arm/*\"]\nlease = 5\n").unwrap();
+        std::fs::write(&path, "domain = 7\nconnect = [\"tcp/a:1\"]\nallow = [\"arm/*\"]\nlease = 5\n")
+            .unwrap();
         let choices = read_line(&format!("b --file {} --connect tcp/b:2", path.display())).unwrap();
         std::fs::write(&path, "domian = 7\n").unwrap();
         let wrong = read_line(&format!("b --file {}", path.display())).unwrap_err().to_string();

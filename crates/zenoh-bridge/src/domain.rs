@@ -68,7 +68,9 @@ impl Domain {
             }
             there.insert(data.guid, data);
         }
-        changes.extend(self.known.keys().filter(|guid| !there.contains_key(*guid)).map(|guid| Change::Gone(*guid)));
+        changes.extend(
+            self.known.keys().filter(|guid| !there.contains_key(*guid)).map(|guid| Change::Gone(*guid)),
+        );
         self.known = there;
         changes
     }

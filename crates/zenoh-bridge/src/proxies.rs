@@ -108,8 +108,8 @@ impl Proxies {
         }
         for (mut proxy, looks) in std::mem::take(&mut self.ending) {
             self.refused += proxy.flush();
-            let has_all = proxy.waiting.is_empty()
-                && proxy.writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
+            let has_all =
+                proxy.waiting.is_empty() && proxy.writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
             if has_all || looks >= MOST_LOOKS {
                 proxy.delete(participant);
             } else {
@@ -131,7 +131,10 @@ impl Proxy {
                 // The end of an instance that began before this writer did.
                 Err(error)
                     if message.attachment.kind != Kind::Sample
-                        && matches!(error.code, ReturnCode::BadParameter | ReturnCode::PreconditionNotMet) => {}
+                        && matches!(
+                            error.code,
+                            ReturnCode::BadParameter | ReturnCode::PreconditionNotMet
+                        ) => {}
                 Err(_) => refused += 1,
             }
             self.waiting.pop_front();
@@ -146,12 +149,16 @@ impl Proxy {
             next.set(hash, if attachment.kind == Kind::Sample { &[] } else { &message.payload });
         }
         let is_foreign = attachment.writer == Guid::UNKNOWN;
-        let time = (!is_foreign).then_some(attachment.source).filter(|time| *time != Timestamp::from_nanos(0));
+        let time =
+            (!is_foreign).then_some(attachment.source).filter(|time| *time != Timestamp::from_nanos(0));
         let done = match attachment.kind {
             Kind::Sample => {
                 let bytes = Bytes::from(message.payload.to_vec());
-                let options =
-                    WriteOptions { source_timestamp: time, related: attachment.related, ..WriteOptions::default() };
+                let options = WriteOptions {
+                    source_timestamp: time,
+                    related: attachment.related,
+                    ..WriteOptions::default()
+                };
                 self.writer.write_serialized(&bytes, &options)
             }
             Kind::Disposed => self.writer.dispose_of(InstanceOf::CanonicalKey(&hash), time),

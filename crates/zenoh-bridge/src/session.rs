@@ -172,8 +172,7 @@ impl Session {
     }
 
     pub(crate) fn declare(&mut self, at: String, durable: bool) -> Result<(), Failure> {
-        let publisher =
-            self.session.declare_publisher(at.clone()).wait().map_err(refused("a publisher"))?;
+        let publisher = self.session.declare_publisher(at.clone()).wait().map_err(refused("a publisher"))?;
         let (put, of) = (self.inbox.clone(), at.clone());
         publisher
             .matching_listener()
@@ -206,7 +205,8 @@ impl Session {
     pub(crate) fn subscribe(&mut self, at: String) -> Result<(), Failure> {
         let subscribe = |at: String| {
             let put = self.inbox.clone();
-            let declared = self.session.declare_subscriber(at).callback(move |sample| put.put(message(&sample)));
+            let declared =
+                self.session.declare_subscriber(at).callback(move |sample| put.put(message(&sample)));
             declared.wait().map_err(refused("a subscription"))
         };
         let both = [subscribe(key::ends(&at))?, subscribe(at.clone())?];
@@ -236,7 +236,8 @@ impl Session {
         let answer = move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
             let Some(attachment) = sample.attachment() else { return };
-            let (attachment, payload) = (attachment.to_bytes().into_owned(), sample.payload().to_bytes().into_owned());
+            let (attachment, payload) =
+                (attachment.to_bytes().into_owned(), sample.payload().to_bytes().into_owned());
             end.0.put(Event::Answer { question, attachment, payload });
         };
         self.get(&selector, answer)
@@ -248,7 +249,11 @@ impl Session {
             let Ok(sample) = reply.result() else { return };
             // Bridges like this one are asked otherwise.
             if sample.attachment().is_none() {
-                put.put(Event::Message { key: of.clone(), attachment: None, payload: sample.payload().to_bytes().into_owned() });
+                put.put(Event::Message {
+                    key: of.clone(),
+                    attachment: None,
+                    payload: sample.payload().to_bytes().into_owned(),
+                });
             }
         })
     }
@@ -286,7 +291,8 @@ impl Session {
 }
 
 fn message(sample: &Sample) -> Event {
-    let payload = if sample.kind() == SampleKind::Put { sample.payload().to_bytes().into_owned() } else { Vec::new() };
+    let payload =
+        if sample.kind() == SampleKind::Put { sample.payload().to_bytes().into_owned() } else { Vec::new() };
     Event::Message {
         key: sample.key_expr().to_string(),
         attachment: sample.attachment().map(|attachment| attachment.to_bytes().into_owned()),

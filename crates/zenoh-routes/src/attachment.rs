@@ -31,8 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::Sample, Self::Disposed, Self::Unregistered, Self::WriterGone, Self::Head];
+    const ALL: [Self; 5] = [Self::Sample, Self::Disposed, Self::Unregistered, Self::WriterGone, Self::Head];
 
     const fn code(self) -> u8 {
         self as u8
@@ -94,8 +93,7 @@ impl Attachment {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::MAX);
         out.extend_from_slice(&MAGIC);
-        let flags =
-            u8::from(self.hash.is_some()) * HAS_HASH | u8::from(self.related.is_some()) * HAS_RELATED;
+        let flags = u8::from(self.hash.is_some()) * HAS_HASH | u8::from(self.related.is_some()) * HAS_RELATED;
         out.extend_from_slice(&[VERSION, self.kind.code(), flags]);
         out.extend_from_slice(&self.bridge.0);
         out.extend_from_slice(&self.number.to_le_bytes());
@@ -126,7 +124,8 @@ impl Attachment {
         if version != VERSION {
             return Err(AttachmentError::Version(version));
         }
-        let kind = Kind::ALL.into_iter().find(|known| known.code() == kind).ok_or(AttachmentError::Value(3))?;
+        let kind =
+            Kind::ALL.into_iter().find(|known| known.code() == kind).ok_or(AttachmentError::Value(3))?;
         if flags & !(HAS_HASH | HAS_RELATED) != 0 {
             return Err(AttachmentError::Value(4));
         }

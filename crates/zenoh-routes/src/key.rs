@@ -60,7 +60,8 @@ pub fn of_topic(scope: &str, partition: &str, topic: &str) -> Result<String, NoK
         if part.is_empty() && what != "topic" {
             continue;
         }
-        check(part).map_err(|why| NoKey(format!("the {what} {part:?} cannot be part of a key of Zenoh: {why}")))?;
+        check(part)
+            .map_err(|why| NoKey(format!("the {what} {part:?} cannot be part of a key of Zenoh: {why}")))?;
         if !key.is_empty() {
             key.push('/');
         }
@@ -158,12 +159,8 @@ pub fn tokens(scope: &str) -> String {
 
 /// The token of a writer: who announces it, in which scope, and its announcement without what is of its site alone.
 pub fn token(bridge: BridgeId, scope: &str, data: &EndpointData) -> Option<String> {
-    let mut told = EndpointData::new(
-        data.guid,
-        data.topic_name.clone(),
-        data.type_name.clone(),
-        data.qos.clone(),
-    );
+    let mut told =
+        EndpointData::new(data.guid, data.topic_name.clone(), data.type_name.clone(), data.qos.clone());
     told.max_serialized_size = data.max_serialized_size;
     let mut bytes = Vec::new();
     told.encode(&mut bytes);

@@ -16,9 +16,7 @@ fn reader(participant: &Participant) -> DataReader<Joint> {
 
 /// Waits until the writer has so many readers, and each of the readers so many writers.
 fn meet(writer: &DataWriter<Joint>, count: usize, readers: &[(&DataReader<Joint>, usize)]) {
-    patiently("readers of the writer", || {
-        (writer.get_matched_subscriptions().len() >= count).then_some(())
-    });
+    patiently("readers of the writer", || (writer.get_matched_subscriptions().len() >= count).then_some(()));
     for (reader, count) in readers {
         patiently("writers of the reader", || {
             (reader.get_matched_publications().len() >= *count).then_some(())
@@ -131,8 +129,10 @@ fn a_bridge_that_is_killed_comes_back_and_writers_that_keep_samples_tell_them_ag
         let _first = bridge(11, &["--listen", "tcp/127.0.0.1:7447"]);
         let second = bridge(12, &["--connect", "tcp/127.0.0.1:7447", "--lease", "2"]);
         let (here, there) = (participant(11), participant(12));
-        let writer = here.writer::<Joint>("state").reliable().keep_last(1).transient_local().create().unwrap();
-        let reader = || there.reader::<Joint>("state").reliable().keep_all().transient_local().create().unwrap();
+        let writer =
+            here.writer::<Joint>("state").reliable().keep_last(1).transient_local().create().unwrap();
+        let reader =
+            || there.reader::<Joint>("state").reliable().keep_all().transient_local().create().unwrap();
         let before = reader();
         writer.write(&Joint { arm: 1, angle: 1 }).unwrap();
         let mut came = Vec::new();

@@ -39,7 +39,9 @@ fn samples_of_other_programs_are_written_and_they_get_ours() {
             .unwrap();
         let here = participant(11);
         let writer = here.writer::<Joint>("arm/out").reliable().create().unwrap();
-        patiently("the bridge as a reader", || (!writer.get_matched_subscriptions().is_empty()).then_some(()));
+        patiently("the bridge as a reader", || {
+            (!writer.get_matched_subscriptions().is_empty()).then_some(())
+        });
         writer.write(&Joint { arm: 3, angle: 5 }).unwrap();
         assert_eq!(got.recv_timeout(Duration::from_secs(60)).unwrap(), joint(3, 5));
         // What is no sample of a bridge ends no bridge.

@@ -78,7 +78,8 @@ impl Bridge {
     fn settle_tokens(&mut self) {
         let wanted: BTreeMap<Guid, u64> =
             self.line_of.iter().filter(|_| self.leads).map(|(writer, line)| (*writer, *line)).collect();
-        let old: Vec<Guid> = self.announced.keys().filter(|writer| !wanted.contains_key(*writer)).copied().collect();
+        let old: Vec<Guid> =
+            self.announced.keys().filter(|writer| !wanted.contains_key(*writer)).copied().collect();
         for writer in old {
             if let Some(token) = self.announced.remove(&writer) {
                 self.actions.push_back(Action::Withdraw(token));

@@ -176,7 +176,8 @@ impl Bridge {
     /// It is the turn of this message in its stream.
     fn deliver(&mut self, key: &str, message: Message) {
         let Attachment { kind, bridge, writer, sequence, .. } = message.attachment;
-        let Some(remote) = self.remotes.get_mut(&writer).filter(|remote| remote.keys.iter().any(|of| of == key))
+        let Some(remote) =
+            self.remotes.get_mut(&writer).filter(|remote| remote.keys.iter().any(|of| of == key))
         else {
             // Its announcement may be on its way.
             if kind != Kind::WriterGone {
@@ -285,6 +286,7 @@ impl Bridge {
             related: None,
         };
         self.counts.delivered += 1;
-        self.actions.push_back(Action::Write { proxy, message: Message { attachment, payload: Arc::from(payload) } });
+        self.actions
+            .push_back(Action::Write { proxy, message: Message { attachment, payload: Arc::from(payload) } });
     }
 }

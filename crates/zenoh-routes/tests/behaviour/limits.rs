@@ -22,12 +22,19 @@ fn a_thousand_topics_cross_and_one_too_many_is_told() {
     let got: usize = world.sites[1].readers.iter().map(|reader| reader.log.len()).sum();
     assert_eq!(got, 1_000);
     let told: Vec<&String> = world.warnings.iter().filter(|text| text.contains("topic/1000")).collect();
-    assert!(told[0].contains("1000 topics are in use, the most that are allowed; allow more with --topics"), "{told:?}");
+    assert!(
+        told[0].contains("1000 topics are in use, the most that are allowed; allow more with --topics"),
+        "{told:?}"
+    );
 }
 
 #[test]
 fn topics_that_are_denied_or_have_no_key_do_not_cross() {
-    let options = Options { allow: vec!["arm/*".into(), "a?b".into()], deny: vec!["*/raw".into()], ..Options::default() };
+    let options = Options {
+        allow: vec!["arm/*".into(), "a?b".into()],
+        deny: vec!["*/raw".into()],
+        ..Options::default()
+    };
     let mut world = World::new(2, 2, 1, options);
     for topic in ["arm/joint", "arm/raw", "leg", "a?b"] {
         world.add_writer(0, topic, |_| {});
@@ -40,7 +47,11 @@ fn topics_that_are_denied_or_have_no_key_do_not_cross() {
     world.quiet();
     let got: Vec<usize> = world.sites[1].readers.iter().map(|reader| reader.log.len()).collect();
     assert_eq!(got, [1, 0, 0, 0]);
-    assert!(world.warnings.iter().any(|text| text.contains("\"a?b\" is not bridged")), "{:?}", world.warnings);
+    assert!(
+        world.warnings.iter().any(|text| text.contains("\"a?b\" is not bridged")),
+        "{:?}",
+        world.warnings
+    );
 }
 
 #[test]

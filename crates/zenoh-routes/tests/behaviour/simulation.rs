@@ -112,9 +112,15 @@ impl Judge {
                 let mut last: BTreeMap<(u64, Guid), i64> = BTreeMap::new();
                 let mut volatile: BTreeMap<Guid, i64> = BTreeMap::new();
                 for (number, event) in &reader.log {
-                    assert!(!own.contains(&event.writer), "seed {seed}: site {at} got its own {event:?} back");
+                    assert!(
+                        !own.contains(&event.writer),
+                        "seed {seed}: site {at} got its own {event:?} back"
+                    );
                     let before = last.insert((*number, event.writer), event.sequence).unwrap_or(0);
-                    assert!(before < event.sequence, "seed {seed}: site {at}, {topic}: {event:?} after {before}");
+                    assert!(
+                        before < event.sequence,
+                        "seed {seed}: site {at}, {topic}: {event:?} after {before}"
+                    );
                     if reader.data.qos.durability == Durability::Volatile {
                         let before = volatile.insert(event.writer, event.sequence).unwrap_or(0);
                         assert!(before < event.sequence, "seed {seed}: site {at}, {topic}: {event:?} twice");
@@ -122,7 +128,10 @@ impl Judge {
                 }
                 let got: BTreeSet<Event> = reader.log.iter().map(|(_, event)| *event).collect();
                 for (from, of, event) in self.must.iter().filter(|(from, of, _)| *from != at && of == topic) {
-                    assert!(got.contains(event), "seed {seed}: site {at} lacks {event:?} of site {from}, {of}");
+                    assert!(
+                        got.contains(event),
+                        "seed {seed}: site {at} lacks {event:?} of site {from}, {of}"
+                    );
                 }
                 self.same_end(world, seed, at, topic, reader.log.iter().map(|(_, event)| event));
             }
@@ -140,15 +149,26 @@ impl Judge {
         log: impl Iterator<Item = &'a Event> + Clone,
     ) {
         let others = world.sites.iter().enumerate().filter(|(other, _)| *other != at);
-        for writer in others.flat_map(|(_, site)| &site.writers).filter(|writer| writer.data.topic_name == topic) {
+        for writer in
+            others.flat_map(|(_, site)| &site.writers).filter(|writer| writer.data.topic_name == topic)
+        {
             let is_kept = writer.data.qos.durability >= Durability::TransientLocal;
             for instance in 0..4 {
-                let Some(said) = writer.history.iter().rfind(|event| event.instance == instance) else { continue };
+                let Some(said) = writer.history.iter().rfind(|event| event.instance == instance) else {
+                    continue;
+                };
                 if !is_kept && !self.must.iter().any(|(_, _, event)| event == said) {
                     continue;
                 }
-                let got = log.clone().filter(|event| event.writer == said.writer && event.instance == instance).last();
-                assert_eq!(got, Some(said), "seed {seed}: the end of instance {instance} of {topic} at site {at}");
+                let got = log
+                    .clone()
+                    .filter(|event| event.writer == said.writer && event.instance == instance)
+                    .last();
+                assert_eq!(
+                    got,
+                    Some(said),
+                    "seed {seed}: the end of instance {instance} of {topic} at site {at}"
+                );
             }
         }
     }
@@ -156,7 +176,10 @@ impl Judge {
 
 #[test]
 fn each_sample_comes_once_in_order_and_ends_are_equal() {
-    if let Some(seed) = std::env::var("ONE").ok().and_then(|text| text.parse().ok()) { play(seed); return; }
+    if let Some(seed) = std::env::var("ONE").ok().and_then(|text| text.parse().ok()) {
+        play(seed);
+        return;
+    }
     for seed in tiers::current().seeds("zenoh.seeds") {
         play(seed);
     }

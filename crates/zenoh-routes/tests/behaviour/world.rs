@@ -108,7 +108,12 @@ impl World {
         Guid::new(GuidPrefix(prefix), EntityId::user(1, kind))
     }
 
-    pub(crate) fn add_writer(&mut self, site: usize, topic: &str, change: impl FnOnce(&mut EndpointQos)) -> Guid {
+    pub(crate) fn add_writer(
+        &mut self,
+        site: usize,
+        topic: &str,
+        change: impl FnOnce(&mut EndpointQos),
+    ) -> Guid {
         let guid = self.guid(EntityKind::WriterWithKey);
         let mut qos = EndpointQos::writer();
         qos.history = History::KeepAll;
@@ -213,7 +218,9 @@ impl World {
             })
             .collect();
         self.wire.retain(|(from, to, _), _| *from != id && *to != id);
-        for (_, asks, question) in questions.into_iter().map(|((from, asks, _), question)| (from, asks, question)) {
+        for (_, asks, question) in
+            questions.into_iter().map(|((from, asks, _), question)| (from, asks, question))
+        {
             // Zenoh ends a question that nothing answers.
             if let Some(running) = self.find(asks) {
                 running.bridge.answered(question);
@@ -259,7 +266,13 @@ impl World {
     fn match_all(&mut self) {
         let linked = self.linked();
         let mut changed = Vec::new();
-        for id in self.sites.iter().flat_map(|site| site.bridges.iter().flatten()).map(|running| running.id).collect::<Vec<_>>() {
+        for id in self
+            .sites
+            .iter()
+            .flat_map(|site| site.bridges.iter().flatten())
+            .map(|running| running.id)
+            .collect::<Vec<_>>()
+        {
             let subscribed: BTreeSet<String> = match linked.contains(&id) {
                 true => self
                     .sites
@@ -354,9 +367,16 @@ impl World {
             let Some(action) = running.bridge.next_action() else { return };
             let id = running.id;
             let linked = running.is_linked;
-            let others: Vec<BridgeId> = self.linked().into_iter().filter(|other| linked && *other != id).collect();
+            let others: Vec<BridgeId> =
+                self.linked().into_iter().filter(|other| linked && *other != id).collect();
             let running = self.sites[site].bridges[place].as_mut().unwrap();
-            if std::env::var_os("TRACE").is_some() { eprintln!("{} site {site}: {}", self.now, { let mut s = format!("{action:?}"); s.truncate(400); s }); }
+            if std::env::var_os("TRACE").is_some() {
+                eprintln!("{} site {site}: {}", self.now, {
+                    let mut s = format!("{action:?}");
+                    s.truncate(400);
+                    s
+                });
+            }
             match action {
                 Action::Announce(token) => {
                     assert!(running.tokens.insert(token.clone()), "announced twice");
@@ -493,7 +513,10 @@ impl World {
 
     fn place(&self, id: BridgeId) -> Option<(usize, usize)> {
         self.sites.iter().enumerate().find_map(|(at, site)| {
-            let place = site.bridges.iter().position(|running| running.as_ref().is_some_and(|running| running.id == id));
+            let place = site
+                .bridges
+                .iter()
+                .position(|running| running.as_ref().is_some_and(|running| running.id == id));
             place.map(|place| (at, place))
         })
     }
