@@ -15,6 +15,7 @@ mod format;
 mod grm;
 mod hex;
 mod idl;
+mod joined;
 mod log;
 mod ls;
 mod manual;
@@ -100,6 +101,8 @@ enum Command {
     Aaa(aaa::AaaArguments),
     /// Makes a Linux bridge a switch that a resource manager manages.
     Switch(bridge::SwitchArguments),
+    /// Joins a domain to Zenoh, so that it reaches sites without a managed path.
+    Bridge(joined::Arguments),
     /// Manages sessions of one domain over several domains, and asks its manager for them.
     Rm(Box<wan_server::Arguments>),
     /// Gives programs sessions over HTTP, as CAMARA Quality-on-Demand specifies it.
@@ -173,6 +176,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             return quality_on_demand::run(arguments, &mut out, &mut told).into();
         }
         Command::Rm(arguments) => return wan_server::run(arguments, &mut out, &mut told).into(),
+        Command::Bridge(arguments) => return exit::code(joined::run(arguments)),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),
         Command::InDomain(command) => command,

@@ -264,3 +264,8 @@ fn memory_of_a_process_that_lies() {
     withstands(&targets::SHARED_MEMORY_RING, "fuzz.stateless_executions", 10);
     withstands(&targets::SHARED_MEMORY_MEETING, "fuzz.stateless_executions", 5);
 }
+
+#[test]
+fn what_comes_over_zenoh() {
+    withstands(&targets::ZENOH_MESSAGE, "fuzz.stateless_executions", 20);
+}

@@ -100,6 +100,12 @@ fn a_client_over_http_opens_extends_and_ends_a_session() {
 }
 
 #[test]
+fn two_sites_are_joined_by_zenoh() {
+    // It makes a network of its own.
+    bare(|| in_one_terminal("../zenoh.md", ""));
+}
+
+#[test]
 fn late_joiners_get_what_was_kept() {
     alone(|| in_one_terminal("qos.md", "kill $!\n"));
 }

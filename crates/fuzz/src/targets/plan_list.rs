@@ -1,10 +1,10 @@
-//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, and files of domains.
+//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, files of domains, and what comes over Zenoh.
 use super::list::STATELESS_BATCH;
 use super::{
     dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
     execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file,
     prediction_records, predictions, qos_file, qos_files, quality_on_demand, quality_on_demand_body,
-    type_manifest,
+    type_manifest, zenoh_message, zenoh_messages,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -118,6 +118,17 @@ pub const QUALITY_ON_DEMAND_BODY: Target = Target {
     structure: Structure::Plain,
     seeds: quality_on_demand::seeds,
     session: || Box::new(quality_on_demand_body),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// What other programs send a bridge over Zenoh.
+pub const ZENOH_MESSAGE: Target = Target {
+    name: "zenoh_message",
+    structure: Structure::Plain,
+    seeds: zenoh_messages::seeds,
+    session: || Box::new(zenoh_message),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,

@@ -1,0 +1,4 @@
+//! The program `punctual-bridge`.
+fn main() -> std::process::ExitCode {
+    zenoh_bridge::main()
+}

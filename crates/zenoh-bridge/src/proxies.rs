@@ -1,0 +1,179 @@
+//! Writers of the bridge, which stand for writers of other sites.
+use std::collections::{BTreeMap, VecDeque};
+
+use dds::qos::{DataWriterQos, Durability, LivelinessKind, Presentation, PublisherQos};
+use dds::serialized::InstanceOf;
+use dds::{
+    Bytes, DomainParticipant, Duration, Error, NO_STATUS, QosKind, RawDataWriter, ReturnCode, Timestamp,
+    WriteOptions,
+};
+use wire::Guid;
+use wire::discovery::EndpointData;
+use zenoh_routes::{Kind, Message, ProxyId};
+
+use crate::Failure;
+use crate::lines::is_keyed;
+use crate::types::{self, ByHash, Next};
+
+/// Most messages that wait for a reader that does not keep up.
+const MOST_WAITING: usize = 16_384;
+/// How often is looked at a writer that is to end, whose readers have not acknowledged all.
+const MOST_LOOKS: u32 = 100;
+
+/// All writers.
+#[derive(Default)]
+pub(crate) struct Proxies {
+    open: BTreeMap<ProxyId, Proxy>,
+    /// To be deleted once their readers have all.
+    ending: Vec<(Proxy, u32)>,
+    /// Messages that were not written, because readers did not keep up or the bytes are no sample.
+    pub(crate) refused: u64,
+}
+
+struct Proxy {
+    writer: RawDataWriter,
+    next: Option<Next>,
+    waiting: VecDeque<Message>,
+    /// Its liveliness is that of the bridge.
+    is_manual: bool,
+}
+
+impl Proxies {
+    /// Makes a writer like one of another site.
+    pub(crate) fn open(
+        &mut self,
+        participant: &DomainParticipant,
+        proxy: ProxyId,
+        like: &EndpointData,
+    ) -> Result<(), Failure> {
+        let mut qos = DataWriterQos { endpoint: like.qos.clone(), ..DataWriterQos::default() };
+        // That a bridge ends says nothing about what the samples are about.
+        qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
+        let defaults = DataWriterQos::default().endpoint;
+        let endpoint = &mut qos.endpoint;
+        endpoint.durability = endpoint.durability.min(Durability::TransientLocal);
+        endpoint.presentation = Presentation::default();
+        endpoint.resource_limits = defaults.resource_limits;
+        endpoint.time_based_filter = defaults.time_based_filter;
+        // What cannot be written at once is tried again later, while others go on.
+        endpoint.reliability.max_blocking_time = Duration::from_millis(1);
+        let is_manual = endpoint.liveliness.kind != LivelinessKind::Automatic;
+        let partition = std::mem::take(&mut endpoint.partition);
+        let group_data = std::mem::take(&mut endpoint.group_data);
+        endpoint.topic_data.clear();
+        let topic = participant.create_raw_topic(&like.topic_name, &like.type_name, QosKind::Default)?;
+        let group = PublisherQos { partition, group_data, ..PublisherQos::default() };
+        let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
+        let next = is_keyed(like).then(Next::default);
+        let support: types::Support = match &next {
+            Some(next) => Box::new(ByHash(next.clone())),
+            None => types::unknown(false),
+        };
+        let writer =
+            publisher.create_raw_datawriter(&topic, support, QosKind::Specific(qos), None, NO_STATUS)?;
+        self.open.insert(proxy, Proxy { writer, next, waiting: VecDeque::new(), is_manual });
+        Ok(())
+    }
+
+    /// Ends a writer, once its readers have all that it wrote.
+    pub(crate) fn close(&mut self, proxy: ProxyId) {
+        if let Some(proxy) = self.open.remove(&proxy) {
+            self.ending.push((proxy, 0));
+        }
+    }
+
+    /// Writes a message, or keeps it until there is room.
+    pub(crate) fn write(&mut self, proxy: ProxyId, message: Message) {
+        let Some(proxy) = self.open.get_mut(&proxy) else { return };
+        proxy.waiting.push_back(message);
+        if proxy.waiting.len() > MOST_WAITING {
+            proxy.waiting.pop_front();
+            self.refused += 1;
+        }
+        // Behind others it waits for its turn.
+        if proxy.waiting.len() == 1 {
+            self.refused += proxy.flush();
+        }
+    }
+
+    /// Writes what waits, asserts liveliness, deletes what has ended. True if something waits still.
+    pub(crate) fn go_on(&mut self, participant: &DomainParticipant) -> bool {
+        let mut waits = false;
+        for proxy in self.open.values_mut() {
+            self.refused += proxy.flush();
+            waits |= !proxy.waiting.is_empty();
+            if proxy.is_manual {
+                let _ = proxy.writer.assert_liveliness();
+            }
+        }
+        for (mut proxy, looks) in std::mem::take(&mut self.ending) {
+            self.refused += proxy.flush();
+            let has_all =
+                proxy.waiting.is_empty() && proxy.writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
+            if has_all || looks >= MOST_LOOKS {
+                proxy.delete(participant);
+            } else {
+                self.ending.push((proxy, looks + 1));
+            }
+        }
+        waits || !self.ending.is_empty()
+    }
+}
+
+impl Proxy {
+    /// Writes what waits, as far as there is room; how many messages were refused for good.
+    fn flush(&mut self) -> u64 {
+        let mut refused = 0;
+        while let Some(message) = self.waiting.front() {
+            match self.write(message) {
+                Ok(()) => {}
+                Err(error) if error.code == ReturnCode::Timeout => break,
+                // The end of an instance that began before this writer did.
+                Err(error)
+                    if message.attachment.kind != Kind::Sample
+                        && matches!(
+                            error.code,
+                            ReturnCode::BadParameter | ReturnCode::PreconditionNotMet
+                        ) => {}
+                Err(_) => refused += 1,
+            }
+            self.waiting.pop_front();
+        }
+        refused
+    }
+
+    fn write(&self, message: &Message) -> Result<(), Error> {
+        let attachment = &message.attachment;
+        let hash = attachment.hash.unwrap_or_default();
+        if let Some(next) = &self.next {
+            next.set(hash, if attachment.kind == Kind::Sample { &[] } else { &message.payload });
+        }
+        let is_foreign = attachment.writer == Guid::UNKNOWN;
+        let time =
+            (!is_foreign).then_some(attachment.source).filter(|time| *time != Timestamp::from_nanos(0));
+        let done = match attachment.kind {
+            Kind::Sample => {
+                let bytes = Bytes::from(message.payload.to_vec());
+                let options = WriteOptions {
+                    source_timestamp: time,
+                    related: attachment.related,
+                    ..WriteOptions::default()
+                };
+                self.writer.write_serialized(&bytes, &options)
+            }
+            Kind::Disposed => self.writer.dispose_of(InstanceOf::CanonicalKey(&hash), time),
+            Kind::Unregistered => self.writer.unregister_of(InstanceOf::CanonicalKey(&hash), time),
+            Kind::WriterGone | Kind::Head => return Ok(()),
+        };
+        done.map(|_| ())
+    }
+
+    fn delete(self, participant: &DomainParticipant) {
+        let (publisher, topic) = (self.writer.get_publisher().clone(), self.writer.get_topic());
+        // What is deleted with the participant at the latest.
+        let _ = publisher.delete_datawriter(&self.writer);
+        drop(self);
+        let _ = participant.delete_publisher(&publisher);
+        let _ = participant.delete_topic(&topic);
+    }
+}

@@ -1,0 +1,205 @@
+//! The loop of a bridge: what comes from the domain and from Zenoh goes to the state machine, and what that wants done is done.
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::Write as _;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use dds::{Condition, Duration, GuardCondition, WaitSet};
+use zenoh_routes::{Action, Bridge, BridgeId};
+
+use crate::Failure;
+use crate::arguments::Choices;
+use crate::domain::{Change, Domain};
+use crate::lines::Lines;
+use crate::proxies::Proxies;
+use crate::session::{Event, Session};
+
+/// How long it waits at most before it looks for changes of the domain.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long while something is to be tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(5);
+
+/// A number for this run: the older the bridge, the lower, so that it goes on working when another one comes.
+fn new_id() -> BridgeId {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    BridgeId((u128::from(started) << 64 | u128::from(hasher.finish())).to_be_bytes())
+}
+
+/// Bridges until it is asked to end.
+///
+/// # Errors
+/// The participant or the session cannot be made; Zenoh or DDS refuses what the bridge needs.
+pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
+    let stop = GuardCondition::new();
+    let asked = stop.clone();
+    ctrlc::set_handler(move || {
+        if asked.get_trigger_value() {
+            std::process::exit(130);
+        }
+        asked.set_trigger_value(true);
+    })
+    .map_err(|error| Failure::System(format!("Ctrl-C cannot be handled: {error}")))?;
+    let id = new_id();
+    let told = GuardCondition::new();
+    let domain = Domain::join(choices, id)?;
+    let session = Session::open(choices, id, told.clone())?;
+    let waits = WaitSet::new();
+    waits.attach_condition(Condition::from(stop.clone()))?;
+    waits.attach_condition(Condition::from(told.clone()))?;
+    let lines = Lines::new(domain.participant(), &told);
+    let bridge = Bridge::new(id, choices.options.clone());
+    let mut running =
+        Running { bridge, domain, session, lines, proxies: Proxies::default(), waits, begin: Instant::now() };
+    running.tell(&format!("bridge {id} of domain {}, {}", choices.domain, choices.confidentiality()));
+    let mut told_at = Instant::now();
+    let mut looked_at: Option<Instant> = None;
+    while !stop.get_trigger_value() {
+        let look = looked_at.is_none_or(|at| at.elapsed() >= std::time::Duration::from(LOOK));
+        if look {
+            looked_at = Some(Instant::now());
+        }
+        told.set_trigger_value(false);
+        let waits_for_readers = running.round(look)?;
+        if let Some(every) = choices.status
+            && told_at.elapsed() >= every
+        {
+            told_at = Instant::now();
+            running.tell(&running.status(choices));
+        }
+        // Whether something came or time is up is seen by the round.
+        let _ = running.waits.wait(if waits_for_readers { TRY_AGAIN } else { LOOK });
+    }
+    running.tell(&running.status(choices));
+    Ok(())
+}
+
+/// A bridge that runs.
+struct Running {
+    bridge: Bridge,
+    domain: Domain,
+    session: Session,
+    lines: Lines,
+    proxies: Proxies,
+    waits: WaitSet,
+    begin: Instant,
+}
+
+impl Running {
+    /// One round; true if something waits for readers that do not keep up.
+    fn round(&mut self, look: bool) -> Result<bool, Failure> {
+        while let Some(event) = self.session.next_event() {
+            self.hear(event)?;
+            self.act()?;
+        }
+        if self.session.has_dropped() {
+            self.bridge.resume();
+        }
+        for done in self.lines.open_told(self.domain.participant(), &self.waits) {
+            done.unwrap_or_else(|failure| warn(&failure.to_string()));
+        }
+        let changes = if look { self.domain.changes(&mut self.bridge) } else { Vec::new() };
+        // What writers had written that are gone comes before that they are gone.
+        self.lines.take(&mut self.bridge)?;
+        for change in changes {
+            match change {
+                Change::Found(data) if data.guid.entity_id.is_writer() => self.bridge.writer_found(&data),
+                Change::Found(data) => self.bridge.reader_found(&data),
+                Change::Gone(guid) => {
+                    self.bridge.writer_gone(guid);
+                    self.bridge.reader_gone(guid);
+                }
+            }
+        }
+        self.bridge.settle(u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX));
+        self.act()?;
+        Ok(self.proxies.go_on(self.domain.participant()))
+    }
+
+    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+        match event {
+            Event::Token(token, is_there) => self.bridge.token(&token, is_there),
+            Event::Matching(key, is_matched) => self.bridge.matching(&key, is_matched),
+            Event::Message { key, attachment, payload } => {
+                self.bridge.message(&key, attachment.as_deref(), &payload);
+            }
+            Event::Answer { question, attachment, payload } => {
+                self.bridge.answer(question, &attachment, &payload);
+            }
+            Event::AnswerEnd(question) => self.bridge.answered(question),
+            Event::Asked(query) => {
+                if let Some((key, from)) = self.session.asked(&query) {
+                    let at = query.key_expr().to_string();
+                    Session::answer(&query, &at, &self.bridge.asked(&key, from))?;
+                }
+            }
+            Event::AskedByPlugin(key, query) => {
+                Session::answer(&query, &key, &self.bridge.asked_by_plugin(&key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn act(&mut self) -> Result<(), Failure> {
+        while let Some(action) = self.bridge.next_action() {
+            let participant = self.domain.participant();
+            match action {
+                Action::Announce(token) => self.session.announce(token)?,
+                Action::Withdraw(token) => self.session.withdraw(&token)?,
+                Action::Declare { key, durable } => self.session.declare(key, durable)?,
+                Action::Undeclare(key) => self.session.undeclare(&key),
+                Action::Subscribe(key) => self.session.subscribe(key)?,
+                Action::Unsubscribe(key) => self.session.unsubscribe(&key),
+                Action::OpenReader { line, like } => {
+                    let opened = self.lines.open(participant, &self.waits, line, like);
+                    opened.unwrap_or_else(|failure| warn(&failure.to_string()));
+                }
+                Action::CloseReader(line) => self.lines.close(participant, &self.waits, line),
+                Action::OpenWriter { proxy, like } => {
+                    let opened = self.proxies.open(participant, proxy, &like);
+                    opened.unwrap_or_else(|failure| warn(&failure.to_string()));
+                }
+                Action::CloseWriter(proxy) => self.proxies.close(proxy),
+                Action::Put { key, message, reliable } => self.session.put(key, &message, reliable)?,
+                Action::Ask { question, bridge, key, from } => {
+                    self.session.ask(question, bridge, &key, from)?;
+                }
+                Action::AskPlugins(key) => self.session.ask_plugins(&key)?,
+                Action::Write { proxy, message } => self.proxies.write(proxy, message),
+                Action::Warn(text) => warn(&text),
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, text: &str) {
+        // Whoever reads it may have gone.
+        let _ = writeln!(std::io::stdout(), "{text}");
+        let _ = std::io::stdout().flush();
+    }
+
+    fn status(&self, choices: &Choices) -> String {
+        let now = self.bridge.summary();
+        format!(
+            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written",
+            if now.leads { "works" } else { "stands by" },
+            choices.confidentiality(),
+            now.topics,
+            now.announced,
+            now.proxies,
+            now.bridges,
+            self.session.neighbours(),
+            now.sent,
+            now.delivered,
+            now.doubles,
+            now.skipped,
+            now.refused,
+            self.proxies.refused,
+        )
+    }
+}
+
+fn warn(text: &str) {
+    eprintln!("punctual-bridge: {text}");
+}

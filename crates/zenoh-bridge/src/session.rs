@@ -1,0 +1,327 @@
+//! The session of Zenoh: what is declared in it, and what comes from it, in the order in which it comes.
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use dds::GuardCondition;
+use serde_json::json;
+use zenoh::Wait as _;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::{Publisher, Subscriber};
+use zenoh::qos::CongestionControl;
+use zenoh::query::{ConsolidationMode, Query, QueryTarget, Queryable, Reply, ReplyKeyExpr};
+use zenoh::sample::{Sample, SampleKind};
+use zenoh_routes::{BridgeId, Message, key};
+
+use crate::Failure;
+use crate::arguments::{Choices, Tls};
+
+/// Most bytes of messages that wait for the loop. What comes beyond is dropped, and asked for again.
+const MOST_BYTES: usize = 64 << 20;
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// What comes from Zenoh.
+pub(crate) enum Event {
+    /// A token is there, or is not any more.
+    Token(String, bool),
+    /// Something subscribes to a key of this bridge, or nothing does any more.
+    Matching(String, bool),
+    /// A message under a key that is subscribed.
+    Message { key: String, attachment: Option<Vec<u8>>, payload: Vec<u8> },
+    /// One answer to a question.
+    Answer { question: u64, attachment: Vec<u8>, payload: Vec<u8> },
+    /// The end of all answers to it.
+    AnswerEnd(u64),
+    /// Another bridge asks.
+    Asked(Query),
+    /// `zenoh-plugin-dds` asks about a key.
+    AskedByPlugin(String, Query),
+}
+
+/// Where callbacks of Zenoh put what comes.
+#[derive(Clone)]
+struct Inbox {
+    events: Sender<Event>,
+    told: GuardCondition,
+    /// Bytes of messages that wait.
+    waiting: Arc<AtomicUsize>,
+    has_dropped: Arc<AtomicBool>,
+}
+
+impl Inbox {
+    fn put(&self, event: Event) {
+        let size = size_of_event(&event);
+        if size > 0 && self.waiting.fetch_add(size, Ordering::Relaxed).saturating_add(size) > MOST_BYTES {
+            self.waiting.fetch_sub(size, Ordering::Relaxed);
+            self.has_dropped.store(true, Ordering::Relaxed);
+            return;
+        }
+        // The loop has ended otherwise.
+        if self.events.send(event).is_ok() {
+            self.told.set_trigger_value(true);
+        }
+    }
+}
+
+fn size_of_event(event: &Event) -> usize {
+    match event {
+        Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(256),
+        _ => 0,
+    }
+}
+
+/// Tells the end of all answers when Zenoh lets go of it.
+struct AtEnd(Inbox, u64);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.put(Event::AnswerEnd(self.1));
+    }
+}
+
+/// What a key has while writers of this site write under it.
+struct Declared {
+    publisher: Publisher<'static>,
+    _caches: Option<Queryable<()>>,
+}
+
+/// The session.
+pub(crate) struct Session {
+    session: zenoh::Session,
+    inbox: Inbox,
+    events: Receiver<Event>,
+    id: BridgeId,
+    tokens: BTreeMap<String, LivelinessToken>,
+    declared: BTreeMap<String, Declared>,
+    subscribed: BTreeMap<String, [Subscriber<()>; 2]>,
+    _bridges: Subscriber<()>,
+    _questions: Queryable<()>,
+}
+
+fn refused(what: &str) -> impl FnOnce(zenoh::Error) -> Failure {
+    move |error| Failure::System(format!("{what}: {error}"))
+}
+
+impl Session {
+    /// Opens a session, which connects as soon as the others are there.
+    pub(crate) fn open(choices: &Choices, id: BridgeId, told: GuardCondition) -> Result<Self, Failure> {
+        let config = zenoh::Config::from_json5(&config(choices))
+            .map_err(|error| Failure::Usage(format!("Zenoh does not take these options: {error}")))?;
+        let session = zenoh::open(config).wait().map_err(refused("no session of Zenoh"))?;
+        let (events_in, events) = mpsc::channel();
+        let inbox = Inbox { events: events_in, told, waiting: Arc::default(), has_dropped: Arc::default() };
+        let put = inbox.clone();
+        let bridges = session
+            .liveliness()
+            .declare_subscriber(key::tokens(&choices.options.scope))
+            .history(true)
+            .callback(move |sample| {
+                put.put(Event::Token(sample.key_expr().to_string(), sample.kind() == SampleKind::Put));
+            })
+            .wait()
+            .map_err(refused("announcements of other bridges"))?;
+        let put = inbox.clone();
+        let questions = session
+            .declare_queryable(key::cache_of(id))
+            .callback(move |query| put.put(Event::Asked(query)))
+            .wait()
+            .map_err(refused("questions of other bridges"))?;
+        Ok(Self {
+            session,
+            inbox,
+            events,
+            id,
+            tokens: BTreeMap::new(),
+            declared: BTreeMap::new(),
+            subscribed: BTreeMap::new(),
+            _bridges: bridges,
+            _questions: questions,
+        })
+    }
+
+    /// The next of what has come.
+    pub(crate) fn next_event(&self) -> Option<Event> {
+        let event = self.events.try_recv().ok()?;
+        self.inbox.waiting.fetch_sub(size_of_event(&event), Ordering::Relaxed);
+        Some(event)
+    }
+
+    /// True if messages were dropped since the last time, because too many came at once.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.inbox.has_dropped.swap(false, Ordering::Relaxed)
+    }
+
+    /// Routers and bridges that it is connected to.
+    pub(crate) fn neighbours(&self) -> usize {
+        let info = self.session.info();
+        info.routers_zid().wait().count().saturating_add(info.peers_zid().wait().count())
+    }
+
+    pub(crate) fn announce(&mut self, token: String) -> Result<(), Failure> {
+        let declared = self.session.liveliness().declare_token(token.clone()).wait();
+        self.tokens.insert(token, declared.map_err(refused("an announcement"))?);
+        Ok(())
+    }
+
+    pub(crate) fn withdraw(&mut self, token: &str) -> Result<(), Failure> {
+        let Some(declared) = self.tokens.remove(token) else { return Ok(()) };
+        declared.undeclare().wait().map_err(refused("an announcement"))
+    }
+
+    pub(crate) fn declare(&mut self, at: String, durable: bool) -> Result<(), Failure> {
+        let publisher = self.session.declare_publisher(at.clone()).wait().map_err(refused("a publisher"))?;
+        let (put, of) = (self.inbox.clone(), at.clone());
+        publisher
+            .matching_listener()
+            .callback(move |status| put.put(Event::Matching(of.clone(), status.matching())))
+            .background()
+            .wait()
+            .map_err(refused("a publisher"))?;
+        // What matched before the listener was there.
+        if publisher.matching_status().wait().is_ok_and(|status| status.matching()) {
+            self.inbox.put(Event::Matching(at.clone(), true));
+        }
+        let caches = if durable {
+            let (put, of) = (self.inbox.clone(), at.clone());
+            let queryable = self
+                .session
+                .declare_queryable(key::plugin_cache(&at, self.id))
+                .callback(move |query| put.put(Event::AskedByPlugin(of.clone(), query)));
+            Some(queryable.wait().map_err(refused("what is kept for late readers"))?)
+        } else {
+            None
+        };
+        self.declared.insert(at, Declared { publisher, _caches: caches });
+        Ok(())
+    }
+
+    pub(crate) fn undeclare(&mut self, at: &str) {
+        self.declared.remove(at);
+    }
+
+    pub(crate) fn subscribe(&mut self, at: String) -> Result<(), Failure> {
+        let subscribe = |at: String| {
+            let put = self.inbox.clone();
+            let declared =
+                self.session.declare_subscriber(at).callback(move |sample| put.put(message(&sample)));
+            declared.wait().map_err(refused("a subscription"))
+        };
+        let both = [subscribe(key::ends(&at))?, subscribe(at.clone())?];
+        self.subscribed.insert(at, both);
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&mut self, at: &str) {
+        self.subscribed.remove(at);
+    }
+
+    pub(crate) fn put(&self, at: String, message: &Message, reliable: bool) -> Result<(), Failure> {
+        let control = if reliable { CongestionControl::Block } else { CongestionControl::Drop };
+        let attachment = message.attachment.encode();
+        let payload = message.payload.to_vec();
+        let put = match self.declared.get(&at) {
+            // Its key has a number in the session.
+            Some(declared) => self.session.put(declared.publisher.key_expr().clone(), payload),
+            None => self.session.put(at, payload),
+        };
+        put.congestion_control(control).attachment(attachment).wait().map_err(refused("a message"))
+    }
+
+    pub(crate) fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
+        let end = AtEnd(self.inbox.clone(), question);
+        let selector = format!("{}?from={from}", key::cache_of_key(bridge, at));
+        let answer = move |reply: Reply| {
+            let Ok(sample) = reply.result() else { return };
+            let Some(attachment) = sample.attachment() else { return };
+            let (attachment, payload) =
+                (attachment.to_bytes().into_owned(), sample.payload().to_bytes().into_owned());
+            end.0.put(Event::Answer { question, attachment, payload });
+        };
+        self.get(&selector, answer)
+    }
+
+    pub(crate) fn ask_plugins(&self, at: &str) -> Result<(), Failure> {
+        let (put, of) = (self.inbox.clone(), at.to_owned());
+        self.get(&key::plugin_caches(at), move |reply: Reply| {
+            let Ok(sample) = reply.result() else { return };
+            // Bridges like this one are asked otherwise.
+            if sample.attachment().is_none() {
+                put.put(Event::Message {
+                    key: of.clone(),
+                    attachment: None,
+                    payload: sample.payload().to_bytes().into_owned(),
+                });
+            }
+        })
+    }
+
+    fn get(&self, selector: &str, answer: impl Fn(Reply) + Send + Sync + 'static) -> Result<(), Failure> {
+        self.session
+            .get(selector)
+            .target(QueryTarget::All)
+            .consolidation(ConsolidationMode::None)
+            .accept_replies(ReplyKeyExpr::Any)
+            .timeout(ANSWER)
+            .callback(answer)
+            .wait()
+            .map_err(refused("a question"))
+    }
+
+    /// The key and number that another bridge asks about.
+    pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64)> {
+        let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
+        let from = query.parameters().as_str().strip_prefix("from=")?.parse().ok()?;
+        Some((at, from))
+    }
+
+    /// Answers a question, under this key.
+    pub(crate) fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
+        for message in messages {
+            query
+                .reply(at, message.payload.to_vec())
+                .attachment(message.attachment.encode())
+                .wait()
+                .map_err(refused("an answer"))?;
+        }
+        Ok(())
+    }
+}
+
+fn message(sample: &Sample) -> Event {
+    let payload =
+        if sample.kind() == SampleKind::Put { sample.payload().to_bytes().into_owned() } else { Vec::new() };
+    Event::Message {
+        key: sample.key_expr().to_string(),
+        attachment: sample.attachment().map(|attachment| attachment.to_bytes().into_owned()),
+        payload,
+    }
+}
+
+/// What Zenoh is told: no multicast, no connections but those that an operator names.
+fn config(choices: &Choices) -> String {
+    let Tls { ca, own } = &choices.tls;
+    let (certificate, key) = own.clone().unzip();
+    let tls = json!({
+        "root_ca_certificate": ca,
+        "listen_certificate": certificate, "listen_private_key": key,
+        "connect_certificate": certificate, "connect_private_key": key,
+        // Who connects shows a certificate, where there is an authority that it could be of.
+        "enable_mtls": ca.is_some() && own.is_some(),
+    });
+    let tls: serde_json::Map<String, serde_json::Value> = match tls {
+        serde_json::Value::Object(map) => map.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        _ => serde_json::Map::new(),
+    };
+    json!({
+        "mode": if choices.listen.is_empty() { "peer" } else { "router" },
+        "connect": { "endpoints": choices.connect, "timeout_ms": -1, "exit_on_failure": false },
+        "listen": { "endpoints": choices.listen, "timeout_ms": 0, "exit_on_failure": true },
+        "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
+        "adminspace": { "enabled": false },
+        "transport": { "link": { "protocols": ["tcp", "tls"], "tls": tls } },
+    })
+    .to_string()
+}

@@ -1,0 +1,422 @@
+//! The bridge of a site: what it knows of its domain and of other bridges, and what follows from that.
+//!
+//! It is told what happens, and after each round of that [`Bridge::settle`] compares what there should be with what there is. The difference, and
+//! what is to be sent and written, are [`Action`]s, to be carried out in their order.
+mod settle;
+mod traffic;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use rtps::discovery::matches;
+use wire::Guid;
+use wire::discovery::EndpointData;
+
+use crate::action::{Action, ProxyId};
+use crate::cache::{Cache, Message};
+use crate::key::{self, BridgeId};
+use crate::lines::{Keys, Line, is_durable};
+use crate::proxies::{Local, Remote};
+use crate::stream::Stream;
+
+/// How much a bridge takes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Topics, each with each of its partitions, of this site and of others together.
+    pub topics: usize,
+    /// Writers of other sites.
+    pub writers: usize,
+    /// Bytes of what was sent that are kept, for all topics together.
+    pub bytes: usize,
+    /// Messages that are kept until their writer is announced.
+    pub early: usize,
+    /// Milliseconds that things stay which another bridge announced, or subscribed to, and does not any more: it may only be cut off.
+    pub lease: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { topics: 4_096, writers: 16_384, bytes: 256 << 20, early: 4_096, lease: 30_000 }
+    }
+}
+
+/// What an operator chooses.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// What keys begin with; bridges of other scopes have nothing to do with this one.
+    pub scope: String,
+    /// Topics that are bridged, as patterns; none: all.
+    pub allow: Vec<String>,
+    /// Topics that are not, whatever `allow` says.
+    pub deny: Vec<String>,
+    /// How much is taken on.
+    pub limits: Limits,
+}
+
+impl Options {
+    fn wants(&self, topic: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, topic));
+        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
+    }
+}
+
+/// What a bridge does at the moment, and did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// It works; false while another bridge of the site does.
+    pub leads: bool,
+    /// Topics with their partitions that are in use.
+    pub topics: usize,
+    /// Writers of this site that are announced.
+    pub announced: usize,
+    /// Writers of other sites that have one here.
+    pub proxies: usize,
+    /// Other bridges that announce something.
+    pub bridges: usize,
+    /// Bytes of what was sent that are kept.
+    pub kept: usize,
+    /// Messages that were sent.
+    pub sent: u64,
+    /// Messages that were handed to writers of this site.
+    pub delivered: u64,
+    /// Messages that had come before, by another way.
+    pub doubles: u64,
+    /// Messages that never came, and that nothing has any more.
+    pub skipped: u64,
+    /// Messages that are none, or of writers that are not announced.
+    pub refused: u64,
+}
+
+/// A message that came before what announces its writer.
+#[derive(Debug)]
+struct Early {
+    since: u64,
+    key: String,
+    message: Message,
+    /// It has had its turn in its stream.
+    is_ordered: bool,
+}
+
+/// A question to another bridge.
+#[derive(Debug)]
+struct Question {
+    bridge: BridgeId,
+    key: String,
+    /// The number of the last message, once it is told.
+    last: Option<u64>,
+}
+
+/// A stream, and when it is asked for again.
+#[derive(Debug)]
+struct Incoming {
+    stream: Stream,
+    failures: u32,
+    again: Option<u64>,
+    /// Since when its bridge announces no writer of the key; milliseconds.
+    lost_since: Option<u64>,
+}
+
+/// The bridge of a site.
+#[derive(Debug)]
+pub struct Bridge {
+    id: BridgeId,
+    options: Options,
+    leads: bool,
+    now: u64,
+    actions: VecDeque<Action>,
+    /// Something may have changed.
+    is_dirty: bool,
+    keys: Keys,
+    lines: BTreeMap<u64, Line>,
+    next_line: u64,
+    /// The line of each writer of this site.
+    line_of: BTreeMap<Guid, u64>,
+    readers: BTreeMap<Guid, Local>,
+    remotes: BTreeMap<Guid, Remote>,
+    next_proxy: u64,
+    /// Tokens of writers of this site.
+    announced: BTreeMap<Guid, String>,
+    /// Keys with a publisher, and whether something subscribes.
+    published: BTreeMap<String, (bool, bool)>,
+    /// Keys that are subscribed, and whether late readers are among those who read.
+    subscribed: BTreeMap<String, bool>,
+    streams: BTreeMap<(BridgeId, String), Incoming>,
+    foreign: BTreeMap<String, ProxyId>,
+    caches: BTreeMap<String, Cache>,
+    kept: usize,
+    early: VecDeque<Early>,
+    questions: BTreeMap<u64, Question>,
+    next_question: u64,
+    counts: Summary,
+}
+
+impl Bridge {
+    /// A bridge that knows nothing, and leads.
+    pub fn new(id: BridgeId, options: Options) -> Self {
+        let keys = Keys::new(options.limits.topics);
+        Self {
+            id,
+            options,
+            leads: true,
+            now: 0,
+            actions: VecDeque::new(),
+            is_dirty: true,
+            keys,
+            lines: BTreeMap::new(),
+            next_line: 0,
+            line_of: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            remotes: BTreeMap::new(),
+            next_proxy: 0,
+            announced: BTreeMap::new(),
+            published: BTreeMap::new(),
+            subscribed: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            caches: BTreeMap::new(),
+            kept: 0,
+            early: VecDeque::new(),
+            questions: BTreeMap::new(),
+            next_question: 0,
+            counts: Summary::default(),
+        }
+    }
+
+    /// The next thing to do.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// What it does and did.
+    pub fn summary(&self) -> Summary {
+        let bridges: BTreeSet<BridgeId> =
+            self.remotes.values().flat_map(|remote| remote.announced_by.iter().copied()).collect();
+        let skipped: u64 = self.streams.values().map(|incoming| incoming.stream.skipped()).sum();
+        Summary {
+            leads: self.leads,
+            topics: self.keys.len(),
+            announced: self.announced.len(),
+            proxies: self.remotes.values().filter(|remote| remote.is_open).count(),
+            bridges: bridges.len(),
+            kept: self.kept,
+            skipped: self.counts.skipped.saturating_add(skipped),
+            ..self.counts
+        }
+    }
+
+    /// Another bridge of the site works in its place, or none does any more.
+    pub fn lead(&mut self, leads: bool) {
+        self.is_dirty |= self.leads != leads;
+        self.leads = leads;
+    }
+
+    /// A writer of the site was found, which is none of a bridge; or its QoS is another one.
+    pub fn writer_found(&mut self, data: &EndpointData) {
+        if let Some(line) = self.line_of.get(&data.guid).and_then(|line| self.lines.get(line)) {
+            if line.is_of(data) {
+                return;
+            }
+            self.writer_gone(data.guid);
+        }
+        if !self.options.wants(&data.topic_name) {
+            return;
+        }
+        let Some(keys) = self.keys_of(data, "writer") else { return };
+        let found = self.lines.iter().find(|(_, line)| line.is_of(data)).map(|(number, _)| *number);
+        let number = match found {
+            Some(number) => number,
+            None => {
+                if !self.take(&keys, &data.topic_name) {
+                    return;
+                }
+                self.next_line += 1;
+                let line = Line {
+                    like: data.clone(),
+                    keys,
+                    writers: BTreeMap::new(),
+                    is_open: false,
+                    idle_since: None,
+                };
+                self.lines.insert(self.next_line, line);
+                self.next_line
+            }
+        };
+        if let Some(line) = self.lines.get_mut(&number) {
+            line.writers.insert(data.guid, 0);
+        }
+        self.line_of.insert(data.guid, number);
+        self.is_dirty = true;
+    }
+
+    /// A writer of the site is gone; what it had written was told before.
+    pub fn writer_gone(&mut self, writer: Guid) {
+        let Some(number) = self.line_of.remove(&writer) else { return };
+        self.is_dirty = true;
+        self.send_gone(number, writer);
+        // If it comes again, it is announced anew.
+        if let Some(token) = self.announced.remove(&writer) {
+            self.actions.push_back(Action::Withdraw(token));
+        }
+        let Some(line) = self.lines.get_mut(&number) else { return };
+        line.writers.remove(&writer);
+        if line.writers.is_empty()
+            && let Some(line) = self.lines.remove(&number)
+        {
+            self.keys.give_back(&line.keys);
+            if line.is_open {
+                self.actions.push_back(Action::CloseReader(number));
+            }
+        }
+    }
+
+    /// A reader of the site was found, which is none of a bridge; or its QoS is another one.
+    pub fn reader_found(&mut self, data: &EndpointData) {
+        if self.readers.get(&data.guid).is_some_and(|known| known.data.qos == data.qos) {
+            return;
+        }
+        self.reader_gone(data.guid);
+        if !self.options.wants(&data.topic_name) {
+            return;
+        }
+        let mut plain = data.clone();
+        plain.qos.partition.retain(|name| !is_pattern(name));
+        let has_pattern = plain.qos.partition.len() < data.qos.partition.len();
+        let keys = if has_pattern && plain.qos.partition.is_empty() {
+            Some(Vec::new())
+        } else {
+            self.keys_of(&plain, "reader")
+        };
+        let Some(keys) = keys else { return };
+        if self.take(&keys, &data.topic_name) {
+            self.readers.insert(data.guid, Local { data: data.clone(), keys, has_pattern });
+            self.is_dirty = true;
+        }
+    }
+
+    /// A reader of the site is gone.
+    pub fn reader_gone(&mut self, reader: Guid) {
+        if let Some(local) = self.readers.remove(&reader) {
+            self.keys.give_back(&local.keys);
+            self.is_dirty = true;
+        }
+    }
+
+    /// A token is there, or is not any more. One that is none of a bridge means nothing.
+    pub fn token(&mut self, token: &str, is_there: bool) {
+        let Some((bridge, data)) = key::read_token(&self.options.scope, token) else {
+            self.counts.refused += u64::from(is_there);
+            return;
+        };
+        if bridge == self.id {
+            return;
+        }
+        self.is_dirty = true;
+        if !is_there {
+            if let Some(remote) = self.remotes.get_mut(&data.guid) {
+                remote.announced_by.remove(&bridge);
+            }
+            return;
+        }
+        let guid = data.guid;
+        if self.remotes.get(&guid).is_some_and(|known| known.data != data) {
+            // The same writer with another QoS, or what says so.
+            self.forget_remote(guid);
+        }
+        if !self.remotes.contains_key(&guid) && !self.add_remote(data) {
+            return;
+        }
+        if let Some(remote) = self.remotes.get_mut(&guid) {
+            remote.announced_by.insert(bridge);
+        }
+        self.ask_all(bridge);
+    }
+
+    /// Messages may have been lost on the way to this bridge, unseen: asks for what is missing.
+    pub fn resume(&mut self) {
+        let bridges: BTreeSet<BridgeId> = self.streams.keys().map(|(bridge, _)| *bridge).collect();
+        for bridge in bridges {
+            self.ask_all(bridge);
+        }
+    }
+
+    fn add_remote(&mut self, data: EndpointData) -> bool {
+        if !self.options.wants(&data.topic_name) {
+            return false;
+        }
+        let Some(keys) = self.keys_of(&data, "writer") else { return false };
+        let most = self.options.limits.writers;
+        if self.remotes.len() >= most {
+            self.warn(&data.topic_name, || {
+                format!("more than {most} writers of other sites; others are not bridged, among them one of the topic {:?}", data.topic_name)
+            });
+            return false;
+        }
+        if !self.take(&keys, &data.topic_name) {
+            return false;
+        }
+        self.next_proxy += 1;
+        let remote = Remote {
+            id: ProxyId(self.next_proxy),
+            keys,
+            announced_by: BTreeSet::new(),
+            is_open: false,
+            last: 0,
+            lost_since: None,
+            is_gone: false,
+            data,
+        };
+        self.remotes.insert(remote.data.guid, remote);
+        true
+    }
+
+    fn forget_remote(&mut self, writer: Guid) {
+        let Some(remote) = self.remotes.remove(&writer) else { return };
+        self.keys.give_back(&remote.keys);
+        if remote.is_open {
+            self.actions.push_back(Action::CloseWriter(remote.id));
+        }
+        if is_durable(&remote.data) && !remote.is_gone {
+            // If it comes again, it is to say again what it has said: the streams begin anew, and what came of others is known by its numbers.
+            self.streams.retain(|(_, key), _| !remote.keys.contains(key));
+            self.is_dirty = true;
+        }
+    }
+
+    /// The keys of an endpoint; `None` if it has none, which is told.
+    fn keys_of(&mut self, data: &EndpointData, role: &str) -> Option<Vec<String>> {
+        match key::of_endpoint(&self.options.scope, data) {
+            Ok(keys) => Some(keys),
+            Err(why) => {
+                let topic = &data.topic_name;
+                self.warn(topic, || format!("a {role} of the topic {topic:?} is not bridged: {why}"));
+                None
+            }
+        }
+    }
+
+    fn take(&mut self, keys: &[String], topic: &str) -> bool {
+        if self.keys.take(keys) {
+            return true;
+        }
+        let most = self.options.limits.topics;
+        self.warn(topic, || {
+            format!(
+                "the topic {topic:?} is not bridged: {most} topics are in use, the most that are allowed; allow more with --topics, or fewer topics with --allow and --deny"
+            )
+        });
+        false
+    }
+
+    fn warn(&mut self, about: &str, text: impl FnOnce() -> String) {
+        if self.keys.is_news(about) {
+            self.actions.push_back(Action::Warn(text()));
+        }
+    }
+}
+
+/// True for the name of a partition that means several.
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}

@@ -1,0 +1,292 @@
+//! Samples on their way to other sites, and messages on their way to this one.
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use wire::{Guid, SequenceNumber, Timestamp};
+
+use super::{Bridge, Early, Question};
+use crate::action::{Action, ProxyId};
+use crate::attachment::{Attachment, AttachmentError, Kind};
+use crate::cache::Message;
+use crate::key::{self, BridgeId};
+
+/// Bytes beside the attachment that an empty sample has.
+const NOTHING: [u8; 0] = [];
+
+impl Bridge {
+    /// The reader of a line has taken a sample, or the end of an instance. What `attachment` says of bridge and number is filled in here.
+    pub fn taken(&mut self, line: u64, mut attachment: Attachment, payload: &[u8]) {
+        let Some(of) = self.lines.get_mut(&line) else { return };
+        // Readers of other lines get the samples of a writer too, if its QoS is more than they ask for.
+        let Some(last) = of.writers.get_mut(&attachment.writer) else { return };
+        if attachment.sequence.0 <= *last {
+            return;
+        }
+        *last = attachment.sequence.0;
+        attachment.bridge = self.id;
+        let message = Message { attachment, payload: Arc::from(payload) };
+        self.send(line, &message);
+    }
+
+    /// A writer of the site is gone.
+    pub(super) fn send_gone(&mut self, line: u64, writer: Guid) {
+        let Some(of) = self.lines.get(&line).filter(|of| of.is_open) else { return };
+        let attachment = Attachment {
+            kind: Kind::WriterGone,
+            bridge: self.id,
+            number: 0,
+            writer,
+            sequence: SequenceNumber(of.writers.get(&writer).copied().unwrap_or_default()),
+            source: Timestamp::from_nanos(0),
+            hash: None,
+            related: None,
+        };
+        self.send(line, &Message { attachment, payload: Arc::from(NOTHING) });
+    }
+
+    fn send(&mut self, line: u64, message: &Message) {
+        let Some(of) = self.lines.get(&line) else { return };
+        let (reliable, history) = (of.is_reliable(), of.history());
+        for key in of.keys.clone() {
+            let cache = self.caches.entry(key.clone()).or_default();
+            let before = cache.bytes();
+            let message = cache.push(message.clone(), history);
+            self.kept = self.kept.saturating_sub(before).saturating_add(cache.bytes());
+            let over = self.kept.saturating_sub(self.options.limits.bytes);
+            if over > 0 {
+                let before = cache.bytes();
+                cache.shrink(before.saturating_sub(over));
+                self.kept = self.kept.saturating_sub(before.saturating_sub(cache.bytes()));
+            }
+            let key = if message.attachment.kind == Kind::Sample { key } else { key::ends(&key) };
+            self.counts.sent += 1;
+            self.actions.push_back(Action::Put { key, message, reliable });
+        }
+    }
+
+    /// The answer to a question of another bridge: what is kept, and at last how much was sent. Empty if nothing is known of the key.
+    pub fn asked(&self, key: &str, from: u64) -> Vec<Message> {
+        let Some(cache) = self.caches.get(key) else {
+            let is_known = self.published.contains_key(key);
+            return is_known.then(|| self.head(0)).into_iter().collect();
+        };
+        cache.from(from).cloned().chain([self.head(cache.last())]).collect()
+    }
+
+    /// What `zenoh-plugin-dds` gets that asks for what writers of a key have kept.
+    pub fn asked_by_plugin(&self, key: &str) -> Vec<Message> {
+        let samples = |message: &&Message| message.attachment.kind == Kind::Sample;
+        self.caches.get(key).map_or_else(Vec::new, |cache| cache.from(1).filter(samples).cloned().collect())
+    }
+
+    fn head(&self, number: u64) -> Message {
+        let attachment = Attachment {
+            kind: Kind::Head,
+            bridge: self.id,
+            number,
+            writer: Guid::UNKNOWN,
+            sequence: SequenceNumber(0),
+            source: Timestamp::from_nanos(0),
+            hash: None,
+            related: None,
+        };
+        Message { attachment, payload: Arc::from(NOTHING) }
+    }
+
+    /// Something came under a key that is subscribed, from a bridge or from any other program.
+    pub fn message(&mut self, at: &str, attachment: Option<&[u8]>, payload: &[u8]) {
+        let key = key::without_ends(at);
+        if !self.subscribed.contains_key(key) {
+            return;
+        }
+        let attachment = match attachment.map(Attachment::decode) {
+            None | Some(Err(AttachmentError::Foreign)) if key == at => return self.foreign(key, payload),
+            Some(Ok(attachment)) if attachment.kind != Kind::Head => attachment,
+            _ => {
+                self.counts.refused += 1;
+                return;
+            }
+        };
+        let key = String::from(key);
+        self.receive(&key, Message { attachment, payload: Arc::from(payload) });
+    }
+
+    /// One of the answers to a question.
+    pub fn answer(&mut self, question: u64, attachment: &[u8], payload: &[u8]) {
+        let Some(asked) = self.questions.get_mut(&question) else { return };
+        match Attachment::decode(attachment) {
+            Ok(attachment) if attachment.bridge != asked.bridge => self.counts.refused += 1,
+            Ok(attachment) if attachment.kind == Kind::Head => asked.last = Some(attachment.number),
+            Ok(attachment) => {
+                let key = asked.key.clone();
+                self.receive(&key, Message { attachment, payload: Arc::from(payload) });
+            }
+            Err(_) => self.counts.refused += 1,
+        }
+    }
+
+    /// No more answers to a question come.
+    pub fn answered(&mut self, question: u64) {
+        let Some(Question { bridge, key, last }) = self.questions.remove(&question) else { return };
+        let Some(incoming) = self.streams.get_mut(&(bridge, key.clone())) else { return };
+        let mut out = Vec::new();
+        let again = incoming.stream.answered(last, &mut out);
+        if last.is_some() {
+            incoming.failures = 0;
+        }
+        self.deliver_all(&key, out);
+        match again {
+            Some(from) => self.question(bridge, &key, from),
+            None if last.is_none() => self.failed(bridge, &key),
+            None => {}
+        }
+    }
+
+    pub(super) fn question(&mut self, bridge: BridgeId, key: &str, from: u64) {
+        self.next_question += 1;
+        let question = self.next_question;
+        self.questions.insert(question, Question { bridge, key: key.into(), last: None });
+        self.actions.push_back(Action::Ask { question, bridge, key: key.into(), from });
+    }
+
+    fn receive(&mut self, key: &str, message: Message) {
+        let bridge = message.attachment.bridge;
+        let Some(incoming) = self.streams.get_mut(&(bridge, key.into())) else {
+            // Of this bridge itself, or of one that announces no writer of this key, or not yet.
+            if bridge != self.id {
+                self.keep_early(key, message, false);
+            }
+            return;
+        };
+        let mut out = Vec::new();
+        let missing = incoming.stream.receive(message, &mut out);
+        self.deliver_all(key, out);
+        if let Some(from) = missing {
+            self.question(bridge, key, from);
+        }
+    }
+
+    pub(super) fn deliver_all(&mut self, key: &str, messages: Vec<Message>) {
+        for message in messages {
+            self.deliver(key, message);
+        }
+    }
+
+    /// It is the turn of this message in its stream.
+    fn deliver(&mut self, key: &str, message: Message) {
+        let Attachment { kind, bridge, writer, sequence, .. } = message.attachment;
+        let Some(remote) =
+            self.remotes.get_mut(&writer).filter(|remote| remote.keys.iter().any(|of| of == key))
+        else {
+            // Its announcement may be on its way.
+            if kind != Kind::WriterGone {
+                self.keep_early(key, message, true);
+            }
+            return;
+        };
+        if kind == Kind::WriterGone {
+            // Only who announces it can say so.
+            if remote.announced_by.is_empty() || remote.announced_by.contains(&bridge) {
+                remote.is_gone = true;
+                self.is_dirty = true;
+            }
+            return;
+        }
+        if !remote.is_open {
+            if !remote.is_gone && !self.line_of.contains_key(&writer) {
+                self.keep_early(key, message, true);
+            }
+            return;
+        }
+        if sequence.0 <= remote.last {
+            self.counts.doubles += 1;
+            return;
+        }
+        remote.last = sequence.0;
+        self.counts.delivered += 1;
+        if kind != Kind::Unregistered {
+            let proxy = remote.id;
+            self.actions.push_back(Action::Write { proxy, message });
+            return;
+        }
+        // The reader at the other site tells it once all writers have unregistered the instance.
+        let all: Vec<ProxyId> = self
+            .remotes
+            .values()
+            .filter(|other| other.is_open && other.keys.iter().any(|of| of == key))
+            .filter(|other| other.announced_by.contains(&bridge) || other.data.guid == writer)
+            .map(|other| other.id)
+            .collect();
+        for proxy in all {
+            self.actions.push_back(Action::Write { proxy, message: message.clone() });
+        }
+    }
+
+    /// Keeps a message that came before what announces its writer.
+    fn keep_early(&mut self, key: &str, message: Message, is_ordered: bool) {
+        let most = self.options.limits.early;
+        if self.early.len() >= most && self.early.pop_front().is_some() {
+            self.counts.refused += 1;
+        }
+        if most > 0 {
+            self.early.push_back(Early { since: self.now, key: key.into(), message, is_ordered });
+        }
+    }
+
+    /// Goes on with messages that came too early, as far as it is their turn now.
+    pub(super) fn go_on_with_early(&mut self) {
+        let (now, lease) = (self.now, self.options.limits.lease);
+        for early in core::mem::take(&mut self.early) {
+            let Early { since, key, message, is_ordered } = early;
+            let Attachment { bridge, writer, .. } = message.attachment;
+            let has_turn = match is_ordered {
+                true => self.remotes.get(&writer).is_some_and(|remote| remote.is_open),
+                false => self.streams.contains_key(&(bridge, key.clone())),
+            };
+            match (has_turn, is_ordered) {
+                (true, true) => self.deliver(&key, message),
+                (true, false) => self.receive(&key, message),
+                (false, _) if now.saturating_sub(since) >= lease || !self.subscribed.contains_key(&key) => {
+                    self.counts.refused += 1;
+                }
+                (false, _) => self.early.push_back(Early { since, key, message, is_ordered }),
+            }
+        }
+    }
+
+    /// A sample of a program that is no bridge like this one: `zenoh-plugin-dds`, or any that uses Zenoh.
+    fn foreign(&mut self, key: &str, payload: &[u8]) {
+        let proxy = match self.foreign.get(key) {
+            Some(proxy) => *proxy,
+            None => {
+                let mut readers = self.readers.values().filter(|local| local.keys.iter().any(|of| of == key));
+                let Some(reader) = readers.next() else { return };
+                let mut like = reader.data.clone();
+                // Readers that ask for more than this one would not be matched.
+                like.qos.reliability = wire::qos::Reliability::RELIABLE;
+                for other in readers {
+                    like.qos.durability = like.qos.durability.max(other.data.qos.durability);
+                }
+                self.next_proxy += 1;
+                let proxy = ProxyId(self.next_proxy);
+                self.foreign.insert(key.into(), proxy);
+                self.actions.push_back(Action::OpenWriter { proxy, like });
+                proxy
+            }
+        };
+        let attachment = Attachment {
+            kind: Kind::Sample,
+            bridge: self.id,
+            number: 0,
+            writer: Guid::UNKNOWN,
+            sequence: SequenceNumber(0),
+            source: Timestamp::from_nanos(0),
+            hash: None,
+            related: None,
+        };
+        self.counts.delivered += 1;
+        self.actions
+            .push_back(Action::Write { proxy, message: Message { attachment, payload: Arc::from(payload) } });
+    }
+}

@@ -1,0 +1,6 @@
+//! The bridge as a state machine, from outside.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod limits;
+mod simulation;
+mod world;
