@@ -5,6 +5,7 @@
 //! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings.
 //! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
 //! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
+//! - [`keep_alive`]: whether packets pass a link.
 //! - [`execute`]: the one module that does something at a machine.
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ pub mod budget;
 pub mod domain;
 pub mod entry;
 pub mod execute;
+pub mod keep_alive;
 pub mod ledger;
 pub mod observed;
 pub mod program;

@@ -19,6 +19,7 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
+mod link_watch;
 mod linux_routers;
 mod outgoing;
 mod permitted;

@@ -480,6 +480,11 @@ impl ResourceManager {
         (load.rate, load.burst)
     }
 
+    /// Whether a border link works, as far as it was told.
+    pub fn is_up(&self, link: LinkId) -> bool {
+        self.hops.border.is_up(link)
+    }
+
     /// The domain.
     pub fn asn(&self) -> Asn {
         self.config.asn

@@ -155,6 +155,8 @@ pub(super) fn watch(app: &Arc<App>) {
                         let _ = app.change(|sessions, now| sessions.ended(now, &session, why));
                     }
                     Event::Missed { .. } => app.work.look(),
+                    // What is asked for is kept on the other way, too.
+                    Event::Rerouted { .. } | Event::Link { .. } => {}
                     Event::Admitted(_) => {
                         if app.change(|sessions, _| sessions.looks_for_sessions()).unwrap_or(true) {
                             app.work.look();
