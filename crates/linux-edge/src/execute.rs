@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::entry::ends_record;
 use crate::observed::{Delivered, Observed};
 use crate::program::{Program, Step, TABLE};
-use crate::setup::{mark, removal, setup};
+use crate::setup::{mark, removal, routes_again, setup};
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 5] = [
@@ -285,6 +285,15 @@ impl Running {
             Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
             None => Ok(handled.answer),
         }
+    }
+
+    /// Puts back what the kernel has forgotten of interfaces that were down: their addresses, and the routes that are always there.
+    ///
+    /// # Errors
+    /// What a router does not do.
+    pub fn routes_again(&self) -> Result<(), Fault> {
+        let again = self.executor.apply(&routes_again(self.edge.domain()));
+        again.map_err(|failed| self.fault(&failed))
     }
 
     /// What routers have let in of each flow since they let it in.

@@ -6,6 +6,7 @@
 //!   what is on the wire of what policers let through.
 //! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
 //! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
+//! - [`keep_alive`]: whether packets pass a link.
 //! - [`execute`]: the one module that does something at a machine.
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod budget;
 pub mod domain;
 pub mod entry;
 pub mod execute;
+pub mod keep_alive;
 pub mod ledger;
 pub mod observed;
 pub mod policing;

@@ -26,6 +26,15 @@ pub trait Backend: Send {
         None
     }
 
+    /// A link inside the domain, by its place, is cut or works again: what is lost by that. What passes it only is refused until it works.
+    fn link(&mut self, link: usize, is_up: bool) -> Vec<BackendAnswer> {
+        let _ = (link, is_up);
+        Vec::new()
+    }
+
+    /// An interface of a router that was down is up: what the kernel has forgotten of it is put back.
+    fn interface_again(&mut self) {}
+
     /// What edges have let in of each flow since they let it in; `None` if they do not count, or cannot be asked now.
     fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {
         None
@@ -44,6 +53,10 @@ pub(crate) enum Order {
     Command(BackendCommand),
     /// Tell what edges have let in.
     Count,
+    /// A link inside the domain, by its place, is cut or works again.
+    Link(usize, bool),
+    /// An interface that was down is up.
+    InterfaceAgain,
 }
 
 /// What it has done.
@@ -77,10 +90,13 @@ pub(crate) fn run(
             }
             let mut batch = Vec::new();
             let mut counts = false;
+            let mut links = Vec::new();
             for order in first.into_iter().chain(orders.try_iter().take(TOGETHER - 1)) {
                 match order {
                     Order::Command(command) => batch.push(command),
                     Order::Count => counts = true,
+                    Order::Link(link, is_up) => links.push((link, is_up)),
+                    Order::InterfaceAgain => backend.interface_again(),
                 }
             }
             if counts || accounts && batch.iter().any(shuts) {
@@ -92,6 +108,9 @@ pub(crate) fn run(
             }
             let count = batch.len();
             let mut answers = backend.again();
+            for (link, is_up) in links {
+                answers.extend(backend.link(link, is_up));
+            }
             answers.extend(backend.execute(batch));
             if (count > 0 || !answers.is_empty()) && !tell(Done::Commands(count, answers)) {
                 return;

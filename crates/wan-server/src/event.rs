@@ -7,6 +7,7 @@ use wan::{BackendAnswer, LegId, Message};
 
 use crate::authorization::Told;
 use crate::durable::Written;
+use crate::link_watch::LinkNews;
 use crate::protocol::{Ask, Reply};
 
 /// Lines of an answer, each a JSON text. The answer is over when it is dropped.
@@ -21,6 +22,8 @@ pub(crate) enum Event {
     Backend(usize, Vec<BackendAnswer>),
     /// Edges have let in so much of each flow.
     Counted(BTreeMap<LegId, Delivered>),
+    /// A link is cut, or works again.
+    Link(LinkNews),
     /// The AAA server says something of a session.
     Aaa(Told),
     /// A command asks. The number is that of its connection.

@@ -20,6 +20,7 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
+mod link_watch;
 mod linux_routers;
 mod looks;
 mod outgoing;

@@ -1,11 +1,12 @@
 //! A back-end of plain Linux routers on this machine: what the manager reserves is set up at them, by the crate `linux-edge`.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use linux_edge::execute::{Fault, PROGRAMS, Running};
 use linux_edge::observed::Delivered;
+use linux_edge::routes::PortId;
 use linux_edge::{Domain, Executor};
-use wan::{BackendAnswer, BackendCommand, DeviceFault, Holding, LegId, Text};
+use wan::{BackendAnswer, BackendCommand, Class, DeviceFault, Holding, LegId, Place, Text};
 
 use crate::backend::Backend;
 
@@ -21,6 +22,8 @@ pub struct Routers {
     pub domain: Domain,
     /// The network namespace of each router, in the order of the domain; none for the one that the manager runs in.
     pub namespaces: Vec<Option<String>>,
+    /// Nanoseconds from one keep-alive on each link to the next; 0: links are not looked at.
+    pub keep_alive: u64,
 }
 
 impl Routers {
@@ -48,6 +51,8 @@ pub struct LinuxRouters {
     /// What has to be carried out until it is: by ticket.
     unfinished: BTreeMap<u64, BackendCommand>,
     looked: Instant,
+    /// Links inside the domain that nothing passes, by their places.
+    cut: BTreeSet<usize>,
     /// What was told last of routers that cannot be asked.
     trouble: Option<String>,
     tell: fn(&str),
@@ -72,7 +77,14 @@ impl LinuxRouters {
         let started = Running::start(routers.domain.clone(), routers.executor());
         let (running, told) = started.map_err(|error| error.to_string())?;
         told.iter().for_each(|what| tell(what));
-        Ok(Self { running, unfinished: BTreeMap::new(), looked: Instant::now(), trouble: None, tell })
+        Ok(Self {
+            running,
+            unfinished: BTreeMap::new(),
+            looked: Instant::now(),
+            cut: BTreeSet::new(),
+            trouble: None,
+            tell,
+        })
     }
 
     fn told(&mut self, of: &Fault) {
@@ -100,6 +112,24 @@ impl LinuxRouters {
         Ok(())
     }
 
+    /// Whether no link on the ways between two places is cut.
+    fn passes(&self, from: Place, to: Place, class: Class) -> Result<(), Fault> {
+        if self.cut.is_empty() {
+            return Ok(());
+        }
+        let edge = self.running.edge();
+        let ways = edge.ledger().ways(edge.domain(), from, to, class);
+        let cut = ways.into_iter().flat_map(|ways| ways.ports.into_keys()).find_map(|port| match port {
+            PortId::Core(link, _) if self.cut.contains(&link) => edge.domain().links.get(link),
+            _ => None,
+        });
+        cut.map_or(Ok(()), |link| {
+            let [one, other] = &link.ends;
+            let device = format!("the link from {} to {}", one.interface, other.interface);
+            Err(Fault { device, what: "nothing passes it".to_owned() })
+        })
+    }
+
     fn one(&mut self, command: BackendCommand, answers: &mut Vec<BackendAnswer>) {
         let anew = match &command {
             BackendCommand::Reserve { aggregate, .. } => Some(Holding::Aggregate(*aggregate)),
@@ -107,6 +137,14 @@ impl LinuxRouters {
             _ => None,
         };
         let released = anew.map_or(Ok(()), |holding| self.released(holding, answers));
+        let passes = match &command {
+            BackendCommand::Reserve { demand, .. } => self.passes(demand.from, demand.to, demand.class),
+            _ => Ok(()),
+        };
+        if let (Err(of), BackendCommand::Reserve { ticket, .. }) = (&passes, &command) {
+            // That is known already, and no trouble of a router.
+            return answers.push(BackendAnswer::Failed { ticket: *ticket, fault: fault(of) });
+        }
         let done = released.and_then(|()| self.running.handle(command.clone()));
         answers.extend(self.running.lost().into_iter().map(lost));
         let of = match done {
@@ -159,6 +197,30 @@ impl Backend for LinuxRouters {
             }
         }
         answers
+    }
+
+    fn link(&mut self, link: usize, is_up: bool) -> Vec<BackendAnswer> {
+        if is_up {
+            self.cut.remove(&link);
+            return Vec::new();
+        }
+        self.cut.insert(link);
+        let edge = self.running.edge();
+        let aggregates = edge.holdings().into_iter().filter_map(|holding| match holding {
+            Holding::Aggregate(id) => edge.ledger().held(id).map(|held| (id, held.demand)),
+            Holding::Flow(_) => None,
+        });
+        let lost = aggregates.filter_map(|(id, demand)| {
+            let of = self.passes(demand.from, demand.to, demand.class).err()?;
+            Some(lost((Holding::Aggregate(id), of)))
+        });
+        lost.collect()
+    }
+
+    fn interface_again(&mut self) {
+        if let Err(of) = self.running.routes_again() {
+            self.told(&of);
+        }
     }
 
     fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {

@@ -221,7 +221,7 @@ pub struct Refused {
     pub text: String,
 }
 
-/// A session has begun, was refused, or has ended.
+/// A session has begun, was refused, has ended or goes another way, or a border link has changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
@@ -244,6 +244,28 @@ pub enum Event {
         session: String,
         /// Why.
         why: Refused,
+    },
+    /// A flow goes another way, because the one before is no more.
+    Rerouted {
+        /// The session.
+        session: String,
+        /// Which of its flows, from 0.
+        flow: u8,
+        /// The domain of callees.
+        to: u32,
+        /// Nanoseconds from edge to edge at most, from now on.
+        delay: u64,
+        /// What became of the way before.
+        why: Refused,
+    },
+    /// A border link of this domain is cut, or works again.
+    Link {
+        /// Which.
+        link: u32,
+        /// It works.
+        is_up: bool,
+        /// What is seen of it.
+        what: String,
     },
     /// So many events were left out, because they were read too slowly.
     Missed {
@@ -302,6 +324,8 @@ pub struct LinkStatus {
     pub link: u32,
     /// The domain that it goes to.
     pub to: u32,
+    /// It works, as far as is known.
+    pub is_up: bool,
     /// The class.
     pub class: String,
     /// Bits per second that are agreed.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::Sender as StdSender;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 use wan::{Action, Asn, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
@@ -18,6 +19,7 @@ use crate::convert;
 use crate::domain_file::{DomainFile, class_name, prefix};
 use crate::durable::{Write, Written};
 use crate::event::{Event, Lines};
+use crate::link_watch::{Link, LinkNews};
 use crate::looks::Looks;
 use crate::outgoing::Outgoing;
 use crate::protocol::{
@@ -213,6 +215,7 @@ impl Running {
                 }
             }
             Event::Aaa(told) => self.authorized(told),
+            Event::Link(news) => self.link(&news),
             Event::Asked(connection, ask, lines) => {
                 if let Err(what) = self.asked(connection, ask, &lines) {
                     answer(&lines, &Answer::Wrong { what });
@@ -230,6 +233,35 @@ impl Running {
                 }
             }
             Event::Odd(what) => tell(&what),
+        }
+    }
+
+    /// A link is cut, or works again.
+    fn link(&mut self, of: &LinkNews) {
+        let LinkNews { link, news, place } = of;
+        let is_up = *news == News::Up;
+        let what = match news {
+            News::InterfaceDown => "its interface is down",
+            News::Silent => "keep-alives do not come back",
+            News::Interface => {
+                // Its addresses and routes; whether packets pass is not known yet.
+                let _ = self.commands.send(Order::InterfaceAgain);
+                return;
+            }
+            News::Up => "packets pass it in both directions",
+        };
+        let state = if is_up { "up" } else { "down" };
+        match link {
+            Link::Border(number) => {
+                tell(&format!("link {} is {state}: {what} ({place})", number.0));
+                // Those who wait hear of the link before they hear what became of sessions.
+                self.monitored(&protocol::Event::Link { link: number.0, is_up, what: what.to_owned() });
+                self.input(Input::Link { link: *number, is_up });
+            }
+            Link::Inner(number) => {
+                tell(&format!("a link inside is {state}: {what} ({place})"));
+                let _ = self.commands.send(Order::Link(*number, is_up));
+            }
         }
     }
 
@@ -375,6 +407,11 @@ impl Running {
                     let session = convert::session_name(session);
                     self.monitored(&protocol::Event::Ended { session, why: convert::refused(&refusal) });
                 }
+                Action::Rerouted { leg, delay, refusal } => {
+                    let session = convert::session_name(leg.session);
+                    let (flow, to, why) = (leg.flow, leg.peer.0, convert::refused(&refusal));
+                    self.monitored(&protocol::Event::Rerouted { session, flow, to, delay, why });
+                }
                 Action::AskGrant { .. }
                 | Action::KeepGrant { .. }
                 | Action::Account(_)
@@ -499,6 +536,7 @@ impl Running {
                 LinkStatus {
                     link: agreement.link.0,
                     to: agreement.to.0,
+                    is_up: self.machine.is_up(agreement.link),
                     class: class_name(*class).to_owned(),
                     rate: terms.rate,
                     reserved,

@@ -24,6 +24,7 @@ use crate::domain_file::{DomainFile, Within};
 use crate::durable;
 use crate::event::Event;
 use crate::incoming::{self, Incoming};
+use crate::link_watch;
 use crate::linux_routers::LinuxRouters;
 use crate::looks::Looks;
 use crate::outgoing::{self, Outgoing};
@@ -92,6 +93,12 @@ pub(crate) fn run(
             Box::new(LinuxRouters::start(routers, running_manager::tell).map_err(failed)?)
         }
     };
+    if let Within::Linux(routers) = &file.inside {
+        let told = tell.clone();
+        let tell_link = move |news| told.blocking_send(Event::Link(news)).is_ok();
+        link_watch::run(routers, clock, tell_link, running_manager::tell)
+            .map_err(|error| failed(error.to_string()))?;
+    }
     let caveat = backend.caveat();
     let (commands, commanded) = std_channel();
     let told = tell.clone();

@@ -124,14 +124,15 @@ fn status(text: &mut String, status: &Status) {
     }
     for link in &status.links {
         say(format!(
-            "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once",
+            "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once{}",
             link.link,
             link.to,
             link.class,
             rate(link.reserved),
             rate(link.rate),
             link.reserved_burst,
-            link.burst
+            link.burst,
+            if link.is_up { "" } else { "; it is down" }
         ));
     }
     for session in &status.sessions {
@@ -222,6 +223,16 @@ pub(crate) fn shown(answer: &Answer) -> String {
         }
         Answer::Event(Event::Ended { session, why }) => {
             text = format!("session {session} has ended: {}\n", refused(why));
+        }
+        Answer::Event(Event::Rerouted { session, flow, to, delay, why }) => {
+            let (delay, why) = (time(*delay), refused(why));
+            text = format!(
+                "session {session}: flow {flow} to AS {to} goes another way: at most {delay}; the way before: {why}\n"
+            );
+        }
+        Answer::Event(Event::Link { link, is_up, what }) => {
+            let state = if *is_up { "up" } else { "down" };
+            text = format!("link {link} is {state}: {what}\n");
         }
         Answer::Event(Event::Missed { count }) => text = format!("{count} events were missed here\n"),
         Answer::Wrong { what } | Answer::Unknown { what, .. } | Answer::Unavailable { what } => {

@@ -8,7 +8,7 @@ use crate::message::{Available, Body, Message, Notify, Response};
 use crate::record::{Key, Record};
 use crate::request::{FlowRequest, QosAnswer, SessionRequest};
 use crate::routes::BgpPath;
-use crate::words::{Asn, Class, LegId, LinkId, Reason, Refusal, SessionId};
+use crate::words::{AggregateId, Asn, Class, LegId, LinkId, Reason, Refusal, SessionId};
 
 /// What happens to a manager.
 #[derive(Clone, Debug)]
@@ -151,6 +151,15 @@ pub enum Action {
         /// Why.
         refusal: Refusal,
     },
+    /// A flow of a session goes another way, because what carried it is no more. Said in the domain that it leaves, and in the one that it goes to.
+    Rerouted {
+        /// Which.
+        leg: LegId,
+        /// Nanoseconds from edge to edge at most, from now on.
+        delay: u64,
+        /// What became of the way before.
+        refusal: Refusal,
+    },
     /// A session that was admitted has ended.
     Ended {
         /// Which.
@@ -176,13 +185,20 @@ pub enum Action {
 
 /// What an origin says of a flow that wants into an aggregate.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum LegEvent {
+pub(crate) struct LegEvent {
+    pub(crate) leg: LegId,
+    pub(crate) aggregate: AggregateId,
+    pub(crate) said: Said,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Said {
     /// It is reserved, with this delay.
-    Admitted(LegId, u64),
+    Admitted(u64),
     /// It is not.
-    Refused(LegId, Refusal),
+    Refused(Refusal),
     /// It was, and is no more.
-    Failed(LegId, Refusal),
+    Failed(Refusal),
 }
 
 /// What the parts of a manager want done, and what they tell each other.
@@ -240,6 +256,10 @@ impl Out {
         let ticket = self.ticket();
         self.actions.push(Action::Store { ticket, key, record });
         ticket
+    }
+
+    pub(crate) fn tell_leg(&mut self, leg: LegId, aggregate: AggregateId, said: Said) {
+        self.legs.push_back(LegEvent { leg, aggregate, said });
     }
 
     pub(crate) fn command(&mut self, command: BackendCommand) {

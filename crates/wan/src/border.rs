@@ -40,6 +40,10 @@ impl Border {
         };
     }
 
+    pub(crate) fn is_up(&self, link: LinkId) -> bool {
+        !self.down.contains(&link)
+    }
+
     pub(crate) fn measured(&mut self, link: LinkId, class: Class, rate: u64) {
         self.measured.insert((link, class), rate);
     }

@@ -43,6 +43,18 @@ pub(crate) struct Callees {
     ended: BTreeMap<SessionId, (Refusal, u64)>,
 }
 
+impl Session {
+    fn record(&self, legs: &Legs, id: SessionId) -> HostedSession {
+        HostedSession {
+            caller: self.asked.caller,
+            callees: self.asked.callees.clone(),
+            flows: self.asked.flows.clone(),
+            rates: self.rates.clone(),
+            legs: legs.records(id),
+        }
+    }
+}
+
 fn tell(out: &mut Out, id: SessionId, body: SessionBody) {
     out.send(id.origin, Body::Session(id, body));
 }
@@ -172,13 +184,7 @@ impl Callees {
         let progress = legs.progress(id);
         match session.stage {
             Stage::Reserving if progress != Progress::Under => {
-                let record = HostedSession {
-                    caller: session.asked.caller,
-                    callees: session.asked.callees.clone(),
-                    flows: session.asked.flows.clone(),
-                    rates: session.rates.clone(),
-                    legs: legs.records(id),
-                };
+                let record = session.record(legs, id);
                 let ticket = context.out.store(Key::Hosted(id), Some(Record::Hosted(record)));
                 session.stage = Stage::Storing(ticket);
             }
@@ -188,6 +194,17 @@ impl Callees {
             }
             _ => {}
         }
+    }
+
+    /// Stores a session whose flows go another way: the ticket of the store.
+    pub(crate) fn record(&self, out: &mut Out, legs: &Legs, id: SessionId) -> Option<u64> {
+        let record = self.sessions.get(&id)?.record(legs, id);
+        Some(out.store(Key::Hosted(id), Some(Record::Hosted(record))))
+    }
+
+    /// All flows of a session are let in.
+    pub(crate) fn is_up(&self, id: SessionId) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.stage == Stage::Up)
     }
 
     /// A record is durable: flows may be let in.

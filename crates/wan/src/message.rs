@@ -166,6 +166,15 @@ pub enum SessionBody {
     Stop(Refusal),
     /// Callee: it has ended.
     Ended(Refusal),
+    /// The domain that a flow comes from: it goes another way now.
+    Rerouted {
+        /// Which of the flows.
+        flow: u8,
+        /// Nanoseconds from edge to edge at most.
+        delay: u64,
+        /// What became of the way before.
+        refusal: Refusal,
+    },
 }
 
 /// What a callee's domain is told of a session.

@@ -2,7 +2,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use crate::action::{LegEvent, Out};
+use crate::action::{Out, Said};
 use crate::config::Limits;
 use crate::message::{Body, Notify, Reserve, Response};
 use crate::words::{AggregateId, Asn, Class, LegId, MessageId, Reason, Refusal, TSpec, TunnelId};
@@ -47,7 +47,6 @@ struct Origin {
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     origins: BTreeMap<AggregateId, Origin>,
-    of_leg: BTreeMap<LegId, AggregateId>,
     count: u64,
 }
 
@@ -55,7 +54,7 @@ pub(crate) struct Origins {
 const MOST_JOINING: usize = 64;
 
 impl Origins {
-    /// A flow wants in. The answer is a [`LegEvent`].
+    /// A flow wants into a tunnel with this path, but not into this one. The answer is a [`LegEvent`](crate::action::LegEvent).
     pub(crate) fn join(
         &mut self,
         now: u64,
@@ -63,12 +62,14 @@ impl Origins {
         out: &mut Out,
         (leg, path, class): (LegId, &[Asn], Class),
         member: Member,
+        except: Option<TunnelId>,
     ) -> AggregateId {
-        let of_path = |id: &AggregateId, origin: &Origin| (origin.path == path).then_some(id.tunnel);
+        let of_path = |id: &AggregateId, origin: &Origin| {
+            (origin.path == path && Some(id.tunnel) != except).then_some(id.tunnel)
+        };
         let tunnel = self.origins.iter().find_map(|(id, origin)| of_path(id, origin));
         let tunnel = tunnel.unwrap_or_else(|| TunnelId { origin: out.own, number: out.unique() });
         let aggregate = AggregateId { tunnel, class };
-        self.of_leg.insert(leg, aggregate);
         let id = MessageId { epoch: out.epoch, number: 0 };
         let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
         origin.waiting.push_back((leg, member));
@@ -78,13 +79,23 @@ impl Origins {
         aggregate
     }
 
-    /// A flow is out, after its edge was shut.
-    pub(crate) fn leave(&mut self, now: u64, limits: &Limits, out: &mut Out, leg: LegId) {
-        let Some(aggregate) = self.of_leg.remove(&leg) else { return };
+    /// A flow is out of an aggregate, after its edge was shut or lets it into another one.
+    pub(crate) fn leave(
+        &mut self,
+        now: u64,
+        limits: &Limits,
+        out: &mut Out,
+        (leg, aggregate): (LegId, AggregateId),
+    ) {
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
+        let waiting = origin.waiting.len();
         origin.waiting.retain(|(other, _)| *other != leg);
+        let has_waited = origin.waiting.len() < waiting;
         let of = [&mut origin.members, &mut origin.leaving, &mut origin.joining];
         let was_asked = of.into_iter().filter_map(|flows| flows.remove(&leg)).count() > 0;
+        if !was_asked && !has_waited {
+            return;
+        }
         origin.is_less |= was_asked;
         // What is under way is answered first: its message must not come after the next one.
         if origin.until.is_none() {
@@ -170,7 +181,7 @@ impl Origins {
                         Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
                     let refusal = Refusal { asn: out.own, link: None, reason };
                     origin.leaving.insert(leg, member);
-                    out.legs.push_back(LegEvent::Failed(leg, refusal));
+                    out.tell_leg(leg, aggregate, Said::Failed(refusal));
                 }
                 if origin.until.take().is_none() {
                     return;
@@ -181,14 +192,13 @@ impl Origins {
                     // Domains of the path have looked at the least limit of all; this is for those that did not.
                     if granted.delay <= member.limit {
                         origin.members.insert(leg, Member { limit: granted.delay, ..member });
-                        out.legs.push_back(LegEvent::Admitted(leg, granted.delay));
+                        out.tell_leg(leg, aggregate, Said::Admitted(granted.delay));
                     } else {
                         let reason =
                             Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
-                        self.of_leg.remove(&leg);
                         origin.is_less = true;
-                        out.legs
-                            .push_back(LegEvent::Refused(leg, Refusal { asn: out.own, link: None, reason }));
+                        let refusal = Refusal { asn: out.own, link: None, reason };
+                        out.tell_leg(leg, aggregate, Said::Refused(refusal));
                     }
                 }
                 self.proceed(now, limits, out, aggregate);
@@ -242,8 +252,7 @@ impl Origins {
             *offer = offer.saturating_sub(origin.granted_rate());
         }
         for (leg, _) in core::mem::take(&mut origin.joining) {
-            self.of_leg.remove(&leg);
-            out.legs.push_back(LegEvent::Refused(leg, refusal.clone()));
+            out.tell_leg(leg, aggregate, Said::Refused(refusal.clone()));
         }
         origin.is_less = true;
         self.proceed(now, limits, out, aggregate);
@@ -265,7 +274,7 @@ impl Origins {
                 sum = sum.saturating_sub(member.traffic.rate);
                 origin.members.remove(&leg);
                 origin.leaving.insert(leg, member);
-                out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
+                out.tell_leg(leg, aggregate, Said::Failed(refusal.clone()));
             }
         }
         // Flows that are being asked for go on: with a number of their own.
@@ -284,15 +293,14 @@ impl Origins {
             let is_late = !origin.members.is_empty() && origin.gives_up(limits) <= now;
             if origin.until.is_some_and(|until| until <= now) || is_late {
                 for (leg, _) in core::mem::take(&mut origin.joining) {
-                    self.of_leg.remove(&leg);
-                    out.legs.push_back(LegEvent::Refused(leg, refusal.clone()));
+                    out.tell_leg(leg, aggregate, Said::Refused(refusal.clone()));
                     origin.is_less = true;
                 }
                 for (leg, member) in
                     is_late.then(|| core::mem::take(&mut origin.members)).into_iter().flatten()
                 {
                     origin.leaving.insert(leg, member);
-                    out.legs.push_back(LegEvent::Failed(leg, refusal.clone()));
+                    out.tell_leg(leg, aggregate, Said::Failed(refusal.clone()));
                 }
                 origin.is_less = true;
                 self.proceed(now, limits, out, aggregate);
@@ -300,6 +308,11 @@ impl Origins {
                 self.send(now, limits, out, aggregate);
             }
         }
+    }
+
+    /// Until when all domains hold an aggregate, as far as is known.
+    pub(crate) fn is_held_until(&self, aggregate: AggregateId, limits: &Limits) -> u64 {
+        self.origins.get(&aggregate).map_or(0, |origin| origin.gives_up(limits))
     }
 
     /// When something is to be repeated or given up.
@@ -323,7 +336,6 @@ impl Origins {
         let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
         origin.members.insert(leg, member);
         origin.is_less = true;
-        self.of_leg.insert(leg, aggregate);
     }
 
     /// Asks for all that was restored.

@@ -10,14 +10,14 @@ use crate::callees::Callees;
 use crate::callers::Callers;
 use crate::config::Config;
 use crate::hops::Hops;
-use crate::legs::{Context, Legs};
+use crate::legs::{Context, Follows, Legs};
 use crate::message::{Body, Message, SessionBody};
 use crate::origins::Origins;
 use crate::queries::Queries;
 use crate::record::{HeldAggregate, Key, OpenLeg, Record};
 use crate::request::{QosAnswer, SessionRequest};
 use crate::routes::{BgpPath, candidates};
-use crate::words::{AggregateId, Asn, Class, LegId, LinkId, Reason, SessionId};
+use crate::words::{AggregateId, Asn, Class, LegId, LinkId, Reason, Refusal, SessionId};
 
 /// Whether it works already.
 #[derive(Debug)]
@@ -134,8 +134,7 @@ impl ResourceManager {
             }
             // Until it knows what its back-end holds, it is as if it were not there yet.
             _ if !matches!(self.start, Start::Ready) => {
-                let refusal =
-                    crate::words::Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
+                let refusal = Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
                 match input {
                     Input::Request { ticket, .. } => {
                         let answer = QosAnswer::Refused(refusal);
@@ -180,7 +179,7 @@ impl ResourceManager {
                     }
                     Err(offer) => {
                         let reason = Reason::NoPath { offer };
-                        let answer = Err(crate::words::Refusal { asn: own, link: None, reason });
+                        let answer = Err(Refusal { asn: own, link: None, reason });
                         self.out.actions.push(Action::QueryAnswer { ticket, answer });
                     }
                 }
@@ -198,6 +197,9 @@ impl ResourceManager {
             self.hops.tick(now, &self.config, &mut self.out);
             self.origins.tick(now, &self.config.limits, &mut self.out);
             self.settle(now);
+            for (leg, refusal) in self.legs.late(now) {
+                self.end_of(now, leg.session, refusal);
+            }
             let (callers, callees, legs, mut context) = self.parts(now);
             callers.tick(&mut context, legs);
             callees.tick(&mut context, legs);
@@ -217,7 +219,8 @@ impl ResourceManager {
             .hops
             .due(now, &self.config)
             .min(self.origins.due(&self.config.limits))
-            .min(self.queries.due());
+            .min(self.queries.due())
+            .min(self.legs.due());
         let (callers, callees, _, context) = self.parts(now);
         own.min(callers.due(&context)).min(callees.due())
     }
@@ -269,6 +272,17 @@ impl ResourceManager {
                     SessionBody::Stop(refusal) if id.origin == from => {
                         callees.end(&mut context, legs, id, refusal);
                     }
+                    SessionBody::Rerouted { flow, delay, refusal } => {
+                        let own = context.config.asn;
+                        let (peer, is_known) = match is_own {
+                            true => (from, callers.has_peer(id, from)),
+                            false => (own, id.origin == from && callees.is_up(id)),
+                        };
+                        if is_known {
+                            let leg = LegId { session: id, flow, peer };
+                            context.out.actions.push(Action::Rerouted { leg, delay, refusal });
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -288,6 +302,7 @@ impl ResourceManager {
 
     fn on_stored(&mut self, now: u64, ticket: u64) {
         self.hops.on_stored(&mut self.out, ticket);
+        self.legs.on_stored(&mut self.out, ticket);
         let (callers, callees, legs, mut context) = self.parts(now);
         callers.on_stored(&mut context, legs, ticket);
         callees.on_stored(&mut context, legs, ticket);
@@ -299,7 +314,9 @@ impl ResourceManager {
                 if ticket == observed =>
             {
                 self.hops.reconcile(&mut self.out, holdings);
-                let shut = self.legs.reconcile(&mut self.out, holdings);
+                let hops = &self.hops;
+                let is_held = |id| hops.granted_aggregates().any(|(granted, _)| granted == id);
+                let shut = self.legs.reconcile(&mut self.out, holdings, is_held);
                 self.start = Start::Shutting(shut.into_iter().collect());
                 self.resume(now);
             }
@@ -367,12 +384,8 @@ impl ResourceManager {
             }
             return;
         };
-        let (callers, callees, legs, mut context) = self.parts(now);
-        let refusal = context.refusal(reason);
-        match callers.has(session) {
-            true => callers.fail(&mut context, legs, session, refusal),
-            false => callees.fail(&mut context, legs, session, refusal),
-        }
+        let refusal = Refusal { asn: self.config.asn, link: None, reason };
+        self.end_of(now, session, refusal);
     }
 
     /// What the parts tell each other.
@@ -393,16 +406,31 @@ impl ResourceManager {
     }
 
     fn on_leg(&mut self, now: u64, event: LegEvent) {
-        let (LegEvent::Admitted(leg, _) | LegEvent::Refused(leg, _) | LegEvent::Failed(leg, _)) = event;
+        let leg = event.leg;
         let session = leg.session;
         let (callers, callees, legs, mut context) = self.parts(now);
-        let refusal = legs.on_event(&mut context, event);
-        match (refusal, callers.has(session)) {
-            // When one flow fails, all of the session end.
-            (Some(refusal), true) => callers.fail(&mut context, legs, session, refusal),
-            (Some(refusal), false) => callees.fail(&mut context, legs, session, refusal),
-            (None, true) => callers.proceed(&mut context, legs, session),
-            (None, false) => callees.proceed(&mut context, legs, session),
+        match (legs.on_event(&mut context, event), callers.has(session)) {
+            (Follows::End(refusal), _) => self.end_of(now, session, refusal),
+            (Follows::GoOn, true) => callers.proceed(&mut context, legs, session),
+            (Follows::GoOn, false) => callees.proceed(&mut context, legs, session),
+            (Follows::Record, is_own) => {
+                let ticket = match is_own {
+                    true => callers.record(context.out, legs, session),
+                    false => callees.record(context.out, legs, session),
+                };
+                if let Some(ticket) = ticket {
+                    legs.is_recorded_by(leg, ticket);
+                }
+            }
+        }
+    }
+
+    /// When one flow fails, all of the session end.
+    fn end_of(&mut self, now: u64, session: SessionId, refusal: Refusal) {
+        let (callers, callees, legs, mut context) = self.parts(now);
+        match callers.has(session) {
+            true => callers.fail(&mut context, legs, session, refusal),
+            false => callees.fail(&mut context, legs, session, refusal),
         }
     }
 
@@ -455,6 +483,11 @@ impl ResourceManager {
     pub fn reserved(&self, link: LinkId, class: Class) -> (u64, u64) {
         let load = self.hops.ledger(link, class);
         (load.rate, load.burst)
+    }
+
+    /// Whether a border link works, as far as it was told.
+    pub fn is_up(&self, link: LinkId) -> bool {
+        self.hops.border.is_up(link)
     }
 
     /// The domain.

@@ -101,6 +101,8 @@ fn messages() -> Vec<Message> {
     for reason in reasons() {
         let refusal = Refusal { asn: Asn(9), link: Some(LinkId(1)), reason };
         bodies.push(Body::Notify(Notify { aggregate, id, refusal: refusal.clone() }));
+        let rerouted = SessionBody::Rerouted { flow: 7, delay: u64::MAX, refusal: refusal.clone() };
+        bodies.push(Body::Session(session, rerouted));
         bodies.push(Body::Session(session, SessionBody::Ended(refusal)));
     }
     bodies.into_iter().map(|body| Message { from: Asn(1), to: Asn(2), body }).collect()

@@ -3,5 +3,6 @@
 
 mod answers;
 mod budgets;
+mod keep_alive;
 mod networks;
 mod simulation;

@@ -34,6 +34,9 @@ const MTU: u32 = 1_540;
 pub(super) struct LinuxTable {
     /// What a router takes until a packet is in a queue.
     processing: Time,
+    /// From one keep-alive to the next.
+    #[serde(default)]
+    keep_alive: Option<Time>,
     #[serde(default)]
     control: Option<CeilingTable>,
     #[serde(default)]
@@ -123,6 +126,11 @@ struct BorderTable {
     #[serde(default)]
     mtu: Option<u32>,
 }
+
+/// Nanoseconds from one keep-alive to the next, unless the file says otherwise, and what it may say.
+const KEEP_ALIVE: u64 = 100_000_000;
+const LEAST_KEEP_ALIVE: u64 = 10_000_000;
+const LONGEST_KEEP_ALIVE: u64 = 60_000_000_000;
 
 fn wire(rate: Rate, propagation: Time, [mtu, bursts]: [Option<u32>; 2], otherwise: u32) -> Wire {
     let (mtu, bursts) = (mtu.unwrap_or(otherwise), bursts.unwrap_or(1));
@@ -230,7 +238,17 @@ impl Checker<'_> {
         }
         self.is_bounded(at, &domain, config)?;
         self.is_kept(document, &domain, config)?;
-        Ok(Routers { domain, namespaces })
+        let keep_alive = table.keep_alive.map_or(KEEP_ALIVE, |interval| interval.0);
+        if keep_alive > 0 && !(LEAST_KEEP_ALIVE..=LONGEST_KEEP_ALIVE).contains(&keep_alive) {
+            let what = format!(
+                "`keep-alive` is {}; from {} to {} is possible, or \"0 s\" for none",
+                time(keep_alive),
+                time(LEAST_KEEP_ALIVE),
+                time(LONGEST_KEEP_ALIVE)
+            );
+            return self.wrong(at, what, "100 ms is usual");
+        }
+        Ok(Routers { domain, namespaces, keep_alive })
     }
 
     /// Routers by their names, and where they are.

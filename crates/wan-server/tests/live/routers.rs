@@ -193,7 +193,7 @@ fn real_routers_conform_as_the_declared_back_end_does() {
             (1, link(1), link(2)),
         ] {
             let namespaces = lab.layout().routers[at].iter().cloned().map(Some).collect();
-            let routers = Routers { domain: lab.layout().domains[at].clone(), namespaces };
+            let routers = Routers { domain: lab.layout().domains[at].clone(), namespaces, keep_alive: 0 };
             let mut backend = LinuxRouters::start(&routers, |what| panic!("{what}")).unwrap();
             // In transit there is no edge that lets a flow in.
             let course = Course::new(from, to, Class::Ef, 333);

@@ -85,8 +85,7 @@ impl Callers {
             Stage::Negotiating | Stage::Reserving => {}
             // A start goes by what is in the store. Nothing waits for this: what is there already ends sooner.
             Stage::Storing(_) | Stage::Accounting | Stage::Opening | Stage::Up => {
-                let ends = session.extending.map_or(session.ends, |(_, _, ends)| ends);
-                let record = session.record(legs, id, ends);
+                let record = session.latest(legs, id);
                 context.out.store(Key::Own(id), Some(Record::Own(record)));
             }
         }

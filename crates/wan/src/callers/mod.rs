@@ -368,6 +368,17 @@ impl Callers {
         }
     }
 
+    /// Stores a session whose flows go another way: the ticket of the store.
+    pub(crate) fn record(&self, out: &mut Out, legs: &Legs, id: SessionId) -> Option<u64> {
+        let record = self.sessions.get(&id)?.latest(legs, id);
+        Some(out.store(Key::Own(id), Some(Record::Own(record))))
+    }
+
+    /// A domain has callees of a session.
+    pub(crate) fn has_peer(&self, id: SessionId, peer: Asn) -> bool {
+        self.sessions.get(&id).is_some_and(|session| session.peers.contains_key(&peer))
+    }
+
     pub(crate) fn has(&self, id: SessionId) -> bool {
         self.sessions.contains_key(&id)
     }
@@ -481,6 +492,11 @@ impl Session {
             ends,
             grant: self.grant.recorded(),
         }
+    }
+
+    /// The same, with the end that is being stored.
+    fn latest(&self, legs: &Legs, id: SessionId) -> OwnSession {
+        self.record(legs, id, self.extending.map_or(self.ends, |(_, _, ends)| ends))
     }
 
     /// Without more answers it ends then.

@@ -15,7 +15,7 @@ use crate::words::{
 };
 
 /// The first byte of a message. Records have [versions of their own](records).
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// No message is longer, in bytes.
 pub const MOST_BYTES: usize = 4_096;
@@ -308,7 +308,8 @@ choices! {
         6 Session(id, body)
     }
     SessionBody {
-        1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal)
+        1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal),
+        7 Rerouted { flow, delay, refusal }
     }
     Reason {
         1 Invalid, 2 UnknownUser, 3 UnknownService, 4 ContractExpired, 5 ClassNotAgreed, 6 DestinationNotAgreed(asn),

@@ -79,6 +79,8 @@ fn spoil(random: &mut Random, message: &mut Message) {
             (SessionBody::Established(Ok(rates)) | SessionBody::Commit { rates, .. }, 1) => rates.push(value),
             (SessionBody::Established(Ok(rates)) | SessionBody::Commit { rates, .. }, _) => rates.fill(value),
             (SessionBody::Committed { echo }, _) => *echo = value,
+            (SessionBody::Rerouted { flow, .. }, 1) => *flow = value as u8,
+            (SessionBody::Rerouted { delay, .. }, _) => *delay = value,
             (SessionBody::Ended(said) | SessionBody::Established(Err(said)), _) => refusal(random, said),
             (SessionBody::Stop(_), 1) => id.origin = Asn(value as u32),
             (SessionBody::Stop(said), _) => refusal(random, said),

@@ -178,6 +178,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.grants += one.grants;
         sum.withdrawn += one.withdrawn;
         sum.told_hosts += one.told_hosts;
+        sum.rerouted += one.rerouted;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -191,6 +192,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.covered,
         counts.grants,
         counts.told_hosts,
+        counts.rerouted,
     ];
     // A single seed that is repeated may have none.
     let reasons = [

@@ -74,8 +74,14 @@ impl World {
         let links: Vec<LinkId> =
             self.domains[at].config.agreements.iter().map(|agreement| agreement.link).collect();
         let link = *self.random.pick(&links).unwrap();
+        let lasts = self.random.range(1, 10_000) * MILLISECOND;
+        self.cut_link(link, lasts);
+    }
+
+    /// A link fails for so long, on both sides.
+    pub(crate) fn cut_link(&mut self, link: LinkId, lasts: u64) {
         self.counts.links += 1;
-        let back = self.after(10 * SECOND);
+        let back = self.now + lasts;
         for at in 0..self.domains.len() {
             if self.domains[at].config.agreements.iter().any(|agreement| agreement.link == link) {
                 let time = self.after(200 * MILLISECOND);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use testkit::random::Random;
 use wan::{
-    Action, BackendAnswer, BackendCommand, DeviceFault, FlowRequest, Holding, Input, LinkId, Message,
+    Action, BackendAnswer, BackendCommand, DeviceFault, FlowRequest, Holding, Input, LegId, LinkId, Message,
     QosAnswer, Reason, Refusal, ResourceManager, SessionId, SessionRequest, Text,
 };
 
@@ -73,6 +73,7 @@ pub(crate) struct Counts {
     pub(crate) grants: u64,
     pub(crate) withdrawn: u64,
     pub(crate) told_hosts: u64,
+    pub(crate) rerouted: u64,
 }
 
 pub(crate) struct World {
@@ -87,6 +88,10 @@ pub(crate) struct World {
     pub(crate) requests: BTreeMap<u64, (usize, u32, SessionRequest)>,
     pub(crate) outcomes: BTreeMap<u64, Outcome>,
     pub(crate) ended: BTreeMap<SessionId, Refusal>,
+    /// What domains of callees have said of the end of sessions.
+    pub(crate) hosted_ended: BTreeMap<(usize, SessionId), Refusal>,
+    /// Flows that go another way: when it was said, at which domain, and what.
+    pub(crate) rerouted: Vec<(u64, usize, LegId, u64, Refusal)>,
     /// Which sessions are to last longer, by ticket; until when others do, as their callers have heard; why others do not.
     extending: BTreeMap<u64, SessionId>,
     extensions: u64,
@@ -128,6 +133,8 @@ impl World {
             requests: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             ended: BTreeMap::new(),
+            rerouted: Vec::new(),
+            hosted_ended: BTreeMap::new(),
             extending: BTreeMap::new(),
             extensions: 0,
             extended: BTreeMap::new(),
@@ -245,7 +252,8 @@ impl World {
                 Action::KeepGrant { .. } => {}
                 Action::Account(session) => self.begin_records(at, session),
                 Action::EndGrant { session, .. } => self.end_grant(at, session),
-                Action::HostedEnded { refusal, .. } => {
+                Action::HostedEnded { session, refusal } => {
+                    self.hosted_ended.insert((at, session), refusal.clone());
                     let is_withdrawn = matches!(refusal.reason, Reason::Aborted | Reason::GrantOver);
                     self.counts.told_hosts += u64::from(is_withdrawn);
                 }
@@ -259,6 +267,7 @@ impl World {
                     let before = self.ended.insert(session, refusal);
                     assert!(before.is_none(), "{}: {session:?} ended twice", self.context);
                 }
+                Action::Rerouted { leg, delay, refusal } => self.is_rerouted(at, leg, delay, refusal),
                 Action::QueryAnswer { ticket, answer } => self.answers.push((ticket, answer)),
                 Action::ExtendAnswer { ticket, answer } => {
                     let session = self.extending.remove(&ticket).expect("an answer that is asked for");
@@ -269,6 +278,20 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What is told of a flow that goes another way.
+    fn is_rerouted(&mut self, at: usize, leg: LegId, delay: u64, refusal: Refusal) {
+        let is_of_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
+        assert!(is_of_fault, "{}: {refusal}", self.context);
+        let of = |outcome: &Outcome| matches!(outcome, Outcome::Admitted(id) if *id == leg.session);
+        let ticket = self.outcomes.iter().find(|(_, outcome)| of(outcome)).map(|(ticket, _)| *ticket);
+        if let Some((_, _, request)) = ticket.and_then(|ticket| self.requests.get(&ticket)) {
+            let flow = &request.flows[usize::from(leg.flow)];
+            assert!(delay <= flow.limit, "{}: {leg:?} has {delay} of {}", self.context, flow.limit);
+        }
+        self.counts.rerouted += 1;
+        self.rerouted.push((self.now, at, leg, delay, refusal));
     }
 
     fn callee(&mut self, flows: &[FlowRequest]) -> Option<Vec<u64>> {

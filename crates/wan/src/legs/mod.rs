@@ -1,15 +1,18 @@
 //! Flows that leave this domain, of sessions of its own and of other domains: asked for along one path after the other, let in at the edge, shut.
+mod reroute;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::action::{LegEvent, Out};
+use crate::action::{LegEvent, Out, Said};
 use crate::backend::{Addresses, BackendAnswer, BackendCommand, Holding};
 use crate::config::Config;
 use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
 use crate::request::{Bound, FlowRequest};
 use crate::routes::{BgpPath, candidates};
-use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec};
+use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
+use reroute::{Before, Detour};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -17,6 +20,8 @@ enum State {
     Joining,
     /// It is reserved.
     Reserved,
+    /// It is let in, and reserved on another way, of which the store is told.
+    Recording,
     /// The back-end lets it in.
     Opening,
     Open,
@@ -37,6 +42,10 @@ struct Leg {
     lower: Option<(Vec<Asn>, u64)>,
     delay: u64,
     state: State,
+    /// Where it is asked for because `aggregate` is no more.
+    detour: Option<Detour>,
+    /// What carried it before: it leaves that when the edge lets it in anew.
+    before: Option<Before>,
 }
 
 impl Leg {
@@ -53,6 +62,19 @@ pub(crate) struct Legs {
     tickets: BTreeMap<u64, LegId>,
     /// Flows of the store that the back-end was told to let in again at the start.
     reopened: BTreeMap<u64, LegId>,
+    /// Flows whose other way becomes durable: by the ticket of the store.
+    recording: BTreeMap<u64, LegId>,
+}
+
+/// What follows for the session of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Follows {
+    /// It goes on.
+    GoOn,
+    /// The record of its session has another way for it.
+    Record,
+    /// All of it end.
+    End(Refusal),
 }
 
 /// How far the flows of a session are.
@@ -77,9 +99,20 @@ impl Context<'_> {
         Refusal { asn: self.config.asn, link: None, reason }
     }
 
-    fn join(&mut self, leg: LegId, path: &[Asn], flow: &FlowRequest) -> AggregateId {
+    fn join(
+        &mut self,
+        leg: LegId,
+        path: &[Asn],
+        flow: &FlowRequest,
+        except: Option<TunnelId>,
+    ) -> AggregateId {
         let member = Member { traffic: flow.desired, limit: flow.limit };
-        self.origins.join(self.now, &self.config.limits, self.out, (leg, path, flow.class), member)
+        let (limits, out) = (&self.config.limits, &mut *self.out);
+        self.origins.join(self.now, limits, out, (leg, path, flow.class), member, except)
+    }
+
+    fn leave(&mut self, leg: LegId, aggregate: AggregateId) {
+        self.origins.leave(self.now, &self.config.limits, self.out, (leg, aggregate));
     }
 }
 
@@ -97,23 +130,40 @@ impl Legs {
         let mut others = found.map_err(|offer| context.refusal(Reason::NoPath { offer }))?;
         let flow = FlowRequest { desired: flow.desired.lowered_to(rate), ..*flow };
         let path = others.remove(0);
-        let aggregate = context.join(leg, &path, &flow);
-        let state = State::Joining;
-        self.legs.insert(leg, Leg { flow, addresses, aggregate, path, others, lower: None, delay: 0, state });
+        let aggregate = context.join(leg, &path, &flow, None);
+        let leg_of = Leg {
+            flow,
+            addresses,
+            aggregate,
+            path,
+            others,
+            lower: None,
+            delay: 0,
+            state: State::Joining,
+            detour: None,
+            before: None,
+        };
+        self.legs.insert(leg, leg_of);
         Ok(())
     }
 
-    /// What became of a flow in its aggregate: a refusal that is final.
-    pub(crate) fn on_event(&mut self, context: &mut Context<'_>, event: LegEvent) -> Option<Refusal> {
-        let (LegEvent::Admitted(id, _) | LegEvent::Refused(id, _) | LegEvent::Failed(id, _)) = event;
-        let leg = self.legs.get_mut(&id)?;
-        match event {
-            LegEvent::Admitted(_, delay) if leg.state == State::Joining => {
+    /// What became of a flow in an aggregate.
+    pub(crate) fn on_event(&mut self, context: &mut Context<'_>, event: LegEvent) -> Follows {
+        let LegEvent { leg: id, aggregate, said } = event;
+        let Some(leg) = self.legs.get_mut(&id) else { return Follows::GoOn };
+        if leg.is_asked_elsewhere(aggregate) {
+            return leg.on_detour(context, id, said);
+        }
+        if leg.aggregate != aggregate {
+            return Follows::GoOn;
+        }
+        match said {
+            Said::Admitted(delay) if leg.state == State::Joining => {
                 leg.delay = delay;
                 leg.state = State::Reserved;
-                None
+                Follows::GoOn
             }
-            LegEvent::Refused(_, refusal) if leg.state == State::Joining => {
+            Said::Refused(refusal) if leg.state == State::Joining => {
                 if let Reason::Rate { missing, .. } = refusal.reason {
                     // In whole kbit/s: what a link has left to the last bit is its domain's own.
                     let rate = leg.flow.desired.rate.saturating_sub(missing) / 1_000 * 1_000;
@@ -132,13 +182,13 @@ impl Legs {
                     // Less than this is not asked for a second time.
                     leg.flow.least_rate = rate;
                 } else {
-                    return Some(refusal);
+                    return Follows::End(refusal);
                 }
-                leg.aggregate = context.join(id, &leg.path, &leg.flow);
-                None
+                leg.aggregate = context.join(id, &leg.path, &leg.flow, None);
+                Follows::GoOn
             }
-            LegEvent::Failed(_, refusal) if leg.state != State::Closing => Some(refusal),
-            _ => None,
+            Said::Failed(refusal) if leg.state != State::Closing => leg.on_failed(context, id, refusal),
+            _ => Follows::GoOn,
         }
     }
 
@@ -163,7 +213,10 @@ impl Legs {
     pub(crate) fn progress(&self, session: SessionId) -> Progress {
         self.of(session).fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
             (Progress::Under, _) | (_, State::Joining | State::Closing) => Progress::Under,
-            (_, State::Reserved | State::Opening) | (Progress::Reserved, _) => Progress::Reserved,
+            (_, State::Reserved | State::Recording | State::Opening) | (Progress::Reserved, _) => {
+                Progress::Reserved
+            }
+            (Progress::Open, State::Open) if leg.detour.is_some() => Progress::Reserved,
             (Progress::Open, State::Open) => Progress::Open,
         })
     }
@@ -209,14 +262,21 @@ impl Legs {
         let id = self.tickets.remove(&ticket)?;
         let leg = self.legs.get_mut(&id)?;
         match leg.state {
-            State::Opening => leg.state = State::Open,
+            State::Opening => {
+                leg.state = State::Open;
+                if let Some(Before { aggregate, refusal, .. }) = leg.before.take() {
+                    context.leave(id, aggregate);
+                    reroute::told(context, id, leg.delay, refusal);
+                }
+            }
             State::Closing => {
                 // The answer to its opening is not that of its shutting, which comes last.
                 if self.tickets.values().any(|other| *other == id) {
                     return None;
                 }
-                self.legs.remove(&id);
-                context.origins.leave(context.now, &context.config.limits, context.out, id);
+                if let Some(leg) = self.legs.remove(&id) {
+                    leg.leave_all(context, id);
+                }
             }
             _ => {}
         }
@@ -235,7 +295,7 @@ impl Legs {
         let leg = self.legs.get_mut(&id)?;
         match leg.state {
             State::Opening => leg.state = State::Open,
-            State::Open => {}
+            State::Open | State::Recording => {}
             // What is being shut goes on being shut.
             State::Joining | State::Reserved | State::Closing => return None,
         }
@@ -251,14 +311,18 @@ impl Legs {
         let ids: Vec<LegId> = self.of(session).map(|(id, _)| *id).collect();
         for id in ids {
             let Some(leg) = self.legs.get_mut(&id) else { continue };
-            if matches!(leg.state, State::Opening | State::Open) {
+            if matches!(leg.state, State::Opening | State::Open | State::Recording) {
                 leg.state = State::Closing;
+                if let Some(detour) = leg.detour.take() {
+                    context.leave(id, detour.aggregate);
+                }
                 let ticket = context.out.ticket();
                 self.tickets.insert(ticket, id);
                 context.out.command(BackendCommand::Release { ticket, holding: Holding::Flow(id) });
             } else {
-                self.legs.remove(&id);
-                context.origins.leave(context.now, &context.config.limits, context.out, id);
+                if let Some(leg) = self.legs.remove(&id) {
+                    leg.leave_all(context, id);
+                }
             }
         }
     }
@@ -282,12 +346,20 @@ impl Legs {
             lower: None,
             delay: record.delay,
             state: State::Open,
+            detour: None,
+            before: None,
         };
         self.legs.insert(record.leg, leg);
     }
 
-    /// Shuts what the back-end lets in and the store does not know, and lets in what it does not: tickets of what is shut.
-    pub(crate) fn reconcile(&mut self, out: &mut Out, holdings: &[Holding]) -> Vec<u64> {
+    /// Shuts what the back-end lets in and the store does not know, and lets in what it does not: tickets of what is shut. What it lets in already
+    /// is let in once more where the aggregate of the store is held: it may be in the one before.
+    pub(crate) fn reconcile(
+        &mut self,
+        out: &mut Out,
+        holdings: &[Holding],
+        is_held: impl Fn(AggregateId) -> bool,
+    ) -> Vec<u64> {
         let mut shut = Vec::new();
         for holding in holdings {
             if let Holding::Flow(id) = holding
@@ -299,7 +371,7 @@ impl Legs {
             }
         }
         for (id, leg) in &self.legs {
-            if !holdings.contains(&Holding::Flow(*id)) {
+            if !holdings.contains(&Holding::Flow(*id)) || is_held(leg.aggregate) {
                 let ticket = out.ticket();
                 self.reopened.insert(ticket, *id);
                 out.command(leg.opening(ticket, *id));

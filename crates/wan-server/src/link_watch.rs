@@ -1,0 +1,265 @@
+//! Looks at links of Linux routers: the state of their interfaces, as the kernel tells it, and keep-alives, which the kernel of the other end sends back
+//! (echo requests of ICMPv6, RFC 4443). A thread for each router does so in its network namespace, before all normal threads.
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use linux_edge::keep_alive::{News, Settings, Watch};
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrIn6, bind, recv,
+    recvfrom, socket,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+use wan::{Class, LinkId};
+
+use crate::linux_routers::Routers;
+use crate::running_manager::Clock;
+
+/// Where namespaces have their names.
+const NAMESPACES: &str = "/run/netns";
+/// Messages of the kernel about interfaces: RTMGRP_LINK of rtnetlink(7).
+const LINKS: u32 = 1;
+/// Echo request and reply (RFC 4443, 4.1 and 4.2): type, code, checksum, identifier, number; then the token.
+const REQUEST: u8 = 128;
+const REPLY: u8 = 129;
+const HEADER: usize = 8;
+const KEEP_ALIVE: usize = HEADER + 8;
+/// Datagrams that are read of one link at a time: no neighbour keeps the thread from the other links.
+const TOGETHER: usize = 64;
+/// A link is looked at before threads of programs run.
+const PRIORITY: u8 = 40;
+/// What is waited for if nothing is due.
+const IDLE: Duration = Duration::from_secs(3_600);
+
+/// A link of a domain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    /// To a neighbour.
+    Border(LinkId),
+    /// Between two routers of the domain, by its place.
+    Inner(usize),
+}
+
+/// What has become of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkNews {
+    pub(crate) link: Link,
+    pub(crate) news: News,
+    /// At which router and interface that was seen.
+    pub(crate) place: String,
+}
+
+/// A link that is looked at from one end.
+struct Watched {
+    link: Link,
+    interface: String,
+    neighbour: Ipv6Addr,
+    watch: Watch,
+    socket: Option<Socket>,
+}
+
+/// All links of a router that are looked at there.
+struct Router {
+    name: String,
+    namespace: Option<String>,
+    links: Vec<Watched>,
+}
+
+/// Looks at all links until nobody wants to know any more.
+pub(crate) fn run(
+    routers: &Routers,
+    clock: Clock,
+    tell: impl Fn(LinkNews) -> bool + Send + Clone + 'static,
+    odd: fn(&str),
+) -> io::Result<()> {
+    if routers.keep_alive == 0 {
+        return Ok(());
+    }
+    for router in of_routers(routers, clock.now()) {
+        let tell = tell.clone();
+        let is_wanted = Arc::new(AtomicBool::new(true));
+        let work = move || {
+            if let Err(error) = look(router, clock, |news| {
+                let wanted = tell(news);
+                is_wanted.store(wanted, Relaxed);
+                wanted
+            }) {
+                odd(&format!("links are not looked at: {error}"));
+            }
+        };
+        thread::Builder::new().name("links".to_owned()).spawn(work).map(drop)?;
+    }
+    Ok(())
+}
+
+/// Links by the router that looks at them: border links at their end here, inner links at the first of their ends.
+fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
+    let domain = &routers.domain;
+    let mut found: Vec<Router> = Vec::new();
+    for (router, namespace) in domain.routers.iter().zip(&routers.namespaces) {
+        found.push(Router { name: router.name.clone(), namespace: namespace.clone(), links: Vec::new() });
+    }
+    let mut add = |router: usize, link: Link, interface: &str, neighbour: Ipv6Addr, propagation: u64| {
+        let watch = Watch::new(now, Settings::new(routers.keep_alive, propagation));
+        let interface = interface.to_owned();
+        if let Some(of) = found.get_mut(router) {
+            of.links.push(Watched { link, interface, neighbour, watch, socket: None });
+        }
+    };
+    for border in &domain.borders {
+        let (end, wire) = (&border.end, &border.wire);
+        add(end.router, Link::Border(border.link), &end.interface, border.neighbour, wire.propagation);
+    }
+    for (place, link) in domain.links.iter().enumerate() {
+        let [one, other] = &link.ends;
+        add(one.router, Link::Inner(place), &one.interface, other.address, link.wire.propagation);
+    }
+    found.retain(|router| !router.links.is_empty());
+    found
+}
+
+/// Looks at the links of one router, on this thread, which has to end afterwards.
+fn look(mut router: Router, clock: Clock, tell: impl Fn(LinkNews) -> bool) -> io::Result<()> {
+    if let Some(namespace) = &router.namespace {
+        setns(File::open(format!("{NAMESPACES}/{namespace}"))?, CloneFlags::CLONE_NEWNET)?;
+    }
+    // Without the right to it, a machine that is busy for longer than three keep-alives is taken for a cut.
+    let _ = udp::thread::set_real_time(PRIORITY);
+    let kernel = kernel()?;
+    let secret = RandomState::new();
+    let mut count = 0_u64;
+    let mut is_changed = true;
+    loop {
+        let mut news = Vec::new();
+        if std::mem::take(&mut is_changed) {
+            let states = interfaces()?;
+            for of in &mut router.links {
+                let works = states.get(&of.interface).copied().unwrap_or(false);
+                news.extend(of.watch.interface(clock.now(), works).map(|told| (of.link, told)));
+                match (works, &of.socket) {
+                    // An interface that comes again may be another one of the same name.
+                    (false, _) => of.socket = None,
+                    (true, None) => of.socket = open(&of.interface).ok(),
+                    (true, Some(_)) => {}
+                }
+            }
+        }
+        let now = clock.now();
+        for of in &mut router.links {
+            of.receive(now);
+            count = count.wrapping_add(1);
+            let (token, told) = of.watch.tick(now, secret.hash_one(count));
+            news.extend(told.map(|told| (of.link, told)));
+            if let Some(token) = token {
+                of.send(token);
+            }
+        }
+        for (link, news) in news {
+            let interface = router.links.iter().find(|of| of.link == link).map(|of| of.interface.as_str());
+            let place = format!("{}, {}", router.name, interface.unwrap_or_default());
+            if !tell(LinkNews { link, news, place }) {
+                return Ok(());
+            }
+        }
+        let due = router.links.iter().map(|of| of.watch.due()).min().unwrap_or(u64::MAX);
+        let wait = Duration::from_nanos(due.saturating_sub(clock.now())).min(IDLE);
+        is_changed = wait_for(&kernel, &router.links, wait)?;
+    }
+}
+
+/// Waits for the kernel, answers, or time: whether the kernel has said something of interfaces.
+fn wait_for(kernel: &OwnedFd, links: &[Watched], wait: Duration) -> io::Result<bool> {
+    let sockets = links.iter().filter_map(|of| of.socket.as_ref()).map(AsFd::as_fd);
+    let mut fds: Vec<PollFd<'_>> =
+        std::iter::once(kernel.as_fd()).chain(sockets).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    // A millisecond later rather than again and again until it is time.
+    let timeout = PollTimeout::try_from(wait + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+    match poll(&mut fds, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let has_said = fds.first().and_then(PollFd::any).unwrap_or(false);
+    if has_said {
+        // What it says is asked for as a whole. If some of it was lost, that is said as an error, and changes nothing.
+        let mut message = [0; 8_192];
+        while matches!(recv(kernel.as_raw_fd(), &mut message, MsgFlags::MSG_DONTWAIT), Ok(count) if count > 0)
+        {
+        }
+    }
+    Ok(has_said)
+}
+
+/// A socket by which the kernel tells that interfaces have changed.
+fn kernel() -> io::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let kernel = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+    bind(kernel.as_raw_fd(), &NetlinkAddr::new(0, LINKS))?;
+    Ok(kernel)
+}
+
+/// Which interfaces are up, and have a carrier.
+fn interfaces() -> io::Result<BTreeMap<String, bool>> {
+    let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+    Ok(getifaddrs()?.map(|of| (of.interface_name, of.flags.contains(works))).collect())
+}
+
+/// A socket for keep-alives at an interface, in the class of control: no flood is before them.
+fn open(interface: &str) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+    socket.bind_device(Some(interface.as_bytes()))?;
+    socket.set_unicast_hops_v6(255)?;
+    socket.set_tclass_v6(u32::from(Class::Control.dscp()) << 2)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+impl Watched {
+    fn send(&self, token: u64) {
+        let mut request = [0; KEEP_ALIVE];
+        // The kernel adds the checksum.
+        if let Some(first) = request.first_mut() {
+            *first = REQUEST;
+        }
+        if let Some(rest) = request.get_mut(HEADER..) {
+            rest.copy_from_slice(&token.to_be_bytes());
+        }
+        // What cannot be sent is not answered.
+        if let Some(socket) = &self.socket {
+            let to = SocketAddr::V6(SocketAddrV6::new(self.neighbour, 0, 0, 0));
+            let _ = socket.send_to(&request, &to.into());
+        }
+    }
+
+    /// What has come: answers of the neighbour alone, whose tokens nobody else can know.
+    fn receive(&mut self, now: u64) {
+        let Some(socket) = &self.socket else { return };
+        for _ in 0..TOGETHER {
+            // One byte more than there should be, which tells longer ones apart.
+            let mut buffer = [0; KEEP_ALIVE + 1];
+            let Ok((count, from)) = recvfrom::<SockaddrIn6>(socket.as_raw_fd(), &mut buffer) else { return };
+            let is_neighbours = from.is_some_and(|from| from.ip() == self.neighbour);
+            if let Some(token) = buffer.get(..count).and_then(token).filter(|_| is_neighbours) {
+                self.watch.received(now, token);
+            }
+        }
+    }
+}
+
+/// The token of an echo reply, if this is one of those that were asked for here.
+fn token(reply: &[u8]) -> Option<u64> {
+    let reply: &[u8; KEEP_ALIVE] = reply.try_into().ok()?;
+    let (header, token) = reply.split_at_checked(HEADER)?;
+    (header.first() == Some(&REPLY)).then_some(())?;
+    token.try_into().ok().map(u64::from_be_bytes)
+}

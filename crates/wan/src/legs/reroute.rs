@@ -1,0 +1,151 @@
+//! Flows whose aggregate is no more because a link or a device has failed: they are asked for on another way while their edges are as they were. When all
+//! domains of it have granted one and the store knows it, the edge lets the flow into the other tunnel in one step, and only then does it leave the one before.
+use alloc::vec::Vec;
+
+use super::{Context, Follows, Leg, Legs, State};
+use crate::action::{Action, Out, Said};
+use crate::backend::BackendCommand;
+use crate::message::{Body, SessionBody};
+use crate::routes::candidates;
+use crate::words::{AggregateId, Asn, LegId, Reason, Refusal};
+
+/// Another way that is asked for.
+#[derive(Debug)]
+pub(super) struct Detour {
+    pub(super) aggregate: AggregateId,
+    path: Vec<Asn>,
+    /// Ways that are tried after it.
+    others: Vec<Vec<Asn>>,
+    /// Why the way before is no more.
+    refusal: Refusal,
+    /// It is given up then.
+    until: u64,
+}
+
+/// The way before, until the edge lets the flow into the other one.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) aggregate: AggregateId,
+    /// Why it is no more.
+    pub(super) refusal: Refusal,
+    until: u64,
+}
+
+/// Whether another way may help. A domain that has less room has told how much it has, and the flows that stay ask for that at once: they do not wait for
+/// those that go. A domain that does not answer forgets what it holds, so edges have to be shut before.
+fn is_worth_trying(refusal: &Refusal) -> bool {
+    matches!(refusal.reason, Reason::LinkDown | Reason::Device(_))
+}
+
+/// Both ends hear of it.
+pub(super) fn told(context: &mut Context<'_>, leg: LegId, delay: u64, refusal: Refusal) {
+    let own = context.config.asn;
+    let other = if leg.session.origin == own { leg.peer } else { leg.session.origin };
+    if other != own {
+        let body = SessionBody::Rerouted { flow: leg.flow, delay, refusal: refusal.clone() };
+        context.out.send(other, Body::Session(leg.session, body));
+    }
+    context.out.actions.push(Action::Rerouted { leg, delay, refusal });
+}
+
+impl Leg {
+    pub(super) fn is_asked_elsewhere(&self, aggregate: AggregateId) -> bool {
+        self.detour.as_ref().is_some_and(|detour| detour.aggregate == aggregate)
+    }
+
+    /// What carries it is no more.
+    pub(super) fn on_failed(&mut self, context: &mut Context<'_>, id: LegId, refusal: Refusal) -> Follows {
+        if self.state != State::Open || self.detour.is_some() || !is_worth_trying(&refusal) {
+            return Follows::End(refusal);
+        }
+        let Some(destination) = self.path.last().copied() else { return Follows::End(refusal) };
+        let (flow, own) = (&self.flow, context.config.asn);
+        let found = candidates(own, context.paths, destination, flow.class, flow.limit);
+        let Ok(mut others) = found else { return Follows::End(refusal) };
+        // Between two domains of the same path there may be a link beside the one that failed; it comes last.
+        others.sort_by_key(|path| *path == self.path);
+        let path = others.remove(0);
+        let limits = &context.config.limits;
+        let held = context.origins.is_held_until(self.aggregate, limits);
+        let until = context.now.saturating_add(limits.patience).min(held);
+        let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
+        self.detour = Some(Detour { aggregate, path, others, refusal, until });
+        Follows::GoOn
+    }
+
+    /// What became of the other way.
+    pub(super) fn on_detour(&mut self, context: &mut Context<'_>, id: LegId, said: Said) -> Follows {
+        let Some(mut detour) = self.detour.take() else { return Follows::GoOn };
+        match said {
+            Said::Admitted(delay) => {
+                let Detour { refusal, until, .. } = detour;
+                self.before = Some(Before { aggregate: self.aggregate, refusal, until });
+                (self.aggregate, self.path, self.delay) = (detour.aggregate, detour.path, delay);
+                self.state = State::Recording;
+                Follows::Record
+            }
+            Said::Refused(_) if !detour.others.is_empty() => {
+                detour.path = detour.others.remove(0);
+                detour.aggregate = context.join(id, &detour.path, &self.flow, Some(self.aggregate.tunnel));
+                self.detour = Some(detour);
+                Follows::GoOn
+            }
+            Said::Refused(_) => Follows::End(detour.refusal),
+            Said::Failed(_) => {
+                let refusal = detour.refusal.clone();
+                // It is left when the session ends.
+                self.detour = Some(detour);
+                Follows::End(refusal)
+            }
+        }
+    }
+
+    /// Until when it has to be let in on another way, and why.
+    fn until(&self) -> Option<(u64, &Refusal)> {
+        if self.state == State::Closing {
+            return None;
+        }
+        let before = self.before.as_ref().map(|before| (before.until, &before.refusal));
+        self.detour.as_ref().map(|detour| (detour.until, &detour.refusal)).or(before)
+    }
+
+    /// Leaves all aggregates that it is in.
+    pub(super) fn leave_all(self, context: &mut Context<'_>, id: LegId) {
+        let before = self.before.map(|before| before.aggregate);
+        let all = [Some(self.aggregate), before, self.detour.map(|detour| detour.aggregate)];
+        all.into_iter().flatten().for_each(|aggregate| context.leave(id, aggregate));
+    }
+}
+
+impl Legs {
+    /// The record of a session that has the other ways of its flows is being stored.
+    pub(crate) fn is_recorded_by(&mut self, leg: LegId, ticket: u64) {
+        self.recording.insert(ticket, leg);
+    }
+
+    /// A record is durable: the edge may let the flow into the other tunnel.
+    pub(crate) fn on_stored(&mut self, out: &mut Out, stored: u64) {
+        let Some(id) = self.recording.remove(&stored) else { return };
+        let Some(leg) = self.legs.get_mut(&id).filter(|leg| leg.state == State::Recording) else { return };
+        leg.state = State::Opening;
+        let ticket = out.ticket();
+        self.tickets.insert(ticket, id);
+        let open: BackendCommand = leg.opening(ticket, id);
+        out.command(open);
+    }
+
+    /// Flows that are on no other way in time, and what became of the one before.
+    pub(crate) fn late(&self, now: u64) -> Vec<(LegId, Refusal)> {
+        let late = self.legs.iter().filter_map(|(id, leg)| {
+            let (_, refusal) = leg.until().filter(|(until, _)| *until <= now)?;
+            Some((*id, refusal.clone()))
+        });
+        late.collect()
+    }
+
+    /// When there are some.
+    pub(crate) fn due(&self) -> u64 {
+        let until = self.legs.values().filter_map(|leg| leg.until().map(|(until, _)| until));
+        until.min().unwrap_or(u64::MAX)
+    }
+}
