@@ -106,10 +106,12 @@ impl Run {
     fn new(seed: u64) -> Self {
         let mut random = Random::of_case(49, seed);
         let room = if random.one_in(3) { 2 } else { 20 };
+        // Of sessions that last long, only a look finds that they are gone.
+        let lasts = if random.one_in(2) { LIMITS.lasts } else { 1_000 * SECOND };
         Self {
             random,
             now: SECOND,
-            sessions: Sessions::new(LIMITS),
+            sessions: Sessions::new(Limits { lasts, ..LIMITS }),
             letters: Vec::new(),
             events: Vec::new(),
             held: BTreeMap::new(),
