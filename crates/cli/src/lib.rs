@@ -28,6 +28,7 @@ mod publish;
 mod qos;
 mod record;
 mod replay;
+mod reserve;
 mod span;
 mod stop;
 mod types;
@@ -130,6 +131,8 @@ enum InDomain {
     Replay(replay::Arguments),
     /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
     Grm(Box<grm::Arguments>),
+    /// Gives writers and readers in different domains of a network sessions that they have not asked for.
+    Reserve(Box<reserve::Arguments>),
     /// Measures round trips to participants that run `pong`.
     Ping(measure::ping::Arguments),
     /// Answers every `ping`.
@@ -189,6 +192,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Record(arguments) => record::run(arguments, &stop),
         InDomain::Replay(arguments) => replay::run(arguments, &stop),
         InDomain::Grm(arguments) => grm::run(arguments, &stop),
+        InDomain::Reserve(arguments) => reserve::run(arguments, &stop),
         InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
         InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),
         InDomain::Perf(arguments) => measure::perf::run(arguments, &stop),

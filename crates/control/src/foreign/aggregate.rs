@@ -14,9 +14,9 @@ use wire::admission::Contract;
 
 /// Bytes around the data in a datagram of RTPS at most: header, INFO_DST, INFO_TS, DATA or DATA_FRAG, inline QoS with key hash and status, padding,
 /// and a HEARTBEAT (RTPS 2.5, 9.4.5).
-pub(crate) const AROUND: u32 = 20 + 16 + 12 + 36 + 32 + 4 + 32;
+pub const AROUND: u32 = 20 + 16 + 12 + 36 + 32 + 4 + 32;
 /// Bytes of a datagram that acknowledges, or asks for an acknowledgement: header, INFO_DST, INFO_TS, and ACKNACK with 256 bits, NACK_FRAG, or HEARTBEAT.
-pub(crate) const CONTROL: u32 = 20 + 16 + 12 + 28 + 32;
+pub const CONTROL: u32 = 20 + 16 + 12 + 28 + 32;
 /// The most bytes of UDP payload in a datagram.
 const LARGEST_DATAGRAM: u32 = 65_507;
 /// Bytes of the header of a fragment of IPv6 (RFC 8200, 4.5): as many as that of UDP has.

@@ -16,6 +16,7 @@ use wire::admission::Address;
 use wire::Guid;
 
 pub(crate) use asking::Foreign;
+pub use pattern::fits;
 
 /// What an operator knows of programs that do not ask.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

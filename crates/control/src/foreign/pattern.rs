@@ -2,7 +2,7 @@
 
 /// Whether a name fits a pattern, in which `*` stands for any text and `?` for any character. Takes at most as many steps as both have characters,
 /// multiplied.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
+pub fn fits(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     // Behind the last `*`, and what it has not taken yet.
     let mut again: Option<(core::str::Chars<'_>, core::str::Chars<'_>)> = None;

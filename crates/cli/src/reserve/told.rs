@@ -1,0 +1,112 @@
+//! What became of each pair, for people and for programs.
+use std::collections::BTreeMap;
+
+use diagnostics::{printable, written};
+use reservation::{Budget, Pair, PairId, Share, Verdict};
+use serde_json::{Value, json};
+
+use crate::output::print;
+
+pub(super) struct Told {
+    is_json: bool,
+    /// What a pair is called: its topic, and where it is.
+    names: BTreeMap<PairId, (String, [String; 2])>,
+    is_away: bool,
+}
+
+fn time(nanoseconds: u64) -> String {
+    written(nanoseconds.saturating_mul(1_000))
+}
+
+fn share(share: Share) -> String {
+    let by = if share.is_announced { "announced" } else { "by --host-share" };
+    if share.time == 0 { format!("0 ({by})") } else { format!("{} ({by})", time(share.time)) }
+}
+
+/// The division of a limit.
+fn divided(budget: &Budget, bound: u64) -> String {
+    let Budget { latency, writer, reader, .. } = *budget;
+    format!(
+        "of {}: the writer's host {}, the network at most {} of {}, the reader's host {}",
+        time(latency),
+        share(writer),
+        time(bound),
+        time(budget.network()),
+        share(reader)
+    )
+}
+
+impl Told {
+    pub(super) fn new(is_json: bool) -> Self {
+        Self { is_json, names: BTreeMap::new(), is_away: false }
+    }
+
+    /// What pairs are called; those that are gone keep their names until that is told.
+    pub(super) fn know(&mut self, pairs: &[Pair]) {
+        for pair in pairs {
+            self.names.entry(pair.id).or_insert_with(|| {
+                let at = |end: &reservation::End| format!("{}:{}", end.address, end.port);
+                (pair.topic.clone(), [pair.from.address.to_string(), at(&pair.to)])
+            });
+        }
+    }
+
+    pub(super) fn tell(&mut self, id: PairId, verdict: &Verdict) {
+        let Some((topic, [from, to])) = self.names.get(&id) else { return };
+        if self.is_json {
+            let mut line = as_json(verdict);
+            if let Value::Object(fields) = &mut line {
+                fields.extend(
+                    [("topic", topic), ("from", from), ("to", to)]
+                        .map(|(name, value)| (name.to_owned(), json!(value))),
+                );
+            }
+            print(format_args!("{line}"));
+        } else {
+            print(format_args!("{} from {from} to {to}: {}", printable(topic), shown(verdict)));
+        }
+        if *verdict == Verdict::Over {
+            self.names.remove(&id);
+        } else {
+            self.is_away = false;
+        }
+    }
+
+    /// The manager cannot be asked: told once, until something else is told.
+    pub(super) fn away(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.is_away, true) {
+            eprintln!("punctual: {}", printable(why));
+        }
+    }
+}
+
+fn shown(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Pending => "is asked for".to_owned(),
+        Verdict::Admitted { session, budget, bound } => {
+            format!("session {}, {}", printable(session), divided(budget, *bound))
+        }
+        Verdict::Without(why) => format!("no session: {}", printable(why)),
+        Verdict::Over => "writer and reader match no more".to_owned(),
+    }
+}
+
+fn as_json(verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Pending => json!({ "verdict": "pending" }),
+        Verdict::Admitted { session, budget, bound } => {
+            let share = |of: Share| json!({ "time": of.time, "announced": of.is_announced });
+            json!({
+                "verdict": "admitted",
+                "session": session,
+                "latency": budget.latency,
+                "bound": bound,
+                "network": budget.network(),
+                "writer-host": share(budget.writer),
+                "reader-host": share(budget.reader),
+            })
+        }
+        Verdict::Without(why) => json!({ "verdict": "without", "why": why }),
+        Verdict::Over => json!({ "verdict": "over" }),
+    }
+}

@@ -1,0 +1,283 @@
+//! `punctual reserve` in a lab of three domains with Linux routers: programs that know nothing of sessions get them, and keep their rate in a flood.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lab::wan::{WanFile, WanLab};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use testkit::conversation::Conversation;
+use testkit::namespace::alone;
+use testkit::patience::{patiently, patiently_or};
+
+const LINE: &str = include_str!("../../wan-server/examples/linux/line.toml");
+const FILES: [(u32, &str, &str); 3] = [
+    (65_001, "west", include_str!("../../wan-server/examples/linux/west.toml")),
+    (65_002, "transit", include_str!("../../wan-server/examples/linux/transit.toml")),
+    (65_003, "east", include_str!("../../wan-server/examples/linux/east.toml")),
+];
+/// Long enough for a busy machine.
+const PATIENT: &str =
+    "[limits]\nrefresh = \"500 ms\"\nlifetime = \"50 s\"\nguard = \"5 s\"\npatience = \"30 s\"\n";
+const TOPICS: &str = r#"
+[[topic]]
+name = "Square"
+written = "on-event"
+size = 60
+separation = "30 ms"
+burst = 4
+latency = "120 ms"
+
+[[topic]]
+name = "Pictures"
+written = "on-event"
+size = 600
+separation = "12 ms"
+burst = 8
+latency = "120 ms"
+"#;
+/// Cyclone DDS without multicast, which does not pass routers.
+const CYCLONE: &str = "<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast></General>\
+     <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"10.1.0.2\"/><Peer address=\"10.3.0.2\"/></Peers></Discovery></Domain></CycloneDDS>";
+
+/// A process that is asked to end with this value, and waited for.
+struct Program {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Program {
+    fn lines(&self) -> usize {
+        std::fs::read_to_string(&self.output).unwrap().lines().count()
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.child.id().try_into().unwrap()), Signal::SIGINT);
+        let _ = self.child.wait();
+    }
+}
+
+/// Three domains, their managers, and what watches for AS 65001.
+struct Stage<'l> {
+    lab: &'l WanLab,
+    folder: PathBuf,
+    managers: Vec<Program>,
+}
+
+impl Stage<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn punctual(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+        command.env("XDG_RUNTIME_DIR", &self.folder).current_dir(&self.folder).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command of ours to its end: what it prints.
+    fn said(&self, words: &[&str]) -> String {
+        let output = self.punctual().args(words).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn start(&self, name: &str, mut command: Command, host: Option<&str>) -> Program {
+        let output = self.path(&format!("{name}.out"));
+        let told = File::create(self.path(&format!("{name}.log"))).unwrap();
+        command.stdout(File::create(&output).unwrap()).stderr(told);
+        let mut spawn = || command.spawn().unwrap();
+        let child = match host {
+            Some(host) => self.lab.on(host, spawn).unwrap(),
+            None => spawn(),
+        };
+        Program { child, output }
+    }
+
+    /// A command of ours on a host.
+    fn on(&self, host: &str, name: &str, words: &[&str]) -> Program {
+        let mut command = self.punctual();
+        command.args(words);
+        self.start(name, command, Some(host))
+    }
+
+    /// So many sessions are there.
+    fn sessions(&self, count: usize) {
+        let is = format!("AS 65001: {count} sessions of its callers");
+        let status = || self.said(&["rm", "status", "--asn", "65001"]);
+        patiently_or(|| format!("{is}: {}", status()), || status().contains(&is).then_some(()));
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        self.managers.clear();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn stage(lab: &WanLab) -> Stage<'_> {
+    let folder = std::env::temp_dir().join(format!("punctual-reserve-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut stage = Stage { lab, folder, managers: Vec::new() };
+    stage.said(&["grm", "keys", "keys", "domain-65001", "domain-65002", "domain-65003"]);
+    let router = format!("\"{}-router", lab.record().name);
+    for (asn, name, text) in FILES {
+        let text =
+            text.replace("\"line-router", &router).replacen("[linux]\n", &format!("{PATIENT}\n[linux]\n"), 1);
+        std::fs::write(stage.path(&format!("{name}.toml")), text).unwrap();
+        let mut command = stage.punctual();
+        command.args([
+            "rm",
+            "serve",
+            &format!("{name}.toml"),
+            "--keys",
+            "keys",
+            "--store",
+            &format!("{name}.redb"),
+        ]);
+        let manager = stage.start(&format!("{asn}"), command, None);
+        stage.managers.push(manager);
+    }
+    for (asn, ..) in FILES {
+        let asn = asn.to_string();
+        patiently("connections between all managers", || {
+            (stage.said(&["rm", "status", "--asn", &asn]).matches(": connected").count() == 2).then_some(())
+        });
+    }
+    stage
+}
+
+/// A test with a lab; passed over if none can be built here.
+fn in_lab(test: impl FnOnce(&Stage<'_>) + Send) {
+    let Some(_turn) = lab_turn::turn() else { return };
+    alone(|| {
+        let file = WanFile::read("line.toml", LINE).unwrap();
+        let lab = WanLab::up(&file, &lab_turn::name(), &Arc::new(AtomicBool::new(false))).unwrap();
+        test(&stage(&lab));
+    });
+}
+
+/// `punctual reserve` for AS 65001, on the host of the writers.
+fn watcher(stage: &Stage<'_>) -> Conversation {
+    std::fs::write(stage.path("topics.toml"), TOPICS).unwrap();
+    let mut command = stage.punctual();
+    command.args([
+        "reserve",
+        "topics.toml",
+        "--network",
+        "west.toml",
+        "--account",
+        "ann",
+        "--service",
+        "alarms",
+    ]);
+    command.args(["--host-share", "5ms", "--shared-memory", "off", "--no-multicast"]);
+    command.args(["--peer", "10.1.0.2", "--peer", "10.3.0.2"]);
+    stage.lab.on("flood", || Conversation::start("reserve", command)).unwrap()
+}
+
+/// More than the links carry, from another host, while this lives; it is there when this returns.
+fn flood(stage: &Stage<'_>) -> [Program; 2] {
+    let dds = [
+        "--domain",
+        "1",
+        "--best-effort",
+        "--no-multicast",
+        "--participant-id",
+        "0",
+        "--shared-memory",
+        "off",
+    ];
+    let sub = [&["perf", "sub", "--json", "--topic", "flood", "--peer", "10.1.1.2"][..], &dds].concat();
+    let publish = [
+        "perf", "pub", "--json", "--topic", "flood", "--peer", "10.3.0.2", "--rate", "900", "--size", "1000",
+    ];
+    let reader = stage.on("c", "flood-sub", &sub);
+    let writer = stage.on("flood", "flood-pub", &[&publish[..], &dds].concat());
+    let is_lossy = |line: &str| line.contains("\"lost\":") && !line.contains("\"lost\":0,");
+    patiently_or(
+        || format!("a full link: {}", reader.text()),
+        || reader.text().lines().any(is_lossy).then_some(()),
+    );
+    [reader, writer]
+}
+
+#[test]
+fn unmodified_programs_get_a_session_keep_their_rate_in_a_flood_and_lose_it_with_their_match() {
+    in_lab(|stage| {
+        let watcher = watcher(stage);
+        let program = Path::new(env!("CARGO_BIN_EXE_punctual")).with_file_name("shape_main");
+        assert!(program.is_file(), "cargo build --package punctual-shapes makes {}", program.display());
+        let mut command = Command::new(program);
+        command.args(["-P", "-t", "Square", "-b", "-k", "0", "-w"]).stdin(Stdio::null());
+        let writer = stage.start("shapes", command, Some("a"));
+        let echo = ["echo", "Square", "--shared-memory", "off", "--no-multicast", "--peer", "10.1.0.2"];
+        let reader = stage.on("c", "echo", &echo);
+        let told = watcher.hear("Square from 10.1.0.2 to 10.3.0.2:7411: session 65001-");
+        for part in
+            ["of 120 ms: the writer's host 5 ms (by --host-share), the network at most ", " of 110 ms"]
+        {
+            assert!(told.contains(part), "{told}");
+        }
+        stage.sessions(1);
+        patiently("samples", || (reader.lines() > 5).then_some(()));
+        let flood = flood(stage);
+        let (sent, came) = (writer.lines(), reader.lines());
+        patiently("samples that are written", || (writer.lines() >= sent + 100).then_some(()));
+        drop(writer);
+        let sent = std::fs::read_to_string(stage.path("shapes.out")).unwrap().lines().count() - sent;
+        patiently_or(
+            || format!("nearly all of {sent} samples: {}", reader.lines() - came),
+            || ((reader.lines() - came) * 100 >= sent * 95).then_some(()),
+        );
+        drop(flood);
+        watcher.hear("Square from 10.1.0.2 to 10.3.0.2:7411: writer and reader match no more");
+        stage.sessions(0);
+    });
+}
+
+#[test]
+fn programs_of_cyclone_dds_get_a_session_and_keep_their_rate_in_a_flood() {
+    let python = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers").join("cyclone/bin/python");
+    if !python.exists() {
+        assert!(std::env::var_os("CI").is_none(), "{} is missing: run scripts/peers", python.display());
+        eprintln!("passed over: {} is missing: run scripts/peers", python.display());
+        return;
+    }
+    in_lab(|stage| {
+        let watcher = watcher(stage);
+        let program = |verb: &str| {
+            let mut command = Command::new(&python);
+            command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grm/cyclone.py"));
+            command.args([verb, "Pictures", "100", "600"]).env("CYCLONEDDS_URI", CYCLONE);
+            command
+        };
+        let mut reader = stage.lab.on("c", || Conversation::start("reader", program("read"))).unwrap();
+        reader.hear("ready");
+        let mut command = program("write");
+        command.stdin(Stdio::null());
+        let writer = stage.start("writer", command, Some("a"));
+        watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: session 65001-");
+        stage.sessions(1);
+        let flood = flood(stage);
+        // The hundred next samples: how many of how many came.
+        reader.tell("");
+        let line = reader.hear("");
+        let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[0] * 100 >= numbers[1] * 95, "{line}");
+        drop(flood);
+        drop(writer);
+        watcher.hear("Pictures from 10.1.0.2 to 10.3.0.2:7411: writer and reader match no more");
+        stage.sessions(0);
+    });
+}
