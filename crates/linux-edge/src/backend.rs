@@ -245,7 +245,12 @@ impl LinuxEdge {
     fn release(&mut self, ticket: u64, holding: Holding) -> Handled {
         let programs = match holding {
             Holding::Aggregate(id) => {
-                let before = self.of_aggregate(id);
+                // Flows that are let in for it still are let in no more: its number may be that of another one soon.
+                let flows = self.flows.iter().filter(|(_, flow)| flow.record.aggregate == id);
+                let flows: Vec<LegId> = flows.map(|(leg, _)| *leg).collect();
+                let before = self.of_aggregate(id).into_iter();
+                let before: Vec<Entry> =
+                    before.chain(flows.into_iter().flat_map(|leg| self.of_flow(leg))).collect();
                 self.ledger.release(id);
                 if let Some(aggregate) = self.aggregates.remove(&id) {
                     self.used.remove(&aggregate.slot);
@@ -264,10 +269,12 @@ impl LinuxEdge {
         Handled { programs, answer: Some(BackendAnswer::Done { ticket }), ..Handled::default() }
     }
 
-    /// All that it holds.
+    /// All that it holds. A flow whose aggregate is released is let in by nothing.
     pub fn holdings(&self) -> BTreeSet<Holding> {
         let aggregates = self.aggregates.keys().map(|id| Holding::Aggregate(*id));
-        aggregates.chain(self.flows.keys().map(|leg| Holding::Flow(*leg))).collect()
+        let flows =
+            self.flows.iter().filter(|(_, flow)| self.aggregates.contains_key(&flow.record.aggregate));
+        aggregates.chain(flows.map(|(leg, _)| Holding::Flow(*leg))).collect()
     }
 
     fn tuples(&self, flow: &FlowRequest, addresses: &Addresses) -> Result<Vec<Tuple>, String> {
