@@ -174,6 +174,12 @@ impl LinuxEdge {
                 std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
             }
             BackendCommand::Open { leg, .. } => vec![Holding::Flow(*leg)],
+            BackendCommand::Release { holding: Holding::Aggregate(id), .. } => {
+                // Flows that are let in for it still are let in no more: its number may be that of another one soon.
+                let flows = self.flows.iter().filter(|(_, flow)| flow.record.aggregate == *id);
+                let flows = flows.map(|(leg, _)| Holding::Flow(*leg));
+                std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
+            }
             BackendCommand::Release { holding, .. } => vec![*holding],
         }
     }
@@ -344,10 +350,12 @@ impl LinuxEdge {
         BackendAnswer::Done { ticket }
     }
 
-    /// All that it holds.
+    /// All that it holds. A flow whose aggregate is released is let in by nothing.
     pub fn holdings(&self) -> BTreeSet<Holding> {
         let aggregates = self.aggregates.keys().map(|id| Holding::Aggregate(*id));
-        aggregates.chain(self.flows.keys().map(|leg| Holding::Flow(*leg))).collect()
+        let flows =
+            self.flows.iter().filter(|(_, flow)| self.aggregates.contains_key(&flow.record.aggregate));
+        aggregates.chain(flows.map(|(leg, _)| Holding::Flow(*leg))).collect()
     }
 
     fn tuples(&self, flow: &FlowRequest, addresses: &Addresses) -> Result<Vec<Tuple>, String> {

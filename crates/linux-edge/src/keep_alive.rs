@@ -69,8 +69,8 @@ pub struct Watch {
     looked: u64,
     /// While it is down: since when all are answered.
     good_since: Option<u64>,
-    /// Since when it is up.
-    up_since: u64,
+    /// Since when it is up again, after it was cut.
+    up_since: Option<u64>,
     /// How often the hold has doubled.
     doubled: u32,
 }
@@ -86,7 +86,7 @@ impl Watch {
             next: now,
             looked: now,
             good_since: None,
-            up_since: now,
+            up_since: None,
             doubled: 0,
         }
     }
@@ -125,18 +125,15 @@ impl Watch {
         let Some(at) = self.sent.iter().position(|sent| sent.token == token && !sent.is_answered) else {
             return;
         };
-        // What was sent before it cannot be part of a cut any more.
-        let is_missed = self.sent.drain(..at).any(|sent| !sent.is_answered);
-        if let Some(sent) = self.sent.front_mut() {
+        if let Some(sent) = self.sent.get_mut(at) {
             sent.is_answered = true;
         }
         if self.is_up {
-            return;
+            // What was sent before it cannot be part of a cut any more.
+            self.sent.drain(..at);
+        } else {
+            self.good_since.get_or_insert(now);
         }
-        if is_missed {
-            self.good_since = None;
-        }
-        self.good_since.get_or_insert(now);
     }
 
     /// The state of the interface, as the kernel tells it, also if it is the same.
@@ -183,7 +180,9 @@ impl Watch {
         if now.saturating_sub(since) < self.hold() {
             return None;
         }
-        (self.is_up, self.good_since, self.up_since) = (true, None, now);
+        (self.is_up, self.good_since, self.up_since) = (true, None, Some(now));
+        let answered = self.sent.iter().rposition(|sent| sent.is_answered);
+        self.sent.drain(..answered.unwrap_or(0));
         Some(News::Up)
     }
 
@@ -194,7 +193,7 @@ impl Watch {
         self.sent.clear();
         self.good_since = None;
         // The first cut after a calm is held for the shortest time.
-        let is_calm = now.saturating_sub(self.up_since) >= self.settings.calm;
+        let is_calm = self.up_since.is_none_or(|since| now.saturating_sub(since) >= self.settings.calm);
         self.doubled = if is_calm { 0 } else { self.doubled.saturating_add(1).min(32) };
         Some(news)
     }

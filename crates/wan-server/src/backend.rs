@@ -67,8 +67,9 @@ pub(crate) enum Done {
     Counted(BTreeMap<LegId, Delivered>),
 }
 
+/// Counters end by it: those of a flow, also where it is let into another aggregate, and those of all flows of an aggregate.
 fn shuts(command: &BackendCommand) -> bool {
-    matches!(command, BackendCommand::Release { holding: Holding::Flow(_), .. })
+    matches!(command, BackendCommand::Release { .. } | BackendCommand::Open { .. })
 }
 
 /// Runs a back-end in a thread of its own until nothing more can come; `tell` is told what was done, and says whether that is still wanted. If

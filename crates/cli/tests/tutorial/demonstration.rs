@@ -70,7 +70,15 @@ fn two_runs_side_by_side_show_what_a_session_is_worth() {
         let with = line("demo: with the session: ");
         assert!(with.contains(" samples lost, ") && with.contains("the bound is "), "{text}");
         assert!(line("demo: a session of 4 Mbit/s is ").starts_with("refused: AS 65001"), "{text}");
-        assert!(line("demo: the caller hears: session 65001-").contains("has ended: AS 65001"), "{text}");
+        let other = line("demo: the caller hears: session 65001-");
+        assert!(
+            other.contains("goes another way: at most ") && other.contains("link 3: the link is down"),
+            "{text}"
+        );
+        assert!(
+            line("demo: the caller hears at last: session 65001-").contains("has ended: AS 65001"),
+            "{text}"
+        );
         assert!(!text.contains("no device is set up"), "{text}");
         line("demo: all is removed");
         assert_eq!(left(id), Vec::<String>::new());

@@ -32,6 +32,40 @@ fn reserve(edge: &mut LinuxEdge, aggregate: AggregateId, demand: Demand) -> Back
     edge.handle(BackendCommand::Reserve { ticket: 7, aggregate, demand }).answer.unwrap()
 }
 
+/// The number of an aggregate that is released is that of the next one: nothing may be let in by it that was let in for the first.
+#[test]
+fn a_flow_goes_into_another_aggregate_by_one_rule_and_is_shut_with_its_own() {
+    let mut edge = with_border(5);
+    let border = Place::Border(LinkId(1));
+    let reserve_of = |edge: &mut LinuxEdge, number| {
+        let id = aggregate(number, Class::Ef);
+        reserve(edge, id, demand(Place::Edges, border, 320_000));
+        edge.handle(BackendCommand::Commit { aggregate: id, label_in: None, label_out: Some(9) });
+    };
+    let leg = LegId { session: SessionId { origin: Asn(1), number: 1 }, flow: 0, peer: Asn(2) };
+    let opened = |edge: &mut LinuxEdge, number| edge.handle(opening(leg, aggregate(number, Class::Ef), 0));
+    let rules = |programs: &[Program]| format!("{programs:?}");
+    reserve_of(&mut edge, 1);
+    assert!(rules(&opened(&mut edge, 1).programs).contains("flow-1"));
+    // Its aggregate goes, and with it all that lets the flow in.
+    let holding = Holding::Aggregate(aggregate(1, Class::Ef));
+    let released = edge.handle(BackendCommand::Release { ticket: 1, holding });
+    assert!(rules(&released.programs).contains("flow-1"), "{released:?}");
+    assert!(edge.holdings().is_empty(), "{:?}", edge.holdings());
+    // The other one has the same number; the flow is let into it anew, and shut without a trace.
+    reserve_of(&mut edge, 2);
+    let again = opened(&mut edge, 2).programs;
+    let holding = Holding::Flow(leg);
+    let shut = edge.handle(BackendCommand::Release { ticket: 1, holding });
+    assert!(rules(&again).contains("flow-1") && rules(&shut.programs).contains("flow-1"));
+    // Where both are held, the rule is changed in place.
+    reserve_of(&mut edge, 3);
+    opened(&mut edge, 2);
+    let moved = opened(&mut edge, 3);
+    let text = rules(&moved.programs);
+    assert!(text.contains("flush") && !text.contains("filter add"), "{text}");
+}
+
 #[test]
 fn an_offer_can_be_reserved_and_a_bit_more_cannot() {
     for seed in 0..50 {

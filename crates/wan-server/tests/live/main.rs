@@ -5,6 +5,7 @@ mod aaa_server;
 mod admitted;
 mod authorized;
 mod callees;
+mod cuts;
 mod domains;
 mod killed;
 mod page;

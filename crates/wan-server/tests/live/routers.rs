@@ -24,7 +24,7 @@ const FILES: [(u32, &str); 3] = [
 ];
 
 /// A test with a lab of this file, one at a time; passed over if none can be built here.
-fn in_lab(text: &str, test: impl FnOnce(&WanLab) + Send) {
+pub(crate) fn in_lab(text: &str, test: impl FnOnce(&WanLab) + Send) {
     static ONE: Mutex<()> = Mutex::new(());
     let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = lab::check_rights() {
@@ -43,7 +43,7 @@ fn texts(lab: &WanLab) -> [(u32, String); 3] {
     let name = &lab.record().name;
     FILES.map(|(asn, text)| {
         let text = text.replace("\"line-router", &format!("\"{name}-router"));
-        (asn, text.replacen("[linux]\n", &format!("{PATIENT}\n[linux]\n"), 1))
+        (asn, text.replacen("[linux]\n", &format!("{PATIENT}\n[linux]\nkeep-alive = \"0 s\"\n"), 1))
     })
 }
 

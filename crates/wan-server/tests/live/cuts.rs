@@ -1,0 +1,170 @@
+//! Links of real routers in a ring that are cut: both ends of a session hear of it, and its flows go the other way.
+use std::net::UdpSocket;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::wan::{How, WanLab, cut};
+use testkit::patience::{LIMIT, patiently_or};
+use wan_server::protocol::{Answer, Ask, Event};
+
+use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
+use crate::routers::in_lab;
+
+const RING: &str = include_str!("../../examples/linux/ring.toml");
+const FILES: [(u32, &str); 3] = [
+    (WEST, include_str!("../../examples/linux/ring-west.toml")),
+    (TRANSIT, include_str!("../../examples/linux/transit.toml")),
+    (EAST, include_str!("../../examples/linux/ring-east.toml")),
+];
+
+/// What a monitor says, and when.
+struct Monitor(Receiver<(Instant, Event)>);
+
+impl Monitor {
+    fn of(domains: &Domains, asn: u32) -> Self {
+        let mut client = domains.client(asn).unwrap();
+        client.ask(&Ask::Monitor).unwrap();
+        let (tell, told) = channel();
+        // It ends with its manager.
+        thread::spawn(move || {
+            while let Ok(Some(Answer::Event(event))) = client.answer::<Answer>() {
+                if tell.send((Instant::now(), event)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self(told)
+    }
+
+    /// The first event that is so, and all others before it are left out.
+    fn first<T>(&self, what: &str, mut is_so: impl FnMut(&Event) -> Option<T>) -> (Instant, T) {
+        let mut others = Vec::new();
+        loop {
+            let Ok((at, event)) = self.0.recv_timeout(LIMIT) else { panic!("no {what}: {others:?}") };
+            match is_so(&event) {
+                Some(found) => return (at, found),
+                None => others.push(event),
+            }
+        }
+    }
+
+    fn link(&self, link: u32, is_up: bool) -> Instant {
+        let is_of = |event: &Event| match event {
+            Event::Link { link: of, is_up: state, .. } if (*of, *state) == (link, is_up) => Some(()),
+            _ => None,
+        };
+        self.first(&format!("link {link}, up {is_up}"), is_of).0
+    }
+}
+
+/// Under a load of tests a keep-alive may come late by more than the usual tenth of a second.
+fn interval() -> String {
+    std::env::var("PUNCTUAL_KEEP_ALIVE").unwrap_or_else(|_| "300 ms".to_owned())
+}
+
+fn domains(lab: &WanLab, test: &str) -> Domains {
+    let name = &lab.record().name;
+    let texts = FILES.map(|(asn, text)| {
+        let text = text.replace("\"line-router", &format!("\"{name}-router"));
+        let inside = format!("{PATIENT}\n[linux]\nkeep-alive = \"{}\"\n", interval());
+        (asn, text.replacen("[linux]\n", &inside, 1))
+    });
+    Domains::of(test, texts)
+}
+
+/// A datagram of the flow arrives in the end.
+fn arrives(from: &UdpSocket, to: &UdpSocket) {
+    let mut packet = [0; 64];
+    while to.recv(&mut packet).is_ok() {}
+    patiently_or(
+        || "a datagram on the other way".to_owned(),
+        || {
+            from.send_to(b"sample", "10.3.0.2:7411").unwrap();
+            to.recv(&mut packet).is_ok().then_some(())
+        },
+    );
+}
+
+#[test]
+fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_way() {
+    in_lab(RING, |lab| {
+        let domains = domains(lab, "cuts");
+        let monitors = [WEST, EAST].map(|asn| Monitor::of(&domains, asn));
+        let socket = |host: &str, address: &str| lab.on(host, || UdpSocket::bind(address).unwrap()).unwrap();
+        let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
+        to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let name = &lab.record().name;
+        for how in [How::Silent, How::OneWay, How::Down] {
+            let asked = wan_server::protocol::SessionAsked {
+                caller: "10.1.0.2".parse().unwrap(),
+                ..session(
+                    "10.3.0.2",
+                    vec![wan_server::protocol::Flow {
+                        destination_port: 7_411,
+                        ..flow(300_000, 100 * MILLISECOND)
+                    }],
+                )
+            };
+            let admitted = domains.admitted(&asked);
+            let path = || domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect::<Vec<_>>();
+            assert_eq!(path(), [[WEST, EAST]], "the direct way is the first");
+            arrives(&from, &to);
+            let began = Instant::now();
+            cut(name, 3, how).unwrap();
+            let mut times = Vec::new();
+            for monitor in &monitors {
+                let down = monitor.link(3, false);
+                let (again, (delay, why)) = monitor.first("other way", |event| match event {
+                    Event::Rerouted { session, flow: 0, to: EAST, delay, why }
+                        if *session == admitted.session =>
+                    {
+                        Some((*delay, why.clone()))
+                    }
+                    _ => None,
+                });
+                assert_eq!((why.reason.as_str(), why.link), ("link-down", Some(3)), "{why:?}");
+                assert!(delay > admitted.bounds[0].delay && delay <= 100 * MILLISECOND, "{delay}");
+                times.push((down - began, again - began));
+            }
+            eprintln!(
+                "{how:?}, keep-alives each {}: known in the west after {:.1?}, in the east after {:.1?}; on the other way after {:.1?}",
+                interval(),
+                times[0].0,
+                times[1].0,
+                times[0].1
+            );
+            arrives(&from, &to);
+            patiently_or(
+                || format!("the other way alone: {:?}", path()),
+                || (path() == [[WEST, TRANSIT, EAST]]).then_some(()),
+            );
+            assert!(domains.status(WEST).links.iter().any(|link| link.link == 3 && !link.is_up));
+            cut(name, 3, How::Joined).unwrap();
+            for monitor in &monitors {
+                monitor.link(3, true);
+            }
+            // It stays where it is until it ends.
+            assert_eq!(path(), [[WEST, TRANSIT, EAST]]);
+            let stopped = domains.ask(WEST, &Ask::Stop { session: admitted.session.clone() });
+            assert_eq!(stopped, Answer::Stopped { session: admitted.session });
+            domains.aggregates(0);
+        }
+        // Without another way it ends, and both ends hear which link it was.
+        cut(name, 1, How::Silent).unwrap();
+        monitors[0].link(1, false);
+        let admitted = domains.admitted(&wan_server::protocol::SessionAsked {
+            caller: "10.1.0.2".parse().unwrap(),
+            ..session("10.3.0.2", vec![flow(300_000, 100 * MILLISECOND)])
+        });
+        cut(name, 3, How::OneWay).unwrap();
+        for monitor in &monitors {
+            let (_, why) = monitor.first("end", |event| match event {
+                Event::Ended { session, why } if *session == admitted.session => Some(why.clone()),
+                _ => None,
+            });
+            assert_eq!((why.asn, why.reason.as_str(), why.link), (WEST, "link-down", Some(3)), "{why:?}");
+        }
+        domains.aggregates(0);
+    });
+}
