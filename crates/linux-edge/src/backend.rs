@@ -433,7 +433,7 @@ impl LinuxEdge {
 
     fn forwarding(&self, slot: u16, class: Class, demand: &Demand, labels: Labels) -> Vec<Entry> {
         let segments = |locator, label| -> Segments {
-            [Family::V4, Family::V6].map(|family| (family, segment(locator, label, family)))
+            [Family::V4, Family::V6].map(|family| (family, segment(locator, label, class, family)))
         };
         let out = match demand.to {
             Place::Border(link) => self.domain.border(link),

@@ -139,13 +139,14 @@ pub enum Family {
     V6,
 }
 
-/// The segment of a label: what a packet with it is sent to.
-pub fn segment(locator: Ipv6Addr, label: u32, family: Family) -> Ipv6Addr {
+/// The segment of a label and a class: what a packet with them is sent to. All classes of a tunnel have one label.
+pub fn segment(locator: Ipv6Addr, label: u32, class: Class, family: Family) -> Ipv6Addr {
     let last: u128 = match family {
         Family::V4 => 4,
         Family::V6 => 6,
     };
-    Ipv6Addr::from_bits((locator.to_bits() >> 64 << 64) | (u128::from(label) << 32) | last)
+    let class = u128::from(crate::record::code(class)) << 16;
+    Ipv6Addr::from_bits((locator.to_bits() >> 64 << 64) | (u128::from(label) << 32) | class | last)
 }
 
 /// A letter and a digit of `text` are enough for names of interfaces; anything else could be read as something else by programs.

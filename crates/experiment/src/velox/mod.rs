@@ -66,7 +66,7 @@ pub enum Which {
     Classes,
     /// A tunnel through five domains under flood
     Tunnels,
-    /// A thousand sessions through a domain in between
+    /// Three hundred sessions through a domain in between
     Transit,
 }
 

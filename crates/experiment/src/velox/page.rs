@@ -197,7 +197,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&words::json(&made)).unwrap_or_default();
         let judged = &json["figures"][0]["flows"][1];
         assert_eq!((&judged["spans"][0]["lost"], &judged["spans"][0]["late"]), (&1.into(), &1.into()));
-        assert_eq!(judged["per-second"]["arrived"][0], 98);
+        assert_eq!(judged["per-second"]["arrived"][0], 99);
         assert!(words::figure(&made.figures[0]).contains("1, 1\n"), "{}", words::figure(&made.figures[0]));
     }
 }

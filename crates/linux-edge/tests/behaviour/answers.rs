@@ -341,3 +341,17 @@ fn another_description_is_another_mark() {
         assert_ne!(linux_edge::setup::mark(&one), linux_edge::setup::mark(&other), "seed {seed}");
     }
 }
+
+#[test]
+fn classes_of_a_tunnel_have_one_label_and_segments_of_their_own() {
+    use linux_edge::domain::{Family, segment};
+    let of = |class, family| segment("fd40:1:2::".parse().unwrap(), 16, class, family);
+    let mut all: Vec<_> = [Class::Ef, Class::Af4, Class::Af1]
+        .into_iter()
+        .flat_map(|class| [Family::V4, Family::V6].map(|family| of(class, family)))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 6, "{all:?}");
+    assert_ne!(of(Class::Ef, Family::V4), segment("fd40:1:2::".parse().unwrap(), 17, Class::Ef, Family::V4));
+}

@@ -115,7 +115,17 @@ fn routers_are_set_up_and_what_they_hold_is_taken_up_and_matched() {
         );
         assert_eq!([WEST, TRANSIT, EAST].map(|asn| rules(lab, asn)), before);
 
-        for session in [first.session, second.session] {
+        // Two classes of one tunnel have one label, and are told apart.
+        let mut af4 = asked(7_413);
+        af4.flows[0].class = "af4".to_owned();
+        af4.flows[0].limit = 1_000 * MILLISECOND;
+        let third = domains.admitted(&af4);
+        domains.aggregates(2);
+        for asn in [TRANSIT, EAST] {
+            assert_eq!(rules(lab, asn).matches("goto label-").count(), 4, "{}", rules(lab, asn));
+        }
+
+        for session in [first.session, second.session, third.session] {
             assert_eq!(
                 domains.ask(WEST, &Ask::Stop { session: session.clone() }),
                 Answer::Stopped { session }
