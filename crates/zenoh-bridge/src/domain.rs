@@ -37,8 +37,6 @@ impl Domain {
         let qos = DomainParticipantQos { user_data, ..DomainParticipantQos::default() };
         let builder = DomainParticipant::builder(choices.domain);
         let participant = builder.config(choices.config.clone()).qos(qos).create()?;
-        // Writers that stand for those of other sites are not for the bridge itself.
-        let _ = participant.ignore_participant(participant.prefix());
         Ok(Self { participant, own: (choices.group.clone(), id), known: BTreeMap::new() })
     }
 
