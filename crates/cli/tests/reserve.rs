@@ -37,7 +37,7 @@ name = "Pictures"
 written = "on-event"
 size = 600
 separation = "12 ms"
-burst = 8
+burst = 2
 latency = "120 ms"
 "#;
 /// Cyclone DDS without multicast, which does not pass routers.
@@ -181,7 +181,16 @@ fn watcher(stage: &Stage<'_>) -> Conversation {
         "--service",
         "alarms",
     ]);
-    command.args(["--host-share", "5ms", "--shared-memory", "off", "--no-multicast"]);
+    // Without room for discovery the programs lose each other in the flood.
+    command.args([
+        "--host-share",
+        "5ms",
+        "--discovery",
+        "20 kbit/s",
+        "--shared-memory",
+        "off",
+        "--no-multicast",
+    ]);
     command.args(["--peer", "10.1.0.2", "--peer", "10.3.0.2"]);
     stage.lab.on("flood", || Conversation::start("reserve", command)).unwrap()
 }

@@ -16,6 +16,9 @@ use crate::pair::{Overhead, Pair, PairId, Share};
 /// Flows of a session at most.
 const MOST_FLOWS: usize = 8;
 
+/// Class and limit of discovery: a lease is longer, and announcements come in bursts, for which the most urgent class has no room.
+const DISCOVERY: (Class, u64) = (Class::Af4, 1_000_000_000);
+
 /// From which address to which.
 pub type Ends = (IpAddr, IpAddr);
 
@@ -273,13 +276,11 @@ fn session(
     // By the way of acknowledgements: class and limit of the most urgent samples.
     let mut answers: BTreeMap<Way, (Class, u64)> = BTreeMap::new();
     let mut discovery: BTreeSet<(Direction, u16)> = BTreeSet::new();
-    let (mut urgent, mut least) = (Class::BestEffort, u64::MAX);
     for (way, reserved) in of {
         let Reserved { load, class, limit, pairs } = reserved;
         let number = wanted.flows.len();
         wanted.flows.push(flow(Kind::Data, Direction::Forward, way.2, load, *class, *limit));
         wanted.pairs.extend(pairs.iter().map(|(id, budget)| (*id, Budget { flow: number, ..*budget })));
-        (urgent, least) = (urgent.max(*class), least.min(*limit));
         for pair in ways.get(way).map(|uses| uses.data.as_slice()).unwrap_or_default() {
             if pair.is_reliable {
                 let answer = answers.entry(back(pair)).or_insert((*class, *limit));
@@ -307,7 +308,7 @@ fn session(
             }
             let (rate, largest_packet) = (overhead.discovery, overhead.packet);
             let (kind, bucket) = (Kind::Discovery, 2 * u64::from(largest_packet));
-            let (class, limit) = (urgent, least);
+            let (class, limit) = DISCOVERY;
             wanted.flows.push(Flow { kind, direction, port, class, rate, bucket, largest_packet, limit });
         }
     }

@@ -148,11 +148,14 @@ fn discovery_is_reserved_in_both_directions_where_it_is_wanted() {
         of,
         [
             (Kind::Data, Direction::Forward, 7_411, Class::Ef),
-            (Kind::Discovery, Direction::Forward, 7_410, Class::Ef),
-            (Kind::Discovery, Direction::Reverse, 7_410, Class::Ef),
+            (Kind::Discovery, Direction::Forward, 7_410, Class::Af4),
+            (Kind::Discovery, Direction::Reverse, 7_410, Class::Af4),
         ]
     );
-    assert_eq!(flows(&plan)[1].rate, 20_000);
+    assert_eq!(
+        (flows(&plan)[1].rate, flows(&plan)[1].bucket, flows(&plan)[1].limit),
+        (20_000, 3_000, 1_000 * MILLISECOND)
+    );
 }
 
 #[test]
