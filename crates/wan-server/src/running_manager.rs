@@ -8,7 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{Action, Asn, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
+use wan::{
+    Action, Asn, Excess, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
+};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
@@ -506,6 +508,9 @@ impl Running {
                     reserved_burst,
                     delay: terms.delay,
                     jitter: terms.jitter,
+                    loss: terms.loss,
+                    excess: if agreement.excess == Excess::Drop { "drop" } else { "demote" }.to_owned(),
+                    price: agreement.price,
                     ends: Some(agreement.ends).filter(|ends| *ends != u64::MAX),
                 }
             })

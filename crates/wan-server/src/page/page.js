@@ -63,7 +63,7 @@ function showNeighbours() {
   }), 4);
   fill("links", status.links.map((link) =>
     row(cell(link.link), cell(as(link.to)), cell(link.class), number(bits(link.reserved)), number(bits(link.rate)), cell(meter(link.reserved, link.rate)),
-      number(link["reserved-burst"] + " of " + link.burst), cell(meter(link["reserved-burst"], link.burst)), number(time(link.delay)), cell(date(link.ends) || "always"))), 10);
+      number(link["reserved-burst"] + " of " + link.burst), cell(meter(link["reserved-burst"], link.burst)), number(time(link.delay)), number(link.loss ? link.loss + " ppm" : "0"), cell(link.excess), number(link.price), cell(date(link.ends) || "always"))), 13);
 }
 
 function flowsOf(session) {
