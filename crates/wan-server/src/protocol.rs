@@ -340,6 +340,12 @@ pub struct LinkStatus {
     pub delay: u64,
     /// Nanoseconds by which that varies.
     pub jitter: u64,
+    /// Packets of a million that may be lost, as agreed. No bound counts them: it is one of what arrives.
+    pub loss: u32,
+    /// `drop` or `demote`: what is agreed to happen to what is sent beyond it.
+    pub excess: String,
+    /// For a million bits per second and hour, in the smallest coin.
+    pub price: u64,
     /// When the agreement ends, in nanoseconds since 1970, if it does.
     pub ends: Option<u64>,
 }

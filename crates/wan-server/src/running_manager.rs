@@ -9,7 +9,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{Action, Asn, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
+use wan::{
+    Action, Asn, Excess, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
+};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
@@ -544,6 +546,9 @@ impl Running {
                     reserved_burst,
                     delay: terms.delay,
                     jitter: terms.jitter,
+                    loss: terms.loss,
+                    excess: if agreement.excess == Excess::Drop { "drop" } else { "demote" }.to_owned(),
+                    price: agreement.price,
                     ends: Some(agreement.ends).filter(|ends| *ends != u64::MAX),
                 }
             })

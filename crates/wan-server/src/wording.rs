@@ -123,8 +123,12 @@ fn status(text: &mut String, status: &Status) {
         say(format!("manager of AS {} at {}: {state}{dropped}", manager.asn, manager.address));
     }
     for link in &status.links {
+        let loss = match link.loss {
+            0 => String::new(),
+            loss => format!("; {loss} ppm may be lost, which no bound counts"),
+        };
         say(format!(
-            "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once{}",
+            "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once{loss}{}",
             link.link,
             link.to,
             link.class,

@@ -24,7 +24,7 @@ const date = (nanoseconds) => (nanoseconds ? new Date(nanoseconds / 1e6).toLocal
 const cell = (content, kind) => el("td", { class: kind }, ...(typeof content === "object" ? [content] : [String(content)]));
 const number = (content) => cell(content, "n");
 const row = (...cells) => el("tr", {}, ...cells);
-const as = (asn) => "AS " + asn;
+const as = (asn) => "AS\u00a0" + asn;
 const plural = (count, one, many) => count + " " + (count === 1 ? one : many);
 
 function fill(id, rows, columns) {
@@ -63,7 +63,7 @@ function showNeighbours() {
   }), 4);
   fill("links", status.links.map((link) =>
     row(cell(link.link), cell(as(link.to)), cell(link.class), number(bits(link.reserved)), number(bits(link.rate)), cell(meter(link.reserved, link.rate)),
-      number(link["reserved-burst"] + " of " + link.burst), cell(meter(link["reserved-burst"], link.burst)), number(time(link.delay)), cell(date(link.ends) || "always"))), 10);
+      number(link["reserved-burst"] + " of " + link.burst), cell(meter(link["reserved-burst"], link.burst)), number(time(link.delay)), number(link.loss ? link.loss + " ppm" : "0"), cell(link.excess), number(link.price), cell(date(link.ends) || "always"))), 13);
 }
 
 function flowsOf(session) {
@@ -73,7 +73,7 @@ function flowsOf(session) {
     const measured = session.measured.find((of) => of.flow === bound.flow && of.to === bound.to);
     const entered = delivered(bound.flow, bound.to);
     const told = measured ? time(measured.median) + ", " + time(measured.worst) + " (" + measured.samples + ")" : "";
-    return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to AS " + bound.to), number(bits(bound.rate)), number(time(bound.delay)),
+    return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to)), number(bits(bound.rate)), number(time(bound.delay)),
       cell(told, measured && isLate(session, measured) ? "n bad" : "n"), number(entered ? entered.bytes + " bytes" : "")];
   });
 }

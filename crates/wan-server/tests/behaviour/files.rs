@@ -151,6 +151,12 @@ fn routers_that_do_not_fit_together_are_told() {
             "[[linux.border]]",
         ),
         ("interface = \"edge0\"", "interface = \"edge0; true\"", "no name", "[linux]"),
+        (
+            "destinations = [65002, 65003]\n",
+            "destinations = [65002, 65003]\nexcess = \"demote\"\n",
+            "routers drop what is beyond an agreement",
+            "[[agreement]]",
+        ),
         ("processing = \"1 ms\"\n", "", "missing field `processing`", ""),
         ("[linux]\n", "[declared]\nedges = [\"a\"]\n\n[linux]\n", "there twice", "[linux]"),
     ];
