@@ -42,9 +42,39 @@ impl Routers {
     }
 }
 
-/// The back-end.
+/// The devices of a domain, with what they are told.
+pub(crate) trait Devices: Send {
+    /// Carries out a command of the manager; its answer holds once this returns.
+    fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault>;
+    /// What devices have turned out not to hold any more: told once.
+    fn lost(&mut self) -> Vec<(Holding, Fault)>;
+    /// Looks whether they still hold what they should.
+    fn check(&mut self) -> Result<Vec<(Holding, Fault)>, Fault>;
+    /// What they have let in of each flow.
+    fn delivered(&self) -> Result<BTreeMap<LegId, Delivered>, Fault>;
+}
+
+impl Devices for Running {
+    fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
+        self.handle(command)
+    }
+
+    fn lost(&mut self) -> Vec<(Holding, Fault)> {
+        self.lost()
+    }
+
+    fn check(&mut self) -> Result<Vec<(Holding, Fault)>, Fault> {
+        self.check()
+    }
+
+    fn delivered(&self) -> Result<BTreeMap<LegId, Delivered>, Fault> {
+        self.delivered()
+    }
+}
+
+/// The back-end: of routers, or of other devices that are told in the same way.
 pub struct LinuxRouters {
-    running: Running,
+    running: Box<dyn Devices>,
     /// What has to be carried out until it is: by ticket.
     unfinished: BTreeMap<u64, BackendCommand>,
     looked: Instant,
@@ -72,7 +102,12 @@ impl LinuxRouters {
         let started = Running::start(routers.domain.clone(), routers.executor());
         let (running, told) = started.map_err(|error| error.to_string())?;
         told.iter().for_each(|what| tell(what));
-        Ok(Self { running, unfinished: BTreeMap::new(), looked: Instant::now(), trouble: None, tell })
+        Ok(Self::of(Box::new(running), tell))
+    }
+
+    /// Of devices that have been started.
+    pub(crate) fn of(running: Box<dyn Devices>, tell: fn(&str)) -> Self {
+        Self { running, unfinished: BTreeMap::new(), looked: Instant::now(), trouble: None, tell }
     }
 
     fn told(&mut self, of: &Fault) {

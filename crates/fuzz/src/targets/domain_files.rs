@@ -2,6 +2,7 @@
 use diagnostics::Source;
 use linux_edge::LinuxEdge;
 use linux_edge::setup::setup;
+use ovs_edge::OvsEdge;
 use wan::{Class, Place};
 use wan_server::conformance::{Course, conforms};
 use wan_server::{Declared, DomainFile, Within};
@@ -45,6 +46,14 @@ pub fn domain_file(bytes: &[u8]) {
                 routers.namespaces.len() == routers.domain.routers.len()
                     && !setup(&routers.domain).is_empty()
             );
+            return;
+        }
+        Within::Ovs(switches) => {
+            let edge = OvsEdge::new(switches.domain.clone());
+            let edge = edge.expect("a domain that its file was accepted with");
+            assert!(edge.held().holdings().is_empty(), "{text}");
+            assert!(switches.locations.len() == switches.domain.plan.routers.len(), "{text}");
+            assert!((0..switches.locations.len()).all(|switch| !edge.wanted(switch).flows.is_empty()), "{text}");
             return;
         }
     };
