@@ -15,6 +15,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/wan/east.toml"),
         include_str!("../../../wan-server/examples/linux/west.toml"),
         include_str!("../../../wan-server/examples/linux/transit.toml"),
+        include_str!("../../../wan-server/examples/ovs/west.toml"),
+        include_str!("../../../wan-server/examples/ovs/transit.toml"),
     ];
     files.map(|text| text.as_bytes().to_vec()).into()
 }

@@ -9,4 +9,5 @@ mod domains;
 mod killed;
 mod routers;
 mod strangers;
+mod switches;
 mod thousand;

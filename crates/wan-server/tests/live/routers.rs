@@ -23,7 +23,7 @@ const FILES: [(u32, &str); 3] = [
 ];
 
 /// A test with a lab of this file, one at a time; passed over if none can be built here.
-fn in_lab(text: &str, test: impl FnOnce(&WanLab) + Send) {
+pub(crate) fn in_lab(text: &str, test: impl FnOnce(&WanLab) + Send) {
     static ONE: Mutex<()> = Mutex::new(());
     let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = lab::check_rights() {
@@ -58,7 +58,7 @@ fn rules(lab: &WanLab, asn: u32) -> String {
     run(lab, asn, &["nft", "-s", "list", "table", "inet", "punctual-domain"]).unwrap()
 }
 
-fn asked(port: u16) -> SessionAsked {
+pub(crate) fn asked(port: u16) -> SessionAsked {
     let flow = Flow { destination_port: port, ..flow(300_000, 100 * MILLISECOND) };
     SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![flow]) }
 }
