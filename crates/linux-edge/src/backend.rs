@@ -259,8 +259,7 @@ impl LinuxEdge {
     }
 
     fn reserve(&mut self, ticket: u64, id: AggregateId, demand: &Demand) -> BackendAnswer {
-        let refused =
-            |Short { missing, offer }: Short| BackendAnswer::Refused { ticket, missing, offer };
+        let refused = |Short { missing, offer }: Short| BackendAnswer::Refused { ticket, missing, offer };
         if !self.aggregates.contains_key(&id) && self.used.len() >= usize::from(MOST_SLOTS) {
             return refused(Short { missing: demand.rate, offer: 0 });
         }

@@ -99,10 +99,7 @@ impl Meters {
         // A tick may be counted before it is over.
         let bits = u128::from(self.burst) * u128::from(KILO) + meanwhile(rate, TICK);
         let at_once = u128::from(self.packets_at_once) + meanwhile(packets, TICK);
-        Load {
-            rate: small(rate + packets * 8 * around),
-            burst: small(bits.div_ceil(8) + at_once * around),
-        }
+        Load { rate: small(rate + packets * 8 * around), burst: small(bits.div_ceil(8) + at_once * around) }
     }
 }
 
@@ -153,10 +150,7 @@ impl Policing {
             Self::Classes => Load::default(),
             Self::Meters => contracts.fold(Load::default(), |sum, contract| {
                 let load = Meters::of(&contract, processing).on_wire();
-                Load {
-                    rate: sum.rate.saturating_add(load.rate),
-                    burst: sum.burst.saturating_add(load.burst),
-                }
+                Load { rate: sum.rate.saturating_add(load.rate), burst: sum.burst.saturating_add(load.burst) }
             }),
         }
     }

@@ -18,12 +18,8 @@ use crate::record::{read_flow, read_note};
 use crate::tables::{FLOW_PACKETS, MARK, NOTES};
 
 /// Programs that are needed, and the Debian packages that bring them.
-pub const PROGRAMS: [(&str, &str); 4] = [
-    ("ovs-ofctl", "openvswitch-common"),
-    ("ip", "iproute2"),
-    ("tc", "iproute2"),
-    ("nsenter", "util-linux"),
-];
+pub const PROGRAMS: [(&str, &str); 4] =
+    [("ovs-ofctl", "openvswitch-common"), ("ip", "iproute2"), ("tc", "iproute2"), ("nsenter", "util-linux")];
 
 /// Where namespaces have their names.
 const NAMESPACES: &str = "/run/netns";
@@ -185,7 +181,8 @@ impl Executor {
                 }
             }
         }
-        observed.flows = flows.into_values().map(|(record, all)| (record, all.into_iter().collect())).collect();
+        observed.flows =
+            flows.into_values().map(|(record, all)| (record, all.into_iter().collect())).collect();
         Ok(observed)
     }
 

@@ -40,7 +40,13 @@ fn line(verb: &str, (table, priority, matching): &Key, rest: &str) -> String {
 
 impl Content {
     /// Adds a flow.
-    pub(crate) fn flow(&mut self, cookie: u64, (table, priority): (u8, u16), matching: String, actions: String) {
+    pub(crate) fn flow(
+        &mut self,
+        cookie: u64,
+        (table, priority): (u8, u16),
+        matching: String,
+        actions: String,
+    ) {
         self.flows.insert((table, priority, matching), Flow { cookie, actions });
     }
 

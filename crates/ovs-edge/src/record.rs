@@ -72,7 +72,10 @@ mod tests {
         let action = note(&flow_text(&record, &tuples));
         let padded = format!("{action}.00.00");
         for action in [&action, &padded] {
-            assert_eq!(read_flow(&read_note(action).unwrap_or_default()), Some((record.clone(), tuples.clone())));
+            assert_eq!(
+                read_flow(&read_note(action).unwrap_or_default()),
+                Some((record.clone(), tuples.clone()))
+            );
         }
         for text in ["", "|", "f|", "f 1|1,2,3,4,5", &flow_text(&record, &[]), "note:zz"] {
             assert_eq!((read_flow(text), read_note(text)), (None, None), "{text}");

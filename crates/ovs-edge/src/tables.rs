@@ -206,7 +206,12 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
             let [bytes, packets] = ids;
             let matching =
                 format!("in_port={},mpls,mpls_label={label},mpls_tc={exp},mpls_bos=1", from.end.interface);
-            content.flow(cookie, (2, 10), matching, format!("meter:{bytes},set_field:{slot}->reg0,goto_table:3"));
+            content.flow(
+                cookie,
+                (2, 10),
+                matching,
+                format!("meter:{bytes},set_field:{slot}->reg0,goto_table:3"),
+            );
             let then = match out {
                 Some((at, label)) => {
                     format!("set_field:{label}->mpls_label,dec_mpls_ttl,{}", leaves(at))
@@ -256,10 +261,8 @@ pub(crate) fn flow(
     for tuple in tuples {
         let Some(edge) = domain.plan.edges.iter().find(|edge| edge.has(tuple.source)) else { continue };
         let Tuple { source, destination, protocol, source_port, destination_port } = tuple;
-        let mut matching = format!(
-            "in_port={},ip,nw_proto={protocol},nw_src={source},nw_dst={destination}",
-            edge.interface
-        );
+        let mut matching =
+            format!("in_port={},ip,nw_proto={protocol},nw_src={source},nw_dst={destination}", edge.interface);
         if *source_port != 0 {
             matching += &format!(",tp_src={source_port}");
         }

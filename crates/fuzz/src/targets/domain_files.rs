@@ -55,7 +55,10 @@ pub fn domain_file(bytes: &[u8]) {
             let edge = edge.expect("a domain that its file was accepted with");
             assert!(edge.held().holdings().is_empty(), "{text}");
             assert!(switches.locations.len() == switches.domain.plan.routers.len(), "{text}");
-            assert!((0..switches.locations.len()).all(|switch| !edge.wanted(switch).flows.is_empty()), "{text}");
+            assert!(
+                (0..switches.locations.len()).all(|switch| !edge.wanted(switch).flows.is_empty()),
+                "{text}"
+            );
             return;
         }
     };

@@ -113,8 +113,13 @@ impl WanLayout {
             let found = file.domains.iter().find(|domain| domain.asn == asn);
             found.map_or(0, |domain| domain.routers.saturating_sub(1))
         };
-        let mut layout =
-            Self { domains: Vec::new(), routers: Vec::new(), hosts: Vec::new(), links: Vec::new(), devices: file.devices };
+        let mut layout = Self {
+            domains: Vec::new(),
+            routers: Vec::new(),
+            hosts: Vec::new(),
+            links: Vec::new(),
+            devices: file.devices,
+        };
         for (at, of_file) in file.domains.iter().enumerate() {
             let number = u16::try_from(at).unwrap_or(u16::MAX);
             let ways = ways(file, at);

@@ -155,12 +155,7 @@ fn executor(routers: &[String]) -> Executor {
     Executor::new(routers.iter().cloned().map(Some).collect())
 }
 
-fn build(
-    layout: &WanLayout,
-    name: &str,
-    place: &Path,
-    interrupted: &Arc<AtomicBool>,
-) -> Result<(), Error> {
+fn build(layout: &WanLayout, name: &str, place: &Path, interrupted: &Arc<AtomicBool>) -> Result<(), Error> {
     let go_on = || match interrupted.load(Ordering::Relaxed) {
         true => Err(Error::new("interrupted; nothing is left of the lab", "")),
         false => Ok(()),

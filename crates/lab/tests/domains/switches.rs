@@ -94,7 +94,8 @@ fn flooded(domains: u32, rate: &str, flood: Sent) {
     assert!(forth.times.len() > 50 && median(forth) > median(ef_got), "the flood is as fast as EF");
     for (at, empty) in empty.iter().enumerate() {
         let label = format!("mpls_label={}", 100 + at);
-        let is_there = content(&lab, at).iter().any(|line| line.contains(&label) && line.contains("mpls_tc=5"));
+        let is_there =
+            content(&lab, at).iter().any(|line| line.contains(&label) && line.contains("mpls_tc=5"));
         assert_eq!(is_there, at > 0, "domain {at} matches {label} and EXP 5");
         assert_ne!(content(&lab, at), *empty);
     }

@@ -81,7 +81,16 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
     }
     let routers =
         (0..count).map(|at| Router { name: format!("r{at}"), address: address(500 + at, 1) }).collect();
-    Domain { asn: Asn(1), routers, links, edges, borders, ceilings, processing: random.below_u64(300_000), policing: Policing::Classes }
+    Domain {
+        asn: Asn(1),
+        routers,
+        links,
+        edges,
+        borders,
+        ceilings,
+        processing: random.below_u64(300_000),
+        policing: Policing::Classes,
+    }
 }
 
 /// Asks for much, and for less where that is refused, until the domain is about full.

@@ -38,7 +38,8 @@ fn domain() -> Domain {
         beyond: Vec::new(),
         wire,
     };
-    let stations = |third: u8| vec![Station { addresses: prefix(third, 2, 32), hardware: [2, 0, 0, 0, 0, third] }];
+    let stations =
+        |third: u8| vec![Station { addresses: prefix(third, 2, 32), hardware: [2, 0, 0, 0, 0, third] }];
     let plan = linux_edge::Domain {
         asn: Asn(1),
         routers: ["one", "two"].map(|name| Router { name: name.to_owned(), address }).into(),
@@ -151,7 +152,8 @@ fn changes_make_exactly_what_is_wanted_and_nothing_is_left() {
                 3 => (BORDERS[1], Place::Edges),
                 _ => (Place::Edges, Place::Edges),
             };
-            let label = |it: Place| matches!(it, Place::Border(_)).then(|| 16 + u32::try_from(number).unwrap());
+            let label =
+                |it: Place| matches!(it, Place::Border(_)).then(|| 16 + u32::try_from(number).unwrap());
             let flow = random.range(1, 9);
             let command = match random.below(6) {
                 0 | 1 => reserve(number, class, from, to, random.range(100_000, 4_000_000)),
@@ -189,7 +191,9 @@ fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
     edge.handle(reserve(1, Class::Ef, BORDERS[0], BORDERS[1], 16_000));
     edge.handle(BackendCommand::Commit { aggregate: id, label_in: Some(16), label_out: Some(17) });
     let places = |edge: &OvsEdge| -> Vec<BTreeSet<_>> {
-        (0..2).map(|at| edge.wanted(at).flows.into_keys().filter(|(table, ..)| *table < 250).collect()).collect()
+        (0..2)
+            .map(|at| edge.wanted(at).flows.into_keys().filter(|(table, ..)| *table < 250).collect())
+            .collect()
     };
     let first = places(&edge);
     for sessions in 2..=1_000 {
@@ -202,7 +206,8 @@ fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
     let id = aggregate(1, Class::Af4);
     edge.handle(BackendCommand::Commit { aggregate: id, label_in: Some(16), label_out: Some(17) });
     let wanted = edge.wanted(0);
-    let labels = wanted.flows.keys().filter(|(table, _, matching)| *table == 2 && matching.contains("mpls_label=16"));
+    let labels =
+        wanted.flows.keys().filter(|(table, _, matching)| *table == 2 && matching.contains("mpls_label=16"));
     let exp: BTreeSet<bool> = labels.map(|(.., matching)| matching.contains("mpls_tc=5")).collect();
     assert_eq!(exp.len(), 2);
 }

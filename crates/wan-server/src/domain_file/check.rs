@@ -64,7 +64,11 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
             let ovs = ovs.as_ref().map(|table| table.span().start);
             let at = ovs.or_else(|| Some(linux.as_ref()?.span().start));
             let what = "the inside of the domain is there twice";
-            return checker.wrong(at.unwrap_or(0), what, "remove all but one of [linux], [ovs] and [declared]");
+            return checker.wrong(
+                at.unwrap_or(0),
+                what,
+                "remove all but one of [linux], [ovs] and [declared]",
+            );
         }
     };
     let patience = document.limits.as_ref().and_then(|limits| limits.get_ref().callee_patience);

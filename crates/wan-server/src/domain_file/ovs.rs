@@ -220,7 +220,10 @@ impl Checker<'_> {
     }
 
     /// Switches by their names, and where they are.
-    fn switches<'t>(&self, table: &'t OvsTable) -> Result<(BTreeMap<&'t str, usize>, Vec<Location>), Problem> {
+    fn switches<'t>(
+        &self,
+        table: &'t OvsTable,
+    ) -> Result<(BTreeMap<&'t str, usize>, Vec<Location>), Problem> {
         let (mut names, mut locations) = (BTreeMap::new(), Vec::<Location>::new());
         for (number, switch) in table.switches.iter().enumerate() {
             let (at, SwitchTable { name, management, namespace }) = (switch.span().start, switch.get_ref());

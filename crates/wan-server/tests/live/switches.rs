@@ -122,8 +122,7 @@ fn real_switches_conform_as_the_declared_back_end_does() {
     in_lab(&LINE.replace("burst = 6000 ", "burst = 60000 "), |lab| {
         let addresses = ["10.1.0.2", "10.3.0.2"].map(|text| text.parse().unwrap());
         let link = |number| Place::Border(LinkId(number));
-        for (at, from, to) in
-            [(0, Place::Edges, link(1)), (0, link(1), Place::Edges), (1, link(1), link(2))]
+        for (at, from, to) in [(0, Place::Edges, link(1)), (0, link(1), Place::Edges), (1, link(1), link(2))]
         {
             let mut switches = switches(&texts(lab)[at].1);
             switches.domain = lab::wan::switches(lab.layout(), at).unwrap();
