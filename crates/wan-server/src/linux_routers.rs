@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use linux_edge::execute::{Fault, PROGRAMS, Running};
 use linux_edge::observed::Delivered;
 use linux_edge::routes::PortId;
-use linux_edge::{Domain, Executor};
+use linux_edge::{Domain, Executor, LinuxEdge};
 use wan::{BackendAnswer, BackendCommand, Class, DeviceFault, Holding, LegId, Place, Text};
 
 use crate::backend::Backend;
@@ -45,9 +45,51 @@ impl Routers {
     }
 }
 
-/// The back-end.
+/// The devices of a domain, with what they are told.
+pub(crate) trait Devices: Send {
+    /// What they hold.
+    fn edge(&self) -> &LinuxEdge;
+    /// Makes again what the system takes away with an interface.
+    fn routes_again(&self) -> Result<(), Fault>;
+    /// Carries out a command of the manager; its answer holds once this returns.
+    fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault>;
+    /// What devices have turned out not to hold any more: told once.
+    fn lost(&mut self) -> Vec<(Holding, Fault)>;
+    /// Looks whether they still hold what they should.
+    fn check(&mut self) -> Result<Vec<(Holding, Fault)>, Fault>;
+    /// What they have let in of each flow.
+    fn delivered(&self) -> Result<BTreeMap<LegId, Delivered>, Fault>;
+}
+
+impl Devices for Running {
+    fn edge(&self) -> &LinuxEdge {
+        self.edge()
+    }
+
+    fn routes_again(&self) -> Result<(), Fault> {
+        self.routes_again()
+    }
+
+    fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
+        self.handle(command)
+    }
+
+    fn lost(&mut self) -> Vec<(Holding, Fault)> {
+        self.lost()
+    }
+
+    fn check(&mut self) -> Result<Vec<(Holding, Fault)>, Fault> {
+        self.check()
+    }
+
+    fn delivered(&self) -> Result<BTreeMap<LegId, Delivered>, Fault> {
+        self.delivered()
+    }
+}
+
+/// The back-end: of routers, or of other devices that are told in the same way.
 pub struct LinuxRouters {
-    running: Running,
+    running: Box<dyn Devices>,
     /// What has to be carried out until it is: by ticket.
     unfinished: BTreeMap<u64, BackendCommand>,
     looked: Instant,
@@ -77,14 +119,19 @@ impl LinuxRouters {
         let started = Running::start(routers.domain.clone(), routers.executor());
         let (running, told) = started.map_err(|error| error.to_string())?;
         told.iter().for_each(|what| tell(what));
-        Ok(Self {
+        Ok(Self::of(Box::new(running), tell))
+    }
+
+    /// Of devices that have been started.
+    pub(crate) fn of(running: Box<dyn Devices>, tell: fn(&str)) -> Self {
+        Self {
             running,
             unfinished: BTreeMap::new(),
             looked: Instant::now(),
             cut: BTreeSet::new(),
             trouble: None,
             tell,
-        })
+        }
     }
 
     fn told(&mut self, of: &Fault) {

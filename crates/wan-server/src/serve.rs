@@ -46,14 +46,19 @@ pub(crate) fn read(file: &Path) -> Result<DomainFile, Failure> {
 pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
     let file = read(file)?;
     let asn = file.config.asn.0;
-    let Within::Linux(routers) = &file.inside else {
-        return Err((WRONG, format!("AS {asn} sets no device up: its file has no [linux]")));
-    };
+    if matches!(file.inside, Within::Declared(_)) {
+        return Err((WRONG, format!("AS {asn} sets no device up: its file has no [linux] and no [ovs]")));
+    }
     if Client::open(&control::socket(asn).map_err(failed)?).map_err(failed)?.is_some() {
         return Err((BAD_NEWS, format!("the manager of AS {asn} runs: end it first")));
     }
-    routers.clear().map_err(|what| failed(format!("AS {asn}: {what}")))?;
-    print(out, format_args!("AS {asn}: its routers have no rules of a manager\n"))?;
+    let (cleared, devices) = match &file.inside {
+        Within::Declared(_) => (Ok(()), "devices"),
+        Within::Linux(routers) => (routers.clear(), "routers"),
+        Within::Ovs(switches) => (switches.clear(), "switches"),
+    };
+    cleared.map_err(|what| failed(format!("AS {asn}: {what}")))?;
+    print(out, format_args!("AS {asn}: its {devices} have no rules of a manager\n"))?;
     Ok(DONE)
 }
 
@@ -92,6 +97,7 @@ pub(crate) fn run(
         Within::Linux(routers) => {
             Box::new(LinuxRouters::start(routers, running_manager::tell).map_err(failed)?)
         }
+        Within::Ovs(switches) => Box::new(switches.start(running_manager::tell).map_err(failed)?),
     };
     if let Within::Linux(routers) = &file.inside {
         let told = tell.clone();

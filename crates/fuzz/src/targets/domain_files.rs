@@ -2,6 +2,7 @@
 use diagnostics::Source;
 use linux_edge::LinuxEdge;
 use linux_edge::setup::setup;
+use ovs_edge::OvsEdge;
 use wan::{Class, Place};
 use wan_server::conformance::{Course, conforms};
 use wan_server::{Declared, DomainFile, Within};
@@ -14,6 +15,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/wan/east.toml"),
         include_str!("../../../wan-server/examples/linux/west.toml"),
         include_str!("../../../wan-server/examples/linux/transit.toml"),
+        include_str!("../../../wan-server/examples/ovs/west.toml"),
+        include_str!("../../../wan-server/examples/ovs/transit.toml"),
     ];
     files.map(|text| text.as_bytes().to_vec()).into()
 }
@@ -44,6 +47,17 @@ pub fn domain_file(bytes: &[u8]) {
             assert!(
                 routers.namespaces.len() == routers.domain.routers.len()
                     && !setup(&routers.domain).is_empty()
+            );
+            return;
+        }
+        Within::Ovs(switches) => {
+            let edge = OvsEdge::new(switches.domain.clone());
+            let edge = edge.expect("a domain that its file was accepted with");
+            assert!(edge.held().holdings().is_empty(), "{text}");
+            assert!(switches.locations.len() == switches.domain.plan.routers.len(), "{text}");
+            assert!(
+                (0..switches.locations.len()).all(|switch| !edge.wanted(switch).flows.is_empty()),
+                "{text}"
             );
             return;
         }

@@ -110,8 +110,7 @@ impl Session {
             let demand =
                 Demand { from, to, class: self.class, rate, burst, least_packet: least_unit, largest_packet };
             let command = BackendCommand::Reserve { ticket: 1, aggregate: self.aggregate(), demand };
-            let Some(BackendAnswer::Reserved { delay: own, jitter: varies, .. }) =
-                backend.told(command)
+            let Some(BackendAnswer::Reserved { delay: own, jitter: varies, .. }) = backend.told(command)
             else {
                 panic!("domain {at} refuses {demand:?}");
             };

@@ -52,16 +52,23 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
     };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;
     let callees = document.callees.iter().map(|it| checker.callee(it)).collect::<Result<_, _>>()?;
-    let inside = match (&document.declared, &document.linux) {
-        (Some(declared), None) => Within::Declared(checker.inside(declared, &config)?),
-        (None, Some(linux)) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
-        (None, None) => {
-            let remedy = "add [linux] with its routers, or [declared] with what its links keep";
+    let inside = match (&document.declared, &document.linux, &document.ovs) {
+        (Some(declared), None, None) => Within::Declared(checker.inside(declared, &config)?),
+        (None, Some(linux), None) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
+        (None, None, Some(ovs)) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
+        (None, None, None) => {
+            let remedy = "add [linux] with its routers, [ovs] with its switches, or [declared] with what its links keep";
             return checker.wrong(0, "nothing says what is inside the domain", remedy);
         }
-        (Some(_), Some(linux)) => {
+        (_, linux, ovs) => {
+            let ovs = ovs.as_ref().map(|table| table.span().start);
+            let at = ovs.or_else(|| Some(linux.as_ref()?.span().start));
             let what = "the inside of the domain is there twice";
-            return checker.wrong(linux.span().start, what, "remove [linux] or [declared]");
+            return checker.wrong(
+                at.unwrap_or(0),
+                what,
+                "remove all but one of [linux], [ovs] and [declared]",
+            );
         }
     };
     let patience = document.limits.as_ref().and_then(|limits| limits.get_ref().callee_patience);

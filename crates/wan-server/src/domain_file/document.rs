@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::value::Datetime;
 
 use super::linux::LinuxTable;
+use super::ovs::OvsTable;
 use super::quantities::{Addresses, Bytes, Loss, Rate, SessionClass, Time};
 
 #[derive(Deserialize, Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Document {
     pub(super) declared: Option<Spanned<DeclaredTable>>,
     #[serde(default)]
     pub(super) linux: Option<Spanned<LinuxTable>>,
+    #[serde(default)]
+    pub(super) ovs: Option<Spanned<OvsTable>>,
     #[serde(default)]
     pub(super) aaa: Option<AaaTable>,
 }

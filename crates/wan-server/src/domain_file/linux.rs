@@ -57,7 +57,7 @@ pub(super) struct LinuxTable {
 
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct CeilingTable {
+pub(super) struct CeilingTable {
     share: Share,
     burst: Bytes,
 }
@@ -132,13 +132,22 @@ const KEEP_ALIVE: u64 = 100_000_000;
 const LEAST_KEEP_ALIVE: u64 = 10_000_000;
 const LONGEST_KEEP_ALIVE: u64 = 60_000_000_000;
 
-fn wire(rate: Rate, propagation: Time, [mtu, bursts]: [Option<u32>; 2], otherwise: u32) -> Wire {
+pub(super) fn wire(rate: Rate, propagation: Time, [mtu, bursts]: [Option<u32>; 2], otherwise: u32) -> Wire {
     let (mtu, bursts) = (mtu.unwrap_or(otherwise), bursts.unwrap_or(1));
     Wire { rate: rate.0, propagation: propagation.0, mtu, bursts }
 }
 
+/// What control, EF, AF4 and AF1 may take of each port.
+pub(super) fn ceilings(tables: [Option<CeilingTable>; 4]) -> BTreeMap<Class, Ceiling> {
+    let classes = [Class::Control, Class::Ef, Class::Af4, Class::Af1];
+    let ceiling = |(class, of): (Class, Option<CeilingTable>)| {
+        of.map(|of| (class, Ceiling { share: of.share.0, burst: of.burst.0 }))
+    };
+    classes.into_iter().zip(tables).filter_map(ceiling).collect()
+}
+
 /// A name that is part of a path, and of no other one.
-fn is_namespace(name: &str) -> bool {
+pub(super) fn is_namespace(name: &str) -> bool {
     let plain = |at: char| at.is_ascii_alphanumeric() || matches!(at, '-' | '_' | '.');
     !name.is_empty() && name.len() <= 255 && !name.starts_with('.') && name.chars().all(plain)
 }
@@ -213,15 +222,6 @@ impl Checker<'_> {
                 wire: wire(it.rate, it.propagation, [it.mtu, None], MTU),
             })
         };
-        let ceilings = [
-            (Class::Control, table.control),
-            (Class::Ef, table.ef),
-            (Class::Af4, table.af4),
-            (Class::Af1, table.af1),
-        ];
-        let ceiling = |(class, of): (Class, Option<CeilingTable>)| {
-            of.map(|of| (class, Ceiling { share: of.share.0, burst: of.burst.0 }))
-        };
         let routers = table.routers.iter().map(|it| it.get_ref());
         let domain = Domain {
             asn: config.asn,
@@ -229,7 +229,7 @@ impl Checker<'_> {
             links: table.links.iter().map(link).collect::<Result<_, _>>()?,
             edges: table.edges.iter().map(edge).collect::<Result<_, _>>()?,
             borders: table.borders.iter().map(border).collect::<Result<_, _>>()?,
-            ceilings: ceilings.into_iter().filter_map(ceiling).collect(),
+            ceilings: ceilings([table.control, table.ef, table.af4, table.af1]),
             processing: table.processing.0,
             policing: Policing::Classes,
         };
@@ -276,14 +276,14 @@ impl Checker<'_> {
     }
 
     /// All links of agreements end here, and each class has a bound from everywhere to everywhere.
-    fn is_bounded(&self, at: usize, domain: &Domain, config: &Config) -> Result<(), Problem> {
+    pub(super) fn is_bounded(&self, at: usize, domain: &Domain, config: &Config) -> Result<(), Problem> {
         if domain.edges.is_empty() && domain.borders.len() < 2 {
-            return self.wrong(at, "nothing can pass this domain", "add [[linux.edge]] where hosts are");
+            return self.wrong(at, "nothing can pass this domain", "add an edge where hosts are");
         }
         let links: BTreeSet<LinkId> = config.agreements.iter().map(|agreement| agreement.link).collect();
         if let Some(missing) = links.iter().find(|link| domain.border(**link).is_none()) {
             let what = format!("link {} has an agreement, and no end here", missing.0);
-            return self.wrong(at, what, "add a [[linux.border]] with its `link`");
+            return self.wrong(at, what, "add a border with its `link`");
         }
         let ledger = Ledger::new(domain);
         let borders = domain.borders.iter().map(|border| Place::Border(border.link));
@@ -295,7 +295,7 @@ impl Checker<'_> {
                     if ledger.ways(domain, *from, *to, *class).is_none() {
                         let what =
                             format!("there is no way, or no bound, from {} to {}", shown(*from), shown(*to));
-                        return self.wrong(at, what, "add links with [[linux.link]], or lower ceilings");
+                        return self.wrong(at, what, "add links, or lower ceilings");
                     }
                 }
             }
@@ -304,14 +304,19 @@ impl Checker<'_> {
     }
 
     /// No agreement promises a shorter delay than the port of its link keeps.
-    fn is_kept(&self, document: &Document, domain: &Domain, config: &Config) -> Result<(), Problem> {
+    pub(super) fn is_kept(
+        &self,
+        document: &Document,
+        domain: &Domain,
+        config: &Config,
+    ) -> Result<(), Problem> {
         let own = config.agreements.iter().zip(&document.agreements);
         for (agreement, table) in own.filter(|(agreement, _)| agreement.from == config.asn) {
             for (class, terms) in &agreement.terms {
                 let (at, name) = (table.span().start, super::class_name(*class));
                 let Some(least) = budget::border(domain, agreement.link, *class) else {
                     let what = format!("{name} has no bound on link {}", agreement.link.0);
-                    return self.wrong(at, what, "say what it may take of each port in [linux]");
+                    return self.wrong(at, what, "say what it may take of each port");
                 };
                 if terms.delay < least.delay || terms.jitter < least.jitter {
                     let what = format!("link {} keeps no such delay in {name}", agreement.link.0);

@@ -3,6 +3,7 @@ mod check;
 mod document;
 mod inside;
 mod linux;
+mod ovs;
 mod quantities;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use wan::{Asn, BgpPath, Class, Config, Prefix};
 
 use crate::declared::Inside;
 use crate::linux_routers::Routers;
+use crate::open_vswitch::Switches;
 pub use quantities::prefix;
 pub(crate) use quantities::{class, class_name};
 
@@ -54,6 +56,8 @@ pub enum Within {
     Declared(Inside),
     /// Linux routers, which are set up.
     Linux(Box<Routers>),
+    /// Switches of Open vSwitch, which are set up.
+    Ovs(Box<Switches>),
 }
 
 /// What callees of a range of addresses say to sessions.

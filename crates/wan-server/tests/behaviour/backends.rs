@@ -104,6 +104,39 @@ fn linux_routers_conform_but_for_what_is_rounded() {
     assert!(rounded > 0, "nothing is rounded: what is the room for?");
 }
 
+/// The switches of an example, without switches.
+struct WithoutSwitches(ovs_edge::OvsEdge);
+
+impl Backend for WithoutSwitches {
+    fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
+        commands.into_iter().filter_map(|command| self.0.handle(command).answer).collect()
+    }
+
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+#[test]
+fn switches_conform_but_for_what_meters_round_up() {
+    let text = include_str!("../../examples/ovs/transit.toml");
+    let Within::Ovs(mut switches) = DomainFile::read("transit.toml", text).unwrap().inside else { panic!() };
+    switches.domain.plan.ceilings.values_mut().for_each(|ceiling| ceiling.burst = 200_000);
+    let mut rounded = 0;
+    for packet in [64, 333, 1_028] {
+        for class in [Class::Ef, Class::Af4] {
+            for (from, to) in [(border(1), border(2)), (border(2), border(1))] {
+                let course = Course::new(from, to, class, packet);
+                let course = Course { rounding: 1_400, has_edges: false, ..course };
+                let edge = || WithoutSwitches(ovs_edge::OvsEdge::new(switches.domain.clone()).unwrap());
+                assert_eq!(conforms(&mut edge(), course), Ok(()), "{course:?}");
+                rounded += usize::from(conforms(&mut edge(), Course { rounding: 32, ..course }).is_err());
+            }
+        }
+    }
+    assert!(rounded > 0, "nothing is rounded: what is the room for?");
+}
+
 /// Ports count whole bytes per second of packets on the wire: both is rounded up, and what is offered is rounded down.
 const ROUNDING: u64 = 32;
 

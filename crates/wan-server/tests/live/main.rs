@@ -12,4 +12,5 @@ mod page;
 mod relayed;
 mod routers;
 mod strangers;
+mod switches;
 mod thousand;

@@ -59,7 +59,7 @@ fn rules(lab: &WanLab, asn: u32) -> String {
     run(lab, asn, &["nft", "-s", "list", "table", "inet", "punctual-domain"]).unwrap()
 }
 
-fn asked(port: u16) -> SessionAsked {
+pub(crate) fn asked(port: u16) -> SessionAsked {
     let flow = Flow { destination_port: port, ..flow(300_000, 100 * MILLISECOND) };
     SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![flow]) }
 }

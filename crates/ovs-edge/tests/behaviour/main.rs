@@ -1,0 +1,243 @@
+//! What switches are told: changes make exactly what is wanted, transit has nothing for a session, and labels carry the class.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use linux_edge::domain::{Border, Ceiling, CoreLink, Edge, End, Router, Wire};
+use linux_edge::policing::Policing;
+use ovs_edge::domain::Station;
+use ovs_edge::program::{Content, Flow, Program};
+use ovs_edge::{Domain, OvsEdge};
+use testkit::random::Random;
+use wan::{
+    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    FlowRequest, Holding, LegId, LinkId, Place, Prefix, SessionId, TSpec, TunnelId,
+};
+
+/// Two switches with a link: an edge and border 1 at the first, an edge and border 2 at the second.
+fn domain() -> Domain {
+    let address = Ipv6Addr::UNSPECIFIED;
+    let wire = Wire { rate: 100_000_000, propagation: 0, mtu: 1_540 };
+    let end = |router: usize, interface: &str| End { router, interface: interface.to_owned(), address };
+    let prefix = |third: u8, last: u8, length: u8| Prefix {
+        address: IpAddr::V4(Ipv4Addr::new(10, 1, third, last)),
+        length,
+    };
+    let edge = |router: usize, third: u8| Edge {
+        router,
+        interface: format!("edge{third}"),
+        addresses: vec![prefix(third, 1, 24)],
+        wire,
+    };
+    let border = |router: usize, link: u32| Border {
+        link: LinkId(link),
+        end: end(router, &format!("border{link}")),
+        neighbour: address,
+        locator: address,
+        neighbour_locator: address,
+        beyond: Vec::new(),
+        wire,
+    };
+    let stations =
+        |third: u8| vec![Station { addresses: prefix(third, 2, 32), hardware: [2, 0, 0, 0, 0, third] }];
+    let plan = linux_edge::Domain {
+        asn: Asn(1),
+        routers: ["one", "two"].map(|name| Router { name: name.to_owned(), address }).into(),
+        links: vec![CoreLink { ends: [end(0, "core0"), end(1, "core1")], wire }],
+        edges: vec![edge(0, 0), edge(1, 1)],
+        borders: vec![border(0, 1), border(1, 2)],
+        ceilings: BTreeMap::from([
+            (Class::Ef, Ceiling { share: 400, burst: 2_000_000 }),
+            (Class::Af4, Ceiling { share: 300, burst: 2_000_000 }),
+        ]),
+        processing: 1_000_000,
+        policing: Policing::Meters,
+    };
+    Domain { plan, stations: vec![stations(0), stations(1)] }
+}
+
+fn aggregate(number: u64, class: Class) -> AggregateId {
+    AggregateId { tunnel: TunnelId { origin: Asn(1), number }, class }
+}
+
+fn reserve(number: u64, class: Class, from: Place, to: Place, rate: u64) -> BackendCommand {
+    let demand = Demand { from, to, class, rate, burst: 4_000, least_packet: 200, largest_packet: 200 };
+    BackendCommand::Reserve { ticket: 1, aggregate: aggregate(number, class), demand }
+}
+
+fn leg(number: u64) -> LegId {
+    LegId { session: SessionId { origin: Asn(1), number }, flow: 0, peer: Asn(2) }
+}
+
+fn open(number: u64, of: AggregateId, sources: Vec<IpAddr>, protocol: u8) -> BackendCommand {
+    let flow = FlowRequest {
+        kind: FlowKind::Data,
+        direction: Direction::Forward,
+        protocol,
+        source_port: 0,
+        destination_port: 7_400 + u16::try_from(number).unwrap(),
+        class: of.class,
+        desired: TSpec::of_packets(200, 100_000_000).unwrap(),
+        least_rate: 1,
+        limit: 1,
+    };
+    let addresses = Addresses { sources, destinations: vec![IpAddr::from([10, 2, 0, 2])] };
+    BackendCommand::Open { ticket: 2, leg: leg(number), aggregate: of, flow, addresses }
+}
+
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2));
+const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 1, 2));
+const BORDERS: [Place; 2] = [Place::Border(LinkId(1)), Place::Border(LinkId(2))];
+
+/// A switch that does what its programs say, in their order, and refuses what a real one refuses.
+#[derive(Default)]
+struct Switch(Content);
+
+impl Switch {
+    fn apply(&mut self, program: &Program) {
+        for (id, text, is_there) in &program.meters {
+            assert_eq!(self.0.meters.insert(*id, text.clone()).is_some(), *is_there, "meter {id}");
+        }
+        for line in &program.flows {
+            let (verb, rest) = line.split_once(' ').unwrap();
+            let (key, actions) = match rest.split_once(",cookie=") {
+                Some((key, actions)) => (key, Some(actions)),
+                None => (rest, None),
+            };
+            let mut parts = key.splitn(3, ',');
+            let mut number = |name: &str| parts.next().unwrap().strip_prefix(name).unwrap().to_owned();
+            let (table, priority) = (number("table=").parse().unwrap(), number("priority=").parse().unwrap());
+            let key = (table, priority, parts.next().unwrap_or_default().to_owned());
+            match (verb, actions) {
+                ("add", Some(actions)) => {
+                    let (cookie, actions) = actions.split_once(",actions=").unwrap();
+                    let cookie = u64::from_str_radix(cookie.trim_start_matches("0x"), 16).unwrap();
+                    let flow = Flow { cookie, actions: actions.to_owned() };
+                    self.0.flows.insert(key, flow);
+                }
+                ("delete_strict", None) => assert!(self.0.flows.remove(&key).is_some(), "{line}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        for id in &program.gone {
+            assert!(self.0.meters.remove(id).is_some(), "meter {id}");
+        }
+        // Flows need their meters, and go on to later tables alone.
+        for ((table, ..), flow) in &self.0.flows {
+            for action in flow.actions.split(',') {
+                if let Some(id) = action.strip_prefix("meter:") {
+                    assert!(self.0.meters.contains_key(&id.parse().unwrap()), "{flow:?}");
+                }
+                if let Some(next) = action.strip_prefix("goto_table:") {
+                    assert!(next.parse::<u8>().unwrap() > *table, "table {table}: {flow:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn changes_make_exactly_what_is_wanted_and_nothing_is_left() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let mut edge = OvsEdge::new(domain()).unwrap();
+        let mut switches = [0, 1].map(|at| Switch(edge.wanted(at)));
+        for _ in 0..60 {
+            let number = random.range(1, 4);
+            let class = if random.chance(50) { Class::Ef } else { Class::Af4 };
+            let id = aggregate(number, class);
+            let (from, to) = match number {
+                1 => (Place::Edges, BORDERS[1]),
+                2 => (BORDERS[0], BORDERS[1]),
+                3 => (BORDERS[1], Place::Edges),
+                _ => (Place::Edges, Place::Edges),
+            };
+            let label =
+                |it: Place| matches!(it, Place::Border(_)).then(|| 16 + u32::try_from(number).unwrap());
+            let flow = random.range(1, 9);
+            let command = match random.below(6) {
+                0 | 1 => reserve(number, class, from, to, random.range(100_000, 4_000_000)),
+                2 => BackendCommand::Commit { aggregate: id, label_in: label(from), label_out: label(to) },
+                3 => {
+                    let sources = if random.chance(50) { vec![HOST, OTHER] } else { vec![OTHER] };
+                    open(flow, aggregate(if random.chance(50) { 1 } else { 4 }, class), sources, 17)
+                }
+                4 => BackendCommand::Release { ticket: 3, holding: Holding::Flow(leg(flow)) },
+                _ => BackendCommand::Release { ticket: 3, holding: Holding::Aggregate(id) },
+            };
+            for (switch, program) in edge.handle(command).programs {
+                switches[switch].apply(&program);
+            }
+            for (at, switch) in switches.iter().enumerate() {
+                assert_eq!(switch.0, edge.wanted(at), "seed {seed}, switch {at}");
+            }
+        }
+        for holding in edge.held().holdings().into_iter().rev() {
+            for (switch, program) in edge.handle(BackendCommand::Release { ticket: 4, holding }).programs {
+                switches[switch].apply(&program);
+            }
+        }
+        let empty = OvsEdge::new(domain()).unwrap();
+        for (at, switch) in switches.iter().enumerate() {
+            assert_eq!(switch.0, empty.wanted(at), "seed {seed}: switch {at} has something left");
+        }
+    }
+}
+
+#[test]
+fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
+    let mut edge = OvsEdge::new(domain()).unwrap();
+    let id = aggregate(1, Class::Ef);
+    edge.handle(reserve(1, Class::Ef, BORDERS[0], BORDERS[1], 16_000));
+    edge.handle(BackendCommand::Commit { aggregate: id, label_in: Some(16), label_out: Some(17) });
+    let places = |edge: &OvsEdge| -> Vec<BTreeSet<_>> {
+        (0..2)
+            .map(|at| edge.wanted(at).flows.into_keys().filter(|(table, ..)| *table < 250).collect())
+            .collect()
+    };
+    let first = places(&edge);
+    for sessions in 2..=1_000 {
+        let handled = edge.handle(reserve(1, Class::Ef, BORDERS[0], BORDERS[1], 16_000 * sessions));
+        assert!(matches!(handled.answer, Some(BackendAnswer::Reserved { .. })), "session {sessions}");
+    }
+    assert_eq!(places(&edge), first);
+    // Two classes of a tunnel have one label, and are told apart by EXP.
+    edge.handle(reserve(1, Class::Af4, BORDERS[0], BORDERS[1], 16_000));
+    let id = aggregate(1, Class::Af4);
+    edge.handle(BackendCommand::Commit { aggregate: id, label_in: Some(16), label_out: Some(17) });
+    let wanted = edge.wanted(0);
+    let labels =
+        wanted.flows.keys().filter(|(table, _, matching)| *table == 2 && matching.contains("mpls_label=16"));
+    let exp: BTreeSet<bool> = labels.map(|(.., matching)| matching.contains("mpls_tc=5")).collect();
+    assert_eq!(exp.len(), 2);
+}
+
+#[test]
+fn what_switches_cannot_carry_is_refused_with_its_reason() {
+    let mut edge = OvsEdge::new(domain()).unwrap();
+    edge.handle(reserve(1, Class::Ef, Place::Edges, BORDERS[1], 64_000));
+    let id = aggregate(1, Class::Ef);
+    let trouble = |edge: &mut OvsEdge, command| edge.handle(command).trouble.unwrap_or_default();
+    let six = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    assert!(trouble(&mut edge, open(1, id, six, 17)).contains("IPv4"));
+    assert!(trouble(&mut edge, open(1, id, vec![HOST], 33)).contains("protocol 33"));
+    assert!(trouble(&mut edge, open(1, id, vec![IpAddr::from([10, 1, 9, 9])], 17)).contains("at no edge"));
+    let (label_in, label_out) = (None, Some(1 << 20));
+    let commit = BackendCommand::Commit { aggregate: id, label_in, label_out };
+    assert!(trouble(&mut edge, commit).contains("1048575"));
+    // Four flows of 16 kbit/s are more than 64 kbit/s once meters round them up: there is room for that, or the flow is refused.
+    for number in 1..=4 {
+        let answer = edge.handle(open(number, id, vec![HOST], 17)).answer;
+        assert_eq!(answer, Some(BackendAnswer::Done { ticket: 2 }));
+    }
+    let mut full = domain();
+    full.plan.ceilings.insert(Class::Ef, Ceiling { share: 400, burst: 8_500 });
+    let mut edge = OvsEdge::new(full).unwrap();
+    let demanded = edge.handle(reserve(1, Class::Ef, Place::Edges, BORDERS[1], 64_000)).answer;
+    assert!(matches!(demanded, Some(BackendAnswer::Reserved { .. })), "{demanded:?}");
+    let load = |edge: &OvsEdge| edge.held().ledger().sum(linux_edge::routes::PortId::Core(0, 0), Class::Ef);
+    let before = load(&edge);
+    let refused = (1..=60).find_map(|number| edge.handle(open(number, id, vec![HOST], 17)).trouble);
+    assert!(refused.is_some_and(|what| what.contains("no room for what meters round up")));
+    assert!(load(&edge).burst > before.burst && load(&edge).burst <= 8_500);
+}
