@@ -17,7 +17,7 @@ use wan::{
 /// Two switches with a link: an edge and border 1 at the first, an edge and border 2 at the second.
 fn domain() -> Domain {
     let address = Ipv6Addr::UNSPECIFIED;
-    let wire = Wire { rate: 100_000_000, propagation: 0, mtu: 1_540 };
+    let wire = Wire { rate: 100_000_000, propagation: 0, mtu: 1_540, bursts: 1 };
     let end = |router: usize, interface: &str| End { router, interface: interface.to_owned(), address };
     let prefix = |third: u8, last: u8, length: u8| Prefix {
         address: IpAddr::V4(Ipv4Addr::new(10, 1, third, last)),
