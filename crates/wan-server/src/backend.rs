@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use linux_edge::observed::Delivered;
-use wan::{BackendAnswer, BackendCommand, Holding, LegId};
+use wan::{BackendAnswer, BackendCommand, LegId};
 
 /// The back-end of one domain: it knows devices and their ledgers, and neither users, agreements nor neighbours.
 ///

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use lab::wan::{How, WanLab, cut};
 use testkit::patience::{LIMIT, patiently_or};
-use wan_server::protocol::{Answer, Ask, Event};
+use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Holding, LinkId, Place, TunnelId};
+use wan_server::protocol::{Answer, Ask, Event, Flow, SessionAsked};
+use wan_server::{Backend, LinuxRouters, Routers};
 
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 use crate::routers::in_lab;
@@ -96,14 +98,11 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
         to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let name = &lab.record().name;
         for how in [How::Silent, How::OneWay, How::Down] {
-            let asked = wan_server::protocol::SessionAsked {
+            let asked = SessionAsked {
                 caller: "10.1.0.2".parse().unwrap(),
                 ..session(
                     "10.3.0.2",
-                    vec![wan_server::protocol::Flow {
-                        destination_port: 7_411,
-                        ..flow(300_000, 100 * MILLISECOND)
-                    }],
+                    vec![Flow { destination_port: 7_411, ..flow(300_000, 100 * MILLISECOND) }],
                 )
             };
             let admitted = domains.admitted(&asked);
@@ -153,7 +152,7 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
         // Without another way it ends, and both ends hear which link it was.
         cut(name, 1, How::Silent).unwrap();
         monitors[0].link(1, false);
-        let admitted = domains.admitted(&wan_server::protocol::SessionAsked {
+        let admitted = domains.admitted(&SessionAsked {
             caller: "10.1.0.2".parse().unwrap(),
             ..session("10.3.0.2", vec![flow(300_000, 100 * MILLISECOND)])
         });
@@ -166,5 +165,35 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
             assert_eq!((why.asn, why.reason.as_str(), why.link), (WEST, "link-down", Some(3)), "{why:?}");
         }
         domains.aggregates(0);
+    });
+}
+
+/// The second domain of a line has two routers here, and a link between them.
+#[test]
+fn what_passes_a_link_inside_that_is_cut_is_lost_and_refused_until_it_works() {
+    let text = RING.replace("asn = 65002\nhosts = []", "asn = 65002\nhosts = []\nrouters = 2");
+    in_lab(&text, |lab| {
+        let namespaces = lab.layout().routers[1].iter().cloned().map(Some).collect();
+        let routers = Routers { domain: lab.layout().domains[1].clone(), namespaces, keep_alive: 0 };
+        let mut backend = LinuxRouters::start(&routers, |what| panic!("{what}")).unwrap();
+        let aggregate =
+            |number| AggregateId { tunnel: TunnelId { origin: Asn(65_001), number }, class: Class::Ef };
+        let mut reserve = |backend: &mut LinuxRouters, number| {
+            let (from, to) = (Place::Border(LinkId(1)), Place::Border(LinkId(2)));
+            let (class, rate, burst) = (Class::Ef, 100_000, 500);
+            let demand = Demand { from, to, class, rate, burst, least_packet: 500, largest_packet: 500 };
+            let aggregate = aggregate(number);
+            backend.execute(vec![BackendCommand::Reserve { ticket: number, aggregate, demand }])
+        };
+        let is_reserved = |answers: &[BackendAnswer]| matches!(answers, [BackendAnswer::Reserved { .. }]);
+        assert!(is_reserved(&reserve(&mut backend, 1)));
+        let lost = backend.link(0, false);
+        let [BackendAnswer::Lost { holding, fault }] = &lost[..] else { panic!("{lost:?}") };
+        assert_eq!(*holding, Holding::Aggregate(aggregate(1)));
+        assert!(fault.device.as_str().contains("core0a"), "{fault:?}");
+        let refused = reserve(&mut backend, 2);
+        assert!(matches!(&refused[..], [BackendAnswer::Failed { ticket: 2, .. }]), "{refused:?}");
+        assert_eq!(backend.link(0, true), []);
+        assert!(is_reserved(&reserve(&mut backend, 2)));
     });
 }
