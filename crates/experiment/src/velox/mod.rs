@@ -1,6 +1,7 @@
 //! The command `punctual velox`: figures 21 to 25 of the Velox paper, measured over domains of Linux routers, and judged.
 mod cases;
 mod domain_file;
+mod fans;
 mod judge;
 mod member;
 mod page;
