@@ -46,7 +46,8 @@ impl Domain {
 
     /// What changed since the last time; endpoints of bridges are none. Tells `bridge` whether it works or stands by.
     pub(crate) fn changes(&mut self, bridge: &mut Bridge) -> Vec<Change> {
-        let (mut bridges, mut leads): (BTreeSet<GuidPrefix>, bool) = (BTreeSet::new(), true);
+        let (mut bridges, mut leads): (BTreeSet<GuidPrefix>, bool) =
+            ([self.participant.prefix()].into(), true);
         for other in self.participant.get_discovered_participants() {
             if let Some((group, id)) = read_mark(&other.data.user_data) {
                 bridges.insert(other.data.prefix);

@@ -141,7 +141,12 @@ impl Lines {
         let mut samples = std::mem::take(&mut self.samples);
         for (number, line) in &self.open {
             line.reader.access_serialized(&Request::TAKE, &mut samples)?;
-            for at in 0..samples.len() {
+            // They come by instance; each writer is told in the order in which it wrote.
+            let mut order: Vec<usize> = (0..samples.len()).collect();
+            order.sort_by_key(|at| {
+                samples.get(*at).map(|sample| (sample.info.publication_handle, sample.info.sequence_number))
+            });
+            for at in order {
                 if let Some((attachment, payload)) = line.told(&samples, at) {
                     bridge.taken(*number, attachment, payload);
                 }

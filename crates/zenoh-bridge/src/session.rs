@@ -273,7 +273,7 @@ impl Session {
     /// The key and number that another bridge asks about.
     pub(crate) fn asked(&self, query: &Query) -> Option<(String, u64)> {
         let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
-        let from = query.parameters().as_str().strip_prefix("from=")?.parse().ok()?;
+        let from = query.parameters().get("from")?.parse().ok()?;
         Some((at, from))
     }
 

@@ -66,7 +66,8 @@ pub enum Action {
         bridge: BridgeId,
         /// About which key.
         key: String,
-        /// From which number on; [`HEAD`](crate::stream::HEAD) for the last number alone.
+        /// From which number on; [`KEPT`](crate::stream::KEPT) for what is kept for late readers, [`HEAD`](crate::stream::HEAD) for the last number
+        /// alone.
         from: u64,
     },
     /// Asks each `zenoh-plugin-dds` for what writers of this key have kept; answers are messages.

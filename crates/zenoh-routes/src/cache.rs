@@ -1,6 +1,6 @@
 //! What a bridge keeps of what it has sent under one key: the newest messages, for those who missed some, and what durable writers would still
 //! tell a late reader.
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 
 use wire::Guid;
@@ -113,6 +113,12 @@ impl Cache {
         self.messages.range(number..).map(|(_, message)| message)
     }
 
+    /// What a late reader gets, in order.
+    pub fn kept(&self) -> impl Iterator<Item = &Message> {
+        let numbers: BTreeSet<u64> = self.durable.values().flatten().copied().collect();
+        numbers.into_iter().filter_map(|number| self.messages.get(&number))
+    }
+
     /// A writer is gone: a late reader gets nothing of it any more.
     fn forget(&mut self, writer: Guid) {
         let places = (writer, [0; 16])..=(writer, [u8::MAX; 16]);
@@ -187,6 +193,8 @@ mod tests {
         assert_eq!((all[..4].to_vec(), all.len()), (Vec::from([1, 2, 3, 4]), 3 + Cache::NEWEST));
         cache.push(message(1, 1, Kind::Sample), Some(History::KeepLast(1)));
         assert_eq!(numbers(&cache, 1)[..3], [1, 3, 5], "one sample of each instance");
+        let kept: Vec<u64> = cache.kept().map(|message| message.attachment.number).collect();
+        assert_eq!(kept, [1, 3, cache.last()], "and nothing else for a late reader");
         cache.push(message(1, 0, Kind::WriterGone), None);
         assert_eq!(numbers(&cache, 1)[..1], [6], "a late reader gets nothing of a writer that is gone");
         assert_eq!(numbers(&cache, cache.last()), [cache.last()]);

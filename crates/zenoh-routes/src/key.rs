@@ -15,7 +15,7 @@ pub const OWN: &str = "@punctual/1";
 const LONGEST: usize = 4_096;
 /// Most bytes of an announcement in a token.
 const LONGEST_TOKEN: usize = 32_768;
-/// The chunk below a key that tells the end of instances: whoever knows samples only does not subscribe to it.
+/// The chunk below a key that tells the end of instances: a program that knows samples only does not subscribe to it.
 const ENDS: &str = "@punctual_end";
 /// The chunk below a key where `zenoh-plugin-dds` asks for samples of writers that keep theirs.
 const PLUGIN_CACHE: &str = "@dds_pub_cache";

@@ -6,6 +6,8 @@ use crate::cache::Message;
 
 /// Asks for nothing but the number of the last message.
 pub const HEAD: u64 = u64::MAX;
+/// Asks for what durable writers have kept.
+pub const KEPT: u64 = 0;
 /// Most messages that wait for one that is missing.
 const MOST_HELD: usize = 4_096;
 /// Most bytes of them.
@@ -61,13 +63,13 @@ impl Stream {
         self.asked.is_some()
     }
 
-    /// It begins, or its bridge is there again: from which number on is asked, [`HEAD`] for the last number alone; `None` if nothing is to be
+    /// It begins, or its bridge is there again: from which number on is asked, [`KEPT`] for what is kept for late readers, [`HEAD`] for the last number alone; `None` if nothing is to be
     /// asked.
     pub fn ask(&mut self) -> Option<u64> {
         let from = match self.next {
             Some(next) if self.reliable => next,
             Some(_) => return None,
-            None if self.durable => 1,
+            None if self.durable => KEPT,
             None => HEAD,
         };
         if self.asked.is_some() {
@@ -215,7 +217,7 @@ mod tests {
     #[test]
     fn a_late_reader_gets_what_is_kept_before_what_is_new() {
         let mut stream = Stream::new(true, true);
-        assert_eq!(stream.ask(), Some(1));
+        assert_eq!(stream.ask(), Some(KEPT));
         assert_eq!(stream.ask(), None, "one question at a time");
         assert_eq!(receive(&mut stream, &[9, 2, 5]), (Vec::new(), None));
         assert_eq!(answered(&mut stream, Some(8)), (Vec::from([2, 5, 9]), Some(10)), "and asks once more");

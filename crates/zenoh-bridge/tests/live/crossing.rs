@@ -48,16 +48,19 @@ fn samples_ends_times_and_order_cross() {
             assert!(of.iter().all(|(_, angle, _, at)| (at - time(angle.unwrap()).as_nanos()).abs() <= 1));
         }
         writer.dispose_w_timestamp(&Joint { arm: 0, angle: 0 }, time(300)).unwrap();
-        let ended = |arm: u32, state: InstanceState| {
-            move |came: &[Came]| came.iter().any(|came| (came.0, came.1, came.2) == (arm, None, state))
+        let ended = |number: i32, state: InstanceState| {
+            let is_it = move |came: &Came| {
+                came.1.is_none() && came.2 == state && (came.3 - time(number).as_nanos()).abs() <= 1
+            };
+            move |came: &[Came]| came.iter().any(is_it)
         };
-        take(&reader, &mut came, ended(0, InstanceState::NotAliveDisposed));
+        take(&reader, &mut came, ended(300, InstanceState::NotAliveDisposed));
         // A writer that disposes nothing by unregistering.
         let mut qos = writer.get_qos();
         qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
         writer.set_qos(dds::QosKind::Specific(qos)).unwrap();
         writer.unregister_instance_w_timestamp(&Joint { arm: 1, angle: 0 }, time(301)).unwrap();
-        take(&reader, &mut came, ended(1, InstanceState::NotAliveNoWriters));
+        take(&reader, &mut came, ended(301, InstanceState::NotAliveNoWriters));
         // The instance comes alive again.
         writer.write(&Joint { arm: 0, angle: 7 }).unwrap();
         take(&reader, &mut came, |came| angles(came).last() == Some(&7));

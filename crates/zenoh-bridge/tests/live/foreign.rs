@@ -2,7 +2,6 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use dds::prelude::*;
 use testkit::namespace::alone;
 use testkit::patience::patiently;
 use zenoh::Wait as _;

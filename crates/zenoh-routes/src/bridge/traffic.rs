@@ -10,6 +10,7 @@ use crate::action::{Action, ProxyId};
 use crate::attachment::{Attachment, AttachmentError, Kind};
 use crate::cache::Message;
 use crate::key::{self, BridgeId};
+use crate::stream::KEPT;
 
 /// Bytes beside the attachment that an empty sample has.
 const NOTHING: [u8; 0] = [];
@@ -71,13 +72,17 @@ impl Bridge {
             let is_known = self.published.contains_key(key);
             return is_known.then(|| self.head(0)).into_iter().collect();
         };
-        cache.from(from).cloned().chain([self.head(cache.last())]).collect()
+        let head = self.head(cache.last());
+        match from {
+            KEPT => cache.kept().cloned().chain([head]).collect(),
+            _ => cache.from(from).cloned().chain([head]).collect(),
+        }
     }
 
     /// What `zenoh-plugin-dds` gets that asks for what writers of a key have kept.
     pub fn asked_by_plugin(&self, key: &str) -> Vec<Message> {
         let samples = |message: &&Message| message.attachment.kind == Kind::Sample;
-        self.caches.get(key).map_or_else(Vec::new, |cache| cache.from(1).filter(samples).cloned().collect())
+        self.caches.get(key).map_or_else(Vec::new, |cache| cache.kept().filter(samples).cloned().collect())
     }
 
     fn head(&self, number: u64) -> Message {
