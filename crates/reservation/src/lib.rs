@@ -12,7 +12,9 @@ mod load;
 mod pair;
 mod plan;
 mod sessions;
+mod words;
 
 pub use pair::{End, Overhead, Pair, PairId, Share, Traffic};
 pub use plan::{Budget, Direction, Ends, Flow, Kind, Plan, Wanted, plan};
-pub use sessions::{Action, Answer, Bound, Limits, Listed, Sessions, Ticket, Verdict};
+pub use sessions::Sessions;
+pub use words::{Action, Answer, Bound, Limits, Listed, Ticket, Verdict};

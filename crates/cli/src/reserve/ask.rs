@@ -179,7 +179,7 @@ fn said(answer: protocol::Answer, user: &str) -> Answer {
     }
 }
 
-/// Hears which sessions begin and end, for as long as somebody listens.
+/// Hears which sessions begin and end, for as long as the command listens.
 fn watch(asn: u32, tell: &SyncSender<News>) {
     loop {
         let why = match connect(asn, None) {
