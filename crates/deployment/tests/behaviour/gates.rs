@@ -233,9 +233,15 @@ fn a_process_that_ends_after_the_vote_takes_nothing_back() {
 fn what_is_taken_back_before_its_turn_does_not_begin() {
     let mut world = launched();
     world.faults = Faults { hang: 100, ..Faults::default() };
-    let of = world.incarnations()[0];
+    let (of, started) = (world.incarnations()[0], world.started.len());
     world.end(of, "killed by signal 9");
-    world.run(50 * MILLISECOND);
+    for _ in 0..10_000 {
+        if world.started.len() > started {
+            break;
+        }
+        world.run(MILLISECOND);
+    }
+    assert!(world.started.len() > started, "it is started again");
     world.request(2, Request::Propose(Arc::new(target(SECOND))));
     assert!(!world.outcomes.contains_key(&2), "it waits");
     world.input(Input::Decide(2, false));
