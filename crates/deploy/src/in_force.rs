@@ -1,12 +1,13 @@
-//! Plans that hold on this host: what each was launched with is kept beside its control socket, so that the chains of all of them are proved
-//! together.
+//! Plans that hold on this host: what each was launched with is kept beside its control socket, with its network file, so that the chains of all
+//! of them are proved together, and the flows of those that have one network.
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use assembly::{Named, Plan};
+use assembly::Plan;
 use deployment::PlanStatus;
+use execution::Bundle;
 use schedulability::Deployed;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,9 @@ use crate::admit::{self, Other};
 use crate::command::{BAD_NEWS, FAILED, Failure};
 use crate::control;
 use crate::files::{Loaded, read};
+use crate::hosts;
 use crate::together::Together;
+use crate::transfers;
 
 /// How long a command waits for another one that launches; processes may take their time to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,13 +27,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
-    file: String,
     /// Which host of the plan this one is.
     host: Option<String>,
-    /// It was launched without a proof.
-    unproved: bool,
-    text: String,
-    manifests: Vec<(String, String)>,
+    /// As it was launched: its files may be others by now.
+    bundle: Bundle,
 }
 
 /// A plan that holds on this host.
@@ -96,14 +96,9 @@ pub(crate) fn keep(
 ) -> Result<(), Failure> {
     let path = place(deployment)?;
     let failed = |error: &dyn std::fmt::Display| (FAILED, format!("{}: {error}", path.display()));
-    let source = loaded.source();
     let kept = Kept {
-        file: source.file.to_owned(),
         host: host.map(str::to_owned),
-        unproved,
-        // With the transfers that were computed from a network file, which may be another one later, and that policies have allowed.
-        text: Plan { policies: Vec::new(), ..loaded.with_transfers() }.to_toml(),
-        manifests: loaded.manifests().to_vec(),
+        bundle: hosts::bundle(loaded, Path::new(loaded.source().file), unproved)?,
     };
     let text = serde_json::to_string(&kept).map_err(|error| failed(&error))?;
     let new = path.with_extension("plan-new");
@@ -155,14 +150,9 @@ pub(crate) fn all() -> Result<Vec<InForce>, Failure> {
             Err(_) if !path.exists() => continue,
             read => read?,
         };
-        let kept: Kept = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-        let manifests: Named<String> = kept.manifests.into_iter().collect();
-        let manifest = |name: &str| {
-            let text = manifests.get(name).cloned();
-            text.map(|text| (name.to_owned(), text)).ok_or_else(|| failed(format!("it lacks {name}")))
-        };
-        let loaded = Loaded::of_texts(kept.file, kept.text, manifest)?.map_err(failed)?;
-        all.push(InForce { deployment, host: kept.host, unproved: kept.unproved, loaded });
+        let Kept { host, bundle } = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let loaded = hosts::opened(&bundle).map_err(|(_, what)| failed(what))?;
+        all.push(InForce { deployment, host, unproved: bundle.is_unproved, loaded });
     }
     Ok(all)
 }
@@ -189,24 +179,62 @@ const HERE: &str = "this host";
 /// # Errors
 /// The verdicts on those that do not.
 pub(crate) fn demand(loaded: &Loaded, host: Option<&str>, own: &str, verb: &str) -> Result<(), Failure> {
+    let own_plan = loaded.plan.clone();
     let others: Vec<InForce> = all()?.into_iter().filter(|other| other.deployment != own).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let of_others =
+        others.iter().map(|other| (&other.loaded, other.host.as_deref(), other.deployment.as_str()));
+    let (mut all, shares) = computed(&of_others.chain([(loaded, host, own)]).collect::<Vec<_>>())?;
+    let Some(loaded) = all.pop() else { return Ok(()) };
     let plans: Vec<Plan> = others
         .iter()
         .map(|other| renamed(&other.loaded.plan, other.host.as_deref(), HERE, &other.deployment))
         .collect();
     let others: Vec<Other<'_>> = others
         .iter()
+        .zip(&all)
         .zip(&plans)
-        .map(|(other, plan)| Other {
+        .map(|((other, computed), plan)| Other {
             name: &other.deployment,
             is_proved: !other.unproved,
-            deployed: Deployed { plan, ..other.loaded.deployed() },
+            deployed: Deployed { plan, ..computed.deployed() },
         })
         .collect();
-    if others.is_empty() {
-        return Ok(());
+    admit::demand(&loaded, &renamed(&own_plan, host, HERE, own), &others, verb)?;
+    transfers::demand(&loaded, others.len(), &shares)
+}
+
+/// Plans that run on this host at the same time, each with its name for the host and its deployment: with the transfers that their networks give
+/// all of them together.
+///
+/// # Errors
+/// What of them does not fit together.
+fn computed(all: &[(&Loaded, Option<&str>, &str)]) -> Result<(Vec<Loaded>, Vec<transfers::Shares>), Failure> {
+    // Hosts of a network have its names. A plan without one may call this host as it likes, and what it does here makes events late all the same.
+    let mut of_networks = all.iter().filter(|(loaded, ..)| loaded.plan.network.is_some());
+    let first = of_networks.next();
+    if let (Some((_, Some(one), of)), Some((loaded, Some(other), _))) =
+        (first, of_networks.find(|(_, host, _)| first.is_some_and(|(_, first, _)| first != host)))
+    {
+        let what = format!(
+            "this host is \"{other}\" here, and \"{one}\" in the plan of {of}, which runs on it, too"
+        );
+        return Err(loaded.wrong(
+            "network",
+            what,
+            "give it one name in the network file that all plans of this host name",
+        ));
     }
-    admit::demand(loaded, &renamed(&loaded.plan, host, HERE, own), &others, verb)
+    let here = first.and_then(|(_, host, _)| *host).unwrap_or(HERE);
+    let with_names = |(loaded, host, deployment): &(&Loaded, Option<&str>, &str)| match loaded.plan.network {
+        Some(_) => loaded.with_plan(loaded.plan.clone()),
+        None => loaded.with_plan(renamed(&loaded.plan, *host, here, deployment)),
+    };
+    let all: Vec<Loaded> = all.iter().map(with_names).collect();
+    let shares = transfers::compute(&all)?;
+    Ok((all, shares))
 }
 
 /// Chains of all plans that hold on this host, proved together, as their statuses tell them.
@@ -224,10 +252,21 @@ impl Proofs {
             return;
         }
         let all = all().unwrap_or_default();
+        let named: Vec<_> =
+            all.iter().map(|it| (&it.loaded, it.host.as_deref(), it.deployment.as_str())).collect();
+        // What does not fit together has no transfers, and no bound.
+        let computed = computed(&named).map(|(computed, _)| computed).unwrap_or_default();
         let plans: Vec<Plan> =
             all.iter().map(|it| renamed(&it.loaded.plan, it.host.as_deref(), HERE, &it.deployment)).collect();
-        let deployed: Vec<Deployed<'_>> =
-            all.iter().zip(&plans).map(|(it, plan)| Deployed { plan, ..it.loaded.deployed() }).collect();
+        let deployed: Vec<Deployed<'_>> = all
+            .iter()
+            .enumerate()
+            .zip(&plans)
+            .map(|((index, it), plan)| Deployed {
+                plan,
+                ..computed.get(index).unwrap_or(&it.loaded).deployed()
+            })
+            .collect();
         self.proofs = Together::of(all.iter().map(|it| it.deployment.clone()), &deployed);
         self.of = files;
     }

@@ -148,7 +148,7 @@ fn node_role(host: &str) -> Result<Role, Failure> {
 ///
 /// # Errors
 /// The network file cannot be read or is wrong.
-fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Failure> {
+pub(crate) fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Failure> {
     let manifest = |(name, text): &(String, String)| ManifestText { name: name.clone(), text: text.clone() };
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let (plan, manifests) =
@@ -166,7 +166,7 @@ fn bundle(loaded: &Loaded, path: &Path, is_unproved: bool) -> Result<Bundle, Fai
 }
 
 /// The plan of a bundle, which makes sense.
-fn opened(bundle: &Bundle) -> Result<Loaded, Failure> {
+pub(crate) fn opened(bundle: &Bundle) -> Result<Loaded, Failure> {
     let named = |name: &str| {
         let found = bundle.manifests.iter().chain(&bundle.policies).find(|file| file.name == name);
         let found =

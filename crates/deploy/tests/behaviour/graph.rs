@@ -404,7 +404,8 @@ fn a_chain_goes_through_services_and_beside_others() {
 #[test]
 fn joins_are_in_the_picture() {
     let folder = Folder::new("graph-joins");
-    let mut plan = String::from("id = \"joins\"\nmanifests = [\"t.json\"]\n");
+    let mut plan =
+        String::from("id = \"joins\"\nmanifests = [\"t.json\"]\n[host.n1]\n[process.p]\nhost = \"n1\"\n");
     for name in ["a", "b", "c", "d"] {
         let _ = write!(plan, "[component.{name}]\ntype = \"Node\"\nprocess = \"p\"\n");
     }

@@ -266,7 +266,7 @@ fn a_flipped_byte_in_a_program_starts_nothing() {
     });
 }
 
-/// The network file goes to the manager with the plan: the manager refuses what the network refuses, before it asks any host.
+/// The network file and policies go to the manager with the plan: the manager refuses what the network or a policy refuses, before it asks any host.
 #[test]
 fn the_manager_plans_the_network() {
     const LAB: &str = include_str!("../plans/line-lab.toml");
@@ -289,6 +289,17 @@ fn the_manager_plans_the_network() {
         assert!(launch(LAB).contains(" is not there: start punctual deploy node"));
         let slow = launch(&LAB.replace("100 Mb/s", "1 Mb/s"));
         assert!(slow.contains("refuses \"view\" within 10 ms: "), "{slow}");
+        // A policy that allows both flows, and one that does not.
+        site.site.has("line.toml", &format!("policies = [\"policy.toml\"]\n{plan}"));
+        let rule = |host: &str| {
+            format!("default = \"deny\"\n[[rule]]\nhosts = [\"{host}\"]\ntopics = [\"Line/*\"]\n")
+        };
+        site.site.has("policy.toml", &rule("*"));
+        assert!(launch(LAB).contains(" is not there: start punctual deploy node"));
+        site.site.has("policy.toml", &rule("act"));
+        let forbidden = launch(LAB);
+        assert!(forbidden.contains("policy.toml does not allow \"view\" to show"), "{forbidden}");
+        assert!(!forbidden.contains(" is not there"), "{forbidden}");
     });
 }
 

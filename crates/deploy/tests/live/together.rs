@@ -62,3 +62,64 @@ fn a_launch_is_refused_if_it_takes_another_chain_its_limit() {
         assert!(heating.ended().success());
     });
 }
+
+/// The flows of two deployments go over one link, which has room for one of them within the limit.
+#[test]
+fn a_launch_counts_the_flows_of_what_runs() {
+    const LAB: &str = "name = \"Lab\"\nhost-defaults = { queues = 8, ring = 0, pause = \"off\", energy-efficient = false }\n\
+        [[host]]\nname = \"here\"\n[[host]]\nname = \"far\"\n[[switch]]\nname = \"s1\"\nmodel = \"gigabit-8-queues\"\n\
+        [[link]]\nends = [\"here\", \"s1:1\"]\n[[link]]\nends = [\"far\", \"s1:2\"]\nrate = \"10 Mb/s\"\n";
+    testkit::namespace::alone(|| {
+        let place = Place::new("flows");
+        let program = Place::example("heating");
+        place.ok(&format!("describe {program} -o {{heating.json}}"));
+        place.has("lab.toml", LAB);
+        let change = |plan: String, from: &str, to: &str| testkit::changed(&plan, from, to);
+        let plan = include_str!("../../examples/heating.toml").to_owned();
+        let plan = change(plan, "../../../target/debug/examples/heating", &program);
+        let plan = change(plan, "manifests", "network = \"lab.toml\"\nmanifests");
+        let plan =
+            change(plan, "slack = \"100 us\"", "slack = \"100 us\", send = \"20 us\", receive = \"30 us\"");
+        let costs = plan.lines().find(|line| line.starts_with("costs")).unwrap().to_owned();
+        let plan = change(
+            plan,
+            "[process.cellar]\nhost = \"here\"",
+            &format!(
+                "[host.far]\ncores = 1\n{costs}\n[container.cellar]\nprocess = \"cellar\"\nlane = \"fast\"\n\
+                 lanes.fast = {{ class = \"fifo\", priority = 10, cores = [0] }}\n[process.cellar]\nhost = \"far\""
+            ),
+        );
+        let plan = change(
+            plan,
+            "process = \"cellar\"\n\n[connection.temperature]",
+            "process = \"cellar\"\ncontainer = \"cellar\"\nport.power.execution = { worst = \"50 us\", measured = true }\n\n[connection.temperature]",
+        );
+        let plan = change(
+            plan,
+            "transfer = { most = \"2 ms\", measured = true }",
+            "size = 40000\nqueue = { depth = 4, full = \"drop-oldest\" }",
+        );
+        let plan = change(
+            plan,
+            "\"control.temperature\"]\nreaction = \"5 ms\"",
+            "\"control.temperature\", \"heater.power\"]\nreaction = \"100 ms\"",
+        );
+        place.has("heating.toml", &plan);
+        place.has("second.toml", &change(plan.clone(), "id = \"heating\"", "id = \"second\""));
+        place.ok("admit {second.toml}");
+        let mut heating = place.launched_with("launch {heating.toml} --host here", 1);
+        let alone = bound(&place).expect("it is proved");
+        let (code, _, told) = place.deploy("launch {second.toml} --host here");
+        assert!(code == 1 && told.contains("and of others that run with it"), "{told}");
+        assert!(told.contains("measured-to-controlled: "), "{told}");
+        // A smaller one has room, and makes the bound of the other one larger.
+        let small = change(plan, "size = 40000", "size = 4000").replace("id = \"heating\"", "id = \"small\"");
+        place.has("small.toml", &small);
+        let mut small = place.launched_with("launch {small.toml} --host here", 1);
+        assert_ne!(bound(&place), Some(alone));
+        for (name, supervisor) in [("small", &mut small), ("heating", &mut heating)] {
+            place.ok(&format!("stop {name}"));
+            assert!(supervisor.ended().success());
+        }
+    });
+}

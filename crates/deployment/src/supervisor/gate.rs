@@ -2,8 +2,8 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::Supervisor;
 use super::change::{Change, Stage};
+use super::{Outcome, Supervisor};
 use crate::hand_over::Position;
 use crate::protocol::Phase;
 
@@ -110,6 +110,12 @@ impl Supervisor {
 
     /// It is decided what becomes of the change of a request.
     pub(super) fn decide_for_all(&mut self, now: u64, request: u64, holds: bool) {
+        if !holds && let Some(place) = self.requests.iter().position(|(number, _)| *number == request) {
+            // It waits for the end of something else, and need not begin.
+            self.requests.remove(place);
+            let what = "it does not come about on all hosts".to_string();
+            return self.finish(request, Outcome::Refused(what));
+        }
         let Some(change) = self.change.as_mut().filter(|it| it.request() == Some(request)) else { return };
         let Some(gate) = change.gate.as_mut().filter(|gate| !gate.is_decided) else { return };
         if holds {

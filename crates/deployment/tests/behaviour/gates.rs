@@ -228,6 +228,30 @@ fn a_process_that_ends_after_the_vote_takes_nothing_back() {
     }
 }
 
+/// A process is started again, which takes its time. What was proposed meanwhile does not come about elsewhere: it must not begin later, and wait.
+#[test]
+fn what_is_taken_back_before_its_turn_does_not_begin() {
+    let mut world = launched();
+    world.faults = Faults { hang: 100, ..Faults::default() };
+    let (of, started) = (world.incarnations()[0], world.started.len());
+    world.end(of, "killed by signal 9");
+    for _ in 0..10_000 {
+        if world.started.len() > started {
+            break;
+        }
+        world.run(MILLISECOND);
+    }
+    assert!(world.started.len() > started, "it is started again");
+    world.request(2, Request::Propose(Arc::new(target(SECOND))));
+    assert!(!world.outcomes.contains_key(&2), "it waits");
+    world.input(Input::Decide(2, false));
+    assert!(matches!(world.outcomes.get(&2), Some(Outcome::Refused(_))), "{:?}", world.outcomes.get(&2));
+    world.mend();
+    world.run(2 * LONG);
+    world.judge("taken back");
+    assert!(world.supervisor.is_idle(), "{:?}", world.supervisor);
+}
+
 #[test]
 fn an_end_while_the_decision_is_awaited_starts_nothing() {
     let mut world = launched();

@@ -139,7 +139,8 @@ impl Hosts {
             seen.changed += 1;
         }
         self.input(&Input::Decide(number, holds));
-        let end = self.all[0].now + PATIENCE;
+        // Processes that hang are given up one after the other.
+        let end = self.all[0].now + 40 * PATIENCE;
         while self.all[0].now < end && self.all.iter().any(|world| !world.outcomes.contains_key(&number)) {
             self.go_on();
         }
