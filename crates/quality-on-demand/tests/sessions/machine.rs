@@ -44,7 +44,10 @@ pub(crate) fn held(name: &str, asked: &SessionAsked, ends: u64) -> SessionStatus
         caller: asked.caller,
         callees: asked.callees.clone(),
         rates: asked.flows.iter().map(|flow| flow.rate).collect(),
+        flows: asked.flows.clone(),
         bounds: Vec::new(),
+        measured: Vec::new(),
+        since: None,
         ends,
     }
 }
