@@ -174,6 +174,12 @@ impl LinuxEdge {
                 std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
             }
             BackendCommand::Open { leg, .. } => vec![Holding::Flow(*leg)],
+            BackendCommand::Release { holding: Holding::Aggregate(id), .. } => {
+                // What is let in without its aggregate would be left there.
+                let flows = self.flows.iter().filter(|(_, flow)| flow.record.aggregate == *id);
+                let flows = flows.map(|(leg, _)| Holding::Flow(*leg));
+                std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
+            }
             BackendCommand::Release { holding, .. } => vec![*holding],
         }
     }
