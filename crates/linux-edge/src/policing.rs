@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A token bucket that counts as Open vSwitch does: whole milliseconds, in thousandths of what the meter is about.
+    /// A token bucket that counts as Open vSwitch does: in whole milliseconds, bits or thousandths of packets.
     struct Bucket {
         rate: u64,
         most: u64,
@@ -248,7 +248,7 @@ mod tests {
                     // It is counted later, and what comes after it is not counted before.
                     counted_at = counted_at.max(now + random.below_u64(processing + 1));
                     let bits = u64::from(size) * 8 + 8 * ETHERNET;
-                    let passes = bytes.passes(counted_at, bits * 1_000) && packets.passes(counted_at, 1_000);
+                    let passes = bytes.passes(counted_at, bits) && packets.passes(counted_at, 1_000);
                     assert!(passes || !keeps, "{contract:?} by {meters:?}: a packet of {size} at {now} ns");
                     if passes {
                         let wire = u128::from(u64::from(size) + AROUND + LABELS) * 8_000_000_000;

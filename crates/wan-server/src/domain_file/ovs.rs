@@ -21,9 +21,10 @@ use crate::open_vswitch::Switches;
 const MOST_ENDS: usize = 64;
 /// Most switches and links.
 const MOST: usize = 1_000;
-/// Bytes of the largest packet where hosts are, and between switches, unless the file says otherwise: two labels add 8.
+/// Bytes of the largest packet where hosts are, and between switches, unless the file says otherwise: two labels add 8, and there
+/// is as much room as for other tunnels.
 const EDGE_MTU: u32 = 1_500;
-const MTU: u32 = 1_508;
+const MTU: u32 = 1_540;
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
