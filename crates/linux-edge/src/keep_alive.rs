@@ -113,7 +113,7 @@ impl Watch {
         let news = self.look(now);
         let sends = self.has_interface && self.next <= now;
         if sends {
-            // Those that a stall has left out are not made up for: nobody could have answered them.
+            // Those that a stall has left out are not made up for: no end could have answered them.
             self.next = now.saturating_add(self.settings.interval);
             self.sent.push_back(Sent { token, at: now, is_answered: false });
         }

@@ -76,7 +76,7 @@ struct Router {
     links: Vec<Watched>,
 }
 
-/// Looks at all links until nobody wants to know any more.
+/// Looks at all links until the manager ends.
 pub(crate) fn run(
     routers: &Routers,
     clock: Clock,
@@ -241,7 +241,7 @@ impl Watched {
         }
     }
 
-    /// What has come: answers of the neighbour alone, whose tokens nobody else can know.
+    /// What has come: answers of the neighbour alone, with tokens that are known on the link alone.
     fn receive(&mut self, now: u64) {
         let Some(socket) = &self.socket else { return };
         for _ in 0..TOGETHER {

@@ -178,7 +178,7 @@ fn what_passes_a_link_inside_that_is_cut_is_lost_and_refused_until_it_works() {
         let mut backend = LinuxRouters::start(&routers, |what| panic!("{what}")).unwrap();
         let aggregate =
             |number| AggregateId { tunnel: TunnelId { origin: Asn(65_001), number }, class: Class::Ef };
-        let mut reserve = |backend: &mut LinuxRouters, number| {
+        let reserve = |backend: &mut LinuxRouters, number| {
             let (from, to) = (Place::Border(LinkId(1)), Place::Border(LinkId(2)));
             let (class, rate, burst) = (Class::Ef, 100_000, 500);
             let demand = Demand { from, to, class, rate, burst, least_packet: 500, largest_packet: 500 };
