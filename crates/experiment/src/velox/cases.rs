@@ -23,6 +23,8 @@ const SEPARATION: u64 = 8_000_000;
 const LIMIT: u64 = 1_000_000_000;
 /// Bytes of IP of a datagram of a flood.
 const DATAGRAM: u64 = 1_028;
+/// Bytes of the largest packet at the links of hosts.
+const LARGEST: u64 = 1_500;
 pub(super) const MEGABIT: u64 = 1_000_000;
 
 /// What a run needs, and hears.
@@ -245,6 +247,7 @@ impl Run<'_> {
             refusals: refusals.into_iter().chain([shares]).collect(),
             notes,
             broken: Vec::new(),
+            void: Vec::new(),
         };
         self.added(figure, &[&open, &held]);
         Ok(())
@@ -303,7 +306,10 @@ impl Run<'_> {
         }
         (self.progress)(&format!("three classes over {megabits} Mbit/s"));
         let schedule = if self.short { Schedule::seconds(0, 3, 0) } else { Schedule::seconds(0, 10, 0) };
-        let played = self.stage(&site).play(&topics, &[flood("flood1", "flood2", rate * 3 / 2)], schedule)?;
+        // Packets of full size, and two programs: one does not send so many in a second.
+        let half = || Flood { size: LARGEST, ..flood("flood1", "flood2", rate * 3 / 4) };
+        let floods = [half(), half()];
+        let played = self.stage(&site).play(&topics, &floods, schedule)?;
         site.down()?;
         let mut series = Vec::new();
         for ((topic, heard), bound) in topics.iter().zip(&played.topics).zip(&bounds) {
@@ -313,17 +319,26 @@ impl Run<'_> {
             let received = heard.received.first().map(Vec::as_slice).unwrap_or_default();
             series.push(shown.series(&heard.sent, received, &played, false));
         }
-        let floods: Vec<String> =
+        let said: Vec<String> =
             played.floods.iter().map(|(sent, came)| format!("{came} of {sent}")).collect();
+        let said = said.join(", ");
+        let sent = sent_permille(&played, &floods, rate);
         let figure = Figure {
             key: "classes",
             title: format!("Three classes at 1.9 times what a link of {megabits} Mbit/s carries"),
-            about: "EF has 12 % of the link and AF4 21 %, both in samples of 500 bytes, 678 bytes on the wire; best effort sends 150 % in datagrams of 1,066 bytes on the wire.",
+            about: "EF has 12 % of the link and AF4 21 %, both in samples of 500 bytes, 678 bytes on the wire; best effort sends 150 % in datagrams of 1,538 bytes on the wire.",
             paper: &[("EF and AF together", "not evaluated; AF is left for later")],
             series,
             refusals: Vec::new(),
-            notes: vec![format!("Datagrams of best effort that arrived: {}.", floods.join(", "))],
+            notes: vec![format!(
+                "Datagrams of best effort that arrived: {said}. It sent {} % of what the link carries.",
+                sent / 10
+            )],
             broken: Vec::new(),
+            void: (sent < 1_000)
+                .then(|| "best effort alone did not fill the link".to_owned())
+                .into_iter()
+                .collect(),
         };
         self.added(figure, &[&played]);
         Ok(())
@@ -376,6 +391,7 @@ impl Run<'_> {
                 format!("Datagrams of the floods that arrived: {}.", floods.join(", ")),
             ],
             broken: Vec::new(),
+            void: Vec::new(),
         };
         self.added(figure, &[&played]);
         Ok(())
@@ -447,8 +463,19 @@ impl Run<'_> {
                 ),
             ],
             broken: broken.into_iter().collect(),
+            void: Vec::new(),
         };
         self.added(figure, &[]);
         Ok(())
     }
+}
+
+/// What floods sent, in thousandths of a rate.
+fn sent_permille(played: &Played, floods: &[Flood], rate: u64) -> u64 {
+    let (from, to) = played.flooded;
+    let time = u128::from(to.saturating_sub(from).unsigned_abs()).max(1);
+    let bits =
+        |(flood, (sent, _)): (&Flood, &(u64, u64))| u128::from(flood.on_wire() * 8) * u128::from(*sent);
+    let bits: u128 = floods.iter().zip(&played.floods).map(bits).sum();
+    u64::try_from(bits * 1_000_000_000_000 / time / u128::from(rate.max(1))).unwrap_or(u64::MAX)
 }

@@ -166,5 +166,6 @@ fn fan_figure(key: &'static str, series: Vec<Series>) -> Figure {
         refusals: Vec::new(),
         notes: Vec::new(),
         broken: Vec::new(),
+        void: Vec::new(),
     }
 }

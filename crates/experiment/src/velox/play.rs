@@ -70,6 +70,13 @@ pub(crate) struct Flood {
     pub(crate) size: u64,
 }
 
+impl Flood {
+    /// Bytes of a datagram on the wire.
+    pub(crate) const fn on_wire(&self) -> u64 {
+        self.size + AROUND
+    }
+}
+
 /// How long flows are alone, flooded, and alone again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
@@ -323,10 +330,11 @@ impl Stage<'_> {
 /// Sends datagrams at the rate of a flood; how many.
 fn send(socket: &UdpSocket, flood: &Flood, time: Duration, stopped: &AtomicBool) -> u64 {
     let payload = vec![0; usize::try_from(flood.size.saturating_sub(HEADERS)).unwrap_or(0)];
-    let separation = Duration::from_nanos((flood.size + AROUND) * 8_000_000_000 / flood.rate.max(1));
+    let separation = Duration::from_nanos(flood.on_wire() * 8_000_000_000 / flood.rate.max(1));
     let start = Instant::now();
     let (mut sent, mut due) = (0, start);
-    while due.duration_since(start) < time && !stopped.load(Ordering::Relaxed) {
+    // One that comes behind sends less; it does not send for longer.
+    while start.elapsed() < time && !stopped.load(Ordering::Relaxed) {
         thread::sleep(due.saturating_duration_since(Instant::now()));
         // A link that is full says so to who sends.
         sent += u64::from(socket.send(&payload).is_ok());

@@ -64,6 +64,8 @@ pub(crate) struct Figure {
     pub(crate) notes: Vec<String>,
     /// What was broken beside flows and refusals.
     pub(crate) broken: Vec<String>,
+    /// Why it says nothing, beside stalls.
+    pub(crate) void: Vec<String>,
 }
 
 /// A run.
@@ -137,6 +139,7 @@ impl Report {
                 broken.extend(series.broken().into_iter().map(named));
                 void.extend(series.void().map(named));
             }
+            void.extend(figure.void.iter().map(|why| format!("{}: {why}", figure.title)));
             broken.extend(figure.broken.iter().map(|what| format!("{}: {what}", figure.title)));
             for refusal in figure.refusals.iter().filter(|refusal| refusal.answer.is_none()) {
                 broken.push(format!("{}: admitted: {}", figure.title, refusal.asked));
@@ -206,6 +209,7 @@ pub(crate) mod tests {
             refusals: vec![refusal],
             notes: Vec::new(),
             broken: Vec::new(),
+            void: Vec::new(),
         };
         Report { figures: vec![figure], facts: Vec::new() }
     }
@@ -242,6 +246,8 @@ pub(crate) mod tests {
         let one = || vec![series(5 * MS, &[], &Stalls::default(), true)];
         assert!(matches!(report(one(), None).conclusion(), Conclusion::Broken(_)));
         let mut other = report(one(), Some("no room"));
+        other.figures[0].void.push("no flood".to_owned());
+        assert!(matches!(other.conclusion(), Conclusion::Void(_)));
         other.figures[0].broken.push("rules".to_owned());
         assert_eq!(other.conclusion(), Conclusion::Broken(vec!["Figure 21: rules".to_owned()]));
     }
