@@ -370,13 +370,6 @@ impl World {
             let others: Vec<BridgeId> =
                 self.linked().into_iter().filter(|other| linked && *other != id).collect();
             let running = self.sites[site].bridges[place].as_mut().unwrap();
-            if std::env::var_os("TRACE").is_some() {
-                eprintln!("{} site {site}: {}", self.now, {
-                    let mut s = format!("{action:?}");
-                    s.truncate(400);
-                    s
-                });
-            }
             match action {
                 Action::Announce(token) => {
                     assert!(running.tokens.insert(token.clone()), "announced twice");
