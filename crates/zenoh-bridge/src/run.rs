@@ -24,7 +24,7 @@ fn new_id() -> BridgeId {
     let started = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
-    BridgeId((u128::from(started) << 64 | u128::from(hasher.finish())).to_be_bytes())
+    BridgeId(((u128::from(started) << 64) | u128::from(hasher.finish())).to_be_bytes())
 }
 
 /// Bridges until it is asked to end.

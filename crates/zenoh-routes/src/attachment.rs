@@ -93,7 +93,8 @@ impl Attachment {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(Self::MAX);
         out.extend_from_slice(&MAGIC);
-        let flags = u8::from(self.hash.is_some()) * HAS_HASH | u8::from(self.related.is_some()) * HAS_RELATED;
+        let flags =
+            (u8::from(self.hash.is_some()) * HAS_HASH) | (u8::from(self.related.is_some()) * HAS_RELATED);
         out.extend_from_slice(&[VERSION, self.kind.code(), flags]);
         out.extend_from_slice(&self.bridge.0);
         out.extend_from_slice(&self.number.to_le_bytes());

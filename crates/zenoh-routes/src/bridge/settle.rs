@@ -86,6 +86,10 @@ impl Bridge {
             }
         }
         for (writer, line) in wanted {
+            // What is announced of a writer is different only if it came anew.
+            if self.announced.contains_key(&writer) {
+                continue;
+            }
             let Some(line) = self.lines.get(&line) else { continue };
             let mut data = line.like.clone();
             (data.guid, data.participant) = (writer, writer.prefix);
@@ -96,16 +100,8 @@ impl Bridge {
                 });
                 continue;
             };
-            match self.announced.get(&writer) {
-                Some(known) if *known == token => {}
-                known => {
-                    if let Some(known) = known {
-                        self.actions.push_back(Action::Withdraw(known.clone()));
-                    }
-                    self.actions.push_back(Action::Announce(token.clone()));
-                    self.announced.insert(writer, token);
-                }
-            }
+            self.actions.push_back(Action::Announce(token.clone()));
+            self.announced.insert(writer, token);
         }
     }
 

@@ -12,6 +12,8 @@ use crate::cache::Message;
 use crate::key::{self, BridgeId};
 use crate::stream::KEPT;
 
+/// Most bytes of messages that came before what announces their writers.
+const MOST_EARLY: usize = 16 << 20;
 /// Bytes beside the attachment that an empty sample has.
 const NOTHING: [u8; 0] = [];
 
@@ -231,17 +233,19 @@ impl Bridge {
     /// Keeps a message that came before what announces its writer.
     fn keep_early(&mut self, key: &str, message: Message, is_ordered: bool) {
         let most = self.options.limits.early;
-        if self.early.len() >= most && self.early.pop_front().is_some() {
+        self.early_bytes = self.early_bytes.saturating_add(message.cost());
+        while self.early.len() >= most.max(1) || self.early_bytes > MOST_EARLY {
+            let Some(oldest) = self.early.pop_front() else { break };
+            self.early_bytes = self.early_bytes.saturating_sub(oldest.message.cost());
             self.counts.refused += 1;
         }
-        if most > 0 {
-            self.early.push_back(Early { since: self.now, key: key.into(), message, is_ordered });
-        }
+        self.early.push_back(Early { since: self.now, key: key.into(), message, is_ordered });
     }
 
     /// Goes on with messages that came too early, as far as it is their turn now.
     pub(super) fn go_on_with_early(&mut self) {
         let (now, lease) = (self.now, self.options.limits.lease);
+        self.early_bytes = 0;
         for early in core::mem::take(&mut self.early) {
             let Early { since, key, message, is_ordered } = early;
             let Attachment { bridge, writer, .. } = message.attachment;
@@ -255,7 +259,10 @@ impl Bridge {
                 (false, _) if now.saturating_sub(since) >= lease || !self.subscribed.contains_key(&key) => {
                     self.counts.refused += 1;
                 }
-                (false, _) => self.early.push_back(Early { since, key, message, is_ordered }),
+                (false, _) => {
+                    self.early_bytes = self.early_bytes.saturating_add(message.cost());
+                    self.early.push_back(Early { since, key, message, is_ordered });
+                }
             }
         }
     }

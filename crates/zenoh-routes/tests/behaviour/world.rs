@@ -370,13 +370,6 @@ impl World {
             let others: Vec<BridgeId> =
                 self.linked().into_iter().filter(|other| linked && *other != id).collect();
             let running = self.sites[site].bridges[place].as_mut().unwrap();
-            if std::env::var_os("TRACE").is_some() {
-                eprintln!("{} site {site}: {}", self.now, {
-                    let mut s = format!("{action:?}");
-                    s.truncate(400);
-                    s
-                });
-            }
             match action {
                 Action::Announce(token) => {
                     assert!(running.tokens.insert(token.clone()), "announced twice");
@@ -471,16 +464,28 @@ impl World {
         }
     }
 
-    /// Something that is under way arrives.
+    /// Something that is under way arrives, and its bridge does what follows.
     pub(crate) fn arrive(&mut self) -> bool {
+        let Some(to) = self.hand_over() else { return false };
+        if let Some((site, place)) = self.place(to) {
+            self.sites[site].bridges[place].as_mut().unwrap().bridge.settle(self.now);
+            self.act(site, place);
+        }
+        true
+    }
+
+    /// Something that is under way arrives; at which bridge.
+    fn hand_over(&mut self) -> Option<BridgeId> {
         self.now += 1;
-        self.wire.retain(|_, packets| !packets.is_empty());
-        let ways: Vec<_> = self.wire.keys().cloned().collect();
-        let Some((from, to, key)) = self.random.pick(&ways).cloned() else { return false };
-        let Some(packet) = self.wire.get_mut(&(from, to, key.clone())).and_then(VecDeque::pop_front) else {
-            return false;
-        };
-        let Some((site, place)) = self.place(to) else { return true };
+        let at = self.random.below(self.wire.len().max(1));
+        let way = self.wire.keys().nth(at)?.clone();
+        let (from, to, _) = way;
+        let packets = self.wire.get_mut(&way)?;
+        let packet = packets.pop_front()?;
+        if packets.is_empty() {
+            self.wire.remove(&way);
+        }
+        let Some((site, place)) = self.place(to) else { return Some(to) };
         let running = self.sites[site].bridges[place].as_mut().unwrap();
         match packet {
             Packet::Token(token, is_there) => {
@@ -505,10 +510,7 @@ impl World {
                 self.post(to, from, "answer", Packet::AnswerEnd(question));
             }
         }
-        let running = self.sites[site].bridges[place].as_mut().unwrap();
-        running.bridge.settle(self.now);
-        self.act(site, place);
-        true
+        Some(to)
     }
 
     fn place(&self, id: BridgeId) -> Option<(usize, usize)> {
@@ -532,7 +534,8 @@ impl World {
         }
         for _ in 0..30 {
             self.look();
-            while self.arrive() {}
+            // What follows from all of it is done at the next look.
+            while self.hand_over().is_some() {}
             // Questions that had no answer are asked again.
             self.now += 1_000;
         }
