@@ -183,7 +183,7 @@ mod tests {
         );
         for (text, what) in [
             (TOPICS.replace("10.1.0.0/16", "camera"), "hosts have no names here"),
-            (TOPICS.replace("\"1 s\"", "\"1\""), "topics.toml:11"),
+            (TOPICS.replace("\"1 s\"", "\"1\""), "topics.toml:12:14"),
         ] {
             let said = Described::of("topics.toml", &text).err().unwrap();
             assert!(said.contains(what), "{said}");

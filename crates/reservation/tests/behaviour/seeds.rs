@@ -13,7 +13,7 @@ use wan::Class;
 
 use crate::needed::MILLISECOND;
 
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 80;
 const SECOND: u64 = 1_000 * MILLISECOND;
 const TICK: u64 = 100 * MILLISECOND;
 const LIMITS: Limits = Limits {
