@@ -114,7 +114,7 @@ fn ef_loses_nothing_through_labels_while_links_are_flooded_both_ways() {
 #[test]
 #[ignore = "figures of docs/measurements/wan.md, which need a machine without other work"]
 fn five_domains_of_switches() {
-    flooded(5, "20 Mb/s", Sent { count: 12_000, size: 1_028, separation: 250_000, mark: 46 });
+    flooded(5, "8 Mb/s", Sent { count: 12_000, size: 1_028, separation: 250_000, mark: 46 });
 }
 
 #[test]
