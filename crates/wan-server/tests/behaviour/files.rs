@@ -174,6 +174,23 @@ fn routers_that_do_not_fit_together_are_told() {
     assert!(problem.what.contains("nothing says what is inside"), "{problem}");
 }
 
+#[test]
+fn switches_that_do_not_fit_together_are_told() {
+    let cases = [
+        ("unix:/run", "tcp:/run", "no socket of a bridge", "[[ovs.switch]]"),
+        ("02:01:00:01:00:00", "03:01:00:01:00:00", "no address of a station", "[[ovs.edge]]"),
+        (
+            "switch = \"switch-65001\"",
+            "switch = \"switch-65002\"",
+            "no switch \"switch-65002\"",
+            "\"switch-65002\"",
+        ),
+        ("\"10.1.0.2/32\"", "\"10.1.9.2/32\"", "not among the addresses", "[ovs]"),
+        ("[ovs]\n", "[declared]\nedges = [\"a\"]\n\n[ovs]\n", "there twice", "[ovs]"),
+    ];
+    wrong(include_str!("../../examples/ovs/west.toml"), &cases);
+}
+
 /// Changes of a file, what is wrong then, and the text under the caret's beginning.
 fn wrong(file: &str, cases: &[(&str, &str, &str, &str)]) {
     for (from, to, what, place) in cases.iter().copied() {
