@@ -107,6 +107,11 @@ impl Files {
         make_folder(&self.folder)
     }
 
+    /// Gives the packet sockets of the switch process room: see [`memory::give_room`].
+    pub(crate) fn give_room(&self, ports: usize, bytes: u64) -> Result<(), Error> {
+        memory::give_room(self.process("vswitchd.pid")?, ports, bytes)
+    }
+
     /// The log of a process.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
@@ -155,7 +160,7 @@ pub(crate) fn start(
     }
     if let Some(port) = switch.ports.first() {
         first.send(*port)?;
-        memory::give_room(files.process("vswitchd.pid")?, switch.ports.len(), switch.memory)?;
+        files.give_room(switch.ports.len(), switch.memory)?;
     }
     let controller = if managed {
         let [manager, _] = switch.control();

@@ -6,9 +6,15 @@ use ovs_edge::execute::Location;
 use system::Error;
 use wan::Prefix;
 
+use crate::first_frame::FirstFrame;
 use crate::switch::Files;
 use crate::tools::Tools;
 use crate::wan::layout::{WanLayout, hardware};
+
+/// The number that a switch gives to its first port.
+const FIRST_PORT: u32 = 1;
+/// More bytes than the queues of a switch hold together: all of them count against the one socket that it sends by.
+const QUEUED: u64 = 64 << 20;
 
 /// A domain of a lab as its back-end wants it: the hosts at each edge are its stations.
 pub fn domain(layout: &WanLayout, domain: usize) -> Option<Domain> {
@@ -46,7 +52,8 @@ pub(super) fn start(tools: &Tools, place: &Path, layout: &WanLayout, domain: usi
     let Some(of) = self::domain(layout, domain) else { return Ok(()) };
     let edge = ovs_edge::OvsEdge::new(of).map_err(|what| Error::new(what, "correct the file"))?;
     for (switch, namespace) in layout.routers.get(domain).into_iter().flatten().enumerate() {
-        let files = Files::at(folder(place, domain, switch));
+        let folder = folder(place, domain, switch);
+        let files = Files::at(folder.clone());
         files.processes(tools, namespace)?;
         let mut line = "add-br br0 -- set bridge br0 datapath_type=netdev protocols=OpenFlow13,OpenFlow14 fail_mode=secure \
                         other_config:disable-in-band=true"
@@ -54,10 +61,16 @@ pub(super) fn start(tools: &Tools, place: &Path, layout: &WanLayout, domain: usi
         for (interface, _) in edge.interfaces(switch) {
             line += &format!(" -- add-port br0 {interface}");
         }
+        let first = FirstFrame::new(&folder)?;
+        line += &format!(" -- set-controller br0 {}", first.target());
         files.configure(tools, &line)?;
-        for (interface, _) in edge.interfaces(switch) {
+        let interfaces = edge.interfaces(switch);
+        for (interface, _) in &interfaces {
             tools.run(&format!("ip -n {namespace} link set dev {interface} up"))?;
         }
+        first.send(FIRST_PORT)?;
+        files.give_room(interfaces.len(), QUEUED)?;
+        files.configure(tools, "del-controller br0")?;
         // What is in the way of the socket goes.
         files.management(tools)?;
         crate::switch::hurry(tools, &files)?;
