@@ -71,15 +71,23 @@ fn tunnelled(border: &Border) -> String {
     )
 }
 
-/// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
-pub fn routes_again(domain: &Domain) -> Vec<Program> {
-    let routes = Routes::new(domain);
+/// What the kernel forgets of a router when one of its interfaces goes down: addresses of that interface, and routes over it that are always there.
+/// No interface is switched on by it: its operator may have switched one off.
+pub fn routes_again(domain: &Domain, router: usize, interface: &str) -> Vec<Program> {
     let mut programs = Vec::new();
-    for router in 0..domain.routers.len() {
-        addresses(domain, router, &mut programs);
-        inside(domain, &routes, router, &mut programs);
-    }
+    addresses(domain, router, &mut programs);
+    inside(domain, &Routes::new(domain), router, &mut programs);
+    programs.retain(|program| is_forgotten(program, router, interface));
     programs
+}
+
+/// Whether the kernel forgets what a program has done when an interface of a router goes down.
+pub(crate) fn is_forgotten(program: &Program, router: usize, interface: &str) -> bool {
+    let Step::Ip(_, line) = &program.step else { return false };
+    let mut words = line.split(' ');
+    let is_kept = !matches!(words.next(), Some("addr" | "route"));
+    let device = words.skip_while(|word| *word != "dev").nth(1);
+    program.router == router && !is_kept && device == Some(interface)
 }
 
 /// The ports of a router.

@@ -32,8 +32,10 @@ pub trait Backend: Send {
         Vec::new()
     }
 
-    /// An interface of a router that was down is up: what the kernel has forgotten of it is put back.
-    fn interface_again(&mut self) {}
+    /// An interface of a router, by its place, may have been down and is up: what the kernel has forgotten of it is put back, sooner or later.
+    fn interface_again(&mut self, router: usize, interface: &str) {
+        let _ = (router, interface);
+    }
 
     /// What edges have let in of each flow since they let it in; `None` if they do not count, or cannot be asked now.
     fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {
@@ -55,8 +57,8 @@ pub(crate) enum Order {
     Count,
     /// A link inside the domain, by its place, is cut or works again.
     Link(usize, bool),
-    /// An interface that was down is up.
-    InterfaceAgain,
+    /// Interfaces of routers, by their places, may have been down and are up.
+    InterfacesAgain(Vec<(usize, String)>),
 }
 
 /// What it has done.
@@ -97,7 +99,11 @@ pub(crate) fn run(
                     Order::Command(command) => batch.push(command),
                     Order::Count => counts = true,
                     Order::Link(link, is_up) => links.push((link, is_up)),
-                    Order::InterfaceAgain => backend.interface_again(),
+                    Order::InterfacesAgain(interfaces) => {
+                        for (router, interface) in interfaces {
+                            backend.interface_again(router, &interface);
+                        }
+                    }
                 }
             }
             if counts || accounts && batch.iter().any(shuts) {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use linux_edge::domain::End;
 use linux_edge::keep_alive::{News, Settings, Watch};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
@@ -58,11 +59,15 @@ pub(crate) struct LinkNews {
     pub(crate) news: News,
     /// At which router and interface that was seen.
     pub(crate) place: String,
+    /// Its ends in this domain: routers by their places, and interfaces.
+    pub(crate) ends: Vec<(usize, String)>,
 }
 
 /// A link that is looked at from one end.
 struct Watched {
     link: Link,
+    /// Its ends in this domain; it is looked at from the first.
+    ends: Vec<(usize, String)>,
     interface: String,
     neighbour: Ipv6Addr,
     watch: Watch,
@@ -110,20 +115,20 @@ fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
     for (router, namespace) in domain.routers.iter().zip(&routers.namespaces) {
         found.push(Router { name: router.name.clone(), namespace: namespace.clone(), links: Vec::new() });
     }
-    let mut add = |router: usize, link: Link, interface: &str, neighbour: Ipv6Addr, propagation: u64| {
+    let mut add = |link: Link, ends: &[&End], neighbour: Ipv6Addr, propagation: u64| {
         let watch = Watch::new(now, Settings::new(routers.keep_alive, propagation));
-        let interface = interface.to_owned();
+        let ends: Vec<(usize, String)> = ends.iter().map(|end| (end.router, end.interface.clone())).collect();
+        let Some((router, interface)) = ends.first().cloned() else { return };
         if let Some(of) = found.get_mut(router) {
-            of.links.push(Watched { link, interface, neighbour, watch, socket: None });
+            of.links.push(Watched { link, ends, interface, neighbour, watch, socket: None });
         }
     };
     for border in &domain.borders {
-        let (end, wire) = (&border.end, &border.wire);
-        add(end.router, Link::Border(border.link), &end.interface, border.neighbour, wire.propagation);
+        add(Link::Border(border.link), &[&border.end], border.neighbour, border.wire.propagation);
     }
     for (place, link) in domain.links.iter().enumerate() {
         let [one, other] = &link.ends;
-        add(one.router, Link::Inner(place), &one.interface, other.address, link.wire.propagation);
+        add(Link::Inner(place), &[one, other], other.address, link.wire.propagation);
     }
     found.retain(|router| !router.links.is_empty());
     found
@@ -146,7 +151,9 @@ fn look(mut router: Router, clock: Clock, tell: impl Fn(LinkNews) -> bool) -> io
             let states = interfaces()?;
             for of in &mut router.links {
                 let works = states.get(&of.interface).copied().unwrap_or(false);
-                news.extend(of.watch.interface(clock.now(), works).map(|told| (of.link, told)));
+                let told = of.watch.interface(clock.now(), works);
+                // It may have been down and up again since the last look, or before the first: then the kernel has forgotten routes all the same.
+                news.extend(told.or(works.then_some(News::Interface)).map(|told| (of.link, told)));
                 match (works, &of.socket) {
                     // An interface that comes again may be another one of the same name.
                     (false, _) => of.socket = None,
@@ -166,9 +173,11 @@ fn look(mut router: Router, clock: Clock, tell: impl Fn(LinkNews) -> bool) -> io
             }
         }
         for (link, news) in news {
-            let interface = router.links.iter().find(|of| of.link == link).map(|of| of.interface.as_str());
+            let ends = router.links.iter().find(|of| of.link == link).map(|of| of.ends.clone());
+            let ends = ends.unwrap_or_default();
+            let interface = ends.first().map(|(_, interface)| interface.as_str());
             let place = format!("{}, {}", router.name, interface.unwrap_or_default());
-            if !tell(LinkNews { link, news, place }) {
+            if !tell(LinkNews { link, news, place, ends }) {
                 return Ok(());
             }
         }
