@@ -18,6 +18,10 @@ const BEST_EFFORT_QUEUE: u32 = 50;
 /// The preference of the rules that come before those of tunnels.
 const BEFORE_TUNNELS: u32 = 900;
 
+/// Echo requests each second, and at once, that are answered in their class at a border: as many as keep-alives are at the shortest interval.
+const MOST_ECHOES: u32 = 100;
+const ECHOES_TOGETHER: u32 = 5;
+
 /// How the name of the set begins that says by which description a router was set up.
 pub(crate) const MARK: &str = "set-up-";
 
@@ -344,8 +348,16 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
             commands.push(rule("from-neighbour", vec![locator(address), drop()], None));
         }
         if border.end.router == router {
-            let own = is(field("ip6", "daddr"), json!(border.end.address.to_string()));
-            commands.push(rule("from-neighbour", vec![own, json!({ "return": null })], None));
+            let own = || is(field("ip6", "daddr"), json!(border.end.address.to_string()));
+            // The kernel answers echo requests in their class, and keep-alives ask in that of control: those of the other end of the link alone,
+            // and no more than a manager sends.
+            let not_control = set(field("ip6", "dscp"), json!(0));
+            let limit = json!({ "limit": { "rate": MOST_ECHOES, "burst": ECHOES_TOGETHER, "per": "second", "inv": true } });
+            for excess in [matches("!=", field("ip6", "hoplimit"), json!(255)), limit] {
+                let echo = is(field("icmpv6", "type"), json!(128));
+                commands.push(rule("from-neighbour", vec![own(), echo, excess, not_control.clone()], None));
+            }
+            commands.push(rule("from-neighbour", vec![own(), json!({ "return": null })], None));
         }
     }
     for expression in unmarked() {
