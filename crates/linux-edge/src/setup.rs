@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
-use crate::budget::{allowed, port_delay, saved};
+use crate::budget::{KEEP_ALIVE, allowed, answered, port_delay, saved};
 use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire};
 use crate::entry::{PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -17,10 +17,6 @@ use crate::routes::{PortId, Routes};
 const BEST_EFFORT_QUEUE: u32 = 50;
 /// The preference of the rules that come before those of tunnels.
 const BEFORE_TUNNELS: u32 = 900;
-
-/// Echo requests each second, and at once, that are answered in their class at a border: as many as keep-alives are at the shortest interval.
-const MOST_ECHOES: u32 = 100;
-const ECHOES_TOGETHER: u32 = 5;
 
 /// How the name of the set begins that says by which description a router was set up.
 pub(crate) const MARK: &str = "set-up-";
@@ -350,10 +346,15 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
         if border.end.router == router {
             let own = || is(field("ip6", "daddr"), json!(border.end.address.to_string()));
             // The kernel answers echo requests in their class, and keep-alives ask in that of control: those of the other end of the link alone,
-            // and no more than a manager sends.
+            // and no more than control has room for.
             let not_control = set(field("ip6", "dscp"), json!(0));
-            let limit = json!({ "limit": { "rate": MOST_ECHOES, "burst": ECHOES_TOGETHER, "per": "second", "inv": true } });
-            for excess in [matches("!=", field("ip6", "hoplimit"), json!(255)), limit] {
+            let far = matches("!=", field("ip6", "hoplimit"), json!(255));
+            let large = matches(">", meta("length"), json!(KEEP_ALIVE));
+            let limit = answered(domain, &border.wire).map_or_else(
+                || is(field("ip6", "version"), json!(6)),
+                |(rate, burst)| json!({ "limit": { "rate": rate, "burst": burst, "per": "second", "inv": true } }),
+            );
+            for excess in [far, large, limit] {
                 let echo = is(field("icmpv6", "type"), json!(128));
                 commands.push(rule("from-neighbour", vec![own(), echo, excess, not_control.clone()], None));
             }

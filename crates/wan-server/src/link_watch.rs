@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use linux_edge::domain::End;
+use linux_edge::budget::{self, control_delay};
+use linux_edge::domain::{End, Wire};
 use linux_edge::keep_alive::{News, Settings, Watch};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::{InterfaceFlags, if_nametoindex};
@@ -36,6 +37,8 @@ const REPLY: u8 = 129;
 const HEADER: usize = 8;
 const IDENTITY: std::ops::Range<usize> = 4..HEADER;
 const KEEP_ALIVE: usize = HEADER + 8;
+const _: () =
+    assert!(budget::KEEP_ALIVE == 40 + KEEP_ALIVE as u64, "borders answer keep-alives by their size");
 /// Datagrams that are read of one link at a time: no neighbour keeps the thread from the other links.
 const TOGETHER: usize = 64;
 /// From one look to the next at least: no neighbour has the processor for itself.
@@ -125,8 +128,10 @@ fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
     for (router, namespace) in domain.routers.iter().zip(&routers.namespaces) {
         found.push(Router { name: router.name.clone(), namespace: namespace.clone(), links: Vec::new() });
     }
-    let mut add = |link: Link, ends: &[&End], neighbour: Ipv6Addr, propagation: u64| {
-        let watch = Watch::new(now, Settings::new(routers.keep_alive, propagation));
+    let mut add = |link: Link, ends: &[&End], neighbour: Ipv6Addr, wire: &Wire| {
+        // The other end's port and router are taken to be as this one's.
+        let one_way = control_delay(domain, wire).saturating_add(wire.propagation);
+        let watch = Watch::new(now, Settings::new(routers.keep_alive, one_way));
         let ends: Vec<(usize, String)> = ends.iter().map(|end| (end.router, end.interface.clone())).collect();
         let Some((router, interface)) = ends.first().cloned() else { return };
         if let Some(of) = found.get_mut(router) {
@@ -135,11 +140,11 @@ fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
         }
     };
     for border in &domain.borders {
-        add(Link::Border(border.link), &[&border.end], border.neighbour, border.wire.propagation);
+        add(Link::Border(border.link), &[&border.end], border.neighbour, &border.wire);
     }
     for (place, link) in domain.links.iter().enumerate() {
         let [one, other] = &link.ends;
-        add(Link::Inner(place), &[one, other], other.address, link.wire.propagation);
+        add(Link::Inner(place), &[one, other], other.address, &link.wire);
     }
     found.retain(|router| !router.links.is_empty());
     found
