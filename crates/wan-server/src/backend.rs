@@ -1,11 +1,11 @@
 //! The inside of a domain, as its manager sees it: one trait for all kinds of devices, and the thread that they are set up in.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use linux_edge::observed::Delivered;
-use wan::{BackendAnswer, BackendCommand, LegId};
+use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 /// The back-end of one domain: it knows devices and their ledgers, and neither users, agreements nor neighbours.
 ///
@@ -75,7 +75,7 @@ fn shuts(command: &BackendCommand) -> bool {
 }
 
 /// Runs a back-end in a thread of its own until nothing more can come; `tell` is told what was done, and says whether that is still wanted. If
-/// flows are accounted, what they have let in is told right before they are shut.
+/// flows are accounted, what they have let in is told right before they are shut, and right after they are let into another aggregate.
 pub(crate) fn run(
     mut backend: Box<dyn Backend>,
     orders: Receiver<Order>,
@@ -83,6 +83,8 @@ pub(crate) fn run(
     tell: impl Fn(Done) -> bool + Send + 'static,
 ) -> std::io::Result<()> {
     let run = move || {
+        // Flows that have been counted, and are open or will be again.
+        let mut counted = BTreeSet::new();
         loop {
             let first = match backend.every() {
                 Some(every) => orders.recv_timeout(every),
@@ -109,8 +111,19 @@ pub(crate) fn run(
             if counts || accounts && batch.iter().any(shuts) {
                 // Who waits for it hears of it in any case.
                 let delivered = backend.delivered().unwrap_or_default();
+                counted.extend(delivered.keys().copied());
                 if !tell(Done::Counted(delivered)) {
                     return;
+                }
+            }
+            let mut moves = false;
+            for command in &batch {
+                match command {
+                    BackendCommand::Open { leg, .. } => moves |= counted.contains(leg),
+                    BackendCommand::Release { holding: Holding::Flow(leg), .. } => {
+                        counted.remove(leg);
+                    }
+                    _ => {}
                 }
             }
             let count = batch.len();
@@ -119,6 +132,10 @@ pub(crate) fn run(
                 answers.extend(backend.link(link, is_up));
             }
             answers.extend(backend.execute(batch));
+            // That a counter began anew is seen by what it has less than before, which it has again after a while.
+            if accounts && moves && !tell(Done::Counted(backend.delivered().unwrap_or_default())) {
+                return;
+            }
             if (count > 0 || !answers.is_empty()) && !tell(Done::Commands(count, answers)) {
                 return;
             }
