@@ -14,6 +14,7 @@ use crate::policing::Contract;
 use crate::program::Program;
 use crate::record::{AggregateRecord, FlowRecord, Labels, mark};
 use crate::routes::PortId;
+use crate::setup::is_forgotten;
 
 /// The highest number of an aggregate or a flow, which are classes of HTB and priorities of filters too.
 const MOST_SLOTS: u16 = 0xfff0;
@@ -182,6 +183,13 @@ impl LinuxEdge {
             }
             BackendCommand::Release { holding, .. } => vec![*holding],
         }
+    }
+
+    /// The routes of aggregates that the kernel forgets when an interface of a router goes down: those into tunnels, and those that end tunnels.
+    pub fn routes_again(&self, router: usize, interface: &str) -> Vec<Program> {
+        let entries = self.aggregates.keys().flat_map(|id| self.of_aggregate(*id));
+        let programs = entries.flat_map(|entry| entry.add());
+        programs.filter(|program| is_forgotten(program, router, interface)).collect()
     }
 
     /// What an aggregate is held with.

@@ -13,6 +13,8 @@ use crate::routes::PortId;
 /// Nanoseconds by which the kernel's timers may be late before a port falls behind its rate. What ports save for that they may send at once,
 /// so frames wait as much longer.
 pub const LATE: u64 = 100_000;
+/// Bytes of a keep-alive or its answer: headers of IPv6 and ICMPv6, and a token.
+pub const KEEP_ALIVE: u64 = 40 + 8 + 8;
 /// Bytes that a port saves at least.
 const LEAST_SAVED: u64 = 100;
 
@@ -68,6 +70,24 @@ pub fn port_delay(domain: &Domain, wire: &Wire, class: Class) -> Option<u64> {
     let contenders: Vec<Contender> =
         [Class::Ef, Class::Af4, Class::Af1].into_iter().filter_map(contender).collect();
     Some(level_bound(&server, &contenders, level(class)?)?.delay.div_ceil(NANOSECOND))
+}
+
+/// Nanoseconds that control takes from router to router at most, beside propagation: all that it may send at once waits for a frame of any other class.
+pub fn control_delay(domain: &Domain, wire: &Wire) -> u64 {
+    let burst = domain.ceilings.get(&Class::Control).map_or(0, |ceiling| allowed(wire, ceiling).1);
+    let bytes = u128::from(burst) + u128::from(u64::from(wire.mtu) + AROUND + saved(wire));
+    let delay = (bytes * 8 * 1_000_000_000).div_ceil(u128::from(wire.served().max(1)));
+    u64::try_from(delay).unwrap_or(u64::MAX).saturating_add(domain.processing)
+}
+
+/// Keep-alives of a neighbour each second, and at once, that are answered in the class of control: half of what it may have at the port, the other half
+/// being for those of this domain. `None` if that is not one.
+pub fn answered(domain: &Domain, wire: &Wire) -> Option<(u64, u64)> {
+    const MOST: u64 = 100;
+    let (rate, burst) = allowed(wire, domain.ceilings.get(&Class::Control)?);
+    let bytes = KEEP_ALIVE + AROUND;
+    let (rate, burst) = ((rate / 2 / (bytes * 8)).min(MOST), (burst / 2 / bytes).min(MOST));
+    (rate > 0 && burst > 0).then_some((rate, burst))
 }
 
 /// The wire of a port.

@@ -287,13 +287,15 @@ impl Running {
         }
     }
 
-    /// Puts back what the kernel has forgotten of interfaces that were down: their addresses, and the routes that are always there.
+    /// Puts back what the kernel has forgotten of an interface that was down: its addresses, the routes over it that are always there, and
+    /// those of aggregates.
     ///
     /// # Errors
     /// What a router does not do.
-    pub fn routes_again(&self) -> Result<(), Fault> {
-        let again = self.executor.apply(&routes_again(self.edge.domain()));
-        again.map_err(|failed| self.fault(&failed))
+    pub fn routes_again(&self, router: usize, interface: &str) -> Result<(), Fault> {
+        let mut programs = routes_again(self.edge.domain(), router, interface);
+        programs.extend(self.edge.routes_again(router, interface));
+        self.executor.apply(&programs).map_err(|failed| self.fault(&failed))
     }
 
     /// What routers have let in of each flow since they let it in.

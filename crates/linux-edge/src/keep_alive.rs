@@ -22,13 +22,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Three keep-alives, ten without a miss, and a minute of calm.
-    pub fn new(interval: u64, propagation: u64) -> Self {
+    /// Three keep-alives, ten without a miss, and a minute of calm. A packet takes `one_way` from one end to the other at most.
+    pub fn new(interval: u64, one_way: u64) -> Self {
         const SECOND: u64 = 1_000_000_000;
         Self {
             interval,
             misses: 3,
-            round_trip: propagation.saturating_mul(2),
+            round_trip: one_way.saturating_mul(2),
             hold: interval.saturating_mul(10),
             longest_hold: interval.saturating_mul(10).max(60 * SECOND),
             calm: 60 * SECOND,

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
-use crate::budget::{allowed, port_delay, saved};
+use crate::budget::{KEEP_ALIVE, allowed, answered, port_delay, saved};
 use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire};
 use crate::entry::{PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -71,15 +71,23 @@ fn tunnelled(border: &Border) -> String {
     )
 }
 
-/// What the kernel forgets of a router when one of its interfaces goes down: addresses and routes.
-pub fn routes_again(domain: &Domain) -> Vec<Program> {
-    let routes = Routes::new(domain);
+/// What the kernel forgets of a router when one of its interfaces goes down: addresses of that interface, and routes over it that are always there.
+/// No interface is switched on by it: its operator may have switched one off.
+pub fn routes_again(domain: &Domain, router: usize, interface: &str) -> Vec<Program> {
     let mut programs = Vec::new();
-    for router in 0..domain.routers.len() {
-        addresses(domain, router, &mut programs);
-        inside(domain, &routes, router, &mut programs);
-    }
+    addresses(domain, router, &mut programs);
+    inside(domain, &Routes::new(domain), router, &mut programs);
+    programs.retain(|program| is_forgotten(program, router, interface));
     programs
+}
+
+/// Whether the kernel forgets what a program has done when an interface of a router goes down.
+pub(crate) fn is_forgotten(program: &Program, router: usize, interface: &str) -> bool {
+    let Step::Ip(_, line) = &program.step else { return false };
+    let mut words = line.split(' ');
+    let is_kept = !matches!(words.next(), Some("addr" | "route"));
+    let device = words.skip_while(|word| *word != "dev").nth(1);
+    program.router == router && !is_kept && device == Some(interface)
 }
 
 /// The ports of a router.
@@ -336,8 +344,21 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
             commands.push(rule("from-neighbour", vec![locator(address), drop()], None));
         }
         if border.end.router == router {
-            let own = is(field("ip6", "daddr"), json!(border.end.address.to_string()));
-            commands.push(rule("from-neighbour", vec![own, json!({ "return": null })], None));
+            let own = || is(field("ip6", "daddr"), json!(border.end.address.to_string()));
+            // The kernel answers echo requests in their class, and keep-alives ask in that of control: those of the other end of the link alone,
+            // and no more than control has room for.
+            let not_control = set(field("ip6", "dscp"), json!(0));
+            let far = matches("!=", field("ip6", "hoplimit"), json!(255));
+            let large = matches(">", meta("length"), json!(KEEP_ALIVE));
+            let limit = answered(domain, &border.wire).map_or_else(
+                || is(field("ip6", "version"), json!(6)),
+                |(rate, burst)| json!({ "limit": { "rate": rate, "burst": burst, "per": "second", "inv": true } }),
+            );
+            for excess in [far, large, limit] {
+                let echo = is(field("icmpv6", "type"), json!(128));
+                commands.push(rule("from-neighbour", vec![own(), echo, excess, not_control.clone()], None));
+            }
+            commands.push(rule("from-neighbour", vec![own(), json!({ "return": null })], None));
         }
     }
     for expression in unmarked() {

@@ -1,11 +1,11 @@
 //! The inside of a domain, as its manager sees it: one trait for all kinds of devices, and the thread that they are set up in.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use linux_edge::observed::Delivered;
-use wan::{BackendAnswer, BackendCommand, LegId};
+use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
 /// The back-end of one domain: it knows devices and their ledgers, and neither users, agreements nor neighbours.
 ///
@@ -32,8 +32,10 @@ pub trait Backend: Send {
         Vec::new()
     }
 
-    /// An interface of a router that was down is up: what the kernel has forgotten of it is put back.
-    fn interface_again(&mut self) {}
+    /// An interface of a router, by its place, may have been down and is up: what the kernel has forgotten of it is put back, sooner or later.
+    fn interface_again(&mut self, router: usize, interface: &str) {
+        let _ = (router, interface);
+    }
 
     /// What edges have let in of each flow since they let it in; `None` if they do not count, or cannot be asked now.
     fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {
@@ -55,8 +57,8 @@ pub(crate) enum Order {
     Count,
     /// A link inside the domain, by its place, is cut or works again.
     Link(usize, bool),
-    /// An interface that was down is up.
-    InterfaceAgain,
+    /// Interfaces of routers, by their places, may have been down and are up.
+    InterfacesAgain(Vec<(usize, String)>),
 }
 
 /// What it has done.
@@ -73,7 +75,7 @@ fn shuts(command: &BackendCommand) -> bool {
 }
 
 /// Runs a back-end in a thread of its own until nothing more can come; `tell` is told what was done, and says whether that is still wanted. If
-/// flows are accounted, what they have let in is told right before they are shut.
+/// flows are accounted, what they have let in is told right before they are shut, and right after they are let into another aggregate.
 pub(crate) fn run(
     mut backend: Box<dyn Backend>,
     orders: Receiver<Order>,
@@ -81,6 +83,8 @@ pub(crate) fn run(
     tell: impl Fn(Done) -> bool + Send + 'static,
 ) -> std::io::Result<()> {
     let run = move || {
+        // Flows that have been counted, and are open or will be again.
+        let mut counted = BTreeSet::new();
         loop {
             let first = match backend.every() {
                 Some(every) => orders.recv_timeout(every),
@@ -97,14 +101,29 @@ pub(crate) fn run(
                     Order::Command(command) => batch.push(command),
                     Order::Count => counts = true,
                     Order::Link(link, is_up) => links.push((link, is_up)),
-                    Order::InterfaceAgain => backend.interface_again(),
+                    Order::InterfacesAgain(interfaces) => {
+                        for (router, interface) in interfaces {
+                            backend.interface_again(router, &interface);
+                        }
+                    }
                 }
             }
             if counts || accounts && batch.iter().any(shuts) {
                 // Who waits for it hears of it in any case.
                 let delivered = backend.delivered().unwrap_or_default();
+                counted.extend(delivered.keys().copied());
                 if !tell(Done::Counted(delivered)) {
                     return;
+                }
+            }
+            let mut moves = false;
+            for command in &batch {
+                match command {
+                    BackendCommand::Open { leg, .. } => moves |= counted.contains(leg),
+                    BackendCommand::Release { holding: Holding::Flow(leg), .. } => {
+                        counted.remove(leg);
+                    }
+                    _ => {}
                 }
             }
             let count = batch.len();
@@ -113,6 +132,10 @@ pub(crate) fn run(
                 answers.extend(backend.link(link, is_up));
             }
             answers.extend(backend.execute(batch));
+            // That a counter began anew is seen by what it has less than before, which it has again after a while.
+            if accounts && moves && !tell(Done::Counted(backend.delivered().unwrap_or_default())) {
+                return;
+            }
             if (count > 0 || !answers.is_empty()) && !tell(Done::Commands(count, answers)) {
                 return;
             }

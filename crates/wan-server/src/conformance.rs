@@ -209,6 +209,7 @@ impl Judge<'_> {
         }
         if self.course.has_edges {
             self.flows(one)?;
+            self.moves(one, offer, budget)?;
         }
         // Several at once are carried out in their order.
         let [first, second, third] = [self.ticket(), self.ticket(), self.ticket()];
@@ -238,42 +239,9 @@ impl Judge<'_> {
     }
 
     fn flows(&mut self, one: Holding) -> Result<(), String> {
-        let class = self.course.class;
-        let two = Holding::Aggregate(aggregate(class, 2));
-        let traffic = TSpec {
-            rate: 8,
-            bucket: u64::from(self.course.largest_packet),
-            peak: 8,
-            least_unit: self.course.largest_packet,
-            largest_packet: self.course.largest_packet,
-        };
-        let flow = |number: u64| FlowRequest {
-            kind: FlowKind::Data,
-            direction: Direction::Forward,
-            protocol: 17,
-            source_port: 7_400,
-            // No two flows are the same packets.
-            destination_port: if number == 1 { 7_401 } else { 7_402 },
-            class,
-            desired: traffic,
-            least_rate: 8,
-            limit: 1,
-        };
-        let [source, destination] = self.course.addresses;
-        let addresses = Addresses { sources: vec![source], destinations: vec![destination] };
+        let two = Holding::Aggregate(aggregate(self.course.class, 2));
         for number in [1, 2, 1] {
-            let ticket = self.ticket();
-            let open = BackendCommand::Open {
-                ticket,
-                leg: leg(number),
-                aggregate: aggregate(class, 1),
-                flow: flow(number),
-                addresses: addresses.clone(),
-            };
-            match self.answer(open)? {
-                BackendAnswer::Done { ticket: of } if of == ticket => {}
-                other => return wrong("a flow is not let in", &other),
-            }
+            self.open(number, 1)?;
         }
         self.holds(&[one, two, Holding::Flow(leg(1)), Holding::Flow(leg(2))])?;
         for number in [1, 1] {
@@ -281,6 +249,51 @@ impl Judge<'_> {
         }
         self.holds(&[one, two, Holding::Flow(leg(2))])?;
         self.release(Holding::Flow(leg(2)))?;
+        self.holds(&[one, two])
+    }
+
+    fn open(&mut self, number: u64, into: u64) -> Result<(), String> {
+        let class = self.course.class;
+        let desired = TSpec {
+            rate: 8,
+            bucket: u64::from(self.course.largest_packet),
+            peak: 8,
+            least_unit: self.course.largest_packet,
+            largest_packet: self.course.largest_packet,
+        };
+        let flow = FlowRequest {
+            kind: FlowKind::Data,
+            direction: Direction::Forward,
+            protocol: 17,
+            source_port: 7_400,
+            // No two flows are the same packets.
+            destination_port: if number == 1 { 7_401 } else { 7_402 },
+            class,
+            desired,
+            least_rate: 8,
+            limit: 1,
+        };
+        let [source, destination] = self.course.addresses;
+        let addresses = Addresses { sources: vec![source], destinations: vec![destination] };
+        let (ticket, aggregate) = (self.ticket(), aggregate(class, into));
+        let open = BackendCommand::Open { ticket, leg: leg(number), aggregate, flow, addresses };
+        match self.answer(open)? {
+            BackendAnswer::Done { ticket: of } if of == ticket => Ok(()),
+            other => wrong("a flow is not let in", &other),
+        }
+    }
+
+    /// A flow goes into another aggregate while both are there, and is shut with the one that it is in.
+    fn moves(&mut self, one: Holding, rate: u64, budget: (u64, u64)) -> Result<(), String> {
+        let two = Holding::Aggregate(aggregate(self.course.class, 2));
+        self.open(1, 1)?;
+        self.open(1, 2)?;
+        self.holds(&[one, two, Holding::Flow(leg(1))])?;
+        self.release(two)?;
+        self.holds(&[one])?;
+        // The manager releases it all the same.
+        self.release(Holding::Flow(leg(1)))?;
+        self.reserved(2, rate, budget)?;
         self.holds(&[one, two])
     }
 }

@@ -271,6 +271,7 @@ impl Declared {
                     Holding::Aggregate(aggregate) => {
                         self.hold(aggregate, None);
                         self.labels.remove(&aggregate);
+                        self.open.retain(|_, (of, _)| *of != aggregate);
                     }
                     Holding::Flow(leg) => drop(self.open.remove(&leg)),
                 }

@@ -6,21 +6,21 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use linux_edge::budget::{self, control_delay};
+use linux_edge::domain::{End, Wire};
 use linux_edge::keep_alive::{News, Settings, Watch};
 use nix::ifaddrs::getifaddrs;
-use nix::net::if_::InterfaceFlags;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrIn6, bind, recv,
     recvfrom, socket,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use wan::{Class, LinkId};
 
 use crate::linux_routers::Routers;
@@ -30,13 +30,21 @@ use crate::running_manager::Clock;
 const NAMESPACES: &str = "/run/netns";
 /// Messages of the kernel about interfaces: RTMGRP_LINK of rtnetlink(7).
 const LINKS: u32 = 1;
-/// Echo request and reply (RFC 4443, 4.1 and 4.2): type, code, checksum, identifier, number; then the token.
+/// Echo request and reply (RFC 4443, 4.1 and 4.2): type, code, checksum, identifier, number; then the token. Identifier and number are those of the
+/// socket here, by which the kernel finds what is for it.
 const REQUEST: u8 = 128;
 const REPLY: u8 = 129;
 const HEADER: usize = 8;
+const IDENTITY: std::ops::Range<usize> = 4..HEADER;
 const KEEP_ALIVE: usize = HEADER + 8;
+const _: () =
+    assert!(budget::KEEP_ALIVE == 40 + KEEP_ALIVE as u64, "borders answer keep-alives by their size");
 /// Datagrams that are read of one link at a time: no neighbour keeps the thread from the other links.
 const TOGETHER: usize = 64;
+/// From one look to the next at least: no neighbour has the processor for itself.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What did not work is tried again then.
+const AGAIN: Duration = Duration::from_secs(1);
 /// A link is looked at before threads of programs run.
 const PRIORITY: u8 = 40;
 /// What is waited for if nothing is due.
@@ -58,15 +66,29 @@ pub(crate) struct LinkNews {
     pub(crate) news: News,
     /// At which router and interface that was seen.
     pub(crate) place: String,
+    /// Its ends in this domain: routers by their places, and interfaces.
+    pub(crate) ends: Vec<(usize, String)>,
 }
 
 /// A link that is looked at from one end.
 struct Watched {
     link: Link,
+    /// Its ends in this domain; it is looked at from the first.
+    ends: Vec<(usize, String)>,
     interface: String,
     neighbour: Ipv6Addr,
     watch: Watch,
-    socket: Option<Socket>,
+    /// The number of the interface; none while it is down.
+    index: Option<u32>,
+    socket: Option<Keeper>,
+    /// Why there is no socket, and when it is tried again.
+    trouble: Option<(u64, String)>,
+}
+
+/// A socket for keep-alives, and the identifier and number that its own have.
+struct Keeper {
+    socket: Socket,
+    identity: [u8; 4],
 }
 
 /// All links of a router that are looked at there.
@@ -88,14 +110,10 @@ pub(crate) fn run(
     }
     for router in of_routers(routers, clock.now()) {
         let tell = tell.clone();
-        let is_wanted = Arc::new(AtomicBool::new(true));
         let work = move || {
-            if let Err(error) = look(router, clock, |news| {
-                let wanted = tell(news);
-                is_wanted.store(wanted, Relaxed);
-                wanted
-            }) {
-                odd(&format!("links are not looked at: {error}"));
+            let name = router.name.clone();
+            if let Err(error) = look(router, clock, tell, odd) {
+                odd(&format!("links of {name} are not looked at: {error}"));
             }
         };
         thread::Builder::new().name("links".to_owned()).spawn(work).map(drop)?;
@@ -110,77 +128,125 @@ fn of_routers(routers: &Routers, now: u64) -> Vec<Router> {
     for (router, namespace) in domain.routers.iter().zip(&routers.namespaces) {
         found.push(Router { name: router.name.clone(), namespace: namespace.clone(), links: Vec::new() });
     }
-    let mut add = |router: usize, link: Link, interface: &str, neighbour: Ipv6Addr, propagation: u64| {
-        let watch = Watch::new(now, Settings::new(routers.keep_alive, propagation));
-        let interface = interface.to_owned();
+    let mut add = |link: Link, ends: &[&End], neighbour: Ipv6Addr, wire: &Wire| {
+        // The other end's port and router are taken to be as this one's.
+        let one_way = control_delay(domain, wire).saturating_add(wire.propagation);
+        let watch = Watch::new(now, Settings::new(routers.keep_alive, one_way));
+        let ends: Vec<(usize, String)> = ends.iter().map(|end| (end.router, end.interface.clone())).collect();
+        let Some((router, interface)) = ends.first().cloned() else { return };
         if let Some(of) = found.get_mut(router) {
-            of.links.push(Watched { link, interface, neighbour, watch, socket: None });
+            let (index, socket, trouble) = (None, None, None);
+            of.links.push(Watched { link, ends, interface, neighbour, watch, index, socket, trouble });
         }
     };
     for border in &domain.borders {
-        let (end, wire) = (&border.end, &border.wire);
-        add(end.router, Link::Border(border.link), &end.interface, border.neighbour, wire.propagation);
+        add(Link::Border(border.link), &[&border.end], border.neighbour, &border.wire);
     }
     for (place, link) in domain.links.iter().enumerate() {
         let [one, other] = &link.ends;
-        add(one.router, Link::Inner(place), &one.interface, other.address, link.wire.propagation);
+        add(Link::Inner(place), &[one, other], other.address, &link.wire);
     }
     found.retain(|router| !router.links.is_empty());
     found
 }
 
 /// Looks at the links of one router, on this thread, which has to end afterwards.
-fn look(mut router: Router, clock: Clock, tell: impl Fn(LinkNews) -> bool) -> io::Result<()> {
+fn look(mut router: Router, clock: Clock, tell: impl Fn(LinkNews) -> bool, odd: fn(&str)) -> io::Result<()> {
     if let Some(namespace) = &router.namespace {
         setns(File::open(format!("{NAMESPACES}/{namespace}"))?, CloneFlags::CLONE_NEWNET)?;
     }
     // Without the right to it, a machine that is busy for longer than three keep-alives is taken for a cut.
     let _ = udp::thread::set_real_time(PRIORITY);
     let kernel = kernel()?;
-    let secret = RandomState::new();
-    let mut count = 0_u64;
+    let mut secrets = Secrets { state: RandomState::new(), count: 0 };
     let mut is_changed = true;
+    let mut trouble = None;
     loop {
-        let mut news = Vec::new();
-        if std::mem::take(&mut is_changed) {
-            let states = interfaces()?;
-            for of in &mut router.links {
-                let works = states.get(&of.interface).copied().unwrap_or(false);
-                news.extend(of.watch.interface(clock.now(), works).map(|told| (of.link, told)));
-                match (works, &of.socket) {
-                    // An interface that comes again may be another one of the same name.
-                    (false, _) => of.socket = None,
-                    (true, None) => of.socket = open(&of.interface).ok(),
-                    (true, Some(_)) => {}
+        match router.round(&kernel, clock, is_changed, &mut secrets, &tell, odd) {
+            Ok(None) => return Ok(()),
+            Ok(Some(changed)) => {
+                is_changed = changed;
+                trouble = None;
+                thread::sleep(PAUSE);
+            }
+            Err(error) => {
+                let said = format!("links of {} are not looked at for now: {error}", router.name);
+                if trouble.as_ref() != Some(&said) {
+                    odd(&said);
                 }
+                (trouble, is_changed) = (Some(said), true);
+                thread::sleep(AGAIN);
             }
         }
-        let now = clock.now();
-        for of in &mut router.links {
+    }
+}
+
+/// What cannot be guessed.
+struct Secrets {
+    state: RandomState,
+    count: u64,
+}
+
+impl Secrets {
+    fn next(&mut self) -> u64 {
+        self.count = self.count.wrapping_add(1);
+        self.state.hash_one(self.count)
+    }
+}
+
+impl Router {
+    /// Looks once, and waits until there is something to look at: whether interfaces have changed; `None` if it is not wanted any more.
+    fn round(
+        &mut self,
+        kernel: &OwnedFd,
+        clock: Clock,
+        is_changed: bool,
+        secrets: &mut Secrets,
+        tell: &impl Fn(LinkNews) -> bool,
+        odd: fn(&str),
+    ) -> io::Result<Option<bool>> {
+        let mut news = Vec::new();
+        if is_changed {
+            let states = interfaces()?;
+            for of in &mut self.links {
+                let works = states.get(&of.interface).copied().unwrap_or(false);
+                news.extend(of.interface(clock.now(), works).into_iter().map(|told| (of.link, told)));
+            }
+        }
+        for of in &mut self.links {
+            if !of.has_socket(clock.now(), secrets, odd) {
+                continue;
+            }
+            let now = clock.now();
             of.receive(now);
-            count = count.wrapping_add(1);
-            let (token, told) = of.watch.tick(now, secret.hash_one(count));
-            news.extend(told.map(|told| (of.link, told)));
+            let (token, told) = of.watch.tick(now, secrets.next());
             if let Some(token) = token {
                 of.send(token);
             }
+            if told == Some(News::Silent) {
+                // In case it is the socket that hears nothing.
+                of.socket = None;
+            }
+            news.extend(told.map(|told| (of.link, told)));
         }
         for (link, news) in news {
-            let interface = router.links.iter().find(|of| of.link == link).map(|of| of.interface.as_str());
-            let place = format!("{}, {}", router.name, interface.unwrap_or_default());
-            if !tell(LinkNews { link, news, place }) {
-                return Ok(());
+            let ends = self.links.iter().find(|of| of.link == link).map(|of| of.ends.clone());
+            let ends = ends.unwrap_or_default();
+            let interface = ends.first().map(|(_, interface)| interface.as_str());
+            let place = format!("{}, {}", self.name, interface.unwrap_or_default());
+            if !tell(LinkNews { link, news, place, ends }) {
+                return Ok(None);
             }
         }
-        let due = router.links.iter().map(|of| of.watch.due()).min().unwrap_or(u64::MAX);
+        let due = self.links.iter().map(Watched::due).min().unwrap_or(u64::MAX);
         let wait = Duration::from_nanos(due.saturating_sub(clock.now())).min(IDLE);
-        is_changed = wait_for(&kernel, &router.links, wait)?;
+        wait_for(kernel, &self.links, wait).map(Some)
     }
 }
 
 /// Waits for the kernel, answers, or time: whether the kernel has said something of interfaces.
 fn wait_for(kernel: &OwnedFd, links: &[Watched], wait: Duration) -> io::Result<bool> {
-    let sockets = links.iter().filter_map(|of| of.socket.as_ref()).map(AsFd::as_fd);
+    let sockets = links.iter().filter_map(|of| of.socket.as_ref()).map(|keeper| keeper.socket.as_fd());
     let mut fds: Vec<PollFd<'_>> =
         std::iter::once(kernel.as_fd()).chain(sockets).map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     // A millisecond later rather than again and again until it is time.
@@ -214,9 +280,11 @@ fn interfaces() -> io::Result<BTreeMap<String, bool>> {
     Ok(getifaddrs()?.map(|of| (of.interface_name, of.flags.contains(works))).collect())
 }
 
-/// A socket for keep-alives at an interface, in the class of control: no flood is before them.
-fn open(interface: &str) -> io::Result<Socket> {
+/// A socket for keep-alives at an interface, in the class of control: no flood is before them. It gets echo replies to its own requests alone: what others
+/// send fills no buffer, and wakes no thread.
+fn open(interface: &str, identity: [u8; 4]) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+    socket.attach_filter(&filter(identity))?;
     socket.bind_device(Some(interface.as_bytes()))?;
     socket.set_unicast_hops_v6(255)?;
     socket.set_tclass_v6(u32::from(Class::Control.dscp()) << 2)?;
@@ -224,26 +292,98 @@ fn open(interface: &str) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// A program of the packet filter of BSD, which Linux runs on a message of ICMPv6 (packet(7), raw(7)).
+fn filter(identity: [u8; 4]) -> [SockFilter; 6] {
+    const LOAD_WORD: u16 = 0x20;
+    const LOAD_BYTE: u16 = 0x30;
+    const IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    // An instruction, how many are left out if it is so and if it is not, and a number.
+    [
+        SockFilter::new(LOAD_WORD, 0, 0, 4),
+        SockFilter::new(IF_EQUAL, 0, 3, u32::from_be_bytes(identity)),
+        SockFilter::new(LOAD_BYTE, 0, 0, 0),
+        SockFilter::new(IF_EQUAL, 0, 1, REPLY.into()),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+        SockFilter::new(RETURN, 0, 0, 0),
+    ]
+}
+
 impl Watched {
+    /// The state of its interface, as the kernel tells it.
+    fn interface(&mut self, now: u64, works: bool) -> Vec<News> {
+        let index = if works { if_nametoindex(self.interface.as_str()).ok() } else { None };
+        let mut news = Vec::new();
+        // One that comes again may be another one of the same name, which the socket is not bound to.
+        if index != self.index || index.is_none() {
+            if self.index.is_some() {
+                news.extend(self.watch.interface(now, false));
+            }
+            (self.index, self.socket, self.trouble) = (index, None, None);
+        }
+        let told = self.watch.interface(now, index.is_some());
+        // It may have been down and up again since the last look, or before the first: then the kernel has forgotten routes all the same.
+        news.extend(told.or(index.map(|_| News::Interface)));
+        news
+    }
+
+    /// Whether it can be looked at: its interface is down, or there is a socket for it. A link that cannot be looked at is as it was before.
+    fn has_socket(&mut self, now: u64, secrets: &mut Secrets, odd: fn(&str)) -> bool {
+        if self.index.is_none() || self.socket.is_some() {
+            return true;
+        }
+        if self.trouble.as_ref().is_some_and(|(again, _)| now < *again) {
+            return false;
+        }
+        let [_, _, _, _, identity @ ..] = secrets.next().to_be_bytes();
+        match open(&self.interface, identity) {
+            Ok(socket) => {
+                (self.socket, self.trouble) = (Some(Keeper { socket, identity }), None);
+                true
+            }
+            Err(error) => {
+                let what = format!("keep-alives cannot be sent at {}: {error}", self.interface);
+                if self.trouble.as_ref().is_none_or(|(_, said)| *said != what) {
+                    odd(&what);
+                }
+                let again = now.saturating_add(u64::try_from(AGAIN.as_nanos()).unwrap_or(u64::MAX));
+                self.trouble = Some((again, what));
+                false
+            }
+        }
+    }
+
+    /// When it has to be looked at.
+    fn due(&self) -> u64 {
+        match &self.trouble {
+            Some((again, _)) => *again,
+            // Right after a cut it gets another socket.
+            None if self.index.is_some() && self.socket.is_none() => 0,
+            None => self.watch.due(),
+        }
+    }
+
     fn send(&self, token: u64) {
+        // What cannot be sent is not answered.
+        let Some(Keeper { socket, identity }) = &self.socket else { return };
         let mut request = [0; KEEP_ALIVE];
         // The kernel adds the checksum.
         if let Some(first) = request.first_mut() {
             *first = REQUEST;
         }
+        if let Some(own) = request.get_mut(IDENTITY) {
+            own.copy_from_slice(identity);
+        }
         if let Some(rest) = request.get_mut(HEADER..) {
             rest.copy_from_slice(&token.to_be_bytes());
         }
-        // What cannot be sent is not answered.
-        if let Some(socket) = &self.socket {
-            let to = SocketAddr::V6(SocketAddrV6::new(self.neighbour, 0, 0, 0));
-            let _ = socket.send_to(&request, &to.into());
-        }
+        let to = SocketAddr::V6(SocketAddrV6::new(self.neighbour, 0, 0, 0));
+        let _ = socket.send_to(&request, &to.into());
     }
 
     /// What has come: answers of the neighbour alone, with tokens that are known on the link alone.
     fn receive(&mut self, now: u64) {
-        let Some(socket) = &self.socket else { return };
+        let Some(Keeper { socket, .. }) = &self.socket else { return };
         for _ in 0..TOGETHER {
             // One byte more than there should be, which tells longer ones apart.
             let mut buffer = [0; KEEP_ALIVE + 1];

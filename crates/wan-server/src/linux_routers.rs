@@ -49,8 +49,8 @@ impl Routers {
 pub(crate) trait Devices: Send {
     /// What they hold.
     fn edge(&self) -> &LinuxEdge;
-    /// Makes again what the system takes away with an interface.
-    fn routes_again(&self) -> Result<(), Fault>;
+    /// Makes again what the system takes away with an interface of a router.
+    fn routes_again(&self, router: usize, interface: &str) -> Result<(), Fault>;
     /// Carries out a command of the manager; its answer holds once this returns.
     fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault>;
     /// What devices have turned out not to hold any more: told once.
@@ -66,8 +66,8 @@ impl Devices for Running {
         self.edge()
     }
 
-    fn routes_again(&self) -> Result<(), Fault> {
-        self.routes_again()
+    fn routes_again(&self, router: usize, interface: &str) -> Result<(), Fault> {
+        self.routes_again(router, interface)
     }
 
     fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
@@ -95,6 +95,8 @@ pub struct LinuxRouters {
     looked: Instant,
     /// Links inside the domain that nothing passes, by their places.
     cut: BTreeSet<usize>,
+    /// Interfaces of routers that lack what the kernel has forgotten of them, and what was told of that.
+    forgotten: BTreeMap<(usize, String), Option<Fault>>,
     /// What was told last of routers that cannot be asked.
     trouble: Option<String>,
     tell: fn(&str),
@@ -129,6 +131,7 @@ impl LinuxRouters {
             unfinished: BTreeMap::new(),
             looked: Instant::now(),
             cut: BTreeSet::new(),
+            forgotten: BTreeMap::new(),
             trouble: None,
             tell,
         }
@@ -157,6 +160,18 @@ impl LinuxRouters {
             answers.extend(answer);
         }
         Ok(())
+    }
+
+    /// Puts back what the kernel has forgotten of interfaces; what cannot be put back now is tried again.
+    fn put_back(&mut self) {
+        for ((router, interface), told) in std::mem::take(&mut self.forgotten) {
+            let Err(of) = self.running.routes_again(router, &interface) else { continue };
+            if told.as_ref() != Some(&of) {
+                let Fault { device, what } = &of;
+                (self.tell)(&format!("routes over {interface} of {device} are not put back yet: {what}"));
+            }
+            self.forgotten.insert((router, interface), Some(of));
+        }
     }
 
     /// Whether no link on the ways between two places is cut.
@@ -223,6 +238,7 @@ impl Backend for LinuxRouters {
     }
 
     fn again(&mut self) -> Vec<BackendAnswer> {
+        self.put_back();
         let mut answers = Vec::new();
         for (_, command) in std::mem::take(&mut self.unfinished) {
             self.one(command, &mut answers);
@@ -264,10 +280,8 @@ impl Backend for LinuxRouters {
         lost.collect()
     }
 
-    fn interface_again(&mut self) {
-        if let Err(of) = self.running.routes_again() {
-            self.told(&of);
-        }
+    fn interface_again(&mut self, router: usize, interface: &str) {
+        self.forgotten.entry((router, interface.to_owned())).or_default();
     }
 
     fn delivered(&mut self) -> Option<BTreeMap<LegId, Delivered>> {

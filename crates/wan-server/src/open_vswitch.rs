@@ -30,7 +30,7 @@ impl Devices for Running {
     }
 
     /// Flows, meters and queues stay with an interface that is down.
-    fn routes_again(&self) -> Result<(), Fault> {
+    fn routes_again(&self, _: usize, _: &str) -> Result<(), Fault> {
         Ok(())
     }
 

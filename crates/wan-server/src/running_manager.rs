@@ -240,14 +240,14 @@ impl Running {
 
     /// A link is cut, or works again.
     fn link(&mut self, of: &LinkNews) {
-        let LinkNews { link, news, place } = of;
+        let LinkNews { link, news, place, ends } = of;
         let is_up = *news == News::Up;
         let what = match news {
             News::InterfaceDown => "its interface is down",
             News::Silent => "keep-alives do not come back",
             News::Interface => {
                 // Its addresses and routes; whether packets pass is not known yet.
-                let _ = self.commands.send(Order::InterfaceAgain);
+                let _ = self.commands.send(Order::InterfacesAgain(ends.clone()));
                 return;
             }
             News::Up => "packets pass it in both directions",

@@ -91,7 +91,7 @@ pub enum BackendCommand {
         /// The label that they get; none at the last domain.
         label_out: Option<u32>,
     },
-    /// Let a flow in at the edge.
+    /// Let a flow in at the edge. One that is let in already goes into this aggregate from now on.
     Open {
         /// Of the answer.
         ticket: u64,
@@ -104,7 +104,8 @@ pub enum BackendCommand {
         /// Its addresses.
         addresses: Addresses,
     },
-    /// Hold it no more. It is done when it is answered, and is not answered before: a back-end that cannot do it tries again.
+    /// Hold it no more. It is done when it is answered, and is not answered before: a back-end that cannot do it tries again. Flows that an aggregate
+    /// carries are let in no more with it, and not held.
     Release {
         /// Of the answer.
         ticket: u64,

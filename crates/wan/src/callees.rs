@@ -8,7 +8,7 @@ use crate::callers::agrees;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
 use crate::record::{HostedSession, Key, Record};
-use crate::request::{MOST_CALLEES, flows_are_valid};
+use crate::request::{FlowRequest, MOST_CALLEES, flows_are_valid};
 use crate::words::{Asn, Direction, LegId, Reason, Refusal, SessionId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -202,9 +202,10 @@ impl Callees {
         Some(out.store(Key::Hosted(id), Some(Record::Hosted(record))))
     }
 
-    /// All flows of a session are let in.
-    pub(crate) fn is_up(&self, id: SessionId) -> bool {
-        self.sessions.get(&id).is_some_and(|session| session.stage == Stage::Up)
+    /// A flow of a session whose flows are all let in.
+    pub(crate) fn flow(&self, id: SessionId, flow: u8) -> Option<&FlowRequest> {
+        let session = self.sessions.get(&id).filter(|session| session.stage == Stage::Up)?;
+        session.asked.flows.get(usize::from(flow))
     }
 
     /// A record is durable: flows may be let in.

@@ -15,9 +15,9 @@ use crate::message::{Body, Message, SessionBody};
 use crate::origins::Origins;
 use crate::queries::Queries;
 use crate::record::{HeldAggregate, Key, OpenLeg, Record};
-use crate::request::{QosAnswer, SessionRequest};
+use crate::request::{FlowRequest, QosAnswer, SessionRequest};
 use crate::routes::{BgpPath, candidates};
-use crate::words::{AggregateId, Asn, Class, LegId, LinkId, Reason, Refusal, SessionId};
+use crate::words::{AggregateId, Asn, Class, Direction, LegId, LinkId, Reason, Refusal, SessionId};
 
 /// Whether it works already.
 #[derive(Debug)]
@@ -274,11 +274,15 @@ impl ResourceManager {
                     }
                     SessionBody::Rerouted { flow, delay, refusal } => {
                         let own = context.config.asn;
-                        let (peer, is_known) = match is_own {
-                            true => (from, callers.has_peer(id, from)),
-                            false => (own, id.origin == from && callees.is_up(id)),
+                        // A domain says so of flows that leave it, and none goes another way that keeps less than was asked for.
+                        let (peer, of, leaves) = match is_own {
+                            true => (from, callers.flow(id, from, flow), Direction::Reverse),
+                            false => (own, callees.flow(id, flow), Direction::Forward),
                         };
-                        if is_known {
+                        let may_say = is_own || id.origin == from;
+                        let is_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
+                        let is_possible = |of: &FlowRequest| of.direction == leaves && delay <= of.limit;
+                        if may_say && is_fault && of.is_some_and(is_possible) {
                             let leg = LegId { session: id, flow, peer };
                             context.out.actions.push(Action::Rerouted { leg, delay, refusal });
                         }

@@ -70,8 +70,8 @@ pub fn cut(name: &str, link: u32, how: How) -> Result<(), Error> {
     // The kernel has forgotten addresses and routes of an interface that was down; operators have routing daemons for that.
     let layout = WanLayout::new(&WanFile::read("the file of the lab", &text(name)?)?, name)?;
     for (domain, routers) in layout.domains.iter().zip(&layout.routers) {
-        if routers.iter().any(|router| ends.contains(router)) {
-            executor(routers).apply(&routes_again(domain))?;
+        for (at, _) in routers.iter().enumerate().filter(|(_, router)| ends.contains(router)) {
+            executor(routers).apply(&routes_again(domain, at, &interface))?;
         }
     }
     Ok(())

@@ -212,6 +212,46 @@ fn set_up_says_what_each_router_needs() {
     }
 }
 
+/// The end that receives may be the only one whose interface was down: nothing is sent anew then, and routes are what is missing.
+#[test]
+fn what_the_kernel_forgets_of_an_interface_is_put_back_and_no_interface_is_switched_on() {
+    let id = aggregate(1, Class::Ef);
+    let reserved = |seed: u64| {
+        let mut edge = with_border(seed);
+        let link = edge.domain().borders[0].link;
+        let answer = reserve(&mut edge, id, demand(Place::Border(link), Place::Edges, 1_000));
+        matches!(answer, BackendAnswer::Reserved { .. }).then_some(edge)
+    };
+    let mut edge = (0..200).find_map(reserved).unwrap();
+    let border = edge.domain().borders[0].clone();
+    let (router, interface) = (border.end.router, border.end.interface.as_str());
+    assert_eq!(edge.routes_again(router, interface), [], "it is not forwarded yet");
+    let commit = BackendCommand::Commit { aggregate: id, label_in: Some(5), label_out: None };
+    let programs = edge.handle(commit).programs;
+    let is_route =
+        |program: &&Program| matches!(&program.step, Step::Ip(_, line) if line.contains("seg6local"));
+    let routes: Vec<Program> = programs.iter().filter(is_route).cloned().collect();
+    assert_eq!(routes.len(), 2, "{programs:?}");
+    assert_eq!(edge.routes_again(router, interface), routes);
+    assert_eq!(edge.routes_again(router, "another"), []);
+    assert_eq!(edge.routes_again(router + 1, interface), []);
+    let always = linux_edge::setup::routes_again(edge.domain(), router, interface);
+    let lines: Vec<&str> = always
+        .iter()
+        .map(|program| match &program.step {
+            Step::Ip(_, line) if program.router == router => line.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(lines.iter().all(|line| line.contains(&format!(" dev {interface}"))), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("addr replace")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("route replace")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("link")), "{lines:?}");
+    let release = BackendCommand::Release { ticket: 3, holding: Holding::Aggregate(id) };
+    edge.handle(release);
+    assert_eq!(edge.routes_again(router, interface), []);
+}
+
 #[test]
 fn a_burst_grows_by_the_delays_before_and_is_given_back() {
     let mut edge = LinuxEdge::new(chain()).unwrap();

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use diagnostics::{Problem, nearest};
 use linux_edge::budget;
-use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{AROUND, Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
 use linux_edge::ledger::Ledger;
 use linux_edge::policing::Policing;
 use serde::Deserialize;
@@ -248,7 +248,34 @@ impl Checker<'_> {
             );
             return self.wrong(at, what, "100 ms is usual");
         }
+        self.has_room(at, &domain, keep_alive)?;
         Ok(Routers { domain, namespaces, keep_alive })
+    }
+
+    /// Keep-alives and answers to those of neighbours are served before all else: they are part of what control may take of each port, half of it each.
+    fn has_room(&self, at: usize, domain: &Domain, keep_alive: u64) -> Result<(), Problem> {
+        if keep_alive == 0 {
+            return Ok(());
+        }
+        let bytes = 2 * (budget::KEEP_ALIVE + AROUND);
+        let rate = (bytes * 8 * 1_000_000_000).div_ceil(keep_alive);
+        let control = domain.ceilings.get(&Class::Control);
+        let has_room = |wire: &Wire| {
+            control.is_some_and(|ceiling| {
+                let allowed = budget::allowed(wire, ceiling);
+                allowed.0 >= rate && allowed.1 >= bytes
+            })
+        };
+        let core = domain.links.iter().map(|link| &link.wire);
+        if core.chain(domain.borders.iter().map(|border| &border.wire)).all(has_room) {
+            return Ok(());
+        }
+        let what = format!(
+            "keep-alives each {} need {rate} bit/s and {bytes} B of control at each link, and a link has less",
+            time(keep_alive)
+        );
+        let remedy = "say more for `control`, or make `keep-alive` longer; \"0 s\" is none, and cuts of links are not seen then";
+        self.wrong(at, what, remedy)
     }
 
     /// Routers by their names, and where they are.

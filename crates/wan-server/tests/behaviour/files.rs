@@ -127,6 +127,24 @@ fn routers_that_do_not_fit_together_are_told() {
     let cases = [
         ("share = \"60 %\"", "share = \"much\"", "is not a share", "\"much\""),
         ("share = \"60 %\"", "share = \"80 %\"", "1050 thousandths", "[linux]"),
+        (
+            "control = { share = \"5 %\", burst = \"1 kB\" }\n",
+            "",
+            "15040 bit/s and 188 B of control",
+            "[linux]",
+        ),
+        (
+            "control = { share = \"5 %\", burst = \"1 kB\" }\n",
+            "control = { share = \"5 %\", burst = \"187 B\" }\n",
+            "a link has less",
+            "[linux]",
+        ),
+        (
+            "control = { share = \"5 %\", burst = \"1 kB\" }\n",
+            "control = { share = \"3 %\", burst = \"1 kB\" }\nkeep-alive = \"10 ms\"\n",
+            "150400 bit/s and 188 B of control",
+            "[linux]",
+        ),
         ("\"10.1.0.1/24\"", "\"10.1.0.1\"", "is not an address", "\"10.1.0.1\""),
         ("\"10.1.0.1/24\"", "\"10.9.0.1/24\"", "not of this domain", "[[linux.edge]]"),
         ("\"fd20:1::1\"", "\"10.1.1.1\"", "IPv6", "\"10.1.1.1\""),

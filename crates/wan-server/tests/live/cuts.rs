@@ -21,7 +21,11 @@ const FILES: [(u32, &str); 3] = [
 ];
 
 /// What a monitor says, and when.
-struct Monitor(Receiver<(Instant, Event)>);
+struct Monitor {
+    told: Receiver<(Instant, Event)>,
+    /// What was not asked for yet.
+    passed: Vec<(Instant, Event)>,
+}
 
 impl Monitor {
     fn of(domains: &Domains, asn: u32) -> Self {
@@ -36,22 +40,33 @@ impl Monitor {
                 }
             }
         });
-        Self(told)
+        Self { told, passed: Vec::new() }
     }
 
-    /// The first event that is so, and all others before it are left out.
-    fn first<T>(&self, what: &str, mut is_so: impl FnMut(&Event) -> Option<T>) -> (Instant, T) {
-        let mut others = Vec::new();
+    /// What was told up to now is asked for no more.
+    fn forget(&mut self) {
+        self.passed.clear();
+        self.told.try_iter().for_each(drop);
+    }
+
+    /// The first event that is so and was not found before. Others are kept: an end may hear of another way before it sees the cut itself.
+    fn first<T>(&mut self, what: &str, is_so: impl Fn(&Event) -> Option<T>) -> (Instant, T) {
+        let kept = self.passed.iter().enumerate().find_map(|(at, (_, event))| Some((at, is_so(event)?)));
+        if let Some((at, found)) = kept {
+            return (self.passed.remove(at).0, found);
+        }
         loop {
-            let Ok((at, event)) = self.0.recv_timeout(LIMIT) else { panic!("no {what}: {others:?}") };
+            let Ok((at, event)) = self.told.recv_timeout(LIMIT) else {
+                panic!("no {what}: {:?}", self.passed)
+            };
             match is_so(&event) {
                 Some(found) => return (at, found),
-                None => others.push(event),
+                None => self.passed.push((at, event)),
             }
         }
     }
 
-    fn link(&self, link: u32, is_up: bool) -> Instant {
+    fn link(&mut self, link: u32, is_up: bool) -> Instant {
         let is_of = |event: &Event| match event {
             Event::Link { link: of, is_up: state, .. } if (*of, *state) == (link, is_up) => Some(()),
             _ => None,
@@ -92,7 +107,7 @@ fn arrives(from: &UdpSocket, to: &UdpSocket) {
 fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_way() {
     in_lab(RING, |lab| {
         let domains = domains(lab, "cuts");
-        let monitors = [WEST, EAST].map(|asn| Monitor::of(&domains, asn));
+        let mut monitors = [WEST, EAST].map(|asn| Monitor::of(&domains, asn));
         let socket = |host: &str, address: &str| lab.on(host, || UdpSocket::bind(address).unwrap()).unwrap();
         let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
         to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -109,10 +124,11 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
             let path = || domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect::<Vec<_>>();
             assert_eq!(path(), [[WEST, EAST]], "the direct way is the first");
             arrives(&from, &to);
+            monitors.iter_mut().for_each(Monitor::forget);
             let began = Instant::now();
             cut(name, 3, how).unwrap();
             let mut times = Vec::new();
-            for monitor in &monitors {
+            for monitor in &mut monitors {
                 let down = monitor.link(3, false);
                 let (again, (delay, why)) = monitor.first("other way", |event| match event {
                     Event::Rerouted { session, flow: 0, to: EAST, delay, why }
@@ -140,7 +156,7 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
             );
             assert!(domains.status(WEST).links.iter().any(|link| link.link == 3 && !link.is_up));
             cut(name, 3, How::Joined).unwrap();
-            for monitor in &monitors {
+            for monitor in &mut monitors {
                 monitor.link(3, true);
             }
             // It stays where it is until it ends.
@@ -157,7 +173,7 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
             ..session("10.3.0.2", vec![flow(300_000, 100 * MILLISECOND)])
         });
         cut(name, 3, How::OneWay).unwrap();
-        for monitor in &monitors {
+        for monitor in &mut monitors {
             let (_, why) = monitor.first("end", |event| match event {
                 Event::Ended { session, why } if *session == admitted.session => Some(why.clone()),
                 _ => None,

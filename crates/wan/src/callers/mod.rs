@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::legs::{Context, Legs, Progress};
 use crate::message::{Body, Establish, SessionBody};
 use crate::record::{Key, OwnSession, Record};
-use crate::request::{QosAnswer, SessionRequest};
+use crate::request::{FlowRequest, QosAnswer, SessionRequest};
 use crate::words::{Asn, Direction, LegId, Reason, Refusal, SessionId};
 use grants::Grant;
 
@@ -374,9 +374,10 @@ impl Callers {
         Some(out.store(Key::Own(id), Some(Record::Own(record))))
     }
 
-    /// A domain has callees of a session.
-    pub(crate) fn has_peer(&self, id: SessionId, peer: Asn) -> bool {
-        self.sessions.get(&id).is_some_and(|session| session.peers.contains_key(&peer))
+    /// A flow of a session that a domain has callees of.
+    pub(crate) fn flow(&self, id: SessionId, peer: Asn, flow: u8) -> Option<&FlowRequest> {
+        let session = self.sessions.get(&id).filter(|session| session.peers.contains_key(&peer))?;
+        session.request.flows.get(usize::from(flow))
     }
 
     pub(crate) fn has(&self, id: SessionId) -> bool {

@@ -1,7 +1,9 @@
 //! Links that fail under sessions, on worlds without other faults: another way is found in time, or the session ends with the reason, at both ends.
 use std::collections::BTreeSet;
 
-use wan::{Asn, Class, Input, LegId, LinkId, Reason, Refusal, SessionId};
+use wan::{
+    Asn, Body, Class, Direction, Input, LegId, LinkId, Message, Reason, Refusal, SessionBody, SessionId,
+};
 
 use crate::scenarios::{Alike, of, reliable, request, world};
 use crate::topologies::{MILLISECOND, SECOND};
@@ -66,6 +68,34 @@ fn each_link_of_a_ring_may_fail_and_the_session_goes_the_other_way() {
         assert!(world.ended.is_empty());
         world.run(20 * SECOND);
         assert_eq!(world.at_rest(), 1);
+    }
+}
+
+/// A domain says of flows that leave it, and of no others, that they go another way; the delay there is not more than was asked for.
+#[test]
+fn what_cannot_be_so_of_a_flow_is_not_told() {
+    let mut world = world(4, &RING, 1 << 40);
+    let asked = reliable(1, &[3], 1_000_000);
+    let session = world.admitted(0, asked.clone());
+    let mut told = |from: u32, to: u32, flow: usize, delay: u64, reason: Reason| {
+        let refusal = Refusal { asn: Asn(2), link: Some(LinkId(1)), reason };
+        let body = SessionBody::Rerouted { flow: u8::try_from(flow).unwrap(), delay, refusal };
+        let (from, at) = (Asn(from), to as usize - 1);
+        let message = Message { from, to: Asn(to), body: Body::Session(session, body) };
+        world.input(at, Input::Message(message));
+        std::mem::take(&mut world.rerouted).len()
+    };
+    for (number, flow) in asked.flows.iter().enumerate() {
+        for (from, to, leaves) in [(1, 3, Direction::Forward), (3, 1, Direction::Reverse)] {
+            let is_so = usize::from(flow.direction == leaves);
+            assert_eq!(told(from, to, number, flow.limit, Reason::LinkDown), is_so, "{flow:?} from {from}");
+            assert_eq!(told(from, to, number, flow.limit + 1, Reason::LinkDown), 0);
+            assert_eq!(told(from, to, number, flow.limit, Reason::NoAnswer), 0);
+            assert_eq!(told(2, to, number, flow.limit, Reason::LinkDown), 0, "no end of the session");
+        }
+    }
+    for (from, to) in [(1, 3), (3, 1)] {
+        assert_eq!(told(from, to, asked.flows.len(), 0, Reason::LinkDown), 0);
     }
 }
 

@@ -98,6 +98,10 @@ fn play(seed: u64) -> u64 {
         world.request(at, request);
         let query = wan::Input::Query { ticket: 1, destination: Asn(2), class: wan::Class::Ef };
         world.input(at, query);
+        // Flows that go another way are told of, too.
+        if world.random.one_in(3) {
+            world.fail_link(at);
+        }
         world.run(SECOND);
     }
     world.run(10 * SECOND);

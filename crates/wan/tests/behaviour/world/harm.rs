@@ -70,7 +70,7 @@ impl World {
     }
 
     /// A link of a domain fails, on both sides.
-    pub(super) fn fail_link(&mut self, at: usize) {
+    pub(crate) fn fail_link(&mut self, at: usize) {
         let links: Vec<LinkId> =
             self.domains[at].config.agreements.iter().map(|agreement| agreement.link).collect();
         let link = *self.random.pick(&links).unwrap();
