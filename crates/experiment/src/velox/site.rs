@@ -103,9 +103,10 @@ pub(crate) struct Wanted {
 
 /// Domains that work.
 pub(crate) struct Site {
+    /// Before the lab: they end before the routers that they program are gone.
+    managers: Vec<Program>,
     lab: WanLab,
     folder: PathBuf,
-    managers: Vec<Program>,
     /// How long it took until the lab was there, and until all managers were connected.
     pub(crate) up: [Duration; 2],
 }
@@ -146,7 +147,8 @@ impl Site {
             authority.issue(Role::Domain(asn)).map_err(|error| error.to_string())?;
             let of = path.join(format!("{asn}.toml"));
             fs::write(&of, text).map_err(|error| format!("{}: {error}", of.display()))?;
-            let mut command = Command::new(own()?);
+            // It ends with the lab, also if this process is killed and the lab is removed later.
+            let mut command = site.lab.command_outside(own()?);
             command.args(["rm", "serve"]).arg(&of).arg("--keys").arg(path.join("keys"));
             command.arg("--store").arg(path.join(format!("{asn}.redb"))).env("XDG_RUNTIME_DIR", &path);
             site.managers.push(Program::start_deaf(
