@@ -77,8 +77,13 @@ fn the_experiment_runs_over_real_routers_and_leaves_nothing() {
                 Some(bound) => assert!((20_000_000..40_000_000).contains(&bound), "{bound}"),
                 None => assert!(flow["case"].as_str().unwrap().starts_with("default"), "{shown}"),
             }
+            // How much of it arrived in time depends on the machine. What the command concludes has to agree with it.
             if flow["bound"].is_u64() {
-                assert!(count("arrived") * 5 > count("sent") * 4, "{shown}");
+                assert!(count("arrived") > 0, "{shown}");
+                let missed = count("lost") + count("late");
+                assert!(code == 1 || missed == 0, "{missed} samples missed, and no bound broken: {shown}");
+                let gone = count("lost") + count("lost-in-stalls");
+                assert_eq!(count("arrived") + gone, count("sent"), "{shown}");
             }
             arrived += count("arrived");
         }
