@@ -142,7 +142,7 @@ impl Run<'_> {
     }
 
     fn schedule(&self) -> Schedule {
-        if self.short { Schedule::seconds(1, 2, 1) } else { Schedule::seconds(11, 20, 11) }
+        if self.short { Schedule::seconds(1, 3, 1) } else { Schedule::seconds(11, 20, 11) }
     }
 
     pub(super) fn added(&mut self, figure: Figure, played: &[&Played]) {
@@ -233,6 +233,9 @@ impl Run<'_> {
             let floods: Vec<String> = floods.collect();
             notes.push(format!("Datagrams of the floods that arrived, {case}: {}.", floods.join(" and ")));
         }
+        let mut void = held.calm(&floods, true);
+        void.extend(open.calm(&floods, false));
+        void.extend(series.iter().filter(|series| series.bound.is_none()).filter_map(undisturbed));
         let figure = Figure {
             key: "21",
             title: "Figures 21 and 22: rate and latency beside a flood".to_owned(),
@@ -247,7 +250,7 @@ impl Run<'_> {
             refusals: refusals.into_iter().chain([shares]).collect(),
             notes,
             broken: Vec::new(),
-            void: Vec::new(),
+            void,
         };
         self.added(figure, &[&open, &held]);
         Ok(())
@@ -335,10 +338,7 @@ impl Run<'_> {
                 sent / 10
             )],
             broken: Vec::new(),
-            void: (sent < 1_000)
-                .then(|| "best effort alone did not fill the link".to_owned())
-                .into_iter()
-                .collect(),
+            void: played.calm(&floods, true),
         };
         self.added(figure, &[&played]);
         Ok(())
@@ -371,6 +371,7 @@ impl Run<'_> {
         };
         let received = heard.received.first().map(Vec::as_slice).unwrap_or_default();
         let series = vec![shown.series(&heard.sent, received, &played, false)];
+        let void = played.calm(&floods, true);
         let floods: Vec<String> =
             played.floods.iter().map(|(sent, came)| format!("{came} of {sent}")).collect();
         let figure = Figure {
@@ -391,7 +392,7 @@ impl Run<'_> {
                 format!("Datagrams of the floods that arrived: {}.", floods.join(", ")),
             ],
             broken: Vec::new(),
-            void: Vec::new(),
+            void,
         };
         self.added(figure, &[&played]);
         Ok(())
@@ -468,6 +469,14 @@ impl Run<'_> {
         self.added(figure, &[]);
         Ok(())
     }
+}
+
+/// Why a flow in one queue with a flood shows nothing, in words: all of it came as early as with a session.
+fn undisturbed(series: &Series) -> Option<String> {
+    let flooded = series.spans.iter().find(|span| span.name == "under the flood")?;
+    let all = [flooded.judged.misses, flooded.judged.excused];
+    let none = all.iter().all(|misses| misses.lost + misses.late == 0);
+    none.then(|| format!("the flood was not in the way of the flow {} without a session", series.flow))
 }
 
 /// What floods sent, in thousandths of a rate.
