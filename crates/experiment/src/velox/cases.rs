@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use wan_server::protocol::{Admitted, Answer, Ask, Flow, SessionAsked};
 
-use super::judge::{SECOND, kept, seconds};
+use super::judge::{SECOND, judge, kept, seconds};
 use super::play::{Flood, HOSTS, Played, Schedule, Stage, Topic, user_port};
 use super::report::{Figure, Refusal, Report, Series, Span};
 use super::site::{Site, Sites, Wanted, ask_at};
-use crate::judge::judge;
 use crate::program::{Folder, Stopped};
 use crate::record::Record;
 use crate::stalls::Stalls;
@@ -93,6 +92,8 @@ impl Shown<'_> {
     pub(super) fn series(self, sent: &[Record], received: &[Record], played: &Played, split: bool) -> Series {
         let Self { case, flow, topic, bound, limit } = self;
         let stalls: &Stalls = &played.stalls;
+        // A reliable sample that a stall has lost comes again much later.
+        let judge = if topic.reliable { crate::judge::judge } else { judge };
         let whole = judge(sent, received, stalls, limit);
         let first = sent.first().map_or(0, |record| record.at);
         let last = sent.last().map_or(0, |record| record.at);

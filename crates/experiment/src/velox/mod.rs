@@ -149,7 +149,7 @@ fn attempt(
     writeln!(out, "{}\nThe page with the plots: {}", words::tail(&report), html.display())
         .map_err(|error| format!("standard output: {error}"))?;
     Ok(match report.conclusion() {
-        Conclusion::Held => HELD,
+        Conclusion::Held(_) => HELD,
         Conclusion::Broken(_) => BROKEN,
         Conclusion::Void(_) => VOID,
     })

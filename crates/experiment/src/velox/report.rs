@@ -6,6 +6,8 @@ use crate::judge::{Judged, Misses};
 
 /// Parts of a thousand of what is judged that stalls may excuse; with more it says nothing.
 const EXCUSED: u64 = 50;
+/// Of a thousand samples, so many must be undisturbed by stalls; else they say nothing.
+const UNDISTURBED: u64 = 950;
 
 /// A part of the time of a flow.
 #[derive(Clone, Debug)]
@@ -79,7 +81,8 @@ pub(crate) struct Report {
 /// What is to be said of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Conclusion {
-    Held,
+    /// With what stalls have excused.
+    Held(Vec<String>),
     Broken(Vec<String>),
     Void(Vec<String>),
 }
@@ -123,21 +126,38 @@ impl Series {
         if much(excused, self.judged.sent) {
             return Some(format!("stalls excuse {excused} of {} samples", self.judged.sent));
         }
+        if self.judged.undisturbed_permille() < UNDISTURBED {
+            let (met, sent) = (self.judged.disturbed, self.judged.sent);
+            return Some(format!("the machine stood still during {met} of {sent} samples"));
+        }
         let kept = self.kept.filter(|kept| much(kept.excused, kept.seconds.max(20)));
         kept.map(|kept| format!("stalls excuse {} of {} seconds", kept.excused, kept.seconds))
+    }
+
+    /// What stalls excuse of what was promised, in words.
+    pub(crate) fn excused(&self) -> Option<String> {
+        let Misses { late, lost } = self.judged.excused;
+        let seconds = self.kept.map_or(0, |kept| kept.excused);
+        (self.bound.is_some() && lost + late + seconds > 0).then(|| {
+            format!(
+                "{lost} of {} samples lost, {late} late, and {seconds} seconds missed in stalls",
+                self.judged.sent
+            )
+        })
     }
 }
 
 impl Report {
     /// What is to be said of it: what is broken counts also if something else says nothing.
     pub(crate) fn conclusion(&self) -> Conclusion {
-        let (mut broken, mut void) = (Vec::new(), Vec::new());
+        let (mut broken, mut void, mut excused) = (Vec::new(), Vec::new(), Vec::new());
         for figure in &self.figures {
             for series in &figure.series {
                 let named =
                     |what: String| format!("{}, {}, {}: {what}", figure.title, series.case, series.flow);
                 broken.extend(series.broken().into_iter().map(named));
                 void.extend(series.void().map(named));
+                excused.extend(series.excused().map(named));
             }
             void.extend(figure.void.iter().map(|why| format!("{}: {why}", figure.title)));
             broken.extend(figure.broken.iter().map(|what| format!("{}: {what}", figure.title)));
@@ -148,7 +168,7 @@ impl Report {
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
             (true, false) => Conclusion::Void(void),
-            (true, true) => Conclusion::Held,
+            (true, true) => Conclusion::Held(excused),
         }
     }
 }
@@ -157,10 +177,9 @@ impl Report {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 pub(crate) mod tests {
     use super::*;
-    use crate::judge::judge;
     use crate::record::Record;
     use crate::stalls::{Stall, Stalls};
-    use crate::velox::judge::{kept, seconds};
+    use crate::velox::judge::{judge, kept, seconds};
 
     const MS: i64 = 1_000_000;
     const LIMIT: i64 = 30 * MS;
@@ -220,7 +239,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_flow_with_a_session_that_keeps_its_bound_and_its_rate_is_held() {
-        assert_eq!(concluded(series(LIMIT, &[], &Stalls::default(), true)), Conclusion::Held);
+        assert_eq!(concluded(series(LIMIT, &[], &Stalls::default(), true)), Conclusion::Held(Vec::new()));
     }
 
     #[test]
@@ -228,7 +247,7 @@ pub(crate) mod tests {
         for change in [(700, None), (1_900, Some(LIMIT + 1))] {
             let one = |session: bool| concluded(series(5 * MS, &[change], &Stalls::default(), session));
             assert!(matches!(one(true), Conclusion::Broken(_)), "{change:?}");
-            assert_eq!(one(false), Conclusion::Held);
+            assert_eq!(one(false), Conclusion::Held(Vec::new()));
         }
     }
 
@@ -255,9 +274,14 @@ pub(crate) mod tests {
     #[test]
     fn a_few_misses_in_stalls_are_excused_and_many_say_nothing() {
         let stalls = Stalls::new(vec![Stall { from: 4_000 * MS, to: 6_000 * MS }]);
+        let short = Stalls::new(vec![Stall { from: 4_100 * MS, to: 4_900 * MS }]);
         let lost =
             |count: usize| -> Vec<(usize, Option<i64>)> { (450..450 + count).map(|at| (at, None)).collect() };
-        assert_eq!(concluded(series(5 * MS, &lost(2), &stalls, true)), Conclusion::Held);
+        let Conclusion::Held(told) = concluded(series(5 * MS, &lost(2), &short, true)) else { panic!() };
+        assert!(matches!(&*told, [one] if one.contains("2 of 2000 samples lost, 0 late")), "{told:?}");
+        assert_eq!(concluded(series(5 * MS, &[], &short, true)), Conclusion::Held(Vec::new()));
+        // Nothing is missed, but too little was seen.
+        assert!(matches!(concluded(series(5 * MS, &[], &stalls, true)), Conclusion::Void(_)));
         assert!(matches!(concluded(series(5 * MS, &lost(140), &stalls, true)), Conclusion::Void(_)));
         let mut broken = lost(140);
         broken.push((1_500, None));
