@@ -162,14 +162,15 @@ impl Run<'_> {
         self.report.figures.push(figure);
     }
 
-    /// Asks for a session that has no room; those that are there anyway end.
-    fn refused(&self, site: &Site, asked: String, wanted: &[Wanted]) -> Result<Refusal, String> {
+    /// Asks for sessions of which only the first so many have room; those that are there end.
+    fn refused(&self, site: &Site, asked: &str, wanted: &[Wanted], room: usize) -> Result<Refusal, String> {
         let mut admitted: Vec<(&str, Admitted)> = Vec::new();
-        let mut answer = None;
+        let (mut answer, mut reason) = (None, String::new());
         for one in wanted {
             match site.establish(one)? {
                 Ok(session) => admitted.push((&one.from, session)),
                 Err(refused) => {
+                    reason = refused.reason;
                     answer = Some(match (admitted.len(), wanted.len()) {
                         (0, 1) => refused.text,
                         (there, of) => format!("{there} of {of} are admitted, and then: {}", refused.text),
@@ -182,7 +183,7 @@ impl Run<'_> {
             site.stop(from, &session.session)?;
         }
         site.settled(self.stopped)?;
-        Ok(Refusal { asked, answer })
+        Ok(Refusal { asked: asked.to_owned(), answer, reason, admitted: admitted.len(), room })
     }
 
     /// Figures 21 and 22: 500 kbit/s in both directions over a link of 1 Mbit/s, alone and beside a flood, without a session and with one.
@@ -267,14 +268,16 @@ impl Run<'_> {
         Ok(vec![
             self.refused(
                 site,
-                "figure 23 at 1 Mbit/s: a copy for each of 8 readers, 8 times 500 kbit/s".to_owned(),
+                "figure 23 at 1 Mbit/s: a copy for each of 8 readers, 8 times 500 kbit/s",
                 &[wanted("a", "c", vec![copies])],
+                0,
             )?,
-            self.refused(site, "figure 24 at 1 Mbit/s: 2 writers of 500 kbit/s each".to_owned(), &each(2))?,
+            self.refused(site, "figure 24 at 1 Mbit/s: 2 writers of 500 kbit/s each", &each(2), 1)?,
             self.refused(
                 site,
-                "figure 25 at 1 Mbit/s: 8 writers of 500 kbit/s each, with one copy each".to_owned(),
+                "figure 25 at 1 Mbit/s: 8 writers of 500 kbit/s each, with one copy each",
                 &each(8),
+                1,
             )?,
         ])
     }
@@ -284,8 +287,9 @@ impl Run<'_> {
         let ceilings = vec![("control", 5, 300), ("ef", 30, 1_500), ("af4", 20, 1_500)];
         let site = self.up(&Sites { ceilings, ..Sites::line(2, MEGABIT) })?;
         let of = topic("forward", "a", "c");
-        let asked = "figure 21 with the paper's shares (best effort 40 %, EF 30 %, AF 20 %, control 5 %): 500 kbit/s in EF".to_owned();
-        let refusal = self.refused(&site, asked, &[wanted("a", "c", vec![data(&of, "ef", user_port(0))])])?;
+        let asked = "figure 21 with the paper's shares (best effort 40 %, EF 30 %, AF 20 %, control 5 %): 500 kbit/s in EF";
+        let refusal =
+            self.refused(&site, asked, &[wanted("a", "c", vec![data(&of, "ef", user_port(0))])], 0)?;
         site.down()?;
         Ok(refusal)
     }

@@ -50,6 +50,25 @@ pub(crate) struct Refusal {
     pub(crate) asked: String,
     /// What the manager says; `None` if it admits it.
     pub(crate) answer: Option<String>,
+    /// The manager's word for the kind of its reason; empty if it admits it.
+    pub(crate) reason: String,
+    /// Sessions that were admitted before, and that have room.
+    pub(crate) admitted: usize,
+    pub(crate) room: usize,
+}
+
+impl Refusal {
+    /// What is wrong with it, in words: only what lacks room is to be refused, and for that.
+    fn broken(&self) -> Option<String> {
+        let asked = &self.asked;
+        let Some(answer) = &self.answer else { return Some(format!("admitted: {asked}")) };
+        if !matches!(&*self.reason, "rate" | "burst") {
+            return Some(format!("refused for another reason than room: {asked}: {answer}"));
+        }
+        let (admitted, room) = (self.admitted, self.room);
+        (admitted != room)
+            .then(|| format!("{admitted} sessions were admitted of {room} that have room: {asked}: {answer}"))
+    }
 }
 
 /// A figure.
@@ -161,9 +180,8 @@ impl Report {
             }
             void.extend(figure.void.iter().map(|why| format!("{}: {why}", figure.title)));
             broken.extend(figure.broken.iter().map(|what| format!("{}: {what}", figure.title)));
-            for refusal in figure.refusals.iter().filter(|refusal| refusal.answer.is_none()) {
-                broken.push(format!("{}: admitted: {}", figure.title, refusal.asked));
-            }
+            let refusals = figure.refusals.iter().filter_map(Refusal::broken);
+            broken.extend(refusals.map(|what| format!("{}: {what}", figure.title)));
         }
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
@@ -218,7 +236,14 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn report(series: Vec<Series>, answer: Option<&str>) -> Report {
-        let refusal = Refusal { asked: "too much".to_owned(), answer: answer.map(str::to_owned) };
+        let reason = answer.map_or("", |_| "rate").to_owned();
+        let refusal = Refusal {
+            asked: "too much".to_owned(),
+            answer: answer.map(str::to_owned),
+            reason,
+            admitted: 1,
+            room: 1,
+        };
         let figure = Figure {
             key: "21",
             title: "Figure 21".to_owned(),
@@ -269,6 +294,19 @@ pub(crate) mod tests {
         assert!(matches!(other.conclusion(), Conclusion::Void(_)));
         other.figures[0].broken.push("rules".to_owned());
         assert_eq!(other.conclusion(), Conclusion::Broken(vec!["Figure 21: rules".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_refused_for_another_reason_than_room_or_too_early_is_broken() {
+        let concluded = |reason: &str, admitted: usize| {
+            let mut report = report(vec![series(5 * MS, &[], &Stalls::default(), true)], Some("no room"));
+            let refusal = &mut report.figures[0].refusals[0];
+            (refusal.reason, refusal.admitted) = (reason.to_owned(), admitted);
+            matches!(report.conclusion(), Conclusion::Broken(_))
+        };
+        assert!(!concluded("rate", 1) && !concluded("burst", 1));
+        assert!(concluded("no-answer", 1) && concluded("busy", 1) && concluded("device", 1));
+        assert!(concluded("rate", 0) && concluded("rate", 2));
     }
 
     #[test]
