@@ -95,6 +95,8 @@ pub(crate) struct Report {
     pub(crate) figures: Vec<Figure>,
     /// Facts about machine and run.
     pub(crate) facts: Vec<(&'static str, String)>,
+    /// Why it has ended before all figures were played, if it has.
+    pub(crate) ended: Option<String>,
 }
 
 /// What is to be said of a run.
@@ -183,6 +185,7 @@ impl Report {
             let refusals = figure.refusals.iter().filter_map(Refusal::broken);
             broken.extend(refusals.map(|what| format!("{}: {what}", figure.title)));
         }
+        void.extend(self.ended.iter().map(|why| format!("not all was played: {why}")));
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
             (true, false) => Conclusion::Void(void),
@@ -255,7 +258,7 @@ pub(crate) mod tests {
             broken: Vec::new(),
             void: Vec::new(),
         };
-        Report { figures: vec![figure], facts: Vec::new() }
+        Report { figures: vec![figure], ..Report::default() }
     }
 
     fn concluded(series: Series) -> Conclusion {
@@ -292,6 +295,11 @@ pub(crate) mod tests {
         let mut other = report(one(), Some("no room"));
         other.figures[0].void.push("no flood".to_owned());
         assert!(matches!(other.conclusion(), Conclusion::Void(_)));
+        let mut ended = report(one(), Some("no room"));
+        ended.ended = Some("a reader has ended".to_owned());
+        let why = "not all was played: a reader has ended".to_owned();
+        assert_eq!(ended.conclusion(), Conclusion::Void(vec![why]));
+        other.ended = ended.ended;
         other.figures[0].broken.push("rules".to_owned());
         assert_eq!(other.conclusion(), Conclusion::Broken(vec!["Figure 21: rules".to_owned()]));
     }
