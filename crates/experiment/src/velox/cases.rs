@@ -417,7 +417,7 @@ impl Run<'_> {
             let flow = Flow { destination_port: 10_000 + number, ..flow.clone() };
             let asked = SessionAsked { flows: vec![flow], ..asked.clone() };
             let begun = Instant::now();
-            match ask_at(&socket, &Ask::Establish(asked))? {
+            match ask_at(&socket, &Ask::Establish(asked), stopped)? {
                 Answer::Admitted(_) => Ok(begun.elapsed()),
                 Answer::Refused(refused) => Err(format!("session {number} is refused: {}", refused.text)),
                 other => Err(format!("a manager says {other:?}")),
