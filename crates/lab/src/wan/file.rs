@@ -97,6 +97,7 @@ struct Text {
     processing: Option<String>,
     #[serde(default)]
     emulated: bool,
+    #[serde(default)]
     devices: Devices,
 }
 
