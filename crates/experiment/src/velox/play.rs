@@ -9,6 +9,7 @@ use lab::probe::{Probes, both_clocks};
 use serde_json::Value;
 
 use super::site::Site;
+use crate::flood::AROUND;
 use crate::member::wall;
 use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record::{self, Record};
@@ -25,9 +26,8 @@ const USER: u16 = 7_411;
 const APART: u16 = 2;
 /// Where floods go, the first of them.
 const FLOOD: u16 = 9_000;
-/// Bytes of headers of UDP and IP, and around a packet on the wire.
+/// Bytes of headers of UDP and IP.
 const HEADERS: u64 = 28;
-const AROUND: u64 = 38;
 /// How long programs may take to find each other, and a writer longer than asked for.
 const MEETING: Duration = Duration::from_secs(90);
 const SPARE: Duration = Duration::from_secs(60);

@@ -132,7 +132,7 @@ impl Site {
         let lab = WanLab::up(&file, &name, stopped).map_err(|error| error.to_string())?;
         let built = begun.elapsed();
         let path = folder.file(&format!("site{number}"));
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
         fs::create_dir(&path).map_err(failed)?;
         let authority = Authority::open(&path.join("keys")).map_err(|error| error.to_string())?;
         let process = std::process::id().to_be_bytes();
