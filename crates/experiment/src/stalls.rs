@@ -71,7 +71,7 @@ impl Stalls {
     pub(crate) fn time(&self, from: i64, to: i64) -> i64 {
         let first = self.apart.partition_point(|stall| stall.to < from);
         let met = self.apart.iter().skip(first).take_while(|stall| stall.from <= to);
-        met.fold(0, |time, stall| time.saturating_add(stall.to.saturating_sub(stall.from)))
+        met.fold(0_i64, |time, stall| time.saturating_add(stall.to.saturating_sub(stall.from)))
     }
 
     /// The stalls in order, those that touch each other as one.
