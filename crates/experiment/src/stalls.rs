@@ -67,6 +67,13 @@ impl Stalls {
         self.apart.get(first).is_some_and(|stall| stall.from <= to)
     }
 
+    /// How long all stalls are that have an instant in common with the time from `from` to `to`, in nanoseconds.
+    pub(crate) fn time(&self, from: i64, to: i64) -> i64 {
+        let first = self.apart.partition_point(|stall| stall.to < from);
+        let met = self.apart.iter().skip(first).take_while(|stall| stall.from <= to);
+        met.fold(0_i64, |time, stall| time.saturating_add(stall.to.saturating_sub(stall.from)))
+    }
+
     /// The stalls in order, those that touch each other as one.
     pub(crate) fn apart(&self) -> impl Iterator<Item = Stall> {
         self.apart.iter().copied()

@@ -158,6 +158,9 @@ fn is_plain(text: &str, longest: usize) -> bool {
         && text.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
+/// The most times that a class may have the bytes at once of its ceiling on a wire.
+pub const MOST_BURSTS: u32 = 1_000;
+
 /// The longest name of an interface, so that a device for its policers can be named after it.
 pub const LONGEST_INTERFACE: usize = 11;
 
@@ -177,9 +180,9 @@ impl Wire {
         if !(576..=9_216).contains(&self.mtu) {
             return Err(format!("{of}: packets of {} bytes; from 576 to 9,216 is possible", self.mtu));
         }
-        if !(1..=1_000).contains(&self.bursts) {
+        if !(1..=MOST_BURSTS).contains(&self.bursts) {
             return Err(format!(
-                "{of}: {} times the bytes at once; from 1 to 1,000 is possible",
+                "{of}: {} times the bytes at once; from 1 to {MOST_BURSTS} is possible",
                 self.bursts
             ));
         }

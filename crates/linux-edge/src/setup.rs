@@ -1,13 +1,13 @@
 //! What a router has before anything is reserved: forwarding, routes, queues in strict priority, policers without contracts, and rules that
 //! take every mark from packets that come from outside.
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::{Value, json};
 use wan::{Class, Prefix};
 
 use crate::budget::{KEEP_ALIVE, allowed, answered, port_delay, saved};
-use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire};
+use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire, segment};
 use crate::entry::{PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
@@ -21,10 +21,11 @@ const BEFORE_TUNNELS: u32 = 900;
 /// How the name of the set begins that says by which description a router was set up.
 pub(crate) const MARK: &str = "set-up-";
 
-/// The set that routers of this description have when all else is there.
+/// The set that routers of this description have when all else is there. Rules of aggregates outlive the program that made them, and name segments:
+/// those of a program that has another form of segments are not taken up.
 pub fn mark(domain: &Domain) -> String {
     // FNV-1a: who could forge it could change the rules as well.
-    let text = format!("{:?}", without_mark(domain));
+    let text = format!("{:?}{:?}", without_mark(domain), segments());
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -37,6 +38,15 @@ pub fn setup(domain: &Domain) -> Vec<Program> {
     let set = object("add", "set", json!({ "name": mark(domain), "type": "mark" }));
     programs.extend((0..domain.routers.len()).map(|router| Program::nft(router, vec![set.clone()])));
     programs
+}
+
+/// One segment for each class and each version of IP: the form that all have.
+fn segments() -> Vec<Ipv6Addr> {
+    let of = |class| {
+        [Family::V4, Family::V6]
+            .map(|family| segment(Ipv6Addr::from_bits(u128::MAX), 0x1234_5678, class, family))
+    };
+    CLASSES.into_iter().flat_map(of).collect()
 }
 
 fn without_mark(domain: &Domain) -> Vec<Program> {

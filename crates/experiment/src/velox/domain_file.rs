@@ -126,7 +126,8 @@ impl Line<'_> {
 
     /// The routers of the domain.
     fn inside(&self, out: &mut String, at: usize, own: &Domain) {
-        line!(out, "[linux]\nprocessing = \"{} ns\"", own.processing);
+        // A machine that stands still for some keep-alives would cut a link in the middle of a figure.
+        line!(out, "[linux]\nprocessing = \"{} ns\"\nkeep-alive = \"0 s\"", own.processing);
         for (class, name) in [(Class::Control, "control")].into_iter().chain(CLASSES) {
             if let Some(Ceiling { share, burst }) = own.ceilings.get(&class) {
                 line!(
@@ -224,6 +225,7 @@ mod tests {
             let read =
                 DomainFile::read("domain", &text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
             let Within::Linux(routers) = read.inside else { panic!("{text}") };
+            assert_eq!(routers.keep_alive, 0);
             assert_eq!(linux_edge::setup::mark(&routers.domain), linux_edge::setup::mark(domain));
             assert_eq!(routers.domain.borders, domain.borders);
             assert_eq!(routers.domain.ceilings, domain.ceilings);

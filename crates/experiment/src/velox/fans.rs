@@ -1,10 +1,25 @@
 //! Figures 23 to 25: several writers and readers, with one copy of each sample over the link.
+use std::collections::BTreeSet;
+
 use wan_server::protocol::Flow;
 
 use super::cases::{MEGABIT, Run, Shown, data, topic, wanted};
+use super::member::WRITER;
 use super::play::{HOSTS, Heard, Played, Schedule, Topic, user_port};
 use super::report::{Figure, Series};
 use super::site::{Site, Sites, Wanted};
+use crate::record::Record;
+
+/// The sessions of a topic: one for each writer over the link, and one for the copies of each reader.
+#[derive(Default)]
+struct Sessions {
+    /// The host that asked, and what it is called.
+    all: Vec<(String, String)>,
+    /// The bound of each writer's, in nanoseconds.
+    over: Vec<i64>,
+    /// The bound of each reader's, if there is a relay.
+    inner: Vec<i64>,
+}
 
 /// What readers of a reliable topic answer to a writer: each HEARTBEAT at most once.
 fn answers(topic: &Topic, port: u16) -> Flow {
@@ -55,15 +70,15 @@ impl Run<'_> {
                     _ => "8",
                 };
                 (self.progress)(&format!("figure {key}: {case}"));
-                let (over, inner, sessions) = self.sessions(&site, &topic)?;
+                let sessions = self.sessions(&site, &topic)?;
                 let schedule =
                     if self.short { Schedule::seconds(3, 0, 0) } else { Schedule::seconds(8, 0, 0) };
                 let played = self.stage(&site).play(std::slice::from_ref(&topic), &[], schedule)?;
-                for (from, session) in &sessions {
+                for (from, session) in &sessions.all {
                     site.stop(from, session)?;
                 }
                 site.settled(self.stopped)?;
-                series.extend(fan_series(case, &topic, &played, over, inner));
+                series.extend(fan_series(case, &topic, &played, &sessions));
                 all.push(played);
             }
             self.added(fan_figure(key, series), &all.iter().collect::<Vec<_>>());
@@ -71,27 +86,24 @@ impl Run<'_> {
         site.down()
     }
 
-    /// Sessions of a topic: one for each writer over the link, and one for the copies of each reader. The longest bound of both, and all of them.
-    #[expect(clippy::type_complexity, reason = "said above")]
-    fn sessions(
-        &self,
-        site: &Site,
-        topic: &Topic,
-    ) -> Result<(i64, Option<i64>, Vec<(String, String)>), String> {
-        let (mut sessions, mut over, mut inner) = (Vec::new(), 0, None);
+    /// Asks for the sessions of a topic.
+    fn sessions(&self, site: &Site, topic: &Topic) -> Result<Sessions, String> {
+        let mut sessions = Sessions::default();
         let taker = topic.relay.as_ref().or(topic.readers.first()).ok_or("a topic has no reader")?;
-        let admit = |wanted: &Wanted, sessions: &mut Vec<(String, String)>| -> Result<i64, String> {
+        let admit = |wanted: &Wanted, all: &mut Vec<(String, String)>| -> Result<i64, String> {
             let admitted = site.establish(wanted)?.map_err(|refused| refused.text)?;
-            sessions.push((wanted.from.clone(), admitted.session));
+            all.push((wanted.from.clone(), admitted.session));
             let bounds = admitted.bounds.iter().filter(|bound| bound.flow == 0);
-            Ok(bounds.map(|bound| bound.delay.cast_signed()).max().unwrap_or(0))
+            let bound = bounds.map(|bound| bound.delay.cast_signed()).max();
+            bound.ok_or_else(|| "a session has no bound".to_owned())
         };
         for from in &topic.writers {
             let mut flows = vec![data(topic, "ef", user_port(0))];
             if topic.reliable {
                 flows.push(answers(topic, user_port(0)));
             }
-            over = admit(&wanted(from, taker, flows), &mut sessions)?.max(over);
+            let bound = admit(&wanted(from, taker, flows), &mut sessions.all)?;
+            sessions.over.push(bound);
         }
         if let Some(relay) = &topic.relay {
             for to in &topic.readers {
@@ -99,40 +111,45 @@ impl Run<'_> {
                 let writers = topic.writers.len() as u64;
                 (flow.rate, flow.least_rate, flow.bucket) =
                     (flow.rate * writers, flow.least_rate * writers, flow.bucket * writers);
-                let bound = admit(&wanted(relay, to, vec![flow]), &mut sessions)?;
-                inner = inner.max(Some(bound));
+                let bound = admit(&wanted(relay, to, vec![flow]), &mut sessions.all)?;
+                sessions.inner.push(bound);
             }
         }
-        Ok((over, inner, sessions))
+        Ok(sessions)
     }
 }
 
-/// What came over the link, and what readers behind a relay got.
-fn fan_series(
-    case: &'static str,
-    topic: &Topic,
-    played: &Played,
-    over: i64,
-    inner: Option<i64>,
-) -> Vec<Series> {
+/// What came over the link, and what readers behind a relay got, each sample by the bounds of its writer's and of its reader's session. Writers with
+/// the same bound are one series: most often all of them.
+fn fan_series(case: &'static str, topic: &Topic, played: &Played, sessions: &Sessions) -> Vec<Series> {
     let Some(Heard { sent, relayed, received }) = played.topics.first() else { return Vec::new() };
-    let shown = |flow: String, bound: i64, limit: i64| Shown { case, flow, topic, bound: Some(bound), limit };
+    let bounds: BTreeSet<i64> = sessions.over.iter().copied().collect();
     let mut series = Vec::new();
-    if let Some(relayed) = relayed {
-        series.push(
-            shown("over the link, to the relay".to_owned(), over, over + HOSTS)
-                .series(sent, relayed, played, false),
-        );
-    }
-    for (at, received) in (1..).zip(received) {
-        // What goes through a relay passes its host, too.
-        let (bound, hosts) = match inner {
-            Some(inner) => (over + inner, 2 * HOSTS),
-            None => (over, HOSTS),
+    for over in &bounds {
+        let of_these = |record: &&Record| {
+            let writer = usize::try_from(record.number / WRITER).unwrap_or(usize::MAX);
+            sessions.over.get(writer) == Some(over)
         };
-        series.push(
-            shown(format!("to reader {at}"), bound, bound + hosts).series(sent, received, played, false),
-        );
+        let named = |flow: String| match bounds.len() {
+            1 => flow,
+            _ => format!("{flow}, writers with {} ms", crate::text::milliseconds(*over)),
+        };
+        let sent: Vec<Record> = sent.iter().filter(of_these).copied().collect();
+        let mut add = |flow: String, bound: i64, hosts: i64, received: &[Record]| {
+            let shown = Shown { case, flow: named(flow), topic, bound: Some(bound), limit: bound + hosts };
+            series.push(shown.series(&sent, received, played, false));
+        };
+        if let Some(relayed) = relayed {
+            add("over the link, to the relay".to_owned(), *over, HOSTS, relayed);
+        }
+        for (at, received) in received.iter().enumerate() {
+            // What goes through a relay passes its host, too.
+            let (bound, hosts) = match sessions.inner.get(at) {
+                Some(inner) => (over + inner, 2 * HOSTS),
+                None => (*over, HOSTS),
+            };
+            add(format!("to reader {}", at + 1), bound, hosts, received);
+        }
     }
     series
 }

@@ -1,5 +1,6 @@
 //! Whether a flow kept its rate: what arrived in each second, against what was due. It knows numbers and times alone; nothing that decides about
-//! flows is used here. Latencies are judged by [`crate::judge`].
+//! flows is used here. Latencies are judged by [`crate::judge`], and what stalls excuse of them is looked at once more.
+use crate::judge::Judged;
 use crate::record::Record;
 use crate::stalls::Stalls;
 
@@ -9,6 +10,21 @@ pub(crate) const SECOND: i64 = 1_000_000_000;
 const PER_SECOND: u64 = 2;
 /// So many seconds together may lack a hundredth of what is due.
 const TOGETHER: usize = 10;
+
+/// Judges samples as [`crate::judge::judge`] does, but a sample that came is late also if stalls met it, unless it is late by no more than their time.
+pub(crate) fn judge(sent: &[Record], received: &[Record], stalls: &Stalls, limit: i64) -> Judged {
+    let mut judged = crate::judge::judge(sent, received, stalls, limit);
+    let start = sent.first().map_or(0, |record| record.at);
+    for point in judged.points.iter().filter(|point| point.disturbed && point.latency > limit) {
+        let from = start.saturating_add(point.at);
+        let met = stalls.time(from, from.saturating_add(point.latency));
+        if point.latency.saturating_sub(limit) > met {
+            judged.excused.late = judged.excused.late.saturating_sub(1);
+            judged.misses.late += 1;
+        }
+    }
+    judged
+}
 
 /// A second of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +136,28 @@ mod tests {
         assert_eq!(counted(&received, &none), [10, 9, 10]);
         assert!(seconds(&received, &none, 5, 5 + SECOND - 1).is_empty());
         assert!(seconds(&received, &none, 5, 4).is_empty());
+    }
+
+    #[test]
+    fn stalls_excuse_no_more_than_their_own_time() {
+        let sent: Vec<Record> =
+            (0..4).map(|number| Record { number, at: 100 * MS * number.cast_signed() }).collect();
+        // 5 ms in all meet the third one, and nothing meets the last.
+        let stalls = Stalls::new(vec![
+            Stall { from: 150 * MS, to: 160 * MS },
+            Stall { from: 201 * MS, to: 204 * MS },
+            Stall { from: 206 * MS, to: 208 * MS },
+        ]);
+        assert_eq!((stalls.time(200 * MS, 230 * MS), stalls.time(161 * MS, 200 * MS)), (5 * MS, 0));
+        let misses = |latency: i64| {
+            let received: Vec<Record> =
+                sent.iter().map(|sent| Record { number: sent.number, at: sent.at + latency }).collect();
+            let judged = judge(&sent, &received, &stalls, 30 * MS);
+            (judged.misses.late, judged.excused.late, judged.misses.lost)
+        };
+        assert_eq!(misses(30 * MS), (0, 0, 0));
+        assert_eq!(misses(35 * MS), (3, 1, 0));
+        assert_eq!(misses(35 * MS + 1), (4, 0, 0));
     }
 
     #[test]

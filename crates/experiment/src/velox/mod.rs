@@ -120,36 +120,47 @@ fn attempt(
         shown = run.report.figures.len();
         Ok::<(), String>(())
     };
-    if wanted(Which::Protection) {
-        run.protection()?;
-        told(&run)?;
-    }
-    if wanted(Which::Fans) {
-        run.fans()?;
-        told(&run)?;
-    }
-    if wanted(Which::Classes) {
-        for rate in rates {
-            run.classes(*rate)?;
+    let mut played = || {
+        if wanted(Which::Protection) {
+            run.protection()?;
             told(&run)?;
         }
+        if wanted(Which::Fans) {
+            run.fans()?;
+            told(&run)?;
+        }
+        if wanted(Which::Classes) {
+            for rate in rates {
+                run.classes(*rate)?;
+                told(&run)?;
+            }
+        }
+        if wanted(Which::Tunnels) {
+            run.tunnels()?;
+            told(&run)?;
+        }
+        if wanted(Which::Transit) {
+            run.transit()?;
+            told(&run)?;
+        }
+        Ok::<(), String>(())
+    };
+    // What was measured before it went wrong, or was interrupted, is not lost.
+    let ended = played().err();
+    let mut report = run.report;
+    if report.figures.is_empty()
+        && let Some(wrong) = ended
+    {
+        return Err(wrong);
     }
-    if wanted(Which::Tunnels) {
-        run.tunnels()?;
-        told(&run)?;
-    }
-    if wanted(Which::Transit) {
-        run.transit()?;
-        told(&run)?;
-    }
-    let report = run.report;
+    report.ended = ended;
     save(html, page::page(&report))?;
     json.as_deref().map_or(Ok(()), |path| save(path, words::json(&report)))?;
     csv.as_deref().map_or(Ok(()), |path| save(path, words::csv(&report)))?;
     writeln!(out, "{}\nThe page with the plots: {}", words::tail(&report), html.display())
         .map_err(|error| format!("standard output: {error}"))?;
     Ok(match report.conclusion() {
-        Conclusion::Held => HELD,
+        Conclusion::Held(_) => HELD,
         Conclusion::Broken(_) => BROKEN,
         Conclusion::Void(_) => VOID,
     })

@@ -71,11 +71,16 @@ fn conclusion(conclusion: &Conclusion) -> Markup {
 /// A conclusion in words.
 pub(crate) fn said(conclusion: &Conclusion) -> (Mood, &'static str, Vec<String>) {
     match conclusion {
-        Conclusion::Held => (Mood::Good, "Every bound was kept.", Vec::new()),
+        Conclusion::Held(excused) if excused.is_empty() => (Mood::Good, "Every bound was kept.", Vec::new()),
+        Conclusion::Held(excused) => {
+            (Mood::Good, "Every bound was kept but for what stalls of the machine met.", excused.clone())
+        }
         Conclusion::Broken(what) => {
             (Mood::Bad, "A BOUND WAS BROKEN, OR SOMETHING WAS ADMITTED THAT HAS NO ROOM.", what.clone())
         }
-        Conclusion::Void(why) => (Mood::Odd, "VOID: the machine stood still too often to tell.", why.clone()),
+        Conclusion::Void(why) => {
+            (Mood::Odd, "VOID: the run does not tell whether bounds are kept.", why.clone())
+        }
     }
 }
 

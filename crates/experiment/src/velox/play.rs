@@ -9,6 +9,7 @@ use lab::probe::{Probes, both_clocks};
 use serde_json::Value;
 
 use super::site::Site;
+use crate::flood::AROUND;
 use crate::member::wall;
 use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record::{self, Record};
@@ -25,9 +26,8 @@ const USER: u16 = 7_411;
 const APART: u16 = 2;
 /// Where floods go, the first of them.
 const FLOOD: u16 = 9_000;
-/// Bytes of headers of UDP and IP, and around a packet on the wire.
+/// Bytes of headers of UDP and IP.
 const HEADERS: u64 = 28;
-const AROUND: u64 = 38;
 /// How long programs may take to find each other, and a writer longer than asked for.
 const MEETING: Duration = Duration::from_secs(90);
 const SPARE: Duration = Duration::from_secs(60);
@@ -117,6 +117,30 @@ pub(crate) struct Played {
     pub(crate) floods: Vec<(u64, u64)>,
     pub(crate) stalls: Stalls,
     pub(crate) real_time: bool,
+}
+
+impl Played {
+    /// Why these floods were none, in words: one sent less than 95 % of its rate, none of it was lost though it is more than its way carries, or none
+    /// of all came so far as to be in the way.
+    pub(crate) fn calm(&self, floods: &[Flood], overload: bool) -> Vec<String> {
+        let (from, to) = self.flooded;
+        let time = u128::from(to.saturating_sub(from).unsigned_abs());
+        let mut calm = Vec::new();
+        for (flood, (sent, came)) in floods.iter().zip(&self.floods) {
+            let named = format!("the flood from {} to {}", flood.from, flood.to);
+            let planned =
+                u128::from(flood.rate) * time / 1_000_000_000 / u128::from(flood.on_wire() * 8).max(1);
+            if u128::from(*sent) * 100 < planned * 95 {
+                calm.push(format!("{named} sent {sent} datagrams of {planned}"));
+            } else if overload && came >= sent {
+                calm.push(format!("{named} lost none of {sent} datagrams: its way was not full"));
+            }
+        }
+        if !floods.is_empty() && self.floods.iter().all(|(_, came)| *came == 0) {
+            calm.push("no datagram of a flood arrived".to_owned());
+        }
+        calm
+    }
 }
 
 /// Where topics are played.
@@ -350,4 +374,35 @@ fn take(socket: &UdpSocket, over: &AtomicBool) -> u64 {
         taken += u64::from(socket.recv(&mut datagram).is_ok());
     }
     taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_sent_too_little_or_lost_nothing_or_went_nowhere_is_told() {
+        let flood =
+            |from: &str| Flood { from: from.to_owned(), to: "c".to_owned(), rate: 8_000_000, size: 962 };
+        let floods = [flood("a"), flood("b")];
+        // 8 Mbit/s are a thousand datagrams of 1,000 bytes on the wire in a second.
+        let told = |counts: [(u64, u64); 2], overload: bool| {
+            let played = Played {
+                topics: Vec::new(),
+                flooded: (5, 2_000_000_005),
+                floods: counts.to_vec(),
+                stalls: Stalls::default(),
+                real_time: true,
+            };
+            played.calm(&floods, overload).len()
+        };
+        assert_eq!(told([(2_000, 1_500), (1_900, 1)], true), 0);
+        assert_eq!(told([(1_899, 1_500), (2_000, 1_500)], true), 1);
+        assert_eq!(told([(2_000, 2_000), (2_000, 1_500)], true), 1);
+        assert_eq!(told([(2_000, 2_000), (2_000, 1_500)], false), 0);
+        assert_eq!(told([(2_000, 0), (2_000, 0)], true), 1);
+        // A wrong port: the other end refuses, and the system tells the sender instead of sending.
+        assert_eq!(told([(1_000, 0), (1_000, 0)], true), 3);
+        assert_eq!(told([(0, 0), (0, 0)], false), 3);
+    }
 }

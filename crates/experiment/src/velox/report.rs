@@ -6,6 +6,8 @@ use crate::judge::{Judged, Misses};
 
 /// Parts of a thousand of what is judged that stalls may excuse; with more it says nothing.
 const EXCUSED: u64 = 50;
+/// Of a thousand samples, so many must be undisturbed by stalls; else they say nothing.
+const UNDISTURBED: u64 = 950;
 
 /// A part of the time of a flow.
 #[derive(Clone, Debug)]
@@ -48,6 +50,25 @@ pub(crate) struct Refusal {
     pub(crate) asked: String,
     /// What the manager says; `None` if it admits it.
     pub(crate) answer: Option<String>,
+    /// The manager's word for the kind of its reason; empty if it admits it.
+    pub(crate) reason: String,
+    /// Sessions that were admitted before, and that have room.
+    pub(crate) admitted: usize,
+    pub(crate) room: usize,
+}
+
+impl Refusal {
+    /// What is wrong with it, in words: only what lacks room is to be refused, and for that.
+    fn broken(&self) -> Option<String> {
+        let asked = &self.asked;
+        let Some(answer) = &self.answer else { return Some(format!("admitted: {asked}")) };
+        if !matches!(&*self.reason, "rate" | "burst") {
+            return Some(format!("refused for another reason than room: {asked}: {answer}"));
+        }
+        let (admitted, room) = (self.admitted, self.room);
+        (admitted != room)
+            .then(|| format!("{admitted} sessions were admitted of {room} that have room: {asked}: {answer}"))
+    }
 }
 
 /// A figure.
@@ -74,12 +95,15 @@ pub(crate) struct Report {
     pub(crate) figures: Vec<Figure>,
     /// Facts about machine and run.
     pub(crate) facts: Vec<(&'static str, String)>,
+    /// Why it has ended before all figures were played, if it has.
+    pub(crate) ended: Option<String>,
 }
 
 /// What is to be said of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Conclusion {
-    Held,
+    /// With what stalls have excused.
+    Held(Vec<String>),
     Broken(Vec<String>),
     Void(Vec<String>),
 }
@@ -123,32 +147,49 @@ impl Series {
         if much(excused, self.judged.sent) {
             return Some(format!("stalls excuse {excused} of {} samples", self.judged.sent));
         }
+        if self.judged.undisturbed_permille() < UNDISTURBED {
+            let (met, sent) = (self.judged.disturbed, self.judged.sent);
+            return Some(format!("the machine stood still during {met} of {sent} samples"));
+        }
         let kept = self.kept.filter(|kept| much(kept.excused, kept.seconds.max(20)));
         kept.map(|kept| format!("stalls excuse {} of {} seconds", kept.excused, kept.seconds))
+    }
+
+    /// What stalls excuse of what was promised, in words.
+    pub(crate) fn excused(&self) -> Option<String> {
+        let Misses { late, lost } = self.judged.excused;
+        let seconds = self.kept.map_or(0, |kept| kept.excused);
+        (self.bound.is_some() && lost + late + seconds > 0).then(|| {
+            format!(
+                "{lost} of {} samples lost, {late} late, and {seconds} seconds missed in stalls",
+                self.judged.sent
+            )
+        })
     }
 }
 
 impl Report {
     /// What is to be said of it: what is broken counts also if something else says nothing.
     pub(crate) fn conclusion(&self) -> Conclusion {
-        let (mut broken, mut void) = (Vec::new(), Vec::new());
+        let (mut broken, mut void, mut excused) = (Vec::new(), Vec::new(), Vec::new());
         for figure in &self.figures {
             for series in &figure.series {
                 let named =
                     |what: String| format!("{}, {}, {}: {what}", figure.title, series.case, series.flow);
                 broken.extend(series.broken().into_iter().map(named));
                 void.extend(series.void().map(named));
+                excused.extend(series.excused().map(named));
             }
             void.extend(figure.void.iter().map(|why| format!("{}: {why}", figure.title)));
             broken.extend(figure.broken.iter().map(|what| format!("{}: {what}", figure.title)));
-            for refusal in figure.refusals.iter().filter(|refusal| refusal.answer.is_none()) {
-                broken.push(format!("{}: admitted: {}", figure.title, refusal.asked));
-            }
+            let refusals = figure.refusals.iter().filter_map(Refusal::broken);
+            broken.extend(refusals.map(|what| format!("{}: {what}", figure.title)));
         }
+        void.extend(self.ended.iter().map(|why| format!("not all was played: {why}")));
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
             (true, false) => Conclusion::Void(void),
-            (true, true) => Conclusion::Held,
+            (true, true) => Conclusion::Held(excused),
         }
     }
 }
@@ -157,10 +198,9 @@ impl Report {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 pub(crate) mod tests {
     use super::*;
-    use crate::judge::judge;
     use crate::record::Record;
     use crate::stalls::{Stall, Stalls};
-    use crate::velox::judge::{kept, seconds};
+    use crate::velox::judge::{judge, kept, seconds};
 
     const MS: i64 = 1_000_000;
     const LIMIT: i64 = 30 * MS;
@@ -199,7 +239,14 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn report(series: Vec<Series>, answer: Option<&str>) -> Report {
-        let refusal = Refusal { asked: "too much".to_owned(), answer: answer.map(str::to_owned) };
+        let reason = answer.map_or("", |_| "rate").to_owned();
+        let refusal = Refusal {
+            asked: "too much".to_owned(),
+            answer: answer.map(str::to_owned),
+            reason,
+            admitted: 1,
+            room: 1,
+        };
         let figure = Figure {
             key: "21",
             title: "Figure 21".to_owned(),
@@ -211,7 +258,7 @@ pub(crate) mod tests {
             broken: Vec::new(),
             void: Vec::new(),
         };
-        Report { figures: vec![figure], facts: Vec::new() }
+        Report { figures: vec![figure], ..Report::default() }
     }
 
     fn concluded(series: Series) -> Conclusion {
@@ -220,7 +267,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_flow_with_a_session_that_keeps_its_bound_and_its_rate_is_held() {
-        assert_eq!(concluded(series(LIMIT, &[], &Stalls::default(), true)), Conclusion::Held);
+        assert_eq!(concluded(series(LIMIT, &[], &Stalls::default(), true)), Conclusion::Held(Vec::new()));
     }
 
     #[test]
@@ -228,7 +275,7 @@ pub(crate) mod tests {
         for change in [(700, None), (1_900, Some(LIMIT + 1))] {
             let one = |session: bool| concluded(series(5 * MS, &[change], &Stalls::default(), session));
             assert!(matches!(one(true), Conclusion::Broken(_)), "{change:?}");
-            assert_eq!(one(false), Conclusion::Held);
+            assert_eq!(one(false), Conclusion::Held(Vec::new()));
         }
     }
 
@@ -248,16 +295,39 @@ pub(crate) mod tests {
         let mut other = report(one(), Some("no room"));
         other.figures[0].void.push("no flood".to_owned());
         assert!(matches!(other.conclusion(), Conclusion::Void(_)));
+        let mut ended = report(one(), Some("no room"));
+        ended.ended = Some("a reader has ended".to_owned());
+        let why = "not all was played: a reader has ended".to_owned();
+        assert_eq!(ended.conclusion(), Conclusion::Void(vec![why]));
+        other.ended = ended.ended;
         other.figures[0].broken.push("rules".to_owned());
         assert_eq!(other.conclusion(), Conclusion::Broken(vec!["Figure 21: rules".to_owned()]));
     }
 
     #[test]
+    fn what_is_refused_for_another_reason_than_room_or_too_early_is_broken() {
+        let concluded = |reason: &str, admitted: usize| {
+            let mut report = report(vec![series(5 * MS, &[], &Stalls::default(), true)], Some("no room"));
+            let refusal = &mut report.figures[0].refusals[0];
+            (refusal.reason, refusal.admitted) = (reason.to_owned(), admitted);
+            matches!(report.conclusion(), Conclusion::Broken(_))
+        };
+        assert!(!concluded("rate", 1) && !concluded("burst", 1));
+        assert!(concluded("no-answer", 1) && concluded("busy", 1) && concluded("device", 1));
+        assert!(concluded("rate", 0) && concluded("rate", 2));
+    }
+
+    #[test]
     fn a_few_misses_in_stalls_are_excused_and_many_say_nothing() {
         let stalls = Stalls::new(vec![Stall { from: 4_000 * MS, to: 6_000 * MS }]);
+        let short = Stalls::new(vec![Stall { from: 4_100 * MS, to: 4_900 * MS }]);
         let lost =
             |count: usize| -> Vec<(usize, Option<i64>)> { (450..450 + count).map(|at| (at, None)).collect() };
-        assert_eq!(concluded(series(5 * MS, &lost(2), &stalls, true)), Conclusion::Held);
+        let Conclusion::Held(told) = concluded(series(5 * MS, &lost(2), &short, true)) else { panic!() };
+        assert!(matches!(&*told, [one] if one.contains("2 of 2000 samples lost, 0 late")), "{told:?}");
+        assert_eq!(concluded(series(5 * MS, &[], &short, true)), Conclusion::Held(Vec::new()));
+        // Nothing is missed, but too little was seen.
+        assert!(matches!(concluded(series(5 * MS, &[], &stalls, true)), Conclusion::Void(_)));
         assert!(matches!(concluded(series(5 * MS, &lost(140), &stalls, true)), Conclusion::Void(_)));
         let mut broken = lost(140);
         broken.push((1_500, None));

@@ -1,12 +1,14 @@
 //! Domains in a lab, with a manager each: built, asked for sessions, and removed.
 use std::fmt::Write as _;
-use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use keys::{Authority, Role};
 use lab::wan::{WanFile, WanLab};
@@ -24,6 +26,8 @@ const FIRST: u32 = 65_001;
 const PORT: u16 = 7_411;
 /// How long it may take until all managers are connected, or one answers.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long one may take to answer: it asks others, and routers are programmed.
+const ANSWER: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
 /// The links of hosts are so much faster that packets come together on them which have waited for a link between domains.
 const BURSTS: u32 = 8;
@@ -103,9 +107,11 @@ pub(crate) struct Wanted {
 
 /// Domains that work.
 pub(crate) struct Site {
+    /// Before the lab: they end before the routers that they program are gone.
+    managers: Vec<Program>,
     lab: WanLab,
     folder: PathBuf,
-    managers: Vec<Program>,
+    stopped: Arc<AtomicBool>,
     /// How long it took until the lab was there, and until all managers were connected.
     pub(crate) up: [Duration; 2],
 }
@@ -126,7 +132,7 @@ impl Site {
         let lab = WanLab::up(&file, &name, stopped).map_err(|error| error.to_string())?;
         let built = begun.elapsed();
         let path = folder.file(&format!("site{number}"));
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
         fs::create_dir(&path).map_err(failed)?;
         let authority = Authority::open(&path.join("keys")).map_err(|error| error.to_string())?;
         let process = std::process::id().to_be_bytes();
@@ -141,12 +147,19 @@ impl Site {
             .collect();
         let line = Line { file: &file, layout: lab.layout(), managers: &addresses };
         let texts: Vec<String> = (0..sites.hosts.len()).map(|at| line.text(at)).collect();
-        let mut site = Self { lab, folder: path.clone(), managers: Vec::new(), up: [built; 2] };
+        let mut site = Self {
+            managers: Vec::new(),
+            lab,
+            folder: path.clone(),
+            stopped: Arc::clone(stopped),
+            up: [built; 2],
+        };
         for (asn, text) in (FIRST..).zip(texts) {
             authority.issue(Role::Domain(asn)).map_err(|error| error.to_string())?;
             let of = path.join(format!("{asn}.toml"));
             fs::write(&of, text).map_err(|error| format!("{}: {error}", of.display()))?;
-            let mut command = Command::new(own()?);
+            // It ends with the lab, also if this process is killed and the lab is removed later.
+            let mut command = site.lab.command_outside(own()?);
             command.args(["rm", "serve"]).arg(&of).arg("--keys").arg(path.join("keys"));
             command.arg("--store").arg(path.join(format!("{asn}.redb"))).env("XDG_RUNTIME_DIR", &path);
             site.managers.push(Program::start_deaf(
@@ -188,7 +201,7 @@ impl Site {
     }
 
     fn ask(&self, asn: u32, ask: &Ask) -> Result<Answer, String> {
-        ask_at(&self.socket(asn), ask)
+        ask_at(&self.socket(asn), ask, &self.stopped)
     }
 
     /// Where a manager listens to commands.
@@ -209,7 +222,7 @@ impl Site {
     /// In words: there is no answer. A refusal is one.
     pub(crate) fn establish(&self, wanted: &Wanted) -> Result<Result<Admitted, Refused>, String> {
         let (socket, asked) = self.asked(wanted)?;
-        match ask_at(&socket, &Ask::Establish(asked))? {
+        match ask_at(&socket, &Ask::Establish(asked), &self.stopped)? {
             Answer::Admitted(admitted) => Ok(Ok(admitted)),
             Answer::Refused(refused) => Ok(Err(refused)),
             other => Err(format!("a manager says {other:?}")),
@@ -307,12 +320,36 @@ impl Site {
 /// What the manager that listens there answers.
 ///
 /// # Errors
-/// In words: it does not.
-pub(crate) fn ask_at(socket: &Path, ask: &Ask) -> Result<Answer, String> {
+/// In words: it does not, or the user wants an end.
+pub(crate) fn ask_at(socket: &Path, ask: &Ask, stopped: Stopped<'_>) -> Result<Answer, String> {
     let none = || format!("the manager at {} does not answer", socket.display());
+    let failed = |error: io::Error| format!("{}: {error}", none());
     let mut client = Client::open(socket)?.ok_or_else(none)?;
-    client.ask(ask).map_err(|error| format!("{}: {error}", none()))?;
-    client.answer().map_err(|error| format!("{}: {error}", none()))?.ok_or_else(none)
+    let connection = client.writer().map_err(failed)?;
+    let (answered, over) = mpsc::channel();
+    let answer: io::Result<Option<Answer>> = thread::scope(|scope| {
+        scope.spawn(move || end_at_last(&connection, &over, stopped));
+        let answer = client.ask(ask).and_then(|()| client.answer());
+        drop(answered);
+        answer
+    });
+    match answer {
+        Ok(Some(answer)) => Ok(answer),
+        _ if stopped.load(Ordering::Relaxed) => Err(INTERRUPTED.to_owned()),
+        other => other.map_err(failed)?.ok_or_else(none),
+    }
+}
+
+/// Ends a connection once the user wants an end, or the answer takes too long: who reads from it finds its end then.
+fn end_at_last(connection: &UnixStream, over: &Receiver<()>, stopped: Stopped<'_>) {
+    let begun = Instant::now();
+    while matches!(over.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {
+        if stopped.load(Ordering::Relaxed) || begun.elapsed() > ANSWER {
+            // It may have ended by itself.
+            let _ = connection.shutdown(Shutdown::Both);
+            return;
+        }
+    }
 }
 
 /// Waits until something is so.

@@ -1,7 +1,7 @@
 //! The file of a lab of domains.
 use std::collections::{BTreeMap, BTreeSet};
 
-use linux_edge::domain::Ceiling;
+use linux_edge::domain::{Ceiling, MOST_BURSTS};
 use linux_edge::policing::Policing;
 use serde::Deserialize;
 use system::Error;
@@ -97,6 +97,7 @@ struct Text {
     processing: Option<String>,
     #[serde(default)]
     emulated: bool,
+    #[serde(default)]
     devices: Devices,
 }
 
@@ -223,6 +224,12 @@ impl WanFile {
                 return Err(format!(
                     "AS {}: {} routers; from 1 to {MOST_ROUTERS} are possible",
                     domain.asn, domain.routers
+                ));
+            }
+            if !(1..=MOST_BURSTS).contains(&domain.bursts) {
+                return Err(format!(
+                    "AS {}: `bursts` is {}; from 1 to {MOST_BURSTS} is possible",
+                    domain.asn, domain.bursts
                 ));
             }
             for host in &domain.hosts {

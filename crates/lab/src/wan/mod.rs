@@ -146,6 +146,11 @@ impl WanLab {
         Ok(Tools::new(&self.record.name).command_in(&self.host(host)?.namespace, program))
     }
 
+    /// A command for a program beside the hosts, as managers of the domains are: it has the network of the caller, and ends with the lab.
+    pub fn command_outside(&self, program: impl AsRef<OsStr>) -> Command {
+        Tools::new(&self.record.name).command(program)
+    }
+
     fn host(&self, host: &str) -> Result<&Host, Error> {
         let found = self.record.hosts.iter().find(|other| other.name == host);
         found.ok_or_else(|| Error::new(format!("the lab has no host \"{}\"", host.escape_default()), ""))

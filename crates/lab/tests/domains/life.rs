@@ -66,5 +66,9 @@ fn a_file_that_is_wrong_says_where() {
     assert!(wrong("rate = \"1 Mb/s\"", "rate = \"1 Mbps\"").contains("1 Mbps"));
     assert!(wrong("number = 2", "number = 1").contains("link 1"));
     assert!(wrong("\"60 %\"", "\"much\"").contains("much"));
+    for bursts in ["0", "1001", "4000000000"] {
+        let told = wrong("asn = 65002", &format!("asn = 65002\nbursts = {bursts}"));
+        assert!(told.contains(&format!("AS 65002: `bursts` is {bursts}")), "{told}");
+    }
     assert!(wrong("\"c\"", "\"a\"").contains("host \"a\""));
 }
