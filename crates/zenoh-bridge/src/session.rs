@@ -277,6 +277,14 @@ impl Session {
         Some((at, from))
     }
 
+    /// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
+    pub(crate) fn place_of_answer(&self, query: &Query, of: &str) -> String {
+        match query.accepts_replies() {
+            ReplyKeyExpr::Any => of.to_owned(),
+            ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, self.id),
+        }
+    }
+
     /// Answers a question, under this key.
     pub(crate) fn answer(query: &Query, at: &str, messages: &[Message]) -> Result<(), Failure> {
         for message in messages {
