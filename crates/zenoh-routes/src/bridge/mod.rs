@@ -136,8 +136,9 @@ pub struct Bridge {
     readers: BTreeMap<Guid, Local>,
     remotes: BTreeMap<Guid, Remote>,
     next_proxy: u64,
-    /// Tokens of writers of this site.
-    announced: BTreeMap<Guid, String>,
+    /// Tokens of writers of this site, with the number of each announcement.
+    announced: BTreeMap<Guid, (u64, String)>,
+    announcements: u64,
     /// Keys with a publisher, and whether something subscribes.
     published: BTreeMap<String, (bool, bool)>,
     /// Keys that are subscribed, and whether late readers are among those who read.
@@ -172,6 +173,7 @@ impl Bridge {
             remotes: BTreeMap::new(),
             next_proxy: 0,
             announced: BTreeMap::new(),
+            announcements: 0,
             published: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             streams: BTreeMap::new(),
@@ -194,7 +196,7 @@ impl Bridge {
     /// What it does and did.
     pub fn summary(&self) -> Summary {
         let bridges: BTreeSet<BridgeId> =
-            self.remotes.values().flat_map(|remote| remote.announced_by.iter().copied()).collect();
+            self.remotes.values().flat_map(|remote| remote.announced_by.keys().copied()).collect();
         let skipped: u64 = self.streams.values().map(|incoming| incoming.stream.skipped()).sum();
         Summary {
             leads: self.leads,
@@ -258,7 +260,7 @@ impl Bridge {
         self.is_dirty = true;
         self.send_gone(number, writer);
         // If it comes again, it is announced anew.
-        if let Some(token) = self.announced.remove(&writer) {
+        if let Some((_, token)) = self.announced.remove(&writer) {
             self.actions.push_back(Action::Withdraw(token));
         }
         let Some(line) = self.lines.get_mut(&number) else { return };
@@ -307,7 +309,7 @@ impl Bridge {
 
     /// A token is there, or is not any more. One that is none of a bridge means nothing.
     pub fn token(&mut self, token: &str, is_there: bool) {
-        let Some((bridge, data)) = key::read_token(&self.options.scope, token) else {
+        let Some((bridge, number, data)) = key::read_token(&self.options.scope, token) else {
             self.counts.refused += u64::from(is_there);
             return;
         };
@@ -316,21 +318,31 @@ impl Bridge {
         }
         self.is_dirty = true;
         if !is_there {
-            if let Some(remote) = self.remotes.get_mut(&data.guid) {
+            // It may be announced anew already.
+            if let Some(remote) = self.remotes.get_mut(&data.guid)
+                && remote.announced_by.get(&bridge) == Some(&number)
+            {
                 remote.announced_by.remove(&bridge);
             }
             return;
         }
         let guid = data.guid;
-        if self.remotes.get(&guid).is_some_and(|known| known.data != data) {
-            // The same writer with another QoS, or what says so.
-            self.forget_remote(guid);
+        if let Some(known) = self.remotes.get(&guid) {
+            if known.is_newer(bridge, number) {
+                return;
+            }
+            let is_anew = known.announced_by.get(&bridge) != Some(&number);
+            if known.data != data || known.is_gone && is_anew {
+                // The same writer with another QoS, or what says so; or it is there again.
+                self.forget_remote(guid);
+            }
         }
-        if !self.remotes.contains_key(&guid) && !self.add_remote(data) {
+        if !self.remotes.contains_key(&guid) && !self.add_remote(data, (bridge, number)) {
             return;
         }
         if let Some(remote) = self.remotes.get_mut(&guid) {
-            remote.announced_by.insert(bridge);
+            remote.announced_by.insert(bridge, number);
+            remote.newest = (bridge, number);
         }
         self.ask_all(bridge);
     }
@@ -343,7 +355,7 @@ impl Bridge {
         }
     }
 
-    fn add_remote(&mut self, data: EndpointData) -> bool {
+    fn add_remote(&mut self, data: EndpointData, newest: (BridgeId, u64)) -> bool {
         if !self.options.wants(&data.topic_name) {
             return false;
         }
@@ -362,7 +374,8 @@ impl Bridge {
         let remote = Remote {
             id: ProxyId(self.next_proxy),
             keys,
-            announced_by: BTreeSet::new(),
+            announced_by: BTreeMap::new(),
+            newest,
             is_open: false,
             last: 0,
             lost_since: None,

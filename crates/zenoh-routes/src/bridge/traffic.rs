@@ -32,9 +32,11 @@ impl Bridge {
         self.send(line, &message);
     }
 
-    /// A writer of the site is gone.
+    /// A writer of the site is gone, as it was announced.
     pub(super) fn send_gone(&mut self, line: u64, writer: Guid) {
         let Some(of) = self.lines.get(&line).filter(|of| of.is_open) else { return };
+        let Some((number, _)) = self.announced.get(&writer) else { return };
+        let payload = Arc::from(number.to_le_bytes());
         let attachment = Attachment {
             kind: Kind::WriterGone,
             bridge: self.id,
@@ -45,7 +47,7 @@ impl Bridge {
             hash: None,
             related: None,
         };
-        self.send(line, &Message { attachment, payload: Arc::from(NOTHING) });
+        self.send(line, &Message { attachment, payload });
     }
 
     fn send(&mut self, line: u64, message: &Message) {
@@ -193,15 +195,22 @@ impl Bridge {
             return;
         };
         if kind == Kind::WriterGone {
-            // Only who announces it can say so.
-            if remote.announced_by.is_empty() || remote.announced_by.contains(&bridge) {
+            let Ok(number) = <[u8; 8]>::try_from(&message.payload[..]).map(u64::from_le_bytes) else {
+                self.counts.refused += 1;
+                return;
+            };
+            // Only who announces it can say so. Announcements are faster than messages: it may be there again.
+            let is_of = remote.announced_by.is_empty() || remote.announced_by.contains_key(&bridge);
+            if is_of && !remote.is_newer(bridge, number) {
                 remote.is_gone = true;
                 self.is_dirty = true;
             }
             return;
         }
         if !remote.is_open {
-            if !remote.is_gone && !self.line_of.contains_key(&writer) {
+            if remote.is_gone {
+                self.counts.refused += 1;
+            } else if !self.line_of.contains_key(&writer) {
                 self.keep_early(key, message, true);
             }
             return;
@@ -222,7 +231,7 @@ impl Bridge {
             .remotes
             .values()
             .filter(|other| other.is_open && other.keys.iter().any(|of| of == key))
-            .filter(|other| other.announced_by.contains(&bridge) || other.data.guid == writer)
+            .filter(|other| other.announced_by.contains_key(&bridge) || other.data.guid == writer)
             .map(|other| other.id)
             .collect();
         for proxy in all {

@@ -91,7 +91,7 @@ fn whatever_strangers_send_is_refused_or_harmless() {
         bridge.message(keys[random.below(keys.len())], Some(&bytes), &bytes);
         let text: String = bytes.iter().map(|byte| char::from(byte % 128)).collect();
         bridge.token(&text, random.chance(50));
-        bridge.token(&format!("@punctual/1/09090909090909090909090909090909/writer/-/{text}"), true);
+        bridge.token(&format!("@punctual/1/09090909090909090909090909090909/writer/-/1/{text}"), true);
         bridge.answer(random.bits() % 4, &bytes, &bytes);
         bridge.matching(&text, true);
         assert!(bridge.asked(&text, random.bits()).is_empty());
