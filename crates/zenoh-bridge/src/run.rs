@@ -216,7 +216,7 @@ impl Running {
     fn status(&self, choices: &Choices) -> String {
         let now = self.bridge.summary();
         format!(
-            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written, {} not sent",
+            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written, {} not sent, {} not kept any more for want of room",
             if now.leads { "works" } else { "stands by" },
             choices.confidentiality(),
             now.topics,
@@ -231,6 +231,7 @@ impl Running {
             now.refused,
             self.proxies.refused,
             self.failed,
+            now.let_go,
         )
     }
 }

@@ -83,6 +83,8 @@ pub struct Summary {
     pub delivered: u64,
     /// Messages that had come before, by another way.
     pub doubles: u64,
+    /// Messages that were kept for late readers and for those who missed some, and had no room any more.
+    pub let_go: u64,
     /// Messages that never came, and that nothing has any more.
     pub skipped: u64,
     /// Messages that are none, or of writers that are not announced.

@@ -1,4 +1,5 @@
 //! Samples on their way to other sites, and messages on their way to this one.
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -58,15 +59,33 @@ impl Bridge {
             let before = cache.bytes();
             let message = cache.push(message.clone(), history);
             self.kept = self.kept.saturating_sub(before).saturating_add(cache.bytes());
-            let over = self.kept.saturating_sub(self.options.limits.bytes);
-            if over > 0 {
-                let before = cache.bytes();
-                cache.shrink(before.saturating_sub(over));
-                self.kept = self.kept.saturating_sub(before.saturating_sub(cache.bytes()));
-            }
+            self.make_room();
             let key = if message.attachment.kind == Kind::Sample { key } else { key::ends(&key) };
             self.counts.sent += 1;
             self.actions.push_back(Action::Put { key, message, reliable });
+        }
+    }
+
+    /// Lets the oldest messages of the largest caches go until what is kept of all topics fits, some more of them at once, so that this is rare.
+    fn make_room(&mut self) {
+        let most = self.options.limits.bytes;
+        while self.kept > most {
+            let over = self.kept.saturating_sub(most);
+            let largest = self.caches.iter_mut().max_by_key(|(_, cache)| cache.bytes());
+            let Some((key, cache)) = largest else { return };
+            let before = cache.bytes();
+            let step = (most / 16).min(before / 4).max(over);
+            let gone = cache.shrink(before.saturating_sub(step));
+            let freed = before.saturating_sub(cache.bytes());
+            if freed == 0 {
+                return;
+            }
+            let key = key.clone();
+            self.kept = self.kept.saturating_sub(freed);
+            self.counts.let_go = self.counts.let_go.saturating_add(gone);
+            self.warn(&format!("kept of {key}"), || {
+                format!("more than {most} bytes of samples are to be kept, most of them of the key {key:?}: its oldest are let go, and late readers at other sites do not get them")
+            });
         }
     }
 

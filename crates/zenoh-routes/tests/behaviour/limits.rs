@@ -100,3 +100,27 @@ fn whatever_strangers_send_is_refused_or_harmless() {
     }
     assert!(bridge.summary().refused > 1_000 && bridge.summary().topics == 1);
 }
+
+#[test]
+fn a_topic_that_keeps_too_much_takes_nothing_from_others() {
+    let limits = Limits { bytes: 20_000, ..Limits::default() };
+    let mut world = World::new(5, 3, 1, Options { limits, ..Options::default() });
+    for topic in ["state", "big"] {
+        world.add_writer(0, topic, |qos| qos.durability = Durability::TransientLocal);
+        world.add_reader(1, topic, Durability::TransientLocal);
+    }
+    world.quiet();
+    for _ in 0..300 {
+        world.write(0, 1, Kind::Sample, 1);
+    }
+    world.look();
+    // There is no room any more.
+    let said = world.write(0, 0, Kind::Sample, 1);
+    world.quiet();
+    world.add_reader(2, "state", Durability::TransientLocal);
+    world.quiet();
+    let got: Vec<_> = world.sites[2].readers[0].log.iter().map(|(_, event)| *event).collect();
+    assert_eq!(got, [said]);
+    let told: Vec<&String> = world.warnings.iter().filter(|text| text.contains("20000 bytes")).collect();
+    assert!(told.len() == 1 && told[0].contains("\"big\""), "{told:?}");
+}
