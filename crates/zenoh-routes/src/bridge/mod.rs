@@ -19,7 +19,7 @@ use crate::cache::{Cache, Message};
 use crate::key::{self, BridgeId};
 use crate::lines::{Keys, Line, is_durable};
 use crate::proxies::{Local, Remote};
-use crate::stream::Stream;
+use crate::stream::{Head, Stream};
 
 /// How much a bridge takes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,14 +106,16 @@ struct Early {
 struct Question {
     bridge: BridgeId,
     key: String,
-    /// The number of the last message, once it is told.
-    last: Option<u64>,
+    /// What its end says, once it is told.
+    head: Option<Head>,
 }
 
 /// A stream, and when it is asked for again.
 #[derive(Debug)]
 struct Incoming {
     stream: Stream,
+    /// The question whose answer is awaited.
+    question: Option<u64>,
     failures: u32,
     again: Option<u64>,
     /// Since when its bridge announces no writer of the key; milliseconds.
@@ -151,6 +153,8 @@ pub struct Bridge {
     kept: usize,
     early: VecDeque<Early>,
     early_bytes: usize,
+    /// Bytes that streams hold.
+    held: usize,
     questions: BTreeMap<u64, Question>,
     next_question: u64,
     counts: Summary,
@@ -184,6 +188,7 @@ impl Bridge {
             kept: 0,
             early: VecDeque::new(),
             early_bytes: 0,
+            held: 0,
             questions: BTreeMap::new(),
             next_question: 0,
             counts: Summary::default(),

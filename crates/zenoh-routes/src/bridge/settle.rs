@@ -197,7 +197,10 @@ impl Bridge {
             } else {
                 begun.push(place.clone());
                 let stream = Stream::new(*reliable, *durable);
-                self.streams.insert(place, Incoming { stream, failures: 0, again: None, lost_since: None });
+                self.streams.insert(
+                    place,
+                    Incoming { stream, question: None, failures: 0, again: None, lost_since: None },
+                );
             }
         }
         let (now, lease) = (self.now, self.options.limits.lease);
@@ -214,6 +217,7 @@ impl Bridge {
             }
             stays
         });
+        self.held = self.streams.values().map(|incoming| incoming.stream.held_bytes()).sum();
         for (bridge, key) in begun {
             self.ask(bridge, &key);
         }
@@ -300,6 +304,7 @@ impl Bridge {
             if incoming.failures >= MOST_FAILURES {
                 let mut out = Vec::new();
                 incoming.stream.give_up(&mut out);
+                self.is_dirty = true;
                 self.deliver_all(&key, out);
             } else {
                 self.ask(bridge, &key);

@@ -11,10 +11,15 @@ use crate::action::{Action, ProxyId};
 use crate::attachment::{Attachment, AttachmentError, Kind};
 use crate::cache::Message;
 use crate::key::{self, BridgeId};
-use crate::stream::KEPT;
+use crate::stream::{Head, KEPT};
 
 /// Most bytes of messages that came before what announces their writers.
 const MOST_EARLY: usize = 16 << 20;
+/// Most bytes of messages that wait for others that are missing, of all streams.
+const MOST_HELD: usize = 64 << 20;
+/// Most messages of one answer, and most bytes if it has several.
+const MOST_ANSWERS: usize = 2_048;
+const MOST_ANSWER_BYTES: usize = 8 << 20;
 /// Bytes beside the attachment that an empty sample has.
 const NOTHING: [u8; 0] = [];
 
@@ -89,17 +94,34 @@ impl Bridge {
         }
     }
 
-    /// The answer to a question of another bridge: what is kept, and at last how much was sent. Empty if nothing is known of the key.
+    /// The answer to a question of another bridge: what is kept, in order, and at last up to where this is all and how much was sent. An answer that is
+    /// too long ends early, and is asked for again from there on. Empty if nothing is known of the key.
     pub fn asked(&self, key: &str, from: u64) -> Vec<Message> {
         let Some(cache) = self.caches.get(key) else {
             let is_known = self.published.contains_key(key);
-            return is_known.then(|| self.head(0)).into_iter().collect();
+            return is_known.then(|| self.head(0, 0)).into_iter().collect();
         };
-        let head = self.head(cache.last());
         match from {
-            KEPT => cache.kept().cloned().chain([head]).collect(),
-            _ => cache.from(from).cloned().chain([head]).collect(),
+            KEPT => self.cut(cache.kept(), cache.last()),
+            _ => self.cut(cache.from(from), cache.last()),
         }
+    }
+
+    fn cut<'a>(&self, messages: impl Iterator<Item = &'a Message>, sent: u64) -> Vec<Message> {
+        let (mut answer, mut bytes) = (Vec::new(), 0_usize);
+        let mut covered = sent;
+        for message in messages {
+            bytes = bytes.saturating_add(message.cost());
+            if let Some(before) = answer.last().map(|last: &Message| last.attachment.number)
+                && (answer.len() >= MOST_ANSWERS || bytes > MOST_ANSWER_BYTES)
+            {
+                covered = before;
+                break;
+            }
+            answer.push(message.clone());
+        }
+        answer.push(self.head(covered, sent));
+        answer
     }
 
     /// What `zenoh-plugin-dds` gets that asks for what writers of a key have kept.
@@ -108,13 +130,13 @@ impl Bridge {
         self.caches.get(key).map_or_else(Vec::new, |cache| cache.kept().filter(samples).cloned().collect())
     }
 
-    fn head(&self, number: u64) -> Message {
+    fn head(&self, covered: u64, sent: u64) -> Message {
         let attachment = Attachment {
             kind: Kind::Head,
             bridge: self.id,
-            number,
+            number: covered,
             writer: Guid::UNKNOWN,
-            sequence: SequenceNumber(0),
+            sequence: SequenceNumber(i64::try_from(sent).unwrap_or(i64::MAX)),
             source: Timestamp::from_nanos(0),
             hash: None,
             related: None,
@@ -145,10 +167,24 @@ impl Bridge {
         let Some(asked) = self.questions.get_mut(&question) else { return };
         match Attachment::decode(attachment) {
             Ok(attachment) if attachment.bridge != asked.bridge => self.counts.refused += 1,
-            Ok(attachment) if attachment.kind == Kind::Head => asked.last = Some(attachment.number),
+            Ok(attachment) if attachment.kind == Kind::Head => {
+                let covered = attachment.number;
+                let sent = u64::try_from(attachment.sequence.0).unwrap_or_default().max(covered);
+                asked.head = Some(Head { covered, sent });
+            }
             Ok(attachment) => {
                 let key = asked.key.clone();
-                self.receive(&key, Message { attachment, payload: Arc::from(payload) });
+                let message = Message { attachment, payload: Arc::from(payload) };
+                let incoming = self.streams.get_mut(&(attachment.bridge, key.clone()));
+                let Some(incoming) = incoming.filter(|incoming| incoming.question == Some(question)) else {
+                    // The stream has begun anew since, and asks for itself.
+                    return self.receive(&key, message);
+                };
+                let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+                incoming.stream.answer(message, &mut out);
+                incoming.failures = 0;
+                self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
+                self.deliver_all(&key, out);
             }
             Err(_) => self.counts.refused += 1,
         }
@@ -156,17 +192,20 @@ impl Bridge {
 
     /// No more answers to a question come.
     pub fn answered(&mut self, question: u64) {
-        let Some(Question { bridge, key, last }) = self.questions.remove(&question) else { return };
-        let Some(incoming) = self.streams.get_mut(&(bridge, key.clone())) else { return };
-        let mut out = Vec::new();
-        let again = incoming.stream.answered(last, &mut out);
-        if last.is_some() {
+        let Some(Question { bridge, key, head }) = self.questions.remove(&question) else { return };
+        let incoming = self.streams.get_mut(&(bridge, key.clone()));
+        let Some(incoming) = incoming.filter(|incoming| incoming.question == Some(question)) else { return };
+        incoming.question = None;
+        let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+        let again = incoming.stream.answered(head, &mut out);
+        if head.is_some() {
             incoming.failures = 0;
         }
+        self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
         self.deliver_all(&key, out);
         match again {
             Some(from) => self.question(bridge, &key, from),
-            None if last.is_none() => self.failed(bridge, &key),
+            None if head.is_none() => self.failed(bridge, &key),
             None => {}
         }
     }
@@ -174,7 +213,10 @@ impl Bridge {
     pub(super) fn question(&mut self, bridge: BridgeId, key: &str, from: u64) {
         self.next_question += 1;
         let question = self.next_question;
-        self.questions.insert(question, Question { bridge, key: key.into(), last: None });
+        if let Some(incoming) = self.streams.get_mut(&(bridge, key.into())) {
+            incoming.question = Some(question);
+        }
+        self.questions.insert(question, Question { bridge, key: key.into(), head: None });
         self.actions.push_back(Action::Ask { question, bridge, key: key.into(), from });
     }
 
@@ -187,8 +229,10 @@ impl Bridge {
             }
             return;
         };
-        let mut out = Vec::new();
+        let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+        incoming.stream.set_room(MOST_HELD.saturating_sub(self.held));
         let missing = incoming.stream.receive(message, &mut out);
+        self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
         self.deliver_all(key, out);
         if let Some(from) = missing {
             self.question(bridge, key, from);
