@@ -90,7 +90,11 @@ impl Proxies {
 
     /// Writes a message, or keeps it until there is room.
     pub(crate) fn write(&mut self, proxy: ProxyId, message: Message) {
-        let Some(proxy) = self.open.get_mut(&proxy) else { return };
+        let Some(proxy) = self.open.get_mut(&proxy) else {
+            // It could not be opened.
+            self.refused += 1;
+            return;
+        };
         self.bytes = self.bytes.saturating_add(message.cost());
         proxy.waiting.push_back(message);
         // Behind others it waits for its turn.
@@ -125,7 +129,7 @@ impl Proxies {
             let has_all =
                 proxy.waiting.is_empty() && proxy.writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
             if has_all || looks >= MOST_LOOKS {
-                let lost = proxy.waiting.iter().map(Message::cost).sum();
+                let lost: usize = proxy.waiting.iter().map(Message::cost).sum();
                 self.bytes = self.bytes.saturating_sub(lost);
                 self.refused += proxy.waiting.len() as u64;
                 proxy.delete(participant);

@@ -162,9 +162,14 @@ impl Running {
     fn go_on_after(&mut self, done: Result<(), Failure>) {
         let Err(failure) = done else { return };
         self.failed += 1;
+        self.warn_now_and_then(&failure);
+    }
+
+    /// Others can make it fail again and again.
+    fn warn_now_and_then(&mut self, failure: &Failure) {
         if self.failed_at.is_none_or(|at| at.elapsed() >= SILENT) {
             self.failed_at = Some(Instant::now());
-            warn(&format!("{failure} ({} so far)", self.failed));
+            warn(&failure.to_string());
         }
     }
 
@@ -184,8 +189,9 @@ impl Running {
                 }
                 Action::CloseReader(line) => self.lines.close(participant, &self.waits, line),
                 Action::OpenWriter { proxy, like } => {
-                    let opened = self.proxies.open(participant, proxy, &like);
-                    opened.unwrap_or_else(|failure| warn(&failure.to_string()));
+                    if let Err(failure) = self.proxies.open(participant, proxy, &like) {
+                        self.warn_now_and_then(&failure);
+                    }
                 }
                 Action::CloseWriter(proxy) => self.proxies.close(proxy),
                 Action::Put { key, message, reliable } => {

@@ -56,7 +56,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Topics of Punctual itself are of one site, whatever others announce.
     fn wants(&self, topic: &str) -> bool {
+        if topic.starts_with("punctual/") {
+            return false;
+        }
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, topic));
         (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
     }

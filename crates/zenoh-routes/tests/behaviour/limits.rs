@@ -2,7 +2,7 @@
 use testkit::random::Random;
 use wire::qos::Durability;
 use zenoh_routes::bridge::Limits;
-use zenoh_routes::{Bridge, BridgeId, Kind, Options};
+use zenoh_routes::{Bridge, BridgeId, Kind, Options, key};
 
 use crate::world::World;
 
@@ -123,4 +123,19 @@ fn a_topic_that_keeps_too_much_takes_nothing_from_others() {
     assert_eq!(got, [said]);
     let told: Vec<&String> = world.warnings.iter().filter(|text| text.contains("20000 bytes")).collect();
     assert!(told.len() == 1 && told[0].contains("\"big\""), "{told:?}");
+}
+
+#[test]
+fn topics_of_punctual_itself_do_not_cross_in_either_direction() {
+    let mut world = World::new(6, 1, 1, Options::default());
+    world.add_writer(0, "punctual/admission/request", |_| {});
+    let data = world.sites[0].writers[0].data.clone();
+    let token = key::token(BridgeId([7; 16]), "", 1, &data).unwrap();
+    let mut bridge = Bridge::new(BridgeId([9; 16]), Options::default());
+    bridge.token(&token, true);
+    bridge.settle(0);
+    assert_eq!((bridge.next_action(), bridge.summary().topics), (None, 0));
+    bridge.writer_found(&data);
+    bridge.settle(1);
+    assert_eq!((bridge.next_action(), bridge.summary().topics), (None, 0));
 }
