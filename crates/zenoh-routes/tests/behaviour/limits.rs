@@ -139,3 +139,22 @@ fn topics_of_punctual_itself_do_not_cross_in_either_direction() {
     bridge.settle(1);
     assert_eq!((bridge.next_action(), bridge.summary().topics), (None, 0));
 }
+
+#[test]
+fn a_late_site_gets_all_that_is_kept_in_several_answers() {
+    let mut world = World::new(7, 3, 1, Options::default());
+    world.add_writer(0, "state", |qos| qos.durability = Durability::TransientLocal);
+    world.add_reader(1, "state", Durability::TransientLocal);
+    world.quiet();
+    for at in 0..5_000 {
+        world.write(0, 0, Kind::Sample, (at % 200) as u8);
+    }
+    world.quiet();
+    world.add_reader(2, "state", Durability::TransientLocal);
+    world.quiet();
+    for site in 1..3 {
+        let numbers: Vec<i64> =
+            world.sites[site].readers[0].log.iter().map(|(_, event)| event.sequence).collect();
+        assert!(numbers.iter().copied().eq(1..=5_000), "site {site} has {} samples", numbers.len());
+    }
+}
