@@ -160,7 +160,7 @@ impl Stream {
             Some(next) if from == HEAD => self.again |= sent >= next,
             _ => self.skip_to(covered, out),
         }
-        if covered < sent && covered >= from && from != HEAD {
+        if (from..sent).contains(&covered) && from != HEAD {
             // The answer was cut: the rest is asked for.
             self.asked = self.next;
             return self.asked;
