@@ -46,9 +46,13 @@ impl Domain {
 
     /// What changed since the last time; endpoints of bridges are none. Tells `bridge` whether it works or stands by.
     pub(crate) fn changes(&mut self, bridge: &mut Bridge) -> Vec<Change> {
+        // Endpoints first: of each of them it is known below whether its participant is a bridge.
+        let endpoints = self.participant.get_discovered_endpoints();
+        let mut participants: BTreeSet<GuidPrefix> = BTreeSet::new();
         let (mut bridges, mut leads): (BTreeSet<GuidPrefix>, bool) =
             ([self.participant.prefix()].into(), true);
         for other in self.participant.get_discovered_participants() {
+            participants.insert(other.data.prefix);
             if let Some((group, id)) = read_mark(&other.data.user_data) {
                 bridges.insert(other.data.prefix);
                 // The oldest works.
@@ -58,8 +62,9 @@ impl Domain {
         bridge.lead(leads);
         let mut changes = Vec::new();
         let mut there = BTreeMap::new();
-        for data in self.participant.get_discovered_endpoints() {
-            if bridges.contains(&data.guid.prefix) || is_builtin(&data) {
+        for data in endpoints {
+            let prefix = data.guid.prefix;
+            if !participants.contains(&prefix) || bridges.contains(&prefix) || is_builtin(&data) {
                 continue;
             }
             if self.known.get(&data.guid).is_none_or(|known| known != &data) {

@@ -17,6 +17,8 @@ use crate::types::{self, ByHash, Next};
 
 /// Most messages that wait for a reader that does not keep up.
 const MOST_WAITING: usize = 16_384;
+/// Most bytes of them, of all writers together.
+const MOST_WAITING_BYTES: usize = 64 << 20;
 /// How often is looked at a writer that is to end, whose readers have not acknowledged all.
 const MOST_LOOKS: u32 = 100;
 
@@ -26,6 +28,8 @@ pub(crate) struct Proxies {
     open: BTreeMap<ProxyId, Proxy>,
     /// To be deleted once their readers have all.
     ending: Vec<(Proxy, u32)>,
+    /// Bytes of messages that wait.
+    bytes: usize,
     /// Messages that were not written, because readers did not keep up or the bytes are no sample.
     pub(crate) refused: u64,
 }
@@ -34,6 +38,8 @@ struct Proxy {
     writer: RawDataWriter,
     next: Option<Next>,
     waiting: VecDeque<Message>,
+    /// The operator knows that its readers do not keep up.
+    has_told: bool,
     /// Its liveliness is that of the bridge.
     is_manual: bool,
 }
@@ -71,7 +77,7 @@ impl Proxies {
         };
         let writer =
             publisher.create_raw_datawriter(&topic, support, QosKind::Specific(qos), None, NO_STATUS)?;
-        self.open.insert(proxy, Proxy { writer, next, waiting: VecDeque::new(), is_manual });
+        self.open.insert(proxy, Proxy { writer, next, waiting: VecDeque::new(), has_told: false, is_manual });
         Ok(())
     }
 
@@ -84,15 +90,27 @@ impl Proxies {
 
     /// Writes a message, or keeps it until there is room.
     pub(crate) fn write(&mut self, proxy: ProxyId, message: Message) {
-        let Some(proxy) = self.open.get_mut(&proxy) else { return };
-        proxy.waiting.push_back(message);
-        if proxy.waiting.len() > MOST_WAITING {
-            proxy.waiting.pop_front();
+        let Some(proxy) = self.open.get_mut(&proxy) else {
+            // It could not be opened.
             self.refused += 1;
-        }
+            return;
+        };
+        self.bytes = self.bytes.saturating_add(message.cost());
+        proxy.waiting.push_back(message);
         // Behind others it waits for its turn.
         if proxy.waiting.len() == 1 {
-            self.refused += proxy.flush();
+            self.refused += proxy.flush(&mut self.bytes);
+        }
+        while proxy.waiting.len() > MOST_WAITING || self.bytes > MOST_WAITING_BYTES {
+            let Some(oldest) = proxy.waiting.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(oldest.cost());
+            self.refused += 1;
+            if !std::mem::replace(&mut proxy.has_told, true) {
+                eprintln!(
+                    "punctual-bridge: readers of the topic {:?} do not keep up: samples of other sites are dropped before they have them, the oldest first",
+                    proxy.writer.get_topic().get_name()
+                );
+            }
         }
     }
 
@@ -100,17 +118,20 @@ impl Proxies {
     pub(crate) fn go_on(&mut self, participant: &DomainParticipant) -> bool {
         let mut waits = false;
         for proxy in self.open.values_mut() {
-            self.refused += proxy.flush();
+            self.refused += proxy.flush(&mut self.bytes);
             waits |= !proxy.waiting.is_empty();
             if proxy.is_manual {
                 let _ = proxy.writer.assert_liveliness();
             }
         }
         for (mut proxy, looks) in std::mem::take(&mut self.ending) {
-            self.refused += proxy.flush();
+            self.refused += proxy.flush(&mut self.bytes);
             let has_all =
                 proxy.waiting.is_empty() && proxy.writer.wait_for_acknowledgments(Duration::ZERO).is_ok();
             if has_all || looks >= MOST_LOOKS {
+                let lost: usize = proxy.waiting.iter().map(Message::cost).sum();
+                self.bytes = self.bytes.saturating_sub(lost);
+                self.refused += proxy.waiting.len() as u64;
                 proxy.delete(participant);
             } else {
                 self.ending.push((proxy, looks + 1));
@@ -121,8 +142,8 @@ impl Proxies {
 }
 
 impl Proxy {
-    /// Writes what waits, as far as there is room; how many messages were refused for good.
-    fn flush(&mut self) -> u64 {
+    /// Writes what waits, as far as there is room, and takes it off `bytes`; how many messages were refused for good.
+    fn flush(&mut self, bytes: &mut usize) -> u64 {
         let mut refused = 0;
         while let Some(message) = self.waiting.front() {
             match self.write(message) {
@@ -137,6 +158,7 @@ impl Proxy {
                         ) => {}
                 Err(_) => refused += 1,
             }
+            *bytes = bytes.saturating_sub(message.cost());
             self.waiting.pop_front();
         }
         refused

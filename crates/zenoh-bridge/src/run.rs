@@ -15,6 +15,8 @@ use crate::session::{Event, Session};
 
 /// How long it waits at most before it looks for changes of the domain.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long nothing is said of more failures of Zenoh after one.
+const SILENT: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long while something is to be tried again.
 const TRY_AGAIN: Duration = Duration::from_millis(5);
 
@@ -50,8 +52,17 @@ pub(crate) fn run(choices: &Choices) -> Result<(), Failure> {
     waits.attach_condition(Condition::from(told.clone()))?;
     let lines = Lines::new(domain.participant(), &told);
     let bridge = Bridge::new(id, choices.options.clone());
-    let mut running =
-        Running { bridge, domain, session, lines, proxies: Proxies::default(), waits, begin: Instant::now() };
+    let mut running = Running {
+        bridge,
+        domain,
+        session,
+        lines,
+        proxies: Proxies::default(),
+        waits,
+        begin: Instant::now(),
+        failed: 0,
+        failed_at: None,
+    };
     running.tell(&format!("bridge {id} of domain {}, {}", choices.domain, choices.confidentiality()));
     let mut told_at = Instant::now();
     let mut looked_at: Option<Instant> = None;
@@ -84,13 +95,17 @@ struct Running {
     proxies: Proxies,
     waits: WaitSet,
     begin: Instant,
+    /// Messages, questions and answers that Zenoh did not take.
+    failed: u64,
+    /// When it was last told of one.
+    failed_at: Option<Instant>,
 }
 
 impl Running {
     /// One round; true if something waits for readers that do not keep up.
     fn round(&mut self, look: bool) -> Result<bool, Failure> {
         while let Some(event) = self.session.next_event() {
-            self.hear(event)?;
+            self.hear(event);
             self.act()?;
         }
         if self.session.has_dropped() {
@@ -117,7 +132,7 @@ impl Running {
         Ok(self.proxies.go_on(self.domain.participant()))
     }
 
-    fn hear(&mut self, event: Event) -> Result<(), Failure> {
+    fn hear(&mut self, event: Event) {
         match event {
             Event::Token(token, is_there) => self.bridge.token(&token, is_there),
             Event::Matching(key, is_matched) => self.bridge.matching(&key, is_matched),
@@ -131,14 +146,31 @@ impl Running {
             Event::Asked(query) => {
                 if let Some((key, from)) = self.session.asked(&query) {
                     let at = query.key_expr().to_string();
-                    Session::answer(&query, &at, &self.bridge.asked(&key, from))?;
+                    let done = Session::answer(&query, &at, &self.bridge.asked(&key, from));
+                    self.go_on_after(done);
                 }
             }
             Event::AskedByPlugin(key, query) => {
-                Session::answer(&query, &key, &self.bridge.asked_by_plugin(&key))?;
+                let at = self.session.place_of_answer(&query, &key);
+                let done = Session::answer(&query, &at, &self.bridge.asked_by_plugin(&key));
+                self.go_on_after(done);
             }
         }
-        Ok(())
+    }
+
+    /// What is sent once ends no bridge: whoever misses a message asks for it, and a question without answer is asked again.
+    fn go_on_after(&mut self, done: Result<(), Failure>) {
+        let Err(failure) = done else { return };
+        self.failed += 1;
+        self.warn_now_and_then(&failure);
+    }
+
+    /// Others can make it fail again and again.
+    fn warn_now_and_then(&mut self, failure: &Failure) {
+        if self.failed_at.is_none_or(|at| at.elapsed() >= SILENT) {
+            self.failed_at = Some(Instant::now());
+            warn(&failure.to_string());
+        }
     }
 
     fn act(&mut self) -> Result<(), Failure> {
@@ -157,15 +189,23 @@ impl Running {
                 }
                 Action::CloseReader(line) => self.lines.close(participant, &self.waits, line),
                 Action::OpenWriter { proxy, like } => {
-                    let opened = self.proxies.open(participant, proxy, &like);
-                    opened.unwrap_or_else(|failure| warn(&failure.to_string()));
+                    if let Err(failure) = self.proxies.open(participant, proxy, &like) {
+                        self.warn_now_and_then(&failure);
+                    }
                 }
                 Action::CloseWriter(proxy) => self.proxies.close(proxy),
-                Action::Put { key, message, reliable } => self.session.put(key, &message, reliable)?,
-                Action::Ask { question, bridge, key, from } => {
-                    self.session.ask(question, bridge, &key, from)?;
+                Action::Put { key, message, reliable } => {
+                    let done = self.session.put(key, &message, reliable);
+                    self.go_on_after(done);
                 }
-                Action::AskPlugins(key) => self.session.ask_plugins(&key)?,
+                Action::Ask { question, bridge, key, from } => {
+                    let done = self.session.ask(question, bridge, &key, from);
+                    self.go_on_after(done);
+                }
+                Action::AskPlugins(key) => {
+                    let done = self.session.ask_plugins(&key);
+                    self.go_on_after(done);
+                }
                 Action::Write { proxy, message } => self.proxies.write(proxy, message),
                 Action::Warn(text) => warn(&text),
             }
@@ -182,7 +222,7 @@ impl Running {
     fn status(&self, choices: &Choices) -> String {
         let now = self.bridge.summary();
         format!(
-            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written",
+            "{}, {}: {} topics, {} writers announced, {} of {} other bridges here, {} connections; {} sent, {} delivered, {} doubles dropped, {} passed over, {} refused, {} not written, {} not sent, {} not kept any more for want of room",
             if now.leads { "works" } else { "stands by" },
             choices.confidentiality(),
             now.topics,
@@ -196,6 +236,8 @@ impl Running {
             now.skipped,
             now.refused,
             self.proxies.refused,
+            self.failed,
+            now.let_go,
         )
     }
 }

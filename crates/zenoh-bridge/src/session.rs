@@ -52,24 +52,30 @@ struct Inbox {
 }
 
 impl Inbox {
-    fn put(&self, event: Event) {
+    /// True if it was put, false if there was no room.
+    fn put(&self, event: Event) -> bool {
         let size = size_of_event(&event);
-        if size > 0 && self.waiting.fetch_add(size, Ordering::Relaxed).saturating_add(size) > MOST_BYTES {
+        let before = self.waiting.fetch_add(size, Ordering::Relaxed);
+        // One alone is taken however long it is.
+        if size > 0 && before > 0 && before.saturating_add(size) > MOST_BYTES {
             self.waiting.fetch_sub(size, Ordering::Relaxed);
             self.has_dropped.store(true, Ordering::Relaxed);
-            return;
+            return false;
         }
         // The loop has ended otherwise.
         if self.events.send(event).is_ok() {
             self.told.set_trigger_value(true);
         }
+        true
     }
 }
 
+/// Bytes that count. A question that is dropped has no answer, and is asked again; announcements and ends of answers are never dropped.
 fn size_of_event(event: &Event) -> usize {
     match event {
-        Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(256),
-        _ => 0,
+        Event::Message { payload, .. } | Event::Answer { payload, .. } => payload.len().saturating_add(512),
+        Event::Asked(_) | Event::AskedByPlugin(..) => 8_192,
+        Event::Token(..) | Event::Matching(..) | Event::AnswerEnd(_) => 0,
     }
 }
 
@@ -126,7 +132,9 @@ impl Session {
         let put = inbox.clone();
         let questions = session
             .declare_queryable(key::cache_of(id))
-            .callback(move |query| put.put(Event::Asked(query)))
+            .callback(move |query| {
+                put.put(Event::Asked(query));
+            })
             .wait()
             .map_err(refused("questions of other bridges"))?;
         Ok(Self {
@@ -176,7 +184,9 @@ impl Session {
         let (put, of) = (self.inbox.clone(), at.clone());
         publisher
             .matching_listener()
-            .callback(move |status| put.put(Event::Matching(of.clone(), status.matching())))
+            .callback(move |status| {
+                put.put(Event::Matching(of.clone(), status.matching()));
+            })
             .background()
             .wait()
             .map_err(refused("a publisher"))?;
@@ -186,10 +196,10 @@ impl Session {
         }
         let caches = if durable {
             let (put, of) = (self.inbox.clone(), at.clone());
-            let queryable = self
-                .session
-                .declare_queryable(key::plugin_cache(&at, self.id))
-                .callback(move |query| put.put(Event::AskedByPlugin(of.clone(), query)));
+            let queryable =
+                self.session.declare_queryable(key::plugin_cache(&at, self.id)).callback(move |query| {
+                    put.put(Event::AskedByPlugin(of.clone(), query));
+                });
             Some(queryable.wait().map_err(refused("what is kept for late readers"))?)
         } else {
             None
@@ -205,8 +215,9 @@ impl Session {
     pub(crate) fn subscribe(&mut self, at: String) -> Result<(), Failure> {
         let subscribe = |at: String| {
             let put = self.inbox.clone();
-            let declared =
-                self.session.declare_subscriber(at).callback(move |sample| put.put(message(&sample)));
+            let declared = self.session.declare_subscriber(at).callback(move |sample| {
+                put.put(message(&sample));
+            });
             declared.wait().map_err(refused("a subscription"))
         };
         let both = [subscribe(key::ends(&at))?, subscribe(at.clone())?];
@@ -231,14 +242,19 @@ impl Session {
     }
 
     pub(crate) fn ask(&self, question: u64, bridge: BridgeId, at: &str, from: u64) -> Result<(), Failure> {
-        let end = AtEnd(self.inbox.clone(), question);
+        let (end, is_whole) = (AtEnd(self.inbox.clone(), question), AtomicBool::new(true));
         let selector = format!("{}?from={from}", key::cache_of_key(bridge, at));
         let answer = move |reply: Reply| {
             let Ok(sample) = reply.result() else { return };
             let Some(attachment) = sample.attachment() else { return };
+            // Where one of them is dropped, none of those behind it is taken: what has come is without gaps, and the rest is asked for again.
+            if !is_whole.load(Ordering::Relaxed) {
+                return;
+            }
             let (attachment, payload) =
                 (attachment.to_bytes().into_owned(), sample.payload().to_bytes().into_owned());
-            end.0.put(Event::Answer { question, attachment, payload });
+            let is_put = end.0.put(Event::Answer { question, attachment, payload });
+            is_whole.store(is_put, Ordering::Relaxed);
         };
         self.get(&selector, answer)
     }
@@ -275,6 +291,14 @@ impl Session {
         let at = key::asked(self.id, query.key_expr().as_str())?.to_owned();
         let from = query.parameters().get("from")?.parse().ok()?;
         Some((at, from))
+    }
+
+    /// Where a program that asks as `zenoh-plugin-dds` does is answered: under the key itself if it takes that, as the plugin does; else where it asked.
+    pub(crate) fn place_of_answer(&self, query: &Query, of: &str) -> String {
+        match query.accepts_replies() {
+            ReplyKeyExpr::Any => of.to_owned(),
+            ReplyKeyExpr::MatchingQuery => key::plugin_cache(of, self.id),
+        }
     }
 
     /// Answers a question, under this key.

@@ -24,9 +24,9 @@ pub enum Kind {
     Disposed,
     /// The writers of the instance have unregistered it; the payload is its serialized key.
     Unregistered,
-    /// The writer is gone; there is no payload.
+    /// The writer is gone, as it was announced; the payload is the number of that announcement, in 8 bytes, little-endian.
     WriterGone,
-    /// The end of an answer: `number` is that of the last message that was sent under the key.
+    /// The end of an answer, which has all that there is up to `number`; `sequence` is the number of the last message that was sent under the key.
     Head,
 }
 

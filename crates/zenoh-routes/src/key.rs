@@ -154,17 +154,19 @@ pub fn plugin_cache(key: &str, bridge: BridgeId) -> String {
 
 /// What tokens of all bridges are.
 pub fn tokens(scope: &str) -> String {
-    format!("{OWN}/*/writer/{}/*", scope_chunk(scope))
+    format!("{OWN}/*/writer/{}/*/*", scope_chunk(scope))
 }
 
-/// The token of a writer: who announces it, in which scope, and its announcement without what is of its site alone.
-pub fn token(bridge: BridgeId, scope: &str, data: &EndpointData) -> Option<String> {
+/// The token of a writer: who announces it, in which scope, under which number among the announcements of that bridge, and its announcement without
+/// what is of its site alone.
+pub fn token(bridge: BridgeId, scope: &str, number: u64, data: &EndpointData) -> Option<String> {
     let mut told =
         EndpointData::new(data.guid, data.topic_name.clone(), data.type_name.clone(), data.qos.clone());
     told.max_serialized_size = data.max_serialized_size;
     let mut bytes = Vec::new();
     told.encode(&mut bytes);
-    let text = format!("{OWN}/{bridge}/writer/{}/{}", scope_chunk(scope), URL_SAFE_NO_PAD.encode(bytes));
+    let (scope, announced) = (scope_chunk(scope), URL_SAFE_NO_PAD.encode(bytes));
+    let text = format!("{OWN}/{bridge}/writer/{scope}/{number}/{announced}");
     (text.len() <= LONGEST_TOKEN).then_some(text)
 }
 
@@ -174,19 +176,20 @@ fn scope_chunk(scope: &str) -> String {
 }
 
 /// Reads a token of this scope.
-pub fn read_token(scope: &str, token: &str) -> Option<(BridgeId, EndpointData)> {
+pub fn read_token(scope: &str, token: &str) -> Option<(BridgeId, u64, EndpointData)> {
     if token.len() > LONGEST_TOKEN {
         return None;
     }
     let rest = token.strip_prefix(OWN)?.strip_prefix('/')?;
     let (id, rest) = rest.split_once('/')?;
-    let (in_scope, announced) = rest.strip_prefix("writer/")?.split_once('/')?;
+    let (in_scope, rest) = rest.strip_prefix("writer/")?.split_once('/')?;
+    let (number, announced) = rest.split_once('/')?;
     if in_scope != scope_chunk(scope) {
         return None;
     }
     let bytes = URL_SAFE_NO_PAD.decode(announced).ok()?;
     let data = EndpointData::decode(&bytes, EndpointRole::Writer).ok()?;
-    Some((BridgeId::parse(id)?, data))
+    Some((BridgeId::parse(id)?, number.parse().ok()?, data))
 }
 
 #[cfg(test)]
@@ -218,13 +221,13 @@ mod tests {
         let data = EndpointData::new(guid, "Square".to_string(), "ShapeType".to_string(), qos);
         let id = BridgeId([0xab; 16]);
         for scope in ["", "plant/1"] {
-            let token = token(id, scope, &data).unwrap();
-            assert_eq!(read_token(scope, &token), Some((id, data.clone())));
+            let token = token(id, scope, 7, &data).unwrap();
+            assert_eq!(read_token(scope, &token), Some((id, 7, data.clone())));
             assert_eq!(read_token("other", &token), None);
             assert!(token.starts_with("@punctual/1/abababab"), "{token}");
             assert!(!token.contains(['*', '$', '?', '#']) && !token.contains("//"));
         }
-        for token in ["", "@punctual/1", "@punctual/1/x/writer/-/AAAA", "@punctual/1//writer//"] {
+        for token in ["", "@punctual/1", "@punctual/1/x/writer/-/1/AAAA", "@punctual/1//writer///"] {
             assert_eq!(read_token("", token), None);
         }
     }

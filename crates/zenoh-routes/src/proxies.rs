@@ -1,5 +1,5 @@
 //! Writers of other sites.
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -14,8 +14,10 @@ pub(crate) struct Remote {
     pub(crate) id: ProxyId,
     pub(crate) data: EndpointData,
     pub(crate) keys: Vec<String>,
-    /// Bridges that announce it now.
-    pub(crate) announced_by: BTreeSet<BridgeId>,
+    /// Bridges that announce it now, and under which number of theirs.
+    pub(crate) announced_by: BTreeMap<BridgeId, u64>,
+    /// The announcement that came last.
+    pub(crate) newest: (BridgeId, u64),
     /// Its writer at this site is there.
     pub(crate) is_open: bool,
     /// The number of its last change that was written at this site.
@@ -24,6 +26,14 @@ pub(crate) struct Remote {
     pub(crate) lost_since: Option<u64>,
     /// It was told that it is gone: an announcement that is still there means nothing.
     pub(crate) is_gone: bool,
+}
+
+impl Remote {
+    /// True if a bridge has announced it anew since it announced it under this number.
+    pub(crate) fn is_newer(&self, bridge: BridgeId, number: u64) -> bool {
+        self.announced_by.get(&bridge).is_some_and(|of| *of > number)
+            || self.newest.0 == bridge && self.newest.1 > number
+    }
 }
 
 /// A reader of the site.

@@ -27,7 +27,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         };
         seeds.push([&[0][..], &attachment.encode()].concat());
     }
-    if let Some(token) = key::token(OTHER, "", &endpoint(EntityKind::WriterWithKey, EndpointQos::writer())) {
+    if let Some(token) = key::token(OTHER, "", 1, &endpoint(EntityKind::WriterWithKey, EndpointQos::writer()))
+    {
         seeds.push([&[1][..], token.as_bytes()].concat());
         seeds.push([&[2][..], key::cache_of_key(OTHER, "Square").as_bytes()].concat());
     }
@@ -40,7 +41,8 @@ pub fn zenoh_message(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut bridge = Bridge::new(BridgeId([9; 16]), Options::default());
     bridge.reader_found(&endpoint(EntityKind::ReaderWithKey, EndpointQos::reader()));
-    if let Some(token) = key::token(OTHER, "", &endpoint(EntityKind::WriterWithKey, EndpointQos::writer())) {
+    if let Some(token) = key::token(OTHER, "", 1, &endpoint(EntityKind::WriterWithKey, EndpointQos::writer()))
+    {
         bridge.token(&token, true);
     }
     bridge.settle(0);

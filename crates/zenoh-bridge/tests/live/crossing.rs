@@ -72,6 +72,28 @@ fn samples_ends_times_and_order_cross() {
 }
 
 #[test]
+fn samples_of_many_instances_that_are_taken_at_once_cross_in_order() {
+    alone(|| {
+        let (here, there) = (participant(11), participant(12));
+        let writer = here.writer::<Joint>("state").reliable().keep_all().transient_local().create().unwrap();
+        let reader = there.reader::<Joint>("state").reliable().keep_all().transient_local().create().unwrap();
+        // The reader of the bridge gets all of it at once, and a reader tells samples by instance.
+        for angle in 0..200 {
+            writer.write(&Joint { arm: angle as u32 % 10, angle }).unwrap();
+        }
+        let _first = bridge(11, &["--listen", "tcp/127.0.0.1:7447"]);
+        let _second = bridge(12, &["--connect", "tcp/127.0.0.1:7447"]);
+        let mut came: Vec<Came> = Vec::new();
+        take(&reader, &mut came, |came| came.len() >= 200);
+        for arm in 0..10 {
+            let of: Vec<Came> = came.iter().copied().filter(|came| came.0 == arm).collect();
+            let expected: Vec<i32> = (0..200).filter(|angle| *angle as u32 % 10 == arm).collect();
+            assert_eq!(angles(&of), expected);
+        }
+    });
+}
+
+#[test]
 fn in_a_ring_with_two_bridges_at_a_site_nothing_comes_twice() {
     alone(|| {
         let _bridges = [

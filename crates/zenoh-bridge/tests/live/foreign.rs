@@ -61,3 +61,39 @@ fn samples_of_other_programs_are_written_and_they_get_ours() {
         assert!(got.try_recv().is_err());
     });
 }
+
+#[test]
+fn a_plain_question_for_what_is_kept_is_answered_and_ends_nothing() {
+    alone(|| {
+        let _bridge = bridge(11, &["--listen", "tcp/127.0.0.1:7447"]);
+        let session = session(7447);
+        let (put, got) = mpsc::channel();
+        let _all = session
+            .declare_subscriber("state")
+            .callback(move |sample| drop(put.send(sample.payload().to_bytes().into_owned())))
+            .wait()
+            .unwrap();
+        let here = participant(11);
+        let writer =
+            here.writer::<Joint>("state").reliable().keep_last(1).transient_local().create().unwrap();
+        writer.write(&Joint { arm: 3, angle: 5 }).unwrap();
+        assert_eq!(got.recv_timeout(Duration::from_secs(60)).unwrap(), joint(3, 5));
+        // As `z_get` asks: answers under other keys than the one that is asked for are not taken.
+        patiently("an answer", || {
+            let (put, answers) = mpsc::channel();
+            session
+                .get("state/@dds_pub_cache/*")
+                .callback(move |reply| {
+                    if let Ok(sample) = reply.result() {
+                        drop(put.send(sample.payload().to_bytes().into_owned()));
+                    }
+                })
+                .wait()
+                .unwrap();
+            // The end of all answers ends this, too.
+            answers.recv().ok().filter(|bytes| *bytes == joint(3, 5)).map(drop)
+        });
+        writer.write(&Joint { arm: 3, angle: 6 }).unwrap();
+        assert_eq!(got.recv_timeout(Duration::from_secs(60)).unwrap(), joint(3, 6));
+    });
+}

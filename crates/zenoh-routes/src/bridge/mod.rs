@@ -19,7 +19,7 @@ use crate::cache::{Cache, Message};
 use crate::key::{self, BridgeId};
 use crate::lines::{Keys, Line, is_durable};
 use crate::proxies::{Local, Remote};
-use crate::stream::Stream;
+use crate::stream::{Head, Stream};
 
 /// How much a bridge takes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +56,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Topics of Punctual itself are of one site, whatever others announce.
     fn wants(&self, topic: &str) -> bool {
+        if topic.starts_with("punctual/") {
+            return false;
+        }
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, topic));
         (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
     }
@@ -83,6 +87,8 @@ pub struct Summary {
     pub delivered: u64,
     /// Messages that had come before, by another way.
     pub doubles: u64,
+    /// Messages that were kept for late readers and for those who missed some, and had no room any more.
+    pub let_go: u64,
     /// Messages that never came, and that nothing has any more.
     pub skipped: u64,
     /// Messages that are none, or of writers that are not announced.
@@ -104,14 +110,16 @@ struct Early {
 struct Question {
     bridge: BridgeId,
     key: String,
-    /// The number of the last message, once it is told.
-    last: Option<u64>,
+    /// What its end says, once it is told.
+    head: Option<Head>,
 }
 
 /// A stream, and when it is asked for again.
 #[derive(Debug)]
 struct Incoming {
     stream: Stream,
+    /// The question whose answer is awaited.
+    question: Option<u64>,
     failures: u32,
     again: Option<u64>,
     /// Since when its bridge announces no writer of the key; milliseconds.
@@ -136,8 +144,9 @@ pub struct Bridge {
     readers: BTreeMap<Guid, Local>,
     remotes: BTreeMap<Guid, Remote>,
     next_proxy: u64,
-    /// Tokens of writers of this site.
-    announced: BTreeMap<Guid, String>,
+    /// Tokens of writers of this site, with the number of each announcement.
+    announced: BTreeMap<Guid, (u64, String)>,
+    announcements: u64,
     /// Keys with a publisher, and whether something subscribes.
     published: BTreeMap<String, (bool, bool)>,
     /// Keys that are subscribed, and whether late readers are among those who read.
@@ -148,6 +157,8 @@ pub struct Bridge {
     kept: usize,
     early: VecDeque<Early>,
     early_bytes: usize,
+    /// Bytes that streams hold.
+    held: usize,
     questions: BTreeMap<u64, Question>,
     next_question: u64,
     counts: Summary,
@@ -172,6 +183,7 @@ impl Bridge {
             remotes: BTreeMap::new(),
             next_proxy: 0,
             announced: BTreeMap::new(),
+            announcements: 0,
             published: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             streams: BTreeMap::new(),
@@ -180,6 +192,7 @@ impl Bridge {
             kept: 0,
             early: VecDeque::new(),
             early_bytes: 0,
+            held: 0,
             questions: BTreeMap::new(),
             next_question: 0,
             counts: Summary::default(),
@@ -194,7 +207,7 @@ impl Bridge {
     /// What it does and did.
     pub fn summary(&self) -> Summary {
         let bridges: BTreeSet<BridgeId> =
-            self.remotes.values().flat_map(|remote| remote.announced_by.iter().copied()).collect();
+            self.remotes.values().flat_map(|remote| remote.announced_by.keys().copied()).collect();
         let skipped: u64 = self.streams.values().map(|incoming| incoming.stream.skipped()).sum();
         Summary {
             leads: self.leads,
@@ -258,7 +271,7 @@ impl Bridge {
         self.is_dirty = true;
         self.send_gone(number, writer);
         // If it comes again, it is announced anew.
-        if let Some(token) = self.announced.remove(&writer) {
+        if let Some((_, token)) = self.announced.remove(&writer) {
             self.actions.push_back(Action::Withdraw(token));
         }
         let Some(line) = self.lines.get_mut(&number) else { return };
@@ -307,7 +320,7 @@ impl Bridge {
 
     /// A token is there, or is not any more. One that is none of a bridge means nothing.
     pub fn token(&mut self, token: &str, is_there: bool) {
-        let Some((bridge, data)) = key::read_token(&self.options.scope, token) else {
+        let Some((bridge, number, data)) = key::read_token(&self.options.scope, token) else {
             self.counts.refused += u64::from(is_there);
             return;
         };
@@ -316,21 +329,31 @@ impl Bridge {
         }
         self.is_dirty = true;
         if !is_there {
-            if let Some(remote) = self.remotes.get_mut(&data.guid) {
+            // It may be announced anew already.
+            if let Some(remote) = self.remotes.get_mut(&data.guid)
+                && remote.announced_by.get(&bridge) == Some(&number)
+            {
                 remote.announced_by.remove(&bridge);
             }
             return;
         }
         let guid = data.guid;
-        if self.remotes.get(&guid).is_some_and(|known| known.data != data) {
-            // The same writer with another QoS, or what says so.
-            self.forget_remote(guid);
+        if let Some(known) = self.remotes.get(&guid) {
+            if known.is_newer(bridge, number) {
+                return;
+            }
+            let is_anew = known.announced_by.get(&bridge) != Some(&number);
+            if known.data != data || known.is_gone && is_anew {
+                // The same writer with another QoS, or what says so; or it is there again.
+                self.forget_remote(guid);
+            }
         }
-        if !self.remotes.contains_key(&guid) && !self.add_remote(data) {
+        if !self.remotes.contains_key(&guid) && !self.add_remote(data, (bridge, number)) {
             return;
         }
         if let Some(remote) = self.remotes.get_mut(&guid) {
-            remote.announced_by.insert(bridge);
+            remote.announced_by.insert(bridge, number);
+            remote.newest = (bridge, number);
         }
         self.ask_all(bridge);
     }
@@ -343,7 +366,7 @@ impl Bridge {
         }
     }
 
-    fn add_remote(&mut self, data: EndpointData) -> bool {
+    fn add_remote(&mut self, data: EndpointData, newest: (BridgeId, u64)) -> bool {
         if !self.options.wants(&data.topic_name) {
             return false;
         }
@@ -362,7 +385,8 @@ impl Bridge {
         let remote = Remote {
             id: ProxyId(self.next_proxy),
             keys,
-            announced_by: BTreeSet::new(),
+            announced_by: BTreeMap::new(),
+            newest,
             is_open: false,
             last: 0,
             lost_since: None,

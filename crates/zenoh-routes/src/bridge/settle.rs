@@ -81,7 +81,7 @@ impl Bridge {
         let old: Vec<Guid> =
             self.announced.keys().filter(|writer| !wanted.contains_key(*writer)).copied().collect();
         for writer in old {
-            if let Some(token) = self.announced.remove(&writer) {
+            if let Some((_, token)) = self.announced.remove(&writer) {
                 self.actions.push_back(Action::Withdraw(token));
             }
         }
@@ -93,15 +93,17 @@ impl Bridge {
             let Some(line) = self.lines.get(&line) else { continue };
             let mut data = line.like.clone();
             (data.guid, data.participant) = (writer, writer.prefix);
-            let Some(token) = key::token(self.id, &self.options.scope, &data) else {
+            let number = self.announcements.saturating_add(1);
+            let Some(token) = key::token(self.id, &self.options.scope, number, &data) else {
                 let topic = data.topic_name;
                 self.warn(&topic, || {
                     alloc::format!("a writer of the topic {topic:?} is not bridged: its QoS has too many bytes to be announced")
                 });
                 continue;
             };
+            self.announcements = number;
             self.actions.push_back(Action::Announce(token.clone()));
-            self.announced.insert(writer, token);
+            self.announced.insert(writer, (number, token));
         }
     }
 
@@ -180,7 +182,7 @@ impl Bridge {
         for remote in self.remotes.values() {
             for key in &remote.keys {
                 let Some((key, late)) = self.subscribed.get_key_value(key) else { continue };
-                for bridge in &remote.announced_by {
+                for bridge in remote.announced_by.keys() {
                     let of = wanted.entry((*bridge, key)).or_default();
                     of.0 |= remote.data.qos.reliability.kind == wire::qos::ReliabilityKind::Reliable;
                     of.1 |= *late && is_durable(&remote.data);
@@ -195,7 +197,10 @@ impl Bridge {
             } else {
                 begun.push(place.clone());
                 let stream = Stream::new(*reliable, *durable);
-                self.streams.insert(place, Incoming { stream, failures: 0, again: None, lost_since: None });
+                self.streams.insert(
+                    place,
+                    Incoming { stream, question: None, failures: 0, again: None, lost_since: None },
+                );
             }
         }
         let (now, lease) = (self.now, self.options.limits.lease);
@@ -212,6 +217,7 @@ impl Bridge {
             }
             stays
         });
+        self.held = self.streams.values().map(|incoming| incoming.stream.held_bytes()).sum();
         for (bridge, key) in begun {
             self.ask(bridge, &key);
         }
@@ -298,6 +304,7 @@ impl Bridge {
             if incoming.failures >= MOST_FAILURES {
                 let mut out = Vec::new();
                 incoming.stream.give_up(&mut out);
+                self.is_dirty = true;
                 self.deliver_all(&key, out);
             } else {
                 self.ask(bridge, &key);

@@ -1,4 +1,5 @@
 //! Samples on their way to other sites, and messages on their way to this one.
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,10 +11,15 @@ use crate::action::{Action, ProxyId};
 use crate::attachment::{Attachment, AttachmentError, Kind};
 use crate::cache::Message;
 use crate::key::{self, BridgeId};
-use crate::stream::KEPT;
+use crate::stream::{Head, KEPT};
 
 /// Most bytes of messages that came before what announces their writers.
 const MOST_EARLY: usize = 16 << 20;
+/// Most bytes of messages that wait for others that are missing, of all streams.
+const MOST_HELD: usize = 64 << 20;
+/// Most messages of one answer, and most bytes if it has several.
+const MOST_ANSWERS: usize = 2_048;
+const MOST_ANSWER_BYTES: usize = 8 << 20;
 /// Bytes beside the attachment that an empty sample has.
 const NOTHING: [u8; 0] = [];
 
@@ -32,9 +38,11 @@ impl Bridge {
         self.send(line, &message);
     }
 
-    /// A writer of the site is gone.
+    /// A writer of the site is gone, as it was announced.
     pub(super) fn send_gone(&mut self, line: u64, writer: Guid) {
         let Some(of) = self.lines.get(&line).filter(|of| of.is_open) else { return };
+        let Some((number, _)) = self.announced.get(&writer) else { return };
+        let payload = Arc::from(number.to_le_bytes());
         let attachment = Attachment {
             kind: Kind::WriterGone,
             bridge: self.id,
@@ -45,7 +53,7 @@ impl Bridge {
             hash: None,
             related: None,
         };
-        self.send(line, &Message { attachment, payload: Arc::from(NOTHING) });
+        self.send(line, &Message { attachment, payload });
     }
 
     fn send(&mut self, line: u64, message: &Message) {
@@ -56,29 +64,64 @@ impl Bridge {
             let before = cache.bytes();
             let message = cache.push(message.clone(), history);
             self.kept = self.kept.saturating_sub(before).saturating_add(cache.bytes());
-            let over = self.kept.saturating_sub(self.options.limits.bytes);
-            if over > 0 {
-                let before = cache.bytes();
-                cache.shrink(before.saturating_sub(over));
-                self.kept = self.kept.saturating_sub(before.saturating_sub(cache.bytes()));
-            }
+            self.make_room();
             let key = if message.attachment.kind == Kind::Sample { key } else { key::ends(&key) };
             self.counts.sent += 1;
             self.actions.push_back(Action::Put { key, message, reliable });
         }
     }
 
-    /// The answer to a question of another bridge: what is kept, and at last how much was sent. Empty if nothing is known of the key.
+    /// Lets the oldest messages of the largest caches go until what is kept of all topics fits, some more of them at once, so that this is rare.
+    fn make_room(&mut self) {
+        let most = self.options.limits.bytes;
+        while self.kept > most {
+            let over = self.kept.saturating_sub(most);
+            let largest = self.caches.iter_mut().max_by_key(|(_, cache)| cache.bytes());
+            let Some((key, cache)) = largest else { return };
+            let before = cache.bytes();
+            let step = (most / 16).min(before / 4).max(over);
+            let gone = cache.shrink(before.saturating_sub(step));
+            let freed = before.saturating_sub(cache.bytes());
+            if freed == 0 {
+                return;
+            }
+            let key = key.clone();
+            self.kept = self.kept.saturating_sub(freed);
+            self.counts.let_go = self.counts.let_go.saturating_add(gone);
+            self.warn(&format!("kept of {key}"), || {
+                format!("more than {most} bytes of samples are to be kept, most of them of the key {key:?}: its oldest are let go, and late readers at other sites do not get them")
+            });
+        }
+    }
+
+    /// The answer to a question of another bridge: what is kept, in order, and at last up to where this is all and how much was sent. An answer that is
+    /// too long ends early, and is asked for again from there on. Empty if nothing is known of the key.
     pub fn asked(&self, key: &str, from: u64) -> Vec<Message> {
         let Some(cache) = self.caches.get(key) else {
             let is_known = self.published.contains_key(key);
-            return is_known.then(|| self.head(0)).into_iter().collect();
+            return is_known.then(|| self.head(0, 0)).into_iter().collect();
         };
-        let head = self.head(cache.last());
         match from {
-            KEPT => cache.kept().cloned().chain([head]).collect(),
-            _ => cache.from(from).cloned().chain([head]).collect(),
+            KEPT => self.cut(cache.kept(), cache.last()),
+            _ => self.cut(cache.from(from), cache.last()),
         }
+    }
+
+    fn cut<'a>(&self, messages: impl Iterator<Item = &'a Message>, sent: u64) -> Vec<Message> {
+        let (mut answer, mut bytes) = (Vec::new(), 0_usize);
+        let mut covered = sent;
+        for message in messages {
+            bytes = bytes.saturating_add(message.cost());
+            if let Some(before) = answer.last().map(|last: &Message| last.attachment.number)
+                && (answer.len() >= MOST_ANSWERS || bytes > MOST_ANSWER_BYTES)
+            {
+                covered = before;
+                break;
+            }
+            answer.push(message.clone());
+        }
+        answer.push(self.head(covered, sent));
+        answer
     }
 
     /// What `zenoh-plugin-dds` gets that asks for what writers of a key have kept.
@@ -87,13 +130,13 @@ impl Bridge {
         self.caches.get(key).map_or_else(Vec::new, |cache| cache.kept().filter(samples).cloned().collect())
     }
 
-    fn head(&self, number: u64) -> Message {
+    fn head(&self, covered: u64, sent: u64) -> Message {
         let attachment = Attachment {
             kind: Kind::Head,
             bridge: self.id,
-            number,
+            number: covered,
             writer: Guid::UNKNOWN,
-            sequence: SequenceNumber(0),
+            sequence: SequenceNumber(i64::try_from(sent).unwrap_or(i64::MAX)),
             source: Timestamp::from_nanos(0),
             hash: None,
             related: None,
@@ -124,10 +167,24 @@ impl Bridge {
         let Some(asked) = self.questions.get_mut(&question) else { return };
         match Attachment::decode(attachment) {
             Ok(attachment) if attachment.bridge != asked.bridge => self.counts.refused += 1,
-            Ok(attachment) if attachment.kind == Kind::Head => asked.last = Some(attachment.number),
+            Ok(attachment) if attachment.kind == Kind::Head => {
+                let covered = attachment.number;
+                let sent = u64::try_from(attachment.sequence.0).unwrap_or_default().max(covered);
+                asked.head = Some(Head { covered, sent });
+            }
             Ok(attachment) => {
                 let key = asked.key.clone();
-                self.receive(&key, Message { attachment, payload: Arc::from(payload) });
+                let message = Message { attachment, payload: Arc::from(payload) };
+                let incoming = self.streams.get_mut(&(attachment.bridge, key.clone()));
+                let Some(incoming) = incoming.filter(|incoming| incoming.question == Some(question)) else {
+                    // The stream has begun anew since, and asks for itself.
+                    return self.receive(&key, message);
+                };
+                let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+                incoming.stream.answer(message, &mut out);
+                incoming.failures = 0;
+                self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
+                self.deliver_all(&key, out);
             }
             Err(_) => self.counts.refused += 1,
         }
@@ -135,17 +192,20 @@ impl Bridge {
 
     /// No more answers to a question come.
     pub fn answered(&mut self, question: u64) {
-        let Some(Question { bridge, key, last }) = self.questions.remove(&question) else { return };
-        let Some(incoming) = self.streams.get_mut(&(bridge, key.clone())) else { return };
-        let mut out = Vec::new();
-        let again = incoming.stream.answered(last, &mut out);
-        if last.is_some() {
+        let Some(Question { bridge, key, head }) = self.questions.remove(&question) else { return };
+        let incoming = self.streams.get_mut(&(bridge, key.clone()));
+        let Some(incoming) = incoming.filter(|incoming| incoming.question == Some(question)) else { return };
+        incoming.question = None;
+        let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+        let again = incoming.stream.answered(head, &mut out);
+        if head.is_some() {
             incoming.failures = 0;
         }
+        self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
         self.deliver_all(&key, out);
         match again {
             Some(from) => self.question(bridge, &key, from),
-            None if last.is_none() => self.failed(bridge, &key),
+            None if head.is_none() => self.failed(bridge, &key),
             None => {}
         }
     }
@@ -153,7 +213,10 @@ impl Bridge {
     pub(super) fn question(&mut self, bridge: BridgeId, key: &str, from: u64) {
         self.next_question += 1;
         let question = self.next_question;
-        self.questions.insert(question, Question { bridge, key: key.into(), last: None });
+        if let Some(incoming) = self.streams.get_mut(&(bridge, key.into())) {
+            incoming.question = Some(question);
+        }
+        self.questions.insert(question, Question { bridge, key: key.into(), head: None });
         self.actions.push_back(Action::Ask { question, bridge, key: key.into(), from });
     }
 
@@ -166,8 +229,10 @@ impl Bridge {
             }
             return;
         };
-        let mut out = Vec::new();
+        let (before, mut out) = (incoming.stream.held_bytes(), Vec::new());
+        incoming.stream.set_room(MOST_HELD.saturating_sub(self.held));
         let missing = incoming.stream.receive(message, &mut out);
+        self.held = self.held.saturating_sub(before).saturating_add(incoming.stream.held_bytes());
         self.deliver_all(key, out);
         if let Some(from) = missing {
             self.question(bridge, key, from);
@@ -193,15 +258,22 @@ impl Bridge {
             return;
         };
         if kind == Kind::WriterGone {
-            // Only who announces it can say so.
-            if remote.announced_by.is_empty() || remote.announced_by.contains(&bridge) {
+            let Ok(number) = <[u8; 8]>::try_from(&message.payload[..]).map(u64::from_le_bytes) else {
+                self.counts.refused += 1;
+                return;
+            };
+            // Only who announces it can say so. Announcements are faster than messages: it may be there again.
+            let is_of = remote.announced_by.is_empty() || remote.announced_by.contains_key(&bridge);
+            if is_of && !remote.is_newer(bridge, number) {
                 remote.is_gone = true;
                 self.is_dirty = true;
             }
             return;
         }
         if !remote.is_open {
-            if !remote.is_gone && !self.line_of.contains_key(&writer) {
+            if remote.is_gone {
+                self.counts.refused += 1;
+            } else if !self.line_of.contains_key(&writer) {
                 self.keep_early(key, message, true);
             }
             return;
@@ -222,7 +294,7 @@ impl Bridge {
             .remotes
             .values()
             .filter(|other| other.is_open && other.keys.iter().any(|of| of == key))
-            .filter(|other| other.announced_by.contains(&bridge) || other.data.guid == writer)
+            .filter(|other| other.announced_by.contains_key(&bridge) || other.data.guid == writer)
             .map(|other| other.id)
             .collect();
         for proxy in all {

@@ -2,7 +2,7 @@
 use testkit::random::Random;
 use wire::qos::Durability;
 use zenoh_routes::bridge::Limits;
-use zenoh_routes::{Bridge, BridgeId, Kind, Options};
+use zenoh_routes::{Bridge, BridgeId, Kind, Options, key};
 
 use crate::world::World;
 
@@ -91,7 +91,7 @@ fn whatever_strangers_send_is_refused_or_harmless() {
         bridge.message(keys[random.below(keys.len())], Some(&bytes), &bytes);
         let text: String = bytes.iter().map(|byte| char::from(byte % 128)).collect();
         bridge.token(&text, random.chance(50));
-        bridge.token(&format!("@punctual/1/09090909090909090909090909090909/writer/-/{text}"), true);
+        bridge.token(&format!("@punctual/1/09090909090909090909090909090909/writer/-/1/{text}"), true);
         bridge.answer(random.bits() % 4, &bytes, &bytes);
         bridge.matching(&text, true);
         assert!(bridge.asked(&text, random.bits()).is_empty());
@@ -99,4 +99,62 @@ fn whatever_strangers_send_is_refused_or_harmless() {
         while bridge.next_action().is_some() {}
     }
     assert!(bridge.summary().refused > 1_000 && bridge.summary().topics == 1);
+}
+
+#[test]
+fn a_topic_that_keeps_too_much_takes_nothing_from_others() {
+    let limits = Limits { bytes: 20_000, ..Limits::default() };
+    let mut world = World::new(5, 3, 1, Options { limits, ..Options::default() });
+    for topic in ["state", "big"] {
+        world.add_writer(0, topic, |qos| qos.durability = Durability::TransientLocal);
+        world.add_reader(1, topic, Durability::TransientLocal);
+    }
+    world.quiet();
+    for _ in 0..300 {
+        world.write(0, 1, Kind::Sample, 1);
+    }
+    world.look();
+    // There is no room any more.
+    let said = world.write(0, 0, Kind::Sample, 1);
+    world.quiet();
+    world.add_reader(2, "state", Durability::TransientLocal);
+    world.quiet();
+    let got: Vec<_> = world.sites[2].readers[0].log.iter().map(|(_, event)| *event).collect();
+    assert_eq!(got, [said]);
+    let told: Vec<&String> = world.warnings.iter().filter(|text| text.contains("20000 bytes")).collect();
+    assert!(told.len() == 1 && told[0].contains("\"big\""), "{told:?}");
+}
+
+#[test]
+fn topics_of_punctual_itself_do_not_cross_in_either_direction() {
+    let mut world = World::new(6, 1, 1, Options::default());
+    world.add_writer(0, "punctual/admission/request", |_| {});
+    let data = world.sites[0].writers[0].data.clone();
+    let token = key::token(BridgeId([7; 16]), "", 1, &data).unwrap();
+    let mut bridge = Bridge::new(BridgeId([9; 16]), Options::default());
+    bridge.token(&token, true);
+    bridge.settle(0);
+    assert_eq!((bridge.next_action(), bridge.summary().topics), (None, 0));
+    bridge.writer_found(&data);
+    bridge.settle(1);
+    assert_eq!((bridge.next_action(), bridge.summary().topics), (None, 0));
+}
+
+#[test]
+fn a_late_site_gets_all_that_is_kept_in_several_answers() {
+    let mut world = World::new(7, 3, 1, Options::default());
+    world.add_writer(0, "state", |qos| qos.durability = Durability::TransientLocal);
+    world.add_reader(1, "state", Durability::TransientLocal);
+    world.quiet();
+    for at in 0..5_000 {
+        world.write(0, 0, Kind::Sample, (at % 200) as u8);
+    }
+    world.quiet();
+    world.add_reader(2, "state", Durability::TransientLocal);
+    world.quiet();
+    for site in 1..3 {
+        let numbers: Vec<i64> =
+            world.sites[site].readers[0].log.iter().map(|(_, event)| event.sequence).collect();
+        assert!(numbers.iter().copied().eq(1..=5_000), "site {site} has {} samples", numbers.len());
+    }
 }

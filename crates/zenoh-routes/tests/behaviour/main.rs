@@ -1,6 +1,7 @@
 //! The bridge as a state machine, from outside.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod anew;
 mod limits;
 mod simulation;
 mod world;

@@ -336,6 +336,24 @@ impl World {
         writer
     }
 
+    /// A writer has another QoS.
+    pub(crate) fn change_qos(&mut self, site: usize, at: usize) {
+        self.look();
+        let number = self.number();
+        self.sites[site].writers[at].data.qos.user_data = number.to_be_bytes().to_vec();
+        self.look();
+    }
+
+    /// The participant of a writer is lost and found again, as it was.
+    pub(crate) fn lose_and_find(&mut self, site: usize, at: usize) {
+        self.look();
+        let guid = self.sites[site].writers[at].data.guid;
+        for running in self.sites[site].bridges.iter_mut().flatten() {
+            running.bridge.writer_gone(guid);
+        }
+        self.look();
+    }
+
     /// Hands what writers of the site have written to the readers of a bridge.
     fn take(&mut self, site: usize, place: usize) {
         let Site { writers, bridges, .. } = &mut self.sites[site];
