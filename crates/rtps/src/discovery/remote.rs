@@ -81,6 +81,11 @@ impl RemoteParticipant {
         self.reached.last().copied()
     }
 
+    /// Addresses at which it has answered.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.reached.iter().map(|at| at.ip().to_canonical())
+    }
+
     /// The path to its built-in endpoints.
     pub fn metatraffic_path(&self, network: &Network) -> Option<Path> {
         self.path(network, &[&self.data.metatraffic_unicast, &self.data.default_unicast])
