@@ -248,7 +248,11 @@ impl Domains<'_> {
         let own = places(&data.unicast);
         let all = if own.is_empty() { places(&participant.default_unicast) } else { own };
         let discovery = places(&participant.metatraffic_unicast);
-        let share = announced(&participant.user_data).or(self.share);
+        // A participant may say that its host takes more than the operator says, and not less.
+        let share = match (announced(&participant.user_data), self.share) {
+            (Some(announced), Some(said)) if announced.time < said.time => Some(said),
+            (announced, said) => announced.or(said),
+        };
         let end = |at: &SocketAddr| End {
             address: at.ip(),
             port: at.port(),
@@ -401,6 +405,18 @@ mod tests {
         assert!(next.matched == first.matched && is_of_others(&next));
         let without = among(&participants, &endpoints[..512], None, &first.matched);
         assert!(!is_of_others(&without) && without.matched.len() == MOST_BETWEEN);
+    }
+
+    #[test]
+    fn an_announced_share_is_no_less_than_what_the_operator_says() {
+        let said = Share { time: 2_000, is_announced: false };
+        let writer = endpoint(1, &["10.1.0.5:7411"], "punctual.host-share=0;");
+        let reader = endpoint(2, &["10.3.0.7:7411"], "punctual.host-share=3us;");
+        let all = found([writer.clone(), reader.clone()], Some(said));
+        let announced = |time| Some(Share { time, is_announced: true });
+        assert_eq!((all.pairs[0].from.share, all.pairs[0].to.share), (Some(said), announced(3_000)));
+        let all = found([writer, reader], None);
+        assert_eq!(all.pairs[0].from.share, announced(0));
     }
 
     #[test]
