@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// What topics are for, as `punctual advise` takes it; without it all comes from QoS
     #[arg(value_name = "TOPICS")]
     topics: Option<PathBuf>,
+    /// Only topics of the file get sessions: TRANSPORT_PRIORITY and LATENCY_BUDGET of others ask for nothing
+    #[arg(long, requires = "topics")]
+    described_only: bool,
     /// The file of the manager, which says whose addresses are whose
     #[arg(long, value_name = "FILE")]
     network: PathBuf,
@@ -83,10 +86,11 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let usage = |problem: diagnostics::Problem| Failure::Usage(problem.to_string());
     let text = load(&arguments.network).map_err(Failure::Usage)?;
     let network = DomainFile::read(&arguments.network.to_string_lossy(), &text).map_err(usage)?;
-    let described = match &arguments.topics {
+    let mut described = match &arguments.topics {
         None => Described::default(),
         Some(path) => Described::read(path)?,
     };
+    described.is_all = arguments.described_only;
     let overhead = Overhead {
         around: control::foreign::aggregate::AROUND,
         control: control::foreign::aggregate::CONTROL,
