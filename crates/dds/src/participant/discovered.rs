@@ -22,7 +22,7 @@ use crate::node::watch::Watch;
 pub struct DiscoveredParticipant {
     /// Its announcement.
     pub data: Arc<ParticipantData>,
-    /// Addresses at which it has answered. What it announces besides is its word alone.
+    /// Addresses at which it has answered, or has spoken from if it answers no probes of discovery. What it announces besides is its word alone.
     pub addresses: Vec<IpAddr>,
 }
 

@@ -81,9 +81,10 @@ impl RemoteParticipant {
         self.reached.last().copied()
     }
 
-    /// Addresses at which it has answered.
+    /// Addresses at which it has answered; of one that answers no probes, those that it has spoken from.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        self.reached.iter().map(|at| at.ip().to_canonical())
+        let of = if self.is_mute { &self.proven } else { &self.reached };
+        of.iter().map(|at| at.ip().to_canonical())
     }
 
     /// The path to its built-in endpoints.
