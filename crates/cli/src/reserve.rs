@@ -4,6 +4,7 @@ mod described;
 mod found;
 mod told;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use dds::DomainParticipant;
 use network::load;
-use reservation::{Limits, Overhead, Plan, Sessions, Share, plan};
+use reservation::{Limits, Overhead, PairId, Plan, Sessions, Share, plan};
 use wan_server::DomainFile;
 
 use crate::domain::DomainOptions;
@@ -46,6 +47,9 @@ pub(crate) struct Arguments {
     /// What topics are for, as `punctual advise` takes it; without it all comes from QoS
     #[arg(value_name = "TOPICS")]
     topics: Option<PathBuf>,
+    /// Only topics of the file get sessions: TRANSPORT_PRIORITY and LATENCY_BUDGET of others ask for nothing
+    #[arg(long, requires = "topics")]
+    described_only: bool,
     /// The file of the manager, which says whose addresses are whose
     #[arg(long, value_name = "FILE")]
     network: PathBuf,
@@ -82,10 +86,11 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let usage = |problem: diagnostics::Problem| Failure::Usage(problem.to_string());
     let text = load(&arguments.network).map_err(Failure::Usage)?;
     let network = DomainFile::read(&arguments.network.to_string_lossy(), &text).map_err(usage)?;
-    let described = match &arguments.topics {
+    let mut described = match &arguments.topics {
         None => Described::default(),
         Some(path) => Described::read(path)?,
     };
+    described.is_all = arguments.described_only;
     let overhead = Overhead {
         around: control::foreign::aggregate::AROUND,
         control: control::foreign::aggregate::CONTROL,
@@ -109,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         start: Instant::now(),
     };
     let mut looked: Option<Instant> = None;
+    let mut matched = BTreeSet::new();
     let mut is_ending = None;
     loop {
         match news.recv_timeout(LOOK / 2) {
@@ -129,7 +135,15 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
             Some(_) => {}
             None if looked.is_none_or(|at| at.elapsed() >= LOOK) => {
                 looked = Some(Instant::now());
-                let plan = needed(&participant, &domains, &described, own, &overhead, &mut reserving.told);
+                let plan = needed(
+                    &participant,
+                    &domains,
+                    &described,
+                    own,
+                    &overhead,
+                    &mut reserving.told,
+                    &mut matched,
+                );
                 reserving.wants(plan);
             }
             None => {}
@@ -147,16 +161,16 @@ fn needed(
     own: wan::Asn,
     overhead: &Overhead,
     told: &mut Told,
+    matched: &mut BTreeSet<PairId>,
 ) -> Plan {
-    let found = found::pairs(participant, domains, described);
+    let found = found::pairs(participant, domains, described, matched);
     let mut plan = plan(own, &found.pairs, overhead);
     // What is ambiguous is of no session, and its reason is the better one.
-    for (id, why) in &found.ambiguous {
-        if plan.reasons.contains_key(id) {
-            plan.reasons.insert(*id, why.clone());
-        }
-    }
+    plan.reasons.extend(found.ambiguous);
     told.know(&found.pairs);
+    told.know(&found.unproved);
+    told.cut(found.is_cut);
+    *matched = found.matched;
     plan
 }
 

@@ -292,12 +292,18 @@ fn session(
     }
     for (way, (class, limit)) in answers {
         let Some(uses) = ways.get(&way) else { continue };
-        // Where samples go that way, too, the other domain reserves for both.
-        if uses.data.is_empty() {
-            let load = load(way, uses, overhead)?;
-            if !load.is_empty() {
-                wanted.flows.push(flow(Kind::AckNack, Direction::Reverse, way.2, &load, class, limit));
+        let load = load(way, uses, overhead)?;
+        // Where samples go that way, too, the other domain reserves for both, if they ask for anything.
+        let mut answered = uses.data.iter().filter_map(|pair| Some(asked(pair, pair.from.domain?)));
+        if let Some(pair) = uses.data.first() {
+            if !answered.any(|asked| asked.is_ok()) {
+                return Err(format!(
+                    "its acknowledgements go by the same addresses and port as samples of \"{}\", which get no session: describe that topic, too, in both domains",
+                    pair.topic
+                ));
             }
+        } else if !load.is_empty() {
+            wanted.flows.push(flow(Kind::AckNack, Direction::Reverse, way.2, &load, class, limit));
         }
     }
     if overhead.discovery > 0 {

@@ -23,6 +23,8 @@ struct Held {
     until: u64,
     extend_at: u64,
     is_extending: bool,
+    /// It may have been extended: the answer was lost when the next ticket was this.
+    in_doubt: Option<Ticket>,
     /// Looks with a smaller ticket may not know it.
     from: Ticket,
 }
@@ -62,7 +64,7 @@ enum Question {
     Establish(Ends, u64),
     Stop(String),
     Extend(Ends, String),
-    Look,
+    Look(u64),
 }
 
 /// All sessions of this program.
@@ -107,10 +109,10 @@ impl Sessions {
         core::mem::take(&mut self.actions)
     }
 
-    /// Nothing is held, and nothing is under way.
+    /// Nothing is held, and nothing is under way or in doubt.
     pub fn is_idle(&self) -> bool {
-        let is_absent = |entry: &Entry| matches!(entry.state, State::Absent | State::Doubtful(_));
-        self.asked.values().all(|question| matches!(question, Question::Look))
+        let is_absent = |entry: &Entry| matches!(entry.state, State::Absent);
+        self.asked.values().all(|question| matches!(question, Question::Look(_)))
             && self.stopping.is_empty()
             && self.entries.values().all(is_absent)
     }
@@ -186,12 +188,12 @@ impl Sessions {
             Some(Question::Establish(ends, at)) => self.established(now, ends, at, answer),
             Some(Question::Stop(session)) => self.stopped(now, &session, &answer),
             Some(Question::Extend(ends, session)) => self.extended(now, ends, &session, answer),
-            Some(Question::Look) => {
+            Some(Question::Look(asked_at)) => {
                 self.is_looking = false;
                 match answer {
                     Answer::Held(list) => {
                         self.look_at = now.saturating_add(self.limits.look);
-                        self.compare(now, ticket, &list);
+                        self.compare(now, asked_at, ticket, &list);
                     }
                     _ => self.look_at = now.saturating_add(self.limits.retry),
                 }
@@ -219,6 +221,7 @@ impl Sessions {
                         until: asked_at.saturating_add(limits.lasts),
                         extend_at: asked_at.saturating_add(limits.lasts / 2),
                         is_extending: false,
+                        in_doubt: None,
                         from: next,
                     });
                 }
@@ -255,7 +258,7 @@ impl Sessions {
     }
 
     fn extended(&mut self, now: u64, ends: Ends, session: &str, answer: Answer) {
-        let (retry, half) = (self.limits.retry, self.limits.lasts / 2);
+        let (next, retry, half) = (self.next, self.limits.retry, self.limits.lasts / 2);
         if answer == Answer::Unknown {
             return self.over(now, ends, session, "the manager does not have it any more");
         }
@@ -264,14 +267,22 @@ impl Sessions {
         if held.session != session {
             return;
         }
-        held.is_extending = false;
         match answer {
             Answer::Done => {
+                held.is_extending = false;
                 held.until = held.until.saturating_add(half);
                 held.extend_at = held.extend_at.saturating_add(half);
             }
+            // Asked again, it would be extended twice: a look says first whether it was.
+            Answer::Lost(_) => {
+                held.in_doubt = Some(next);
+                self.look_at = now;
+            }
             // It ends when its time is over, or the next answer is another one.
-            _ => held.extend_at = now.saturating_add(retry),
+            _ => {
+                held.is_extending = false;
+                held.extend_at = now.saturating_add(retry);
+            }
         }
     }
 
@@ -290,7 +301,7 @@ impl Sessions {
     }
 
     /// Compares what the manager held when it was asked with what is known here.
-    fn compare(&mut self, now: u64, ticket: Ticket, list: &[Listed]) {
+    fn compare(&mut self, now: u64, asked_at: u64, ticket: Ticket, list: &[Listed]) {
         let is_listed = |session: &str| list.iter().any(|listed| listed.session == session);
         let lost: Vec<(Ends, String)> = self
             .entries
@@ -305,7 +316,20 @@ impl Sessions {
         for (ends, session) in lost {
             self.over(now, ends, &session, "the manager does not have it any more");
         }
-        for Listed { session, caller, callees } in list {
+        let half = self.limits.lasts / 2;
+        for entry in self.entries.values_mut() {
+            let State::Held(held) = &mut entry.state else { continue };
+            let Some(listed) = list.iter().find(|listed| listed.session == held.session) else { continue };
+            if held.in_doubt.take_if(|from| *from <= ticket).is_some() {
+                held.is_extending = false;
+                let ends = asked_at.saturating_add(listed.left);
+                if ends > held.until.saturating_add(half / 2) {
+                    held.until = held.until.saturating_add(half).min(ends);
+                    held.extend_at = held.until.saturating_sub(half);
+                }
+            }
+        }
+        for Listed { session, caller, callees, .. } in list {
             let is_known = self.stopping.contains_key(session)
                 || self.entries.values().any(|entry| entry.is_called(session));
             if is_known {
@@ -402,7 +426,7 @@ impl Sessions {
     fn look(&mut self, now: u64) {
         if !self.is_looking && now >= self.look_at && self.has_room() {
             self.is_looking = true;
-            let ticket = self.question(Question::Look);
+            let ticket = self.question(Question::Look(now));
             self.actions.push(Action::Look { ticket });
         }
     }

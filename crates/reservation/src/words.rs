@@ -66,6 +66,8 @@ pub struct Listed {
     pub caller: IpAddr,
     /// Where they go.
     pub callees: Vec<IpAddr>,
+    /// Nanoseconds until it ends.
+    pub left: u64,
 }
 
 /// What came of a question.

@@ -2,7 +2,7 @@
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reservation::{Action, Answer, Bound, Direction, Ends, Flow, Kind, Listed, Ticket};
 use wan::Class;
@@ -62,8 +62,10 @@ impl Manager {
             Action::Tell(..) => return,
         };
         let (asn, user, tell) = (self.asn, self.user.clone(), self.tell.clone());
+        let is_extension = matches!(question, Ask::Extend { .. });
         let asked = spawn("question", move || {
-            let answer = ask(asn, &question).map_or_else(Answer::Lost, |answer| said(answer, &user));
+            let answer =
+                ask(asn, &question).map_or_else(Answer::Lost, |answer| said(answer, is_extension, &user));
             // A command that has ended needs no answer.
             let _ = tell.send(News::Answer(ticket, answer));
         });
@@ -149,7 +151,7 @@ fn ask(asn: u32, question: &Ask) -> Result<protocol::Answer, String> {
 }
 
 /// An answer in the words of sessions.
-fn said(answer: protocol::Answer, user: &str) -> Answer {
+fn said(answer: protocol::Answer, is_extension: bool, user: &str) -> Answer {
     match answer {
         protocol::Answer::Admitted(admitted) => Answer::Admitted {
             session: admitted.session,
@@ -159,17 +161,21 @@ fn said(answer: protocol::Answer, user: &str) -> Answer {
                 .map(|bound| Bound { flow: bound.flow.into(), delay: bound.delay, rate: bound.rate })
                 .collect(),
         },
+        protocol::Answer::Refused(why) if is_extension && why.reason == "unknown-session" => Answer::Unknown,
         protocol::Answer::Refused(why) => Answer::Refused(why.text),
         protocol::Answer::Stopped { .. } | protocol::Answer::Extended { .. } => Answer::Done,
         protocol::Answer::Unknown { .. } => Answer::Unknown,
         protocol::Answer::Wrong { what } => Answer::Refused(what),
         protocol::Answer::Unavailable { what } => Answer::Lost(what),
         protocol::Answer::Status(status) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            let now = u64::try_from(now).unwrap_or(u64::MAX);
             let own = status.sessions.into_iter().filter(|session| session.user == user);
             let listed = |of: protocol::SessionStatus| Listed {
                 session: of.session,
                 caller: of.caller,
                 callees: of.callees,
+                left: of.ends.saturating_sub(now),
             };
             Answer::Held(own.map(listed).collect())
         }

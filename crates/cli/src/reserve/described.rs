@@ -29,6 +29,8 @@ struct Topic {
 #[derive(Default)]
 pub(super) struct Described {
     topics: Vec<Topic>,
+    /// What is not in the file asks for nothing, whatever its QoS.
+    pub(super) is_all: bool,
 }
 
 /// What a writer and a reader ask for.
@@ -86,7 +88,7 @@ impl Described {
                 name: topic.name,
             })
         };
-        Ok(Self { topics: topics.into_iter().map(one).collect::<Result<_, _>>()? })
+        Ok(Self { topics: topics.into_iter().map(one).collect::<Result<_, _>>()?, is_all: false })
     }
 
     /// What is asked for between a writer and a reader at these addresses.
@@ -109,6 +111,7 @@ impl Described {
                 class: Some(topic.class),
                 latency: topic.latency.or(budget),
             },
+            None if self.is_all => Asked { traffic: announced(writer), class: None, latency: None },
             None => Asked {
                 traffic: announced(writer),
                 class: class(writer.qos.transport_priority),
@@ -188,6 +191,23 @@ mod tests {
             let said = Described::of("topics.toml", &text).err().unwrap();
             assert!(said.contains(what), "{said}");
         }
+    }
+
+    #[test]
+    fn where_the_file_is_all_qos_asks_for_nothing() {
+        let writer = endpoint(3, |data| {
+            data.max_serialized_size = Some(60);
+            data.qos.deadline = Duration::from_millis(50);
+            data.qos.transport_priority = 46;
+        });
+        let reader = endpoint(4, |data| data.qos.latency_budget = Duration::from_millis(30));
+        let ends = ("10.1.0.2".parse().unwrap(), "10.3.0.2".parse().unwrap());
+        let said = |is_all| {
+            let asked = Described { topics: Vec::new(), is_all }.asked(&writer, &reader, ends);
+            (asked.traffic.is_ok(), asked.class, asked.latency)
+        };
+        assert_eq!(said(false), (true, Some(Class::Ef), Some(30_000_000)));
+        assert_eq!(said(true), (true, None, None), "what it sends counts nevertheless");
     }
 
     #[test]

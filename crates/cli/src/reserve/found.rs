@@ -1,5 +1,5 @@
 //! Which writers and readers discovery says match, and where they are.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -11,8 +11,10 @@ use wire::{GuidPrefix, Locator};
 
 use super::described::Described;
 
-/// Pairs that are looked at at most.
+/// Pairs that match, and those that are compared anew in a look, at most.
 const MOST_PAIRS: usize = 65_536;
+/// Writers of a participant and readers of another one that are compared at most, so that one that makes them up takes no room of others.
+const MOST_BETWEEN: usize = 4_096;
 /// What USER_DATA of a participant says before the time that its host takes of a limit; a `;` ends it.
 const HOST_SHARE: &str = "punctual.host-share=";
 /// Bytes of USER_DATA that are looked at.
@@ -25,101 +27,198 @@ pub(super) struct Domains<'n> {
     pub(super) share: Option<Share>,
 }
 
-/// What discovery says.
+/// What discovery says. All of it is of pairs that may have one end in the domain and one outside.
 #[derive(Default)]
 pub(super) struct Found {
-    /// All pairs. One that may be at several addresses is at each of them.
+    /// Pairs whose ends have answered where they are. One that may be at several addresses is at each of them.
     pub(super) pairs: Vec<Pair>,
+    /// Pairs that are at no such addresses. They say nothing of what others send.
+    pub(super) unproved: Vec<Pair>,
     /// Pairs whose way is not known: why, and what to do.
     pub(super) ambiguous: BTreeMap<PairId, String>,
+    /// All that match.
+    pub(super) matched: BTreeSet<PairId>,
+    /// There are more than are looked at.
+    pub(super) is_cut: bool,
 }
 
-/// All that match, without this participant itself.
-pub(super) fn pairs(participant: &DomainParticipant, domains: &Domains<'_>, described: &Described) -> Found {
-    let participants: BTreeMap<GuidPrefix, Arc<ParticipantData>> = participant
-        .get_discovered_participants()
-        .into_iter()
-        .map(|found| (found.data.prefix, found.data))
-        .collect();
-    let endpoints = participant.get_discovered_endpoints();
-    of(&participants, &endpoints, domains, described)
+/// A participant.
+struct Seen {
+    data: Arc<ParticipantData>,
+    /// Addresses at which it has answered.
+    reached: Vec<IpAddr>,
+}
+
+/// An endpoint.
+struct Place<'d> {
+    data: &'d EndpointData,
+    of: &'d ParticipantData,
+    /// Where it may be, and whether its participant has answered there.
+    ends: Vec<(End, bool)>,
+}
+
+/// Endpoints of one side of a topic: those that may be in the domain, and those that may be outside.
+type Side<'p, 'd> = [BTreeMap<GuidPrefix, Vec<&'p Place<'d>>>; 2];
+
+/// All that match, without this participant itself; those that matched before come before others.
+pub(super) fn pairs(
+    participant: &DomainParticipant,
+    domains: &Domains<'_>,
+    described: &Described,
+    before: &BTreeSet<PairId>,
+) -> Found {
+    let own: Vec<IpAddr> = places(&participant.get_unicast_locators()).iter().map(SocketAddr::ip).collect();
+    let seen = |found: dds::DiscoveredParticipant| {
+        let mut reached = found.addresses;
+        // One of this host is reached at any of its addresses.
+        if reached.iter().any(|at| at.is_loopback() || own.contains(at)) {
+            reached.extend(&own);
+        }
+        (found.data.prefix, Seen { data: found.data, reached })
+    };
+    let participants: BTreeMap<_, _> =
+        participant.get_discovered_participants().into_iter().map(seen).collect();
+    of(&participants, &participant.get_discovered_endpoints(), domains, described, before)
 }
 
 fn of(
-    participants: &BTreeMap<GuidPrefix, Arc<ParticipantData>>,
+    participants: &BTreeMap<GuidPrefix, Seen>,
     endpoints: &[Arc<EndpointData>],
     domains: &Domains<'_>,
     described: &Described,
+    before: &BTreeSet<PairId>,
 ) -> Found {
-    let mut topics: BTreeMap<&str, [Vec<&EndpointData>; 2]> = BTreeMap::new();
-    let known = endpoints.iter().filter(|data| participants.contains_key(&data.participant));
-    for data in known.filter(|data| !wire::admission::is_control(&data.topic_name)) {
-        let [writers, readers] = topics.entry(&data.topic_name).or_default();
-        if data.guid.entity_id.is_writer() { writers } else { readers }.push(data);
-    }
+    let known = endpoints.iter().filter(|data| !wire::admission::is_control(&data.topic_name));
+    let all: Vec<Place<'_>> = known
+        .filter_map(|data| {
+            let seen = participants.get(&data.participant)?;
+            Some(Place { data, of: &seen.data, ends: domains.ends(data, seen) })
+        })
+        .collect();
     let mut found = Found::default();
-    let pairs = topics.values().flat_map(|[writers, readers]| {
-        writers.iter().flat_map(move |writer| readers.iter().map(move |reader| (*writer, *reader)))
-    });
-    for (writer, reader) in pairs.take(MOST_PAIRS) {
-        let of = (participants.get(&writer.participant), participants.get(&reader.participant));
-        if let (Some(from), Some(to)) = of
-            && rtps::discovery::compare(writer, reader).is_ok()
-        {
-            found.add((writer, from), (reader, to), domains, described);
+    let by_guid: BTreeMap<[u8; 16], &Place<'_>> =
+        all.iter().map(|place| (place.data.guid.to_bytes(), place)).collect();
+    for id in before {
+        if let (Some(writer), Some(reader)) = (by_guid.get(&id.writer), by_guid.get(&id.reader)) {
+            found.compare(writer, reader, described);
+        }
+    }
+    let mut topics: BTreeMap<&str, [Side<'_, '_>; 2]> = BTreeMap::new();
+    for place in &all {
+        let [writers, readers] = topics.entry(&place.data.topic_name).or_default();
+        let side = if place.data.guid.entity_id.is_writer() { writers } else { readers };
+        for (of, is_own) in side.iter_mut().zip([true, false]) {
+            if place.ends.iter().any(|(end, _)| (end.domain == Some(domains.network.config.asn)) == is_own) {
+                of.entry(place.data.participant).or_default().push(place);
+            }
+        }
+    }
+    let mut compared = before.clone();
+    let mut between: BTreeMap<[GuidPrefix; 2], usize> = BTreeMap::new();
+    'all: for [[own_writers, other_writers], [own_readers, other_readers]] in topics.values() {
+        for (writers, readers) in [(own_writers, other_readers), (other_writers, own_readers)] {
+            for (from, writers) in writers {
+                for (to, readers) in readers {
+                    let count = between.entry([*from, *to]).or_default();
+                    let pairs = writers
+                        .iter()
+                        .flat_map(|writer| readers.iter().map(move |reader| (*writer, *reader)));
+                    for (writer, reader) in pairs {
+                        let is_full = compared.len() >= before.len() + MOST_PAIRS;
+                        if is_full || found.matched.len() >= MOST_PAIRS {
+                            found.is_cut = true;
+                            break 'all;
+                        }
+                        if *count >= MOST_BETWEEN {
+                            found.is_cut = true;
+                            break;
+                        }
+                        *count += 1;
+                        if compared.insert(id(writer, reader)) {
+                            found.compare(writer, reader, described);
+                        }
+                    }
+                }
+            }
         }
     }
     found
 }
 
+fn id(writer: &Place<'_>, reader: &Place<'_>) -> PairId {
+    PairId { writer: writer.data.guid.to_bytes(), reader: reader.data.guid.to_bytes() }
+}
+
 impl Found {
-    fn add(
-        &mut self,
-        (writer, of_writer): (&EndpointData, &ParticipantData),
-        (reader, of_reader): (&EndpointData, &ParticipantData),
-        domains: &Domains<'_>,
-        described: &Described,
-    ) {
-        let id = PairId { writer: writer.guid.to_bytes(), reader: reader.guid.to_bytes() };
-        let (froms, tos) = (domains.ends(writer, of_writer), domains.ends(reader, of_reader));
+    fn compare(&mut self, writer: &Place<'_>, reader: &Place<'_>, described: &Described) {
+        if rtps::discovery::compare(writer.data, reader.data).is_ok() {
+            self.add(writer, reader, described);
+        }
+    }
+
+    fn add(&mut self, writer: &Place<'_>, reader: &Place<'_>, described: &Described) {
+        let id = id(writer, reader);
+        let (froms, tos) = (&writer.ends, &reader.ends);
         let count = self.pairs.len();
-        for from in &froms {
-            for to in tos.iter().filter(|to| to.address.is_ipv4() == from.address.is_ipv4()) {
-                let asked = described.asked(writer, reader, (from.address, to.address));
-                self.pairs.push(Pair {
+        let mut ways = 0_usize;
+        let mut unproved = None;
+        for (from, from_is_proved) in froms {
+            for (to, to_is_proved) in
+                tos.iter().filter(|(to, _)| to.address.is_ipv4() == from.address.is_ipv4())
+            {
+                let asked = described.asked(writer.data, reader.data, (from.address, to.address));
+                let pair = Pair {
                     id,
-                    topic: writer.topic_name.clone(),
+                    topic: writer.data.topic_name.clone(),
                     from: *from,
                     to: *to,
-                    is_reliable: is_reliable(writer) && is_reliable(reader),
+                    is_reliable: is_reliable(writer.data) && is_reliable(reader.data),
                     traffic: asked.traffic,
                     class: asked.class,
                     latency: asked.latency,
-                });
+                };
+                ways += 1;
+                if *from_is_proved && *to_is_proved {
+                    self.pairs.push(pair);
+                } else {
+                    unproved = Some(pair);
+                }
             }
         }
-        let several = |what: &str, ends: &[End]| {
-            let list: Vec<String> = ends.iter().map(|end| format!("{}:{}", end.address, end.port)).collect();
+        if ways == 0 {
+            return;
+        }
+        self.matched.insert(id);
+        let several = |what: &str, ends: &[(End, bool)]| {
+            let list: Vec<String> =
+                ends.iter().map(|(end, _)| format!("{}:{}", end.address, end.port)).collect();
             format!(
                 "the {what}'s participant has several addresses ({}): tell it which interface to use",
                 list.join(", ")
             )
         };
-        let groups = reader.multicast.iter().chain(&of_reader.default_multicast);
-        let why = match self.pairs.len() - count {
-            0 => return,
-            1 if groups.into_iter().any(|group| group.socket_addr().is_some()) => {
+        let groups = reader.data.multicast.iter().chain(&reader.of.default_multicast);
+        let why = match (ways, &unproved) {
+            (1, Some(pair)) => {
+                let is_proved = froms.iter().any(|(end, is_proved)| end == &pair.from && *is_proved);
+                let (what, at) = if is_proved { ("reader", pair.to.address) } else { ("writer", pair.from.address) };
+                format!("the {what}'s participant announces {at} and has not answered there: this command has to reach it at that address")
+            }
+            (1, None) if groups.into_iter().any(|group| group.socket_addr().is_some()) => {
                 "the reader announces a group for samples, and it is not known whether the writer sends there: let its participant use multicast for discovery \
                  alone (Cyclone DDS: AllowMulticast spdp)"
                     .to_owned()
             }
-            1 => return,
-            _ if froms.len() > 1 => several("writer", &froms),
-            _ => several("reader", &tos),
+            (1, None) => return,
+            _ if froms.len() > 1 => several("writer", froms),
+            _ => several("reader", tos),
         };
         // Whatever else goes by one of these ways is not known, either.
         for pair in self.pairs.iter_mut().skip(count) {
             pair.traffic = Err(why.clone());
+        }
+        if self.pairs.len() == count {
+            self.unproved.extend(unproved);
         }
         self.ambiguous.insert(id, why);
     }
@@ -143,12 +242,17 @@ fn places(locators: &[Locator]) -> Vec<SocketAddr> {
 }
 
 impl Domains<'_> {
-    /// Where an endpoint is: at its addresses in domains that are known, else at the others.
-    fn ends(&self, data: &EndpointData, participant: &ParticipantData) -> Vec<End> {
+    /// Where an endpoint may be, and whether its participant has answered there.
+    fn ends(&self, data: &EndpointData, seen: &Seen) -> Vec<(End, bool)> {
+        let participant = &seen.data;
         let own = places(&data.unicast);
         let all = if own.is_empty() { places(&participant.default_unicast) } else { own };
         let discovery = places(&participant.metatraffic_unicast);
-        let share = announced(&participant.user_data).or(self.share);
+        // A participant may say that its host takes more than the operator says, and not less.
+        let share = match (announced(&participant.user_data), self.share) {
+            (Some(announced), Some(said)) if announced.time < said.time => Some(said),
+            (announced, said) => announced.or(said),
+        };
         let end = |at: &SocketAddr| End {
             address: at.ip(),
             port: at.port(),
@@ -156,14 +260,19 @@ impl Domains<'_> {
             domain: self.network.config.owner(at.ip()),
             share,
         };
-        let ends: Vec<End> = all.iter().map(end).collect();
-        let is_of_network = |address: &IpAddr| !address.is_loopback();
-        if ends.iter().any(|end| end.domain.is_some()) {
-            ends.into_iter().filter(|end| end.domain.is_some()).collect()
-        } else {
-            ends.into_iter().filter(|end| is_of_network(&end.address)).collect()
-        }
+        // Samples may take an address of no known domain, too, unless no router passes it on.
+        let routed = all.iter().filter(|at| !is_of_link(at.ip()));
+        routed.map(|at| (end(at), seen.reached.contains(&at.ip()))).collect()
     }
+}
+
+/// Routers do not pass it on.
+fn is_of_link(address: IpAddr) -> bool {
+    let is_link_local = match address {
+        IpAddr::V4(four) => four.is_link_local(),
+        IpAddr::V6(six) => six.is_unicast_link_local(),
+    };
+    address.is_loopback() || is_link_local
 }
 
 /// What a participant announces that its host takes of a limit, rounded up.
@@ -201,10 +310,26 @@ mod tests {
     }
 
     fn found(of: [(Arc<ParticipantData>, Arc<EndpointData>); 2], share: Option<Share>) -> Found {
-        let network = DomainFile::read("west.toml", FILE).unwrap();
-        let participants = of.iter().map(|(data, _)| (data.prefix, Arc::clone(data))).collect();
+        let reached = |data: &ParticipantData| {
+            places(&data.default_unicast).iter().map(SocketAddr::ip).collect::<Vec<IpAddr>>()
+        };
+        let participants: BTreeMap<_, _> = of
+            .iter()
+            .map(|(data, _)| (data.prefix, Seen { data: Arc::clone(data), reached: reached(data) }))
+            .collect();
         let endpoints: Vec<_> = of.iter().map(|(_, data)| Arc::clone(data)).collect();
-        super::of(&participants, &endpoints, &Domains { network: &network, share }, &Described::default())
+        among(&participants, &endpoints, share, &BTreeSet::new())
+    }
+
+    fn among(
+        participants: &BTreeMap<GuidPrefix, Seen>,
+        endpoints: &[Arc<EndpointData>],
+        share: Option<Share>,
+        before: &BTreeSet<PairId>,
+    ) -> Found {
+        let network = DomainFile::read("west.toml", FILE).unwrap();
+        let domains = Domains { network: &network, share };
+        super::of(participants, endpoints, &domains, &Described::default(), before)
     }
 
     #[test]
@@ -212,7 +337,7 @@ mod tests {
         let said = Share { time: 7, is_announced: false };
         let writer = endpoint(
             1,
-            &["10.1.0.5:7411", "192.168.0.1:7411", "[::ffff:10.1.0.5]:7411"],
+            &["10.1.0.5:7411", "169.254.0.1:7411", "127.0.0.1:7411", "[::ffff:10.1.0.5]:7411"],
             "enclave=/;punctual.host-share=1.5 us;",
         );
         let reader = endpoint(2, &["10.3.0.7:7413"], "punctual.host-share=soon");
@@ -233,6 +358,68 @@ mod tests {
     }
 
     #[test]
+    fn a_participant_that_has_not_answered_at_an_address_says_nothing_of_what_goes_there() {
+        let at = |text: &str| vec![text.parse::<IpAddr>().unwrap()];
+        let told = |reader_at: &[&str], answered: &str| {
+            let (writer, reader) = (endpoint(1, &["10.1.0.5:7411"], ""), endpoint(2, reader_at, ""));
+            let participants = BTreeMap::from([
+                (writer.0.prefix, Seen { data: writer.0, reached: at("10.1.0.5") }),
+                (reader.0.prefix, Seen { data: reader.0, reached: at(answered) }),
+            ]);
+            among(&participants, &[writer.1, reader.1], None, &BTreeSet::new())
+        };
+        let one = told(&["10.3.0.7:7411"], "10.3.0.9");
+        assert!(one.pairs.is_empty() && one.unproved.len() == 1);
+        let why = one.ambiguous.values().next().unwrap();
+        assert!(why.contains("reader's participant announces 10.3.0.7 and has not answered there"), "{why}");
+        let two = told(&["10.3.0.7:7411", "10.3.0.9:7411"], "10.3.0.9");
+        let [pair] = &two.pairs[..] else { panic!("{:?}", two.pairs) };
+        assert!(pair.to.address.to_string() == "10.3.0.9" && pair.traffic.is_err(), "{pair:?}");
+        assert!(two.unproved.is_empty() && two.ambiguous.len() == 1);
+    }
+
+    #[test]
+    fn a_topic_of_a_stranger_takes_no_room_of_others() {
+        let (of_writer, writer) = endpoint(1, &["10.1.0.5:7411"], "");
+        let (of_reader, reader) = endpoint(2, &["10.3.0.7:7411"], "");
+        let (strangers, _) = endpoint(3, &["10.1.0.9:7411", "10.3.0.9:7411"], "");
+        let mut participants = BTreeMap::new();
+        for data in [of_writer, of_reader, Arc::clone(&strangers)] {
+            let reached = places(&data.default_unicast).iter().map(SocketAddr::ip).collect::<Vec<IpAddr>>();
+            participants.insert(data.prefix, Seen { data, reached });
+        }
+        // Of a topic that comes before others by its name.
+        let many = (0..=255).flat_map(|number| {
+            [(3, EndpointQos::writer()), (4, EndpointQos::reader())].map(|(kind, qos)| {
+                let guid = Guid::new(strangers.prefix, EntityId([0, 1, number, kind]));
+                Arc::new(EndpointData::new(guid, "!".into(), "Shape".into(), qos))
+            })
+        });
+        let endpoints: Vec<_> = many.chain([Arc::clone(&writer), Arc::clone(&reader)]).collect();
+        let is_of_others = |found: &Found| found.pairs.iter().any(|pair| pair.topic == "Square");
+        let first = among(&participants, &endpoints, None, &BTreeSet::new());
+        assert!(first.is_cut && is_of_others(&first));
+        assert_eq!(first.matched.len(), MOST_BETWEEN + 1);
+        // What matched before is there, and what matches no more is not.
+        let next = among(&participants, &endpoints, None, &first.matched);
+        assert!(next.matched == first.matched && is_of_others(&next));
+        let without = among(&participants, &endpoints[..512], None, &first.matched);
+        assert!(!is_of_others(&without) && without.matched.len() == MOST_BETWEEN);
+    }
+
+    #[test]
+    fn an_announced_share_is_no_less_than_what_the_operator_says() {
+        let said = Share { time: 2_000, is_announced: false };
+        let writer = endpoint(1, &["10.1.0.5:7411"], "punctual.host-share=0;");
+        let reader = endpoint(2, &["10.3.0.7:7411"], "punctual.host-share=3us;");
+        let all = found([writer.clone(), reader.clone()], Some(said));
+        let announced = |time| Some(Share { time, is_announced: true });
+        assert_eq!((all.pairs[0].from.share, all.pairs[0].to.share), (Some(said), announced(3_000)));
+        let all = found([writer, reader], None);
+        assert_eq!(all.pairs[0].from.share, announced(0));
+    }
+
+    #[test]
     fn a_pair_that_may_go_several_ways_is_at_all_of_them_with_traffic_that_is_not_known() {
         let all = found(
             [endpoint(1, &["10.1.0.5:7411", "10.1.1.5:7411"], ""), endpoint(2, &["10.3.0.7:7411"], "")],
@@ -244,6 +431,10 @@ mod tests {
                 .as_ref()
                 .is_err_and(|why| why.contains("the writer's participant has several addresses"))
         }));
+        // Samples may go by the other network, or leave with its address.
+        let private = ["10.1.0.5:7411", "192.168.0.1:7411"];
+        let all = found([endpoint(1, &private, ""), endpoint(2, &["10.3.0.7:7411"], "")], None);
+        assert!(all.pairs.iter().all(|pair| pair.traffic.is_err()) && all.ambiguous.len() == 1);
         let (mut participant, reader) = endpoint(2, &["10.3.0.7:7411"], "");
         Arc::make_mut(&mut participant).default_multicast = locators(&["239.255.0.1:7401"]);
         let all = found([endpoint(1, &["10.1.0.5:7411"], ""), (participant, reader)], None);

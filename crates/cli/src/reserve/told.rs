@@ -12,6 +12,7 @@ pub(super) struct Told {
     /// What a pair is called: its topic, and where it is.
     names: BTreeMap<PairId, (String, [String; 2])>,
     is_away: bool,
+    is_cut: bool,
 }
 
 fn time(nanoseconds: u64) -> String {
@@ -38,7 +39,7 @@ fn divided(budget: &Budget, bound: u64) -> String {
 
 impl Told {
     pub(super) fn new(is_json: bool) -> Self {
-        Self { is_json, names: BTreeMap::new(), is_away: false }
+        Self { is_json, names: BTreeMap::new(), is_away: false, is_cut: false }
     }
 
     /// What pairs are called; those that are gone keep their names until that is told.
@@ -70,6 +71,16 @@ impl Told {
         } else {
             self.is_away = false;
         }
+    }
+
+    /// Whether more writers and readers may match than are looked at: told each time it begins.
+    pub(super) fn cut(&mut self, is_cut: bool) {
+        if is_cut && !self.is_cut {
+            eprintln!(
+                "punctual: more writers and readers may match than are looked at: those that are known keep what they have, and some others are told nothing"
+            );
+        }
+        self.is_cut = is_cut;
     }
 
     /// The manager cannot be asked: told once, until something else is told.

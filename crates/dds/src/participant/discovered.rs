@@ -1,5 +1,5 @@
 //! What a participant knows of its domain.
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use dcps::{Error, InstanceHandle, ReturnCode};
@@ -22,6 +22,8 @@ use crate::node::watch::Watch;
 pub struct DiscoveredParticipant {
     /// Its announcement.
     pub data: Arc<ParticipantData>,
+    /// Addresses at which it has answered, or has spoken from if it answers no probes of discovery. What it announces besides is its word alone.
+    pub addresses: Vec<IpAddr>,
 }
 
 /// A local endpoint and another of the same topic that do not match.
@@ -138,7 +140,10 @@ impl DomainParticipant {
         discovery
             .participants()
             .filter(|found| !discovery.is_participant_ignored(found.data().prefix))
-            .map(|found| DiscoveredParticipant { data: Arc::clone(found.data()) })
+            .map(|found| DiscoveredParticipant {
+                data: Arc::clone(found.data()),
+                addresses: found.addresses().collect(),
+            })
             .collect()
     }
 

@@ -4,3 +4,4 @@
 mod needed;
 mod packets;
 mod seeds;
+mod several;

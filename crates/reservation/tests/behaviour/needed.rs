@@ -133,6 +133,13 @@ fn acknowledgements_are_a_flow_unless_samples_go_the_same_way() {
         session.flows[0].rate > data.rate,
         "acknowledgements of the samples of the other domain are counted"
     );
+    // It does so only if those ask for anything, and are known.
+    let silent = Pair { class: None, latency: None, ..turned.clone() };
+    let why = of(&[one.clone(), silent]).reasons[&one.id].clone();
+    assert!(why.contains("same addresses and port as samples of \"topic 2\", which get no session"), "{why}");
+    let unknown = Pair { is_reliable: false, traffic: Err("its rate is not known".into()), ..turned.clone() };
+    let why = of(&[one.clone(), unknown]).reasons[&one.id].clone();
+    assert!(why.contains("\"topic 2\" goes by the same addresses and port"), "{why}");
     turned.traffic = Err("its rate is not known".into());
     let why = of(&[one.clone(), turned]).reasons[&one.id].clone();
     assert!(why.contains("\"topic 2\" is acknowledged by the same addresses and port"), "{why}");

@@ -156,6 +156,8 @@ impl Run {
             Action::Extend { session, by, .. } => match self.held.get_mut(session) {
                 Some(held) => {
                     held.until += by;
+                    // A lost answer does not extend it twice.
+                    assert!(held.until <= self.now + 2 * by + 10 * SECOND, "{session} outlives its watcher");
                     Answer::Done
                 }
                 None => Answer::Unknown,
@@ -166,6 +168,7 @@ impl Run {
                     session: session.clone(),
                     caller: held.ends.0,
                     callees: vec![held.ends.1],
+                    left: held.until - self.now,
                 });
                 Answer::Held(list.collect())
             }

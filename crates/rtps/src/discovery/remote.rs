@@ -81,6 +81,12 @@ impl RemoteParticipant {
         self.reached.last().copied()
     }
 
+    /// Addresses at which it has answered; of one that answers no probes, those that it has spoken from.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let of = if self.is_mute { &self.proven } else { &self.reached };
+        of.iter().map(|at| at.ip().to_canonical())
+    }
+
     /// The path to its built-in endpoints.
     pub fn metatraffic_path(&self, network: &Network) -> Option<Path> {
         self.path(network, &[&self.data.metatraffic_unicast, &self.data.default_unicast])
