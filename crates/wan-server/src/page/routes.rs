@@ -35,13 +35,13 @@ pub(crate) struct App {
     tell: Sender<Event>,
     pub(crate) hub: Mutex<Hub>,
     pub(crate) history: Mutex<History>,
-    /// What the manager has said last, and when.
-    last: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
+    /// What the manager has said last, and when; `None` if it did not answer.
+    last: Arc<tokio::sync::Mutex<Option<(Instant, Option<Bytes>)>>>,
 }
 
 impl App {
     pub(crate) fn new(access: Access, tell: Sender<Event>) -> Self {
-        let (hub, history, last) = (Mutex::default(), Mutex::default(), tokio::sync::Mutex::default());
+        let (hub, history, last) = (Mutex::default(), Mutex::default(), Arc::default());
         Self { access, page: document(), tell, hub, history, last }
     }
 }
@@ -79,21 +79,29 @@ async fn page(State(app): State<Arc<App>>) -> Response {
 
 /// What `rm status --json` prints, at most [`FRESH`] old.
 async fn domain(State(app): State<Arc<App>>) -> Response {
-    let mut last = app.last.lock().await;
-    if let Some((_, bytes)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-        return answer(StatusCode::OK, "application/json", bytes.clone());
-    }
-    match status(&app).await {
-        Some(line) => {
-            let bytes = Bytes::from(line);
-            *last = Some((Instant::now(), bytes.clone()));
-            answer(StatusCode::OK, "application/json", bytes)
-        }
+    match fresh(&app).await {
+        Some(bytes) => answer(StatusCode::OK, "application/json", bytes),
         None => {
             let action = "try again in a moment";
             wrong(StatusCode::SERVICE_UNAVAILABLE, "the manager does not answer", "the manager", action)
         }
     }
+}
+
+/// What the manager says, or `None` if it does not answer. Either holds for [`FRESH`], for all who wait as well.
+async fn fresh(app: &Arc<App>) -> Option<Bytes> {
+    let mut last = Arc::clone(&app.last).lock_owned().await;
+    if let Some((_, said)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+        return said.clone();
+    }
+    let app = Arc::clone(app);
+    // A client that goes away ends its handler, but not a question that was begun: the next one finds the answer.
+    let asked = tokio::spawn(async move {
+        let said = status(&app).await.map(Bytes::from);
+        *last = Some((Instant::now(), said.clone()));
+        said
+    });
+    asked.await.ok().flatten()
 }
 
 async fn status(app: &App) -> Option<String> {
