@@ -113,9 +113,12 @@ fn records_of_others_take_no_room_of_sessions_that_were_granted() {
     let most = client_settings(0).most_records;
     let client = world.managers[0].client.as_mut().unwrap();
     let name = |number: usize| format!("rm0.x;0;{number};AS2");
-    let mut number = 0;
-    // One that stays open, and then many that are over at once.
-    client.account(now, &name(number), "AS2", reserved()).unwrap();
+    // Some that stay open, and then many that are over at once.
+    const OPEN: usize = 10;
+    for number in 0..OPEN {
+        client.account(now, &name(number), "AS2", reserved()).unwrap();
+    }
+    let mut number = OPEN;
     loop {
         number += 1;
         if client.account(now, &name(number), "AS2", reserved()).is_err() {
@@ -136,13 +139,19 @@ fn records_of_others_take_no_room_of_sessions_that_were_granted() {
     });
     assert!(matches!(decided, Some(Err(Refusal::NoServer))), "{decided:?}");
 
-    client.stop_accounting(now, &name(0), usage(5), TerminationCause::Logout).unwrap();
-    assert_eq!(client.undelivered(), of_others + 1, "the last record of one that has a first one");
+    // Records in between take what is left, and nothing that was promised.
+    let interims = (0..=most).take_while(|_| client.interim(now, &granted[0], usage(1)).is_ok()).count();
+    assert!(interims > most / 4 && interims < most, "{interims}");
+    let before = client.undelivered();
+    for number in 0..OPEN {
+        client.stop_accounting(now, &name(number), usage(5), TerminationCause::Logout).unwrap();
+    }
+    assert_eq!(client.undelivered(), before + OPEN, "last records of those that have first ones");
     for session in &granted {
         world.stop_session(0, session);
     }
     let client = world.managers[0].client.as_mut().unwrap();
-    assert_eq!(client.undelivered(), of_others + 3, "last records of what was granted");
+    assert_eq!(client.undelivered(), before + OPEN + granted.len(), "last records of what was granted");
 }
 
 /// The server keeps them as those of sessions without a grant.
