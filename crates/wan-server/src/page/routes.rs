@@ -33,6 +33,8 @@ pub(crate) struct App {
     access: Access,
     page: Document,
     tell: Sender<Event>,
+    /// The start of the manager.
+    epoch: u32,
     pub(crate) hub: Mutex<Hub>,
     pub(crate) history: Mutex<History>,
     /// What the manager has said last, and when; `None` if it did not answer.
@@ -40,9 +42,9 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(access: Access, tell: Sender<Event>) -> Self {
+    pub(crate) fn new(access: Access, tell: Sender<Event>, epoch: u32) -> Self {
         let (hub, history, last) = (Mutex::default(), Mutex::default(), Arc::default());
-        Self { access, page: document(), tell, hub, history, last }
+        Self { access, page: document(), tell, epoch, hub, history, last }
     }
 }
 
@@ -135,6 +137,8 @@ async fn history(State(app): State<Arc<App>>, query: Result<Query<After>, QueryR
 
 #[derive(Serialize)]
 struct Begins {
+    /// Numbers of events are those of one start.
+    epoch: u32,
     history: u64,
 }
 
@@ -142,7 +146,7 @@ async fn listen(State(app): State<Arc<App>>) -> Response {
     let listener = {
         // In this order everywhere: what happens from now on is told.
         let history = lock(&app.history);
-        lock(&app.hub).listen(event("state", None, &Begins { history: history.last() }))
+        lock(&app.hub).listen(event("state", None, &Begins { epoch: app.epoch, history: history.last() }))
     };
     match listener {
         Some(listener) => answer(StatusCode::OK, "text/event-stream", Body::from_stream(listener)),
