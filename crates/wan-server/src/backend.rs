@@ -63,8 +63,8 @@ pub(crate) enum Order {
 pub(crate) enum Done {
     /// So many commands, and their answers.
     Commands(usize, Vec<BackendAnswer>),
-    /// What edges have let in by now.
-    Counted(BTreeMap<LegId, Delivered>),
+    /// What edges have let in by now; `None` if they do not count, or could not be asked.
+    Counted(Option<BTreeMap<LegId, Delivered>>),
 }
 
 /// Counters end by it: those of a flow, also where it is let into another aggregate, and those of all flows of an aggregate.
@@ -102,8 +102,7 @@ pub(crate) fn run(
             }
             if counts || accounts && batch.iter().any(shuts) {
                 // Who waits for it hears of it in any case.
-                let delivered = backend.delivered().unwrap_or_default();
-                if !tell(Done::Counted(delivered)) {
+                if !tell(Done::Counted(backend.delivered())) {
                     return;
                 }
             }

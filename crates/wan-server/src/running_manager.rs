@@ -206,9 +206,9 @@ impl Running {
                 self.account_hosted(sessions);
             }
             Event::Counted(delivered) => {
-                self.looks.counted(self.clock.now(), &delivered);
+                self.looks.counted(self.clock.now(), delivered.as_ref());
                 if let Some(authorization) = &mut self.authorization {
-                    authorization.counted(&delivered);
+                    authorization.counted(&delivered.unwrap_or_default());
                     for session in std::mem::take(&mut self.interims) {
                         authorization.interim(session);
                     }
@@ -364,7 +364,13 @@ impl Running {
             }
             Ask::Measured(measured) => {
                 let session = convert::session_of(&measured.session)?;
-                let legs = self.machine.legs(session);
+                if measured.samples == 0 || measured.median > measured.worst {
+                    let what = "what is measured is of one sample or more, and its median is no longer than the worst";
+                    return Err(what.to_owned());
+                }
+                // Those of callers of this domain alone are shown with it.
+                let is_own = self.machine.sessions().any(|(known, _, _)| known == session);
+                let legs = if is_own { self.machine.legs(session) } else { Vec::new() };
                 let is_of =
                     |leg: &wan::OpenLeg| (leg.leg.flow, leg.leg.peer.0) == (measured.flow, measured.to);
                 let Some(leg) = legs.iter().find(|leg| is_of(leg)) else {
@@ -597,7 +603,7 @@ impl Running {
             sessions: sessions.collect(),
             hosted: self.machine.hosted().map(|(id, _)| convert::session_name(id)).collect(),
             counted: self.looks.counted_at(),
-            delivered: self.looks.delivered(),
+            delivered: self.looks.delivered(|session| self.machine.has_legs(session)),
             aggregates: self.machine.aggregates().map(|(id, held)| convert::aggregate(id, held)).collect(),
             false_messages: self.false_messages.load(Relaxed),
             caveat: self.caveat.map(str::to_owned),

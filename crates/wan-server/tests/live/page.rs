@@ -114,8 +114,12 @@ fn the_page_says_what_the_commands_say() {
         let noted = Answer::Noted { session: admitted.session.clone() };
         assert_eq!(domains.ask(WEST, &Ask::Measured(measured(4 * MILLISECOND))), noted);
         // A flow that is not there has no latency.
-        let other = Measured { flow: 1, ..measured(1) };
+        let other = Measured { flow: 1, ..measured(4 * MILLISECOND) };
         assert!(matches!(domains.ask(WEST, &Ask::Measured(other)), Answer::Unknown { .. }));
+        // Nor are there a latency of no sample, and a median that is longer than the worst.
+        for odd in [Measured { samples: 0, ..measured(1 << 40) }, measured(1)] {
+            assert!(matches!(domains.ask(WEST, &Ask::Measured(odd)), Answer::Wrong { .. }));
+        }
 
         let status = same(&domains)["status"].clone();
         let shown = &status["sessions"][0];
