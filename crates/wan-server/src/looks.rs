@@ -22,7 +22,8 @@ pub(crate) struct Looks {
     asked: Option<u64>,
 }
 
-fn legs(session: SessionId) -> std::ops::RangeInclusive<LegId> {
+/// All flows that a session may have.
+pub(crate) fn legs(session: SessionId) -> std::ops::RangeInclusive<LegId> {
     let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
     leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)
 }

@@ -111,6 +111,7 @@ impl Client {
         let lost = self.last.iter().filter(|(id, (_, goes_on))| *goes_on && !is_known(id));
         let lost: Vec<AccountingRequest> = lost.filter_map(|(_, (message, _))| request_of(message)).collect();
         for request in lost {
+            // Of a session that it was not asked for the server says that it does not know it.
             let ended = SessionTerminationRequest {
                 session_id: request.session_id.clone(),
                 origin_host: self.local.host.clone(),
