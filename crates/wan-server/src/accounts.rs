@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use diameter::accounting::recorder::Usage;
 use diameter::qos::QosResources;
 use linux_edge::observed::Delivered;
-use wan::{Asn, Direction, LegId, SessionId};
+use wan::{Direction, LegId, SessionId};
+
+use crate::looks::legs;
 
 /// What edges have let in of one session.
 #[derive(Debug)]
@@ -32,8 +34,7 @@ impl Account {
 
     /// Edges have let in so much of all flows.
     pub(crate) fn count(&mut self, session: SessionId, delivered: &BTreeMap<LegId, Delivered>) {
-        let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
-        for (leg, now) in delivered.range(leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)) {
+        for (leg, now) in delivered.range(legs(session)) {
             let (last, earlier) = self.counters.entry(*leg).or_default();
             if now.bytes < last.bytes {
                 // The device has forgotten it and was told of it again.
@@ -74,6 +75,8 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
+    use wan::Asn;
+
     use super::*;
 
     const SESSION: SessionId = SessionId { origin: Asn(1), number: 7 };

@@ -1,5 +1,5 @@
 //! The AAA server of a domain, as its manager asks it: each session is granted before anything is reserved for it, and accounted while it lasts.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,10 @@ use diameter::session::client::EndReason;
 use diameter::session::session_id;
 use linux_edge::observed::Delivered;
 use tokio::sync::mpsc::Sender;
-use wan::{Action, Asn, Direction, LegId, OpenLeg, Reason, Refusal, SessionId, SessionRequest, Text};
+use wan::{
+    Action, Asn, BackendAnswer, BackendCommand, Direction, Holding, LegId, OpenLeg, Reason, Refusal,
+    SessionId, SessionRequest, Text,
+};
 
 use crate::accounts::Account;
 use crate::domain_file::DomainFile;
@@ -28,6 +31,8 @@ pub(crate) enum Told {
     Granted(SessionId, Result<u64, Reason>),
     /// Its first record is stored.
     Accounted(SessionId),
+    /// The first record of a session of a caller of another domain is stored, or why it is not.
+    Hosted(SessionId, Result<(), String>),
     /// A record in between is wanted.
     InterimDue(SessionId),
     /// Of the client, about a session by its name there.
@@ -51,6 +56,10 @@ pub(crate) struct Authorization {
     hosted: BTreeMap<SessionId, Account>,
     /// Why those of them have ended whose edges are not shut yet.
     hosted_causes: BTreeMap<SessionId, TerminationCause>,
+    /// Those of them whose flows edges are letting in or shutting, by the tickets of the commands.
+    hosted_commands: BTreeMap<u64, SessionId>,
+    /// Why records of the last of them were not begun, if they were not.
+    hosted_trouble: Option<String>,
     /// The sessions of accounts by their names at the server.
     names: BTreeMap<String, SessionId>,
     clock: Clock,
@@ -106,6 +115,8 @@ pub(crate) fn start(
         accounts,
         hosted,
         hosted_causes: BTreeMap::new(),
+        hosted_commands: BTreeMap::new(),
+        hosted_trouble: None,
         names,
         clock,
         tell,
@@ -251,37 +262,75 @@ impl Authorization {
         self.handle.end(&name, cause);
     }
 
-    /// Edges say what they have let in. The records of a session of a caller of another domain begin when its flows do: `legs` says them.
-    pub(crate) fn counted(
-        &mut self,
-        delivered: &BTreeMap<LegId, Delivered>,
-        own: Asn,
-        legs: impl Fn(SessionId) -> Vec<OpenLeg>,
-    ) {
-        for (session, account) in &mut self.accounts {
+    /// Edges say what they have let in.
+    pub(crate) fn counted(&mut self, delivered: &BTreeMap<LegId, Delivered>) {
+        for (session, account) in self.accounts.iter_mut().chain(&mut self.hosted) {
             account.count(*session, delivered);
         }
-        for session in delivered.keys().map(|leg| leg.session).filter(|session| session.origin != own) {
-            if !self.hosted.contains_key(&session) {
-                let wish = |leg: &OpenLeg| Wish {
-                    from: None,
-                    to: Vec::new(),
-                    class: leg.flow.class,
-                    rate: leg.flow.desired.rate,
-                    bucket: leg.flow.desired.bucket,
-                    largest_packet: leg.flow.desired.largest_packet,
-                    forward: false,
-                };
-                let wishes: Vec<Wish> = legs(session).iter().map(wish).collect();
-                let (name, user) = (hosted_name(&self.host, session), format!("AS{}", session.origin.0));
-                // What is not stored now is with the last record.
-                drop(self.handle.account(&name, &user, resources(&wishes)));
-                self.hosted.insert(session, hosted_account(None));
+    }
+
+    /// Edges are told to let a flow in, or to shut it.
+    pub(crate) fn commanded(&mut self, command: &BackendCommand, own: Asn) {
+        let (ticket, leg) = match command {
+            BackendCommand::Open { ticket, leg, .. }
+            | BackendCommand::Release { ticket, holding: Holding::Flow(leg) } => (*ticket, *leg),
+            _ => return,
+        };
+        if leg.session.origin != own {
+            self.hosted_commands.insert(ticket, leg.session);
+        }
+    }
+
+    /// Edges answer: the sessions of callers of other domains that may have begun, or be over, by that.
+    pub(crate) fn answered(&mut self, answers: &[BackendAnswer]) -> BTreeSet<SessionId> {
+        let of = |answer: &BackendAnswer| match answer {
+            BackendAnswer::Done { ticket } | BackendAnswer::Failed { ticket, .. } => {
+                self.hosted_commands.remove(ticket)
             }
+            _ => None,
+        };
+        let mut sessions: BTreeSet<SessionId> = answers.iter().filter_map(of).collect();
+        sessions.extend(self.hosted_causes.keys());
+        sessions
+    }
+
+    /// Flows of a session of a caller of another domain, which are `legs`, enter the network here: its records begin, if they have not yet.
+    pub(crate) fn hosted_enters(&mut self, session: SessionId, legs: &[OpenLeg]) {
+        if legs.is_empty() || self.hosted.contains_key(&session) {
+            return;
         }
-        for (session, account) in &mut self.hosted {
-            account.count(*session, delivered);
-        }
+        let wish = |leg: &OpenLeg| Wish {
+            from: None,
+            to: Vec::new(),
+            class: leg.flow.class,
+            rate: leg.flow.desired.rate,
+            bucket: leg.flow.desired.bucket,
+            largest_packet: leg.flow.desired.largest_packet,
+            forward: false,
+        };
+        let wishes: Vec<Wish> = legs.iter().map(wish).collect();
+        let (name, user) = (hosted_name(&self.host, session), format!("AS{}", session.origin.0));
+        self.hosted.insert(session, hosted_account(None));
+        let pending = self.handle.account(&name, &user, resources(&wishes));
+        let tell = self.tell.clone();
+        tokio::spawn(async move {
+            if let Some(said) = pending.known().await {
+                let _ = tell.send(Event::Aaa(Told::Hosted(session, said))).await;
+            }
+        });
+    }
+
+    /// Records of such a session were begun, or were not: what the log has to say of it. The same trouble is told once.
+    pub(crate) fn hosted_begins(&mut self, session: SessionId, said: Result<(), String>) -> Option<String> {
+        let trouble = said.err();
+        let is_new = trouble.is_some() && trouble != self.hosted_trouble;
+        self.hosted_trouble = trouble;
+        let why = self.hosted_trouble.as_ref().filter(|_| is_new)?;
+        let origin = session.origin.0;
+        Some(format!(
+            "no records are kept of session {} of a caller of AS {origin}, nor of others until that changes: {why}",
+            session.number
+        ))
     }
 
     /// A session of a caller of another domain has ended; its edges may still be open.
@@ -289,14 +338,12 @@ impl Authorization {
         self.hosted_causes.insert(session, cause(&refusal.reason));
     }
 
-    /// Writes the last records of sessions of callers of other domains whose edges are shut, which was counted before.
-    pub(crate) fn hosted_over(&mut self, is_shut: impl Fn(SessionId) -> bool) {
-        for (session, account) in self.hosted.extract_if(.., |session, _| is_shut(*session)) {
-            let cause = self.hosted_causes.get(&session).copied();
-            let cause = cause.unwrap_or(TerminationCause::ServiceNotProvided);
+    /// Writes the last record of a session of a caller of another domain whose edges are shut, which was counted before.
+    pub(crate) fn hosted_over(&mut self, session: SessionId) {
+        let cause = self.hosted_causes.remove(&session).unwrap_or(TerminationCause::ServiceNotProvided);
+        if let Some(account) = self.hosted.remove(&session) {
             drop(self.handle.stop(&hosted_name(&self.host, session), account.usage(), cause));
         }
-        self.hosted_causes.retain(|session, _| !is_shut(*session));
     }
 
     /// A record in between, with what was counted last.

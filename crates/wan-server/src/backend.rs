@@ -65,8 +65,8 @@ pub(crate) enum Order {
 pub(crate) enum Done {
     /// So many commands, and their answers.
     Commands(usize, Vec<BackendAnswer>),
-    /// What edges have let in by now.
-    Counted(BTreeMap<LegId, Delivered>),
+    /// What edges have let in by now; `None` if they do not count, or could not be asked.
+    Counted(Option<BTreeMap<LegId, Delivered>>),
 }
 
 /// Counters end by it: those of a flow, also where it is let into another aggregate, and those of all flows of an aggregate.
@@ -110,8 +110,8 @@ pub(crate) fn run(
             }
             if counts || accounts && batch.iter().any(shuts) {
                 // Who waits for it hears of it in any case.
-                let delivered = backend.delivered().unwrap_or_default();
-                counted.extend(delivered.keys().copied());
+                let delivered = backend.delivered();
+                counted.extend(delivered.iter().flatten().map(|(leg, _)| *leg));
                 if !tell(Done::Counted(delivered)) {
                     return;
                 }
@@ -133,7 +133,7 @@ pub(crate) fn run(
             }
             answers.extend(backend.execute(batch));
             // That a counter began anew is seen by what it has less than before, which it has again after a while.
-            if accounts && moves && !tell(Done::Counted(backend.delivered().unwrap_or_default())) {
+            if accounts && moves && !tell(Done::Counted(backend.delivered())) {
                 return;
             }
             if (count > 0 || !answers.is_empty()) && !tell(Done::Commands(count, answers)) {

@@ -20,8 +20,8 @@ pub(crate) enum Event {
     Written(Written),
     /// The back-end has done so many commands, and answers.
     Backend(usize, Vec<BackendAnswer>),
-    /// Edges have let in so much of each flow.
-    Counted(BTreeMap<LegId, Delivered>),
+    /// Edges have let in so much of each flow; `None` if they do not count, or could not be asked.
+    Counted(Option<BTreeMap<LegId, Delivered>>),
     /// A link is cut, or works again.
     Link(LinkNews),
     /// The AAA server says something of a session.

@@ -22,7 +22,8 @@ pub(crate) struct Looks {
     asked: Option<u64>,
 }
 
-fn legs(session: SessionId) -> std::ops::RangeInclusive<LegId> {
+/// All flows that a session may have.
+pub(crate) fn legs(session: SessionId) -> std::ops::RangeInclusive<LegId> {
     let leg = |flow, peer| LegId { session, flow, peer: Asn(peer) };
     leg(u8::MIN, u32::MIN)..=leg(u8::MAX, u32::MAX)
 }
@@ -37,10 +38,9 @@ impl Looks {
         is_due
     }
 
-    /// Edges have said what they have let in.
-    pub(crate) fn counted(&mut self, now: u64, delivered: &BTreeMap<LegId, Delivered>) {
-        // An edge that cannot be asked says nothing; what it has said before is told with its time.
-        if !delivered.is_empty() {
+    /// Edges have said what they have let in, or could not be asked: then what they have said before is told, with its time.
+    pub(crate) fn counted(&mut self, now: u64, delivered: Option<&BTreeMap<LegId, Delivered>>) {
+        if let Some(delivered) = delivered {
             self.delivered.clone_from(delivered);
             self.counted = Some(now);
         }
@@ -50,7 +50,8 @@ impl Looks {
         self.counted
     }
 
-    pub(crate) fn delivered(&self) -> Vec<DeliveredStatus> {
+    /// What edges have let in of sessions that are there. They were asked before others ended.
+    pub(crate) fn delivered(&self, is_there: impl Fn(SessionId) -> bool) -> Vec<DeliveredStatus> {
         let status = |(leg, delivered): (&LegId, &Delivered)| DeliveredStatus {
             session: session_name(leg.session),
             flow: leg.flow,
@@ -58,7 +59,7 @@ impl Looks {
             packets: delivered.packets,
             bytes: delivered.bytes,
         };
-        self.delivered.iter().map(status).collect()
+        self.delivered.iter().filter(|(leg, _)| is_there(leg.session)).map(status).collect()
     }
 
     pub(crate) fn admitted(&mut self, session: SessionId, now: u64) {
@@ -90,5 +91,30 @@ fn forget<T>(all: &mut BTreeMap<LegId, T>, session: SessionId) {
     let of_session: Vec<LegId> = all.range(legs(session)).map(|(leg, _)| *leg).collect();
     for leg in of_session {
         all.remove(&leg);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_edges_have_said_is_told_of_sessions_that_are_there_until_they_say_other_things() {
+        let [here, over] = [1, 2].map(|number| SessionId { origin: Asn(1), number });
+        let leg = |session| LegId { session, flow: 0, peer: Asn(2) };
+        let said = [here, over].map(|session| (leg(session), Delivered { packets: 1, bytes: 9 })).into();
+        let mut looks = Looks::default();
+        looks.counted(5, None);
+        assert_eq!((looks.counted_at(), looks.delivered(|_| true).len()), (None, 0));
+        looks.counted(6, Some(&said));
+        looks.counted(7, None);
+        assert_eq!((looks.counted_at(), looks.delivered(|_| true).len()), (Some(6), 2));
+        // A count from before the end of a session comes after it.
+        looks.ended(over);
+        looks.counted(8, Some(&said));
+        let told = looks.delivered(|session| session == here);
+        assert_eq!(told.iter().map(|of| &*of.session).collect::<Vec<_>>(), [session_name(here)]);
+        looks.counted(9, Some(&BTreeMap::new()));
+        assert_eq!((looks.counted_at(), looks.delivered(|_| true).len()), (Some(9), 0));
     }
 }

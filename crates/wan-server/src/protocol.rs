@@ -290,7 +290,7 @@ pub struct Status {
     pub sessions: Vec<SessionStatus>,
     /// Sessions of other domains with callees in this one.
     pub hosted: Vec<String>,
-    /// When edges were last asked what they have let in, in nanoseconds since 1970; none if no edge counts.
+    /// When edges were last asked what they have let in, in nanoseconds since 1970; none if they have not said it yet, or none counts.
     pub counted: Option<u64>,
     /// What they had let in then of each flow that enters the network in this domain.
     pub delivered: Vec<DeliveredStatus>,

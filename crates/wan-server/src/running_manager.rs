@@ -123,6 +123,10 @@ impl Running {
 
     async fn run(&mut self, first: Vec<Action>, mut events: Receiver<Event>) {
         self.act(first);
+        // Of the store. Records of some of them may not have been begun before the last end.
+        let hosted: Vec<SessionId> = self.machine.hosted().map(|(session, _)| session).collect();
+        let own = self.machine.asn();
+        self.account_hosted(hosted.into_iter().filter(|session| session.origin != own));
         let paths = std::mem::take(&mut self.file.paths);
         self.input(Input::Paths(paths));
         loop {
@@ -194,23 +198,17 @@ impl Running {
             }
             Event::Backend(count, answers) => {
                 self.under_way = self.under_way.saturating_sub(count);
-                let has_answers = !answers.is_empty();
+                let authorization = self.authorization.as_mut();
+                let sessions = authorization.map(|it| it.answered(&answers)).unwrap_or_default();
                 for answer in answers {
                     self.input(Input::Backend(answer));
                 }
-                if let Some(authorization) = self.authorization.as_mut().filter(|_| has_answers) {
-                    authorization.hosted_over(|session| self.machine.is_shut(session));
-                    // Records of sessions of callers of other domains begin with what is counted.
-                    if self.machine.hosted().next().is_some() && self.looks.asks(self.clock.now()) {
-                        let _ = self.commands.send(Order::Count);
-                    }
-                }
+                self.account_hosted(sessions);
             }
             Event::Counted(delivered) => {
-                self.looks.counted(self.clock.now(), &delivered);
+                self.looks.counted(self.clock.now(), delivered.as_ref());
                 if let Some(authorization) = &mut self.authorization {
-                    let machine = &self.machine;
-                    authorization.counted(&delivered, machine.asn(), |session| machine.legs(session));
+                    authorization.counted(&delivered.unwrap_or_default());
                     for session in std::mem::take(&mut self.interims) {
                         authorization.interim(session);
                     }
@@ -272,6 +270,12 @@ impl Running {
         match told {
             Told::Granted(session, said) => self.input(Input::Granted { session, said }),
             Told::Accounted(session) => self.input(Input::Accounted(session)),
+            Told::Hosted(session, said) => {
+                let what = self.authorization.as_mut().and_then(|it| it.hosted_begins(session, said));
+                if let Some(what) = what {
+                    tell(&what);
+                }
+            }
             Told::InterimDue(session) => {
                 self.interims.push(session);
                 let _ = self.commands.send(Order::Count);
@@ -281,6 +285,18 @@ impl Running {
                 if let Some(told) = told {
                     self.authorized(told);
                 }
+            }
+        }
+    }
+
+    /// Edges have let in or shut flows of these sessions of callers of other domains: their records begin or end.
+    fn account_hosted(&mut self, sessions: impl IntoIterator<Item = SessionId>) {
+        let Some(authorization) = &mut self.authorization else { return };
+        for session in sessions {
+            if self.machine.is_shut(session) {
+                authorization.hosted_over(session);
+            } else {
+                authorization.hosted_enters(session, &self.machine.legs(session));
             }
         }
     }
@@ -348,7 +364,13 @@ impl Running {
             }
             Ask::Measured(measured) => {
                 let session = convert::session_of(&measured.session)?;
-                let legs = self.machine.legs(session);
+                if measured.samples == 0 || measured.median > measured.worst {
+                    let what = "what is measured is of one sample or more, and its median is no longer than the worst";
+                    return Err(what.to_owned());
+                }
+                // Those of callers of this domain alone are shown with it.
+                let is_own = self.machine.sessions().any(|(known, _, _)| known == session);
+                let legs = if is_own { self.machine.legs(session) } else { Vec::new() };
                 let is_of =
                     |leg: &wan::OpenLeg| (leg.leg.flow, leg.leg.peer.0) == (measured.flow, measured.to);
                 let Some(leg) = legs.iter().find(|leg| is_of(leg)) else {
@@ -394,6 +416,10 @@ impl Running {
                 }
                 Action::Backend(command) => {
                     self.under_way += 1;
+                    let own = self.machine.asn();
+                    if let Some(authorization) = &mut self.authorization {
+                        authorization.commanded(&command, own);
+                    }
                     let _ = self.commands.send(Order::Command(command));
                 }
                 Action::AskCallee { session, caller, callees, flows } => {
@@ -577,7 +603,7 @@ impl Running {
             sessions: sessions.collect(),
             hosted: self.machine.hosted().map(|(id, _)| convert::session_name(id)).collect(),
             counted: self.looks.counted_at(),
-            delivered: self.looks.delivered(),
+            delivered: self.looks.delivered(|session| self.machine.has_legs(session)),
             aggregates: self.machine.aggregates().map(|(id, held)| convert::aggregate(id, held)).collect(),
             false_messages: self.false_messages.load(Relaxed),
             caveat: self.caveat.map(str::to_owned),

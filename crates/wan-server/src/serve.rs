@@ -159,7 +159,7 @@ pub(crate) fn run(
             };
             let at = web.as_ref().map(|web| format!("; its page is at {}", web.url()));
             // It ends before this task does.
-            let _page = web.map(|web| page::start(web, &tell)).transpose().map_err(failed)?;
+            let _page = web.map(|web| page::start(web, &tell, epoch)).transpose().map_err(failed)?;
             drop(tell);
             let at = at.unwrap_or_default();
             print(out, format_args!("AS {} listens at {}; holds {held} records{at}\n", asn.0, file.listen))?;

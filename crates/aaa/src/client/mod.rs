@@ -290,8 +290,7 @@ impl Client {
     pub fn authorize_as(&mut self, now: Now, id: &str, ask: Ask) {
         let full = if self.sessions.len() >= self.settings.most_sessions {
             Some("sessions")
-        // A first and a last record of each session find room.
-        } else if !self.spool.has_room_for(2 * self.sessions.len() + 2) {
+        } else if !self.spool.has_room_for(self.promised() + 2) {
             Some("records that the server has not confirmed")
         } else {
             None

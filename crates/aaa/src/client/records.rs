@@ -111,6 +111,7 @@ impl Client {
         let lost = self.last.iter().filter(|(id, (_, goes_on))| *goes_on && !is_known(id));
         let lost: Vec<AccountingRequest> = lost.filter_map(|(_, (message, _))| request_of(message)).collect();
         for request in lost {
+            // Of a session that it was not asked for the server says that it does not know it.
             let ended = SessionTerminationRequest {
                 session_id: request.session_id.clone(),
                 origin_host: self.local.host.clone(),
@@ -188,10 +189,14 @@ impl Client {
     /// Begins the records of a session that another one answers for: no server is asked whether it may be.
     ///
     /// # Errors
-    /// It has records already, or is one that a server was asked for.
+    /// It has records already, is one that a server was asked for, or finds no room: half of the spool is kept for sessions that a server was asked
+    /// for, so others cannot keep those out.
     pub fn account(&mut self, now: Now, id: &str, user: &str, reserved: QosResources) -> Result<(), String> {
         if self.sessions.contains_key(id) || self.accounts.contains_key(id) {
             return Err(format!("session {id} is known already"));
+        }
+        if !self.spool.has_room_for(self.promised() + 2 + self.settings.most_records / 2) {
+            return Err("half of the spool is for sessions that the server was asked for".to_owned());
         }
         let account = Account {
             session_id: id.to_owned(),
@@ -212,12 +217,17 @@ impl Client {
         Ok(())
     }
 
+    /// Records that find room whatever comes: a first and a last one of each session.
+    pub(super) fn promised(&self) -> usize {
+        2 * (self.sessions.len() + self.accounts.len())
+    }
+
     /// A record in between, with what was delivered since the session began.
     ///
     /// # Errors
     /// The session is not accounted, or there is no room for more records than the last ones.
     pub fn interim(&mut self, now: Now, id: &str, usage: Usage) -> Result<(), String> {
-        let room = self.spool.has_room_for(2 * self.sessions.len() + 1);
+        let room = self.spool.has_room_for(self.promised() + 1);
         let session = self.sessions.get_mut(id);
         let recorder = session.and_then(|session| {
             session.interim_asked = false;

@@ -1,6 +1,7 @@
 //! Server and clients as state machines in virtual time: crashes, cuts, slow stores, wrong requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod accounts;
 mod hostile;
 mod seeds;
 mod unauthorised;

@@ -179,7 +179,7 @@ fn said(answer: protocol::Answer, is_extension: bool, user: &str) -> Answer {
             };
             Answer::Held(own.map(listed).collect())
         }
-        protocol::Answer::Free { .. } | protocol::Answer::Event(_) => {
+        protocol::Answer::Free { .. } | protocol::Answer::Noted { .. } | protocol::Answer::Event(_) => {
             Answer::Lost("the manager has answered something else".to_owned())
         }
     }
@@ -202,6 +202,8 @@ fn watch(asn: u32, tell: &SyncSender<News>) {
                             Event::Ended { session, why } => News::Ended(session, why.text),
                             // All are looked at, as after a start.
                             Event::Missed { .. } => News::Here,
+                            // Who asked has the answer; a session that goes another way keeps its limit.
+                            Event::Refused { .. } | Event::Rerouted { .. } | Event::Link { .. } => continue,
                         };
                         if tell.send(news).is_err() {
                             return;

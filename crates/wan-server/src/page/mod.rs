@@ -57,13 +57,13 @@ impl Drop for Page {
 ///
 /// # Errors
 /// The system has no thread or event loop for it.
-pub(crate) fn start(settings: Settings, tell: &Sender<Event>) -> Result<Page, String> {
+pub(crate) fn start(settings: Settings, tell: &Sender<Event>, epoch: u32) -> Result<Page, String> {
     let failed = |error: std::io::Error| format!("the page cannot be served: {error}");
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(failed)?;
     let (stop, stopped) = oneshot::channel();
     let address = settings.access.address;
-    let app = Arc::new(App::new(settings.access.clone(), tell.clone()));
+    let app = Arc::new(App::new(settings.access.clone(), tell.clone(), epoch));
     listen(&app, tell).map_err(failed)?;
     let thread = thread::Builder::new().name("page".to_owned());
     let thread = thread.spawn(move || {

@@ -101,7 +101,7 @@ function showSessions() {
   table.append(...(bodies.length ? bodies : [el("tbody", {}, row(el("td", { class: "empty", colspan: 11 }, "None.")))]));
   const shown = Math.min(own.length, MOST_ROWS) + Math.min(hosted.length, MOST_ROWS);
   put(byId("count"), shown + " of " + (status.sessions.length + status.hosted.length));
-  put(byId("counted"), status.counted ? "Edges were asked at " + date(status.counted) + " what they have let in." : "No edge counts what it lets in.");
+  put(byId("counted"), status.counted ? "Edges have said at " + date(status.counted) + " what they have let in." : "No edge has said yet what it lets in, or none counts.");
 }
 
 function showHistory() {
@@ -110,7 +110,9 @@ function showHistory() {
     const when = cell(date(entry.time));
     if (kind === "missed") return row(when, el("td", { colspan: 5, class: "soft" }, of.count + " events were too many to be shown"));
     if (kind === "admitted") return row(when, cell("session " + of.session + " is admitted"), el("td", { colspan: 4 }, ""));
-    const what = kind === "refused" ? "refused: a session of " + of.user + " from " + of.caller + " to " + of.callees.join(", ") : "session " + of.session + " has ended";
+    if (kind === "link") return row(when, cell("link " + of.link + (of.is_up ? " works again" : " is cut")), cell(""), el("td", { colspan: 3 }, of.what));
+    const rerouted = () => "flow " + of.flow + " of session " + of.session + " to " + as(of.to) + " goes another way, in " + time(of.delay) + " at most";
+    const what = kind === "rerouted" ? rerouted() : kind === "refused" ? "refused: a session of " + of.user + " from " + of.caller + " to " + of.callees.join(", ") : "session " + of.session + " has ended";
     const why = of.why;
     const place = as(why.asn) + (why.link === null ? "" : ", link " + why.link);
     return row(when, cell(what), cell(place), cell(why.text), number(amount(why.missing, why.unit)), number(amount(why.offer, why.unit)));
@@ -146,11 +148,12 @@ async function load() {
 // --- live ------------------------------------------------------------------------------------
 
 let isHeard = false;
+let epoch = null;
 async function heard(kind, data) {
   if (kind === "state") {
-    const last = history.length ? history[history.length - 1].number : 0;
     // A manager that has begun anew counts from 1 again.
-    if (data.history < last) history = [];
+    if (data.epoch !== epoch) history = [];
+    epoch = data.epoch;
     await catchUp();
   } else if (kind === "history") {
     add([data]);
@@ -158,15 +161,17 @@ async function heard(kind, data) {
   load();
 }
 
+// What happens while the history is read is told before it.
 function add(entries) {
-  const last = history.length ? history[history.length - 1].number : 0;
-  history = history.concat(entries.filter((entry) => entry.number > last)).slice(-1000);
+  const all = new Map([...history, ...entries].map((entry) => [entry.number, entry]));
+  history = [...all.values()].sort((one, other) => one.number - other.number).slice(-1000);
   showHistory();
 }
 
 async function catchUp() {
-  const last = history.length ? history[history.length - 1].number : 0;
-  add((await (await ask("/api/v1/history?after=" + last)).json()).entries);
+  const of = epoch;
+  const entries = (await (await ask("/api/v1/history")).json()).entries;
+  if (of === epoch) add(entries);
 }
 
 const live = () => follow("/api/v1/events", { heard, begins: () => (isHeard = true), standing });

@@ -33,16 +33,18 @@ pub(crate) struct App {
     access: Access,
     page: Document,
     tell: Sender<Event>,
+    /// The start of the manager.
+    epoch: u32,
     pub(crate) hub: Mutex<Hub>,
     pub(crate) history: Mutex<History>,
-    /// What the manager has said last, and when.
-    last: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
+    /// What the manager has said last, and when; `None` if it did not answer.
+    last: Arc<tokio::sync::Mutex<Option<(Instant, Option<Bytes>)>>>,
 }
 
 impl App {
-    pub(crate) fn new(access: Access, tell: Sender<Event>) -> Self {
-        let (hub, history, last) = (Mutex::default(), Mutex::default(), tokio::sync::Mutex::default());
-        Self { access, page: document(), tell, hub, history, last }
+    pub(crate) fn new(access: Access, tell: Sender<Event>, epoch: u32) -> Self {
+        let (hub, history, last) = (Mutex::default(), Mutex::default(), Arc::default());
+        Self { access, page: document(), tell, epoch, hub, history, last }
     }
 }
 
@@ -79,21 +81,29 @@ async fn page(State(app): State<Arc<App>>) -> Response {
 
 /// What `rm status --json` prints, at most [`FRESH`] old.
 async fn domain(State(app): State<Arc<App>>) -> Response {
-    let mut last = app.last.lock().await;
-    if let Some((_, bytes)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-        return answer(StatusCode::OK, "application/json", bytes.clone());
-    }
-    match status(&app).await {
-        Some(line) => {
-            let bytes = Bytes::from(line);
-            *last = Some((Instant::now(), bytes.clone()));
-            answer(StatusCode::OK, "application/json", bytes)
-        }
+    match fresh(&app).await {
+        Some(bytes) => answer(StatusCode::OK, "application/json", bytes),
         None => {
             let action = "try again in a moment";
             wrong(StatusCode::SERVICE_UNAVAILABLE, "the manager does not answer", "the manager", action)
         }
     }
+}
+
+/// What the manager says, or `None` if it does not answer. Either holds for [`FRESH`], for all who wait as well.
+async fn fresh(app: &Arc<App>) -> Option<Bytes> {
+    let mut last = Arc::clone(&app.last).lock_owned().await;
+    if let Some((_, said)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
+        return said.clone();
+    }
+    let app = Arc::clone(app);
+    // A client that goes away ends its handler, but not a question that was begun: the next one finds the answer.
+    let asked = tokio::spawn(async move {
+        let said = status(&app).await.map(Bytes::from);
+        *last = Some((Instant::now(), said.clone()));
+        said
+    });
+    asked.await.ok().flatten()
 }
 
 async fn status(app: &App) -> Option<String> {
@@ -127,6 +137,8 @@ async fn history(State(app): State<Arc<App>>, query: Result<Query<After>, QueryR
 
 #[derive(Serialize)]
 struct Begins {
+    /// Numbers of events are those of one start.
+    epoch: u32,
     history: u64,
 }
 
@@ -134,7 +146,7 @@ async fn listen(State(app): State<Arc<App>>) -> Response {
     let listener = {
         // In this order everywhere: what happens from now on is told.
         let history = lock(&app.history);
-        lock(&app.hub).listen(event("state", None, &Begins { history: history.last() }))
+        lock(&app.hub).listen(event("state", None, &Begins { epoch: app.epoch, history: history.last() }))
     };
     match listener {
         Some(listener) => answer(StatusCode::OK, "text/event-stream", Body::from_stream(listener)),

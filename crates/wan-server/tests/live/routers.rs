@@ -261,6 +261,10 @@ fn records_of_both_domains_have_the_bytes_that_hosts_sent() {
         wanted.flows.push(back);
         let session = patiently("a session that is admitted", || domains.establish(&wanted).ok());
         let name = granted(&domains).pop().unwrap();
+        patiently("a first record of the other domain, before it is asked for anything", || {
+            let all = records(&domains);
+            all.into_iter().find(|of| of.host == "rm-east.example.net" && of.kind == RecordKind::Start)
+        });
         count(lab, "a", 7_411);
         count(lab, "c", 7_410);
         // One is under way at a time, so that no policer drops any; all that are sent arrive.
