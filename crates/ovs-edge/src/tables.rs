@@ -7,7 +7,7 @@
 //! | 2, 3 | packets of neighbours: labels, the meter of bytes; then that of packets, and the next label or none |
 //! | 4 | packets of other switches of the domain: by the label of the port that they leave by |
 //! | 6 | packets of flows, by their aggregate (register 0) |
-//! | 7 | packets that have left their tunnel |
+//! | 7 | packets of aggregates to edges, among them those that have left their tunnel |
 //! | 8 | packets of IP, by where they go to |
 //! | 9 | by the port that they leave by (register 1), with their class (register 2) |
 //! | 250, 251 | nothing: notes of aggregates and flows |
@@ -131,7 +131,9 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
         let port = number(domain, PortId::Border(at));
         for beyond in &border.beyond {
             let Some(addresses) = prefix(beyond) else { continue };
-            let actions = format!("dec_ttl,set_field:{port}->reg1,goto_table:9");
+            // What is in an aggregate to another domain does not come here. Who chooses this by the address has nothing reserved there.
+            let actions =
+                format!("set_field:0->ip_dscp,set_field:0->reg2,dec_ttl,set_field:{port}->reg1,goto_table:9");
             flow((8, 100 + u16::from(beyond.length)), format!("ip,nw_dst={addresses}"), actions);
         }
     }
@@ -231,7 +233,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
                     "push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{exp}->mpls_tc,set_field:64->mpls_ttl,{}",
                     leaves(at)
                 ),
-                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:8"),
+                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:7"),
                 (None, Place::Border(_)) => return all,
             };
             for router in routers {

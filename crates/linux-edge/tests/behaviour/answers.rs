@@ -91,7 +91,8 @@ fn what_leaves_a_tunnel_has_its_class_toward_edges_alone() {
     // Where a tunnel ends its packets say so, and are kept out of others.
     let mut edge = edge;
     let (link, id) = (Place::Border(LinkId(1)), aggregate(1, Class::Ef));
-    reserve(&mut edge, id, demand(link, Place::Edges, 320_000));
+    let reserved = reserve(&mut edge, id, demand(link, Place::Edges, 16_000));
+    assert!(matches!(reserved, BackendAnswer::Reserved { .. }), "{reserved:?}");
     let commit = BackendCommand::Commit { aggregate: id, label_in: Some(9), label_out: None };
     let programs = edge.handle(commit).programs;
     let is_marked = |program: &Program| match &program.step {
