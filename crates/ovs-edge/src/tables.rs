@@ -170,8 +170,14 @@ pub(crate) fn marked(mark: &str) -> Content {
     content
 }
 
-fn meters(content: &mut Content, contract: &Contract, processing: u64, [bytes, packets]: [u32; 2]) {
-    let of = Meters::of(contract, processing);
+fn meters(
+    content: &mut Content,
+    contract: &Contract,
+    from: Place,
+    processing: u64,
+    [bytes, packets]: [u32; 2],
+) {
+    let of = Meters::of(contract, from, processing);
     let text = |id: u32, kind: &str, rate: u64, burst: u64| {
         let most = u64::from(u32::MAX);
         let (rate, burst) = (rate.min(most), burst.min(most));
@@ -204,7 +210,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
             let Some(from) = domain.plan.borders.get(at) else { return all };
             let mut content = Content::default();
             let ids = [AGGREGATE_BYTES, AGGREGATE_PACKETS].map(|first| first + u32::from(slot));
-            meters(&mut content, &Contract::of(demand), domain.plan.processing, ids);
+            meters(&mut content, &Contract::of(demand), demand.from, domain.plan.processing, ids);
             let [bytes, packets] = ids;
             let matching =
                 format!("in_port={},mpls,mpls_label={label},mpls_tc={exp},mpls_bos=1", from.end.interface);
@@ -258,7 +264,7 @@ pub(crate) fn flow(
     let (slot, cookie) = (record.slot, OF_FLOW | u64::from(record.slot));
     let mut content = Content::default();
     let [bytes, packets] = [u32::from(slot), FLOW_PACKETS + u32::from(slot)];
-    meters(&mut content, &record.contract(parts), domain.plan.processing, [bytes, packets]);
+    meters(&mut content, &record.contract(parts), Place::Edges, domain.plan.processing, [bytes, packets]);
     content.flow(cookie, (NOTES[1], 0), format!("reg0={slot}"), note(&flow_text(record, tuples)));
     for tuple in tuples {
         let Some(edge) = domain.plan.edges.iter().find(|edge| edge.has(tuple.source)) else { continue };
