@@ -105,8 +105,8 @@ impl Meters {
 
     /// What is on the wire of what they let through, before any delay.
     ///
-    /// Each packet has what is around it and two labels, and the smallest frames are filled up: the least that is sent for no bytes of IP at
-    /// all is more than those for any size, and who breaks the contract may send such packets.
+    /// The smallest frame beside the packet itself is enough for every size: for what is around large ones with two labels, and for small ones
+    /// that are filled up, which a sender that breaks its contract may send whatever its contract says.
     fn on_wire(&self, from: Place) -> Load {
         let around = u128::from(LEAST_FRAME - headers(from));
         let (rate, packets) = (u128::from(self.rate) * u128::from(KILO), u128::from(self.packets));

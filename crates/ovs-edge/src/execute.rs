@@ -124,9 +124,10 @@ impl Executor {
         self.apply(switch, &Program { gone, ..Program::default() })
     }
 
-    /// Sets up all switches of a domain, which have their ports already.
+    /// Sets up all switches of a domain, which have their ports already. Queues that are there cannot be replaced, so they go first.
     fn set_up(&self, edge: &OvsEdge) -> Result<(), Failed> {
         for switch in 0..self.switches.len() {
+            self.unqueue(switch, edge);
             let mut lines = String::new();
             for (interface, wire) in edge.interfaces(switch) {
                 // Writing to a text cannot fail.
@@ -308,7 +309,6 @@ impl Running {
         let edge = match restored {
             Some(edge) => edge,
             None => {
-                (0..executor.switches.len()).for_each(|switch| executor.unqueue(switch, &empty));
                 executor.set_up(&empty).map_err(at)?;
                 empty
             }
@@ -404,7 +404,11 @@ impl Running {
                 Some(missing) if missing.is_empty() => {}
                 Some(missing) => {
                     if is_looked_at {
-                        let of = self.edge.of_cookies(&missing);
+                        // Without a flow of the set-up it is not known whose packets have not passed.
+                        let of = match missing.contains(&0) {
+                            true => self.edge.held().holdings().into_iter().collect(),
+                            false => self.edge.of_cookies(&missing),
+                        };
                         self.lost.extend(of.into_iter().map(|it| (it, fault("some of its flows are gone"))));
                     }
                     let replaced = self.executor.replace(switch, &wanted);
@@ -416,7 +420,6 @@ impl Running {
                     self.lost.extend(all.map(|it| (it, fault("its flows are gone"))));
                     self.edge = OvsEdge::new(domain).map_err(of_description)?;
                     self.unknown = Some(fault("its flows are gone"));
-                    self.executor.unqueue(switch, &self.edge);
                     self.executor.set_up(&self.edge).map_err(|failed| self.failed(&failed))?;
                 }
             }

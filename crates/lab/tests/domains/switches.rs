@@ -162,6 +162,21 @@ fn switches_are_taken_up_meter_what_they_let_in_and_forget_nothing_unseen() {
     assert_eq!(backends[1].check().unwrap().len(), 2);
     assert_eq!(holdings(&mut backends[1]), []);
     assert_eq!(backends[1].check().unwrap(), []);
+    // A flow that belongs to no holding carries all of them: that it was gone is told of each.
+    let forget = |switch: usize, which: &str| {
+        let socket = format!("unix:/run/punctual/lab/{}/s0-{switch}/br0.mgmt", lab.record().name);
+        let mut command = Command::new("ovs-ofctl");
+        command.args(["-O", "OpenFlow14", "del-flows", &socket, which]);
+        assert!(command.status().unwrap().success());
+    };
+    forget(0, "table=9");
+    assert_eq!(backends[0].check().unwrap().len(), before[0].len());
+    assert_eq!(content(&lab, 0), flows[0]);
+    // So it is with a domain of two switches, one of which has its queues still when the other one forgets all.
+    forget(1, "");
+    assert_eq!(backends[0].check().unwrap().len(), before[0].len());
+    assert_eq!(holdings(&mut backends[0]), []);
+    assert_eq!(backends[0].check().unwrap(), []);
     ef.close(&mut backends[..1]);
     af.close(&mut backends[..1]);
 
