@@ -71,7 +71,8 @@ fn hardware(of: [u8; 6]) -> String {
     of.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn prefix(of: &Prefix) -> Option<String> {
+/// A range of IPv4 without the bits of hosts.
+pub(crate) fn prefix(of: &Prefix) -> Option<String> {
     let IpAddr::V4(address) = of.address else { return None };
     let mask = u32::MAX.checked_shl(32 - u32::from(of.length.min(32))).unwrap_or(0);
     Some(format!("{}/{}", std::net::Ipv4Addr::from_bits(address.to_bits() & mask), of.length))

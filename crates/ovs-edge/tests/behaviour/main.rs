@@ -284,6 +284,41 @@ fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
 }
 
 #[test]
+fn a_description_that_says_something_twice_or_means_other_ports_is_refused() {
+    assert_eq!(domain().check(), Ok(()));
+    let refused = |change: &dyn Fn(&mut Domain)| {
+        let mut domain = domain();
+        change(&mut domain);
+        OvsEdge::new(domain).map(drop).unwrap_err()
+    };
+    for name in ["all", "FLOOD", "normal", "none", "Local"] {
+        assert!(refused(&|it| it.plan.borders[0].end.interface = name.to_owned()).contains(name));
+        assert!(refused(&|it| it.plan.links[0].ends[1].interface = name.to_owned()).contains(name));
+        assert!(refused(&|it| it.plan.edges[1].interface = name.to_owned()).contains(name));
+    }
+    let range = |third: u8, length: u8| Prefix { address: IpAddr::from([10, 1, third, 2]), length };
+    let six = Prefix { address: IpAddr::V6(Ipv6Addr::LOCALHOST), length: 128 };
+    assert!(refused(&|it| it.plan.borders[0].beyond.push(six)).contains("::1/128 is what is beyond link 1"));
+    let twice = refused(&|it| {
+        let station = it.stations[0][0];
+        it.stations[0].push(station);
+    });
+    assert_eq!(twice, "10.1.0.2/32 is a station at edge0 and a station at edge0");
+    let twice = refused(&|it| it.plan.borders[1].beyond.push(range(1, 32)));
+    assert_eq!(twice, "10.1.1.2/32 is a station at edge1 and what is beyond link 2");
+    // The same range by other bits of hosts.
+    let twice = refused(&|it| {
+        it.plan.borders[0].beyond.push(Prefix { address: IpAddr::from([10, 7, 0, 1]), length: 24 });
+        it.plan.borders[1].beyond.push(Prefix { address: IpAddr::from([10, 7, 0, 2]), length: 24 });
+    });
+    assert_eq!(twice, "10.7.0.0/24 is what is beyond link 1 and what is beyond link 2");
+    // A longer range in another one is one more place.
+    let mut domain = domain();
+    domain.plan.borders[0].beyond.push(range(0, 24));
+    assert_eq!(domain.check(), Ok(()));
+}
+
+#[test]
 fn what_switches_cannot_carry_is_refused_with_its_reason() {
     let mut edge = OvsEdge::new(domain()).unwrap();
     edge.handle(reserve(1, Class::Ef, Place::Edges, BORDERS[1], 64_000));
