@@ -15,7 +15,7 @@ use crate::domain::Domain;
 use crate::edge::OvsEdge;
 use crate::program::{Content, Program};
 use crate::record::{read_flow, read_note};
-use crate::tables::{FLOW_PACKETS, MARK, NOTES};
+use crate::tables::{AGGREGATE_BYTES, FLOW_PACKETS, MARK, NOTES};
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 4] =
@@ -57,6 +57,8 @@ pub struct Running {
     unknown: Option<Fault>,
     /// What switches do not hold any more, and is not told yet.
     lost: Vec<(Holding, Fault)>,
+    /// What meters of flows had let through, by switch and number, when they were changed: they count from 0 on then.
+    earlier: BTreeMap<(usize, u32), Delivered>,
 }
 
 impl Executor {
@@ -108,6 +110,20 @@ impl Executor {
             self.ask(switch, &["del-meters", &format!("meter={id}")], None)?;
         }
         Ok(())
+    }
+
+    /// What meters of flows have counted that a program changes.
+    fn counted(&self, switch: usize, program: &Program) -> Result<BTreeMap<u32, Delivered>, Failed> {
+        let is_changed = |(id, _, is_there): &&(u32, String, bool)| {
+            *is_there && (FLOW_PACKETS..AGGREGATE_BYTES).contains(id)
+        };
+        let changed: BTreeSet<u32> = program.meters.iter().filter(is_changed).map(|(id, ..)| *id).collect();
+        if changed.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut passed = read_passed(&self.ask(switch, &["meter-stats"], None)?);
+        passed.retain(|id, _| changed.contains(id));
+        Ok(passed)
     }
 
     /// Meters that a switch has, as [`Content`] says them.
@@ -313,7 +329,7 @@ impl Running {
                 empty
             }
         };
-        let mut running = Self { edge, executor, unknown: None, lost: Vec::new() };
+        let mut running = Self { edge, executor, unknown: None, lost: Vec::new(), earlier: BTreeMap::new() };
         // What a manager that was killed has left half done is set right.
         running.make_true()?;
         Ok((running, told))
@@ -332,7 +348,19 @@ impl Running {
         self.know()?;
         let before = self.edge.clone();
         let handled = self.edge.handle(command);
-        let done = handled.programs.iter().try_for_each(|(switch, of)| self.executor.apply(*switch, of));
+        let done = handled.programs.iter().try_for_each(|(switch, program)| -> Result<(), Failed> {
+            let counted = self.executor.counted(*switch, program)?;
+            self.executor.apply(*switch, program)?;
+            for id in &program.gone {
+                self.earlier.remove(&(*switch, *id));
+            }
+            for (id, of) in counted {
+                let sum = self.earlier.entry((*switch, id)).or_default();
+                sum.packets = sum.packets.saturating_add(of.packets);
+                sum.bytes = sum.bytes.saturating_add(of.bytes);
+            }
+            Ok(())
+        });
         if let Err(failed) = done {
             let fault = failed.at(self.edge.domain());
             self.edge = before;
@@ -359,10 +387,14 @@ impl Running {
             for holding in self.edge.held().holdings() {
                 let Holding::Flow(leg) = holding else { continue };
                 let Some((record, _)) = self.edge.held().flow(leg) else { continue };
-                let Some(of) = passed.get(&(FLOW_PACKETS + u32::from(record.slot))) else { continue };
+                let id = FLOW_PACKETS + u32::from(record.slot);
+                let Some(now) = passed.get(&id) else { continue };
                 let sum = all.entry(leg).or_default();
-                sum.packets = sum.packets.saturating_add(of.packets);
-                sum.bytes = sum.bytes.saturating_add(of.bytes.saturating_sub(of.packets * ETHERNET));
+                for of in self.earlier.get(&(switch, id)).into_iter().chain([now]) {
+                    sum.packets = sum.packets.saturating_add(of.packets);
+                    let headers = of.packets.saturating_mul(ETHERNET);
+                    sum.bytes = sum.bytes.saturating_add(of.bytes.saturating_sub(headers));
+                }
             }
         }
         Ok(all)
@@ -419,6 +451,7 @@ impl Running {
                     let all = self.edge.held().holdings().into_iter();
                     self.lost.extend(all.map(|it| (it, fault("its flows are gone"))));
                     self.edge = OvsEdge::new(domain).map_err(of_description)?;
+                    self.earlier.clear();
                     self.unknown = Some(fault("its flows are gone"));
                     self.executor.set_up(&self.edge).map_err(|failed| self.failed(&failed))?;
                 }

@@ -36,7 +36,7 @@ pub(crate) const NOTES: [u8; 2] = [250, 251];
 pub(crate) const MARK: &str = "set-up-";
 /// Where the numbers of meters begin: of flows, in packets; of aggregates, in bytes and in packets.
 pub(crate) const FLOW_PACKETS: u32 = 0x1_0000;
-const AGGREGATE_BYTES: u32 = 0x2_0000;
+pub(crate) const AGGREGATE_BYTES: u32 = 0x2_0000;
 const AGGREGATE_PACKETS: u32 = 0x3_0000;
 /// Cookies of aggregates and of flows, beside the number.
 pub(crate) const OF_AGGREGATE: u64 = 1 << 32;
