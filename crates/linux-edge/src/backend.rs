@@ -10,7 +10,7 @@ use crate::domain::{Domain, Family, segment};
 use crate::entry::{Entry, FROM_TUNNEL, Segments, Tuple, family};
 use crate::ledger::{Ledger, Load, Short};
 use crate::observed::Observed;
-use crate::policing::{Contract, Policing};
+use crate::policing::Contract;
 use crate::program::Program;
 use crate::record::{AggregateRecord, FlowRecord, Labels, mark};
 use crate::routes::PortId;
@@ -208,10 +208,6 @@ impl LinuxEdge {
 
     /// What policers let through of the flows of an aggregate.
     fn flows_on_wire(&self, id: AggregateId) -> Load {
-        // Classes let through no more than their aggregate has: flows, of which there may be many, need not be looked at.
-        if self.domain.policing == Policing::Classes {
-            return Load::default();
-        }
         let flows = self.flows.values().filter(|flow| flow.record.aggregate == id);
         let contracts = flows.flat_map(|Flow { record, tuples }| {
             let parts = self.by_router(tuples).len().max(1);
