@@ -7,8 +7,8 @@ use wan::Prefix;
 use crate::tables::prefix;
 
 /// What `ovs-ofctl` takes for a port of its own, in small letters or large ones.
-const RESERVED: [&str; 11] =
-    ["in_port", "table", "normal", "flood", "all", "controller", "local", "any", "none", "unset", "max"];
+const RESERVED: [&str; 10] =
+    ["in_port", "table", "normal", "flood", "all", "controller", "local", "any", "none", "unset"];
 
 /// A domain.
 #[derive(Clone, Debug)]
