@@ -83,7 +83,7 @@ impl Executor {
         finish(&mut command, input).map_err(|error| Failed { switch, error })
     }
 
-    fn in_namespace(&self, switch: usize, name: &str, words: &[&str], input: &str) -> Result<(), Failed> {
+    fn in_namespace(&self, switch: usize, name: &str, words: &[&str], input: &str) -> Result<String, Failed> {
         let mut command = match &self.location(switch)?.namespace {
             None => program(name),
             Some(namespace) => {
@@ -92,7 +92,7 @@ impl Executor {
                 command
             }
         };
-        finish(command.args(words), Some(input)).map(drop).map_err(|error| Failed { switch, error })
+        finish(command.args(words), Some(input)).map_err(|error| Failed { switch, error })
     }
 
     fn apply(&self, switch: usize, program: &Program) -> Result<(), Failed> {
@@ -140,17 +140,16 @@ impl Executor {
         self.apply(switch, &Program { gone, ..Program::default() })
     }
 
-    /// Sets up all switches of a domain, which have their ports already. Queues that are there cannot be replaced, so they go first.
+    /// Sets up all switches of a domain, which have their ports already.
     fn set_up(&self, edge: &OvsEdge) -> Result<(), Failed> {
         for switch in 0..self.switches.len() {
-            self.unqueue(switch, edge);
             let mut lines = String::new();
             for (interface, wire) in edge.interfaces(switch) {
                 // Writing to a text cannot fail.
                 let _ = writeln!(lines, "link set dev {interface} mtu {} up", wire.mtu);
             }
             self.in_namespace(switch, "ip", &["-batch", "-"], &lines)?;
-            self.in_namespace(switch, "tc", &["-batch", "-"], &edge.queues(switch))?;
+            self.queue(switch, edge)?;
         }
         // The mark comes with the flows, when all else is there.
         (0..self.switches.len()).try_for_each(|switch| self.replace(switch, &edge.wanted(switch)))
@@ -168,6 +167,18 @@ impl Executor {
             cleared.map_err(|failed| failed.at(domain))?;
         }
         Ok(())
+    }
+
+    /// Gives all ports of a switch their queues. Those that are there cannot be replaced, so they go first.
+    fn queue(&self, switch: usize, edge: &OvsEdge) -> Result<(), Failed> {
+        self.unqueue(switch, edge);
+        self.in_namespace(switch, "tc", &["-batch", "-"], &edge.queues(switch)).map(drop)
+    }
+
+    /// Whether all ports of a switch have the two disciplines of their queues; classes and filters are not looked at.
+    fn is_queued(&self, switch: usize, edge: &OvsEdge) -> Result<bool, Failed> {
+        let text = self.in_namespace(switch, "tc", &["qdisc", "show"], "")?;
+        Ok(edge.interfaces(switch).iter().all(|(interface, _)| has_queues(&text, interface)))
     }
 
     fn unqueue(&self, switch: usize, edge: &OvsEdge) {
@@ -230,6 +241,13 @@ impl Executor {
         }
         Ok(Some(missing))
     }
+}
+
+/// Whether an interface has both disciplines, by what `tc qdisc show` prints.
+fn has_queues(text: &str, interface: &str) -> bool {
+    let has = |begin: String| text.lines().any(|line| line.starts_with(&begin));
+    has(format!("qdisc htb 1: dev {interface} root "))
+        && has(format!("qdisc htb 2: dev {interface} parent 1:1 "))
 }
 
 /// The cookie and the table of a flow as `ovs-ofctl` prints it.
@@ -429,19 +447,30 @@ impl Running {
         for switch in 0..self.executor.switches.len() {
             let wanted = self.edge.wanted(switch);
             let found = self.executor.missing(switch, &wanted);
+            let queued = self.executor.is_queued(switch, &self.edge);
+            let is_queued = queued.map_err(|failed| self.failed(&failed))?;
             let domain = self.edge.domain().clone();
             let name = domain.plan.routers.get(switch).map_or_else(String::new, |of| of.name.clone());
             let fault = |what: &str| Fault { device: name.clone(), what: what.to_owned() };
             match found.map_err(|failed| self.failed(&failed))? {
-                Some(missing) if missing.is_empty() => {}
+                Some(missing) if missing.is_empty() && is_queued => {}
                 Some(missing) => {
                     if is_looked_at {
-                        // Without a flow of the set-up it is not known whose packets have not passed.
-                        let of = match missing.contains(&0) {
+                        // Without a flow of the set-up or a queue it is not known whose packets have not passed.
+                        let of = match missing.contains(&0) || !is_queued {
                             true => self.edge.held().holdings().into_iter().collect(),
                             false => self.edge.of_cookies(&missing),
                         };
-                        self.lost.extend(of.into_iter().map(|it| (it, fault("some of its flows are gone"))));
+                        let what = if is_queued {
+                            "some of its flows are gone"
+                        } else {
+                            "queues of its ports are gone"
+                        };
+                        self.lost.extend(of.into_iter().map(|it| (it, fault(what))));
+                    }
+                    if !is_queued {
+                        let queued = self.executor.queue(switch, &self.edge);
+                        queued.map_err(|failed| self.failed(&failed))?;
                     }
                     let replaced = self.executor.replace(switch, &wanted);
                     replaced.map_err(|failed| self.failed(&failed))?;
@@ -491,5 +520,9 @@ mod tests {
         let line = " cookie=0x100000001, duration=0.063s, table=2, n_packets=0, priority=10,mpls actions=goto_table:3";
         assert_eq!(place_of(line), Some((0x1_0000_0001, 2)));
         assert_eq!(place_of("OFPST_FLOW reply"), None);
+        let text = "qdisc htb 1: dev core0 root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n\
+                    qdisc htb 2: dev core0 parent 1:1 r2q 10 default 0x5 direct_packets_stat 0 direct_qlen 1000\n\
+                    qdisc htb 1: dev edge0 root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n";
+        assert_eq!(["core0", "edge0", "core"].map(|name| has_queues(text, name)), [true, false, false]);
     }
 }

@@ -186,6 +186,12 @@ fn switches_are_taken_up_meter_what_they_let_in_and_forget_nothing_unseen() {
     forget(0, "table=9");
     assert_eq!(backends[0].check().unwrap().len(), before[0].len());
     assert_eq!(content(&lab, 0), flows[0]);
+    // Queues that someone takes away are put back, and told of all that they served.
+    let mut command = Command::new("tc");
+    command.args(["-n", &lab.layout().routers[0][0], "qdisc", "del", "dev", "edge0", "root"]);
+    assert!(command.status().unwrap().success());
+    assert_eq!(backends[0].check().unwrap().len(), before[0].len());
+    assert_eq!(backends[0].check().unwrap(), []);
     // So it is with a domain of two switches, one of which has its queues still when the other one forgets all.
     forget(1, "");
     assert_eq!(backends[0].check().unwrap().len(), before[0].len());
