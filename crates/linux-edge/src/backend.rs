@@ -7,7 +7,7 @@ use wan::{
 };
 
 use crate::domain::{Domain, Family, segment};
-use crate::entry::{Entry, Segments, Tuple, family};
+use crate::entry::{Entry, FROM_TUNNEL, Segments, Tuple, family};
 use crate::ledger::{Ledger, Load, Short};
 use crate::observed::Observed;
 use crate::policing::Contract;
@@ -453,11 +453,12 @@ impl LinuxEdge {
             (Place::Border(link), Some(label)) => {
                 let Some(border) = self.domain.border(link) else { return Vec::new() };
                 let contract = Contract::of(demand);
+                let ends = if next.is_none() { FROM_TUNNEL } else { 0 };
                 vec![Entry::Label {
                     router: border.end.router,
                     interface: border.end.interface.clone(),
                     slot,
-                    mark: mark(slot, class),
+                    mark: mark(slot, class) | ends,
                     contract,
                     segments: segments(border.locator, label),
                     next: next.map(|(_, next)| next),

@@ -13,6 +13,8 @@ const TABLES: u32 = 0x0001_0000;
 const PREFERENCE: u32 = 1_000;
 /// Who has put a rule there, for the kernel and for `ip`: by this number rules of a manager are told from those of others.
 pub(crate) const PROTOCOL: u8 = 137;
+/// The bit of a mark that says that the packet has left its tunnel here. Codes of classes are below it.
+pub(crate) const FROM_TUNNEL: u32 = 0x80;
 /// The most packets that wait for a policer.
 const MOST_WAITING: u64 = 1_000;
 

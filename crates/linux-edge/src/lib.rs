@@ -1,6 +1,9 @@
 //! The back-end of a domain of plain Linux routers, as the resource manager of [`wan`] wants it: edges let flows in and police them, tunnels by
 //! SRv6 carry aggregates, ports serve classes in strict priority.
 //!
+//! What is held, and what fits, is decided in the same way for other devices: `ovs-edge` has a [`LinuxEdge`] for switches whose tunnels are
+//! labels. Addresses of routers and locators are not used then.
+//!
 //! - [`domain`]: the description; [`routes`]: the routes inside.
 //! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings; [`policing`]:
 //!   what is on the wire of what policers let through.

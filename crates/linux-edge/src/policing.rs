@@ -1,11 +1,13 @@
 //! How devices hold traffic to contracts, and how much is on the wire of what they let through.
 use wan::{Demand, Place};
 
-use crate::domain::{AROUND, ETHERNET, TUNNEL};
+use crate::domain::{AROUND, ETHERNET, LEAST_FRAME, TUNNEL};
 use crate::ledger::Load;
 
-/// Bytes of two labels of MPLS: that of a tunnel, and that of the port by which a domain is left.
-const LABELS: u64 = 8;
+/// Bytes of a label of MPLS.
+const LABEL: u64 = 4;
+/// Bytes of two of them: that of a tunnel, and that of the port by which a domain is left.
+const LABELS: u64 = 2 * LABEL;
 /// Nanoseconds in which a meter of Open vSwitch counts.
 const TICK: u64 = 1_000_000;
 /// A meter counts thousands of bits per second, and of bits at once.
@@ -72,17 +74,26 @@ fn small(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
+/// Bytes before each packet of IP that meters count of what comes from there: the header of Ethernet, and at a border the label of the tunnel.
+pub const fn headers(from: Place) -> u64 {
+    match from {
+        Place::Edges => ETHERNET,
+        Place::Border(_) => ETHERNET + LABEL,
+    }
+}
+
 impl Meters {
-    /// Those for a contract, at a switch that may keep packets for so many nanoseconds before it counts them.
-    pub fn of(contract: &Contract, processing: u64) -> Self {
+    /// Those for a contract of what comes from there, at a switch that may keep packets for so many nanoseconds before it counts them.
+    pub fn of(contract: &Contract, from: Place, processing: u64) -> Self {
+        let headers = u128::from(headers(from));
         let least = u128::from(contract.least.max(1));
         let (rate, bucket) = (u128::from(contract.rate), u128::from(contract.bucket));
-        let frames = (rate * (least + u128::from(ETHERNET))).div_ceil(least);
+        let frames = (rate * (least + headers)).div_ceil(least);
         let packets = rate.div_ceil(8 * least).max(1);
         let at_once = bucket.div_ceil(least).max(1);
         // Packets that have waited come together, and the last tick may be counted only with the next packet.
         let late = processing.saturating_add(TICK);
-        let bytes = (bucket + at_once * u128::from(ETHERNET)).max(u128::from(contract.largest) + 14);
+        let bytes = (bucket + at_once * headers).max(u128::from(contract.largest) + headers);
         let bits = bytes * 8 + meanwhile(frames, late);
         Self {
             rate: small(frames.div_ceil(KILO.into()).max(1)),
@@ -93,8 +104,11 @@ impl Meters {
     }
 
     /// What is on the wire of what they let through, before any delay.
-    fn on_wire(&self) -> Load {
-        let around = u128::from(AROUND - ETHERNET + LABELS);
+    ///
+    /// The smallest frame beside the packet itself is enough for every size: for what is around large ones with two labels, and for small ones
+    /// that are filled up, which a sender that breaks its contract may send whatever its contract says.
+    fn on_wire(&self, from: Place) -> Load {
+        let around = u128::from(LEAST_FRAME - headers(from));
         let (rate, packets) = (u128::from(self.rate) * u128::from(KILO), u128::from(self.packets));
         // A tick may be counted before it is over.
         let bits = u128::from(self.burst) * u128::from(KILO) + meanwhile(rate, TICK);
@@ -140,7 +154,7 @@ impl Policing {
                     burst: burst.saturating_add(packets.saturating_mul(added)),
                 }
             }
-            Self::Meters => Meters::of(&Contract::of(demand), processing).on_wire(),
+            Self::Meters => Meters::of(&Contract::of(demand), demand.from, processing).on_wire(demand.from),
         }
     }
 
@@ -149,7 +163,7 @@ impl Policing {
         match self {
             Self::Classes => Load::default(),
             Self::Meters => contracts.fold(Load::default(), |sum, contract| {
-                let load = Meters::of(&contract, processing).on_wire();
+                let load = Meters::of(&contract, Place::Edges, processing).on_wire(Place::Edges);
                 Load { rate: sum.rate.saturating_add(load.rate), burst: sum.burst.saturating_add(load.burst) }
             }),
         }
@@ -157,10 +171,10 @@ impl Policing {
 
     /// The rate of packets of this size that is never more than so many bits per second on the wire.
     pub fn offer(self, wire: u64, packet: u32) -> u64 {
-        let (packet, added) = (u64::from(packet.max(1)), self.tunnel() + AROUND);
-        let wire = match self {
-            Self::Classes => wire,
-            Self::Meters => wire.saturating_sub(KILO + 8 * (AROUND - ETHERNET + LABELS)),
+        let packet = u64::from(packet.max(1));
+        let (wire, added) = match self {
+            Self::Classes => (wire, TUNNEL + AROUND),
+            Self::Meters => (wire.saturating_sub(KILO + 8 * (LEAST_FRAME - ETHERNET)), LEAST_FRAME),
         };
         small(u128::from(wire) * u128::from(packet) / u128::from(packet + added)) / 8 * 8
     }
@@ -172,21 +186,24 @@ mod tests {
 
     #[test]
     fn what_is_offered_fits() {
-        for packet in [1, 64, 333, 1_028, 1_500] {
+        for packet in [1, 28, 37, 64, 333, 1_028, 1_500] {
             for wire in [0, 999, 10_000, 300_000, 5_000_001, 99_999_999] {
                 for policing in [Policing::Classes, Policing::Meters] {
-                    let rate = policing.offer(wire, packet);
-                    let demand = Demand {
-                        from: Place::Edges,
-                        to: Place::Edges,
-                        class: wan::Class::Ef,
-                        rate,
-                        burst: packet.into(),
-                        least_packet: packet,
-                        largest_packet: packet,
-                    };
-                    let load = policing.on_wire(&demand, 0);
-                    assert!(rate == 0 || load.rate <= wire, "{policing:?} {packet} {wire}: {rate} {load:?}");
+                    for from in [Place::Edges, Place::Border(wan::LinkId(1))] {
+                        let rate = policing.offer(wire, packet);
+                        let demand = Demand {
+                            from,
+                            to: Place::Edges,
+                            class: wan::Class::Ef,
+                            rate,
+                            burst: packet.into(),
+                            least_packet: packet,
+                            largest_packet: packet,
+                        };
+                        let load = policing.on_wire(&demand, 0);
+                        let is_within = rate == 0 || load.rate <= wire;
+                        assert!(is_within, "{policing:?} {packet} {wire} {from:?}: {rate} {load:?}");
+                    }
                 }
             }
         }
@@ -219,21 +236,29 @@ mod tests {
     fn meters_let_a_flow_pass_that_keeps_to_its_contract_and_no_more_than_is_counted() {
         let mut random = testkit::random::Random::new(52);
         for _ in 0..200 {
-            let largest = u32::try_from(random.range(64, 1_500)).unwrap_or(64);
-            let least = if random.chance(50) { largest } else { largest / 2 };
+            let largest = u32::try_from(random.range(28, 1_500)).unwrap_or(64);
+            let least = if random.chance(50) { largest } else { (largest / 2).max(28) };
+            let from = if random.chance(50) { Place::Edges } else { Place::Border(wan::LinkId(1)) };
+            // The header of Ethernet, and the label that comes with a packet from a neighbour.
+            let before = if from == Place::Edges { 14 } else { 18 };
             let (rate, processing) = (random.range(20_000, 5_000_000), random.below_u64(2_000_000));
             let bucket = random.range(largest.into(), 6_000);
             let contract = Contract { rate, bucket, least, largest };
-            let meters = Meters::of(&contract, processing);
+            let meters = Meters::of(&contract, from, processing);
             for keeps in [true, false] {
                 let mut bytes = Bucket::new(meters.rate, meters.burst);
                 let mut packets = Bucket::new(meters.packets, meters.packets_at_once);
                 // In billionths of a bit: what the flow may still send, and what it has put on the wire beyond the rate that is counted.
                 let full = u128::from(bucket) * 8_000_000_000;
                 let (mut tokens, mut beyond, mut now, mut counted_at) = (full, 0_u128, 0_u64, 0_u64);
-                let load = meters.on_wire();
+                let load = meters.on_wire(from);
                 for _ in 0..400 {
-                    let size = if random.chance(60) { least } else { largest };
+                    // Who keeps to nothing sends smaller ones, too.
+                    let size = match random.below(10) {
+                        0..=5 => least,
+                        6 | 7 if !keeps => 20,
+                        _ => largest,
+                    };
                     let cost = u128::from(size.max(least)) * 8_000_000_000;
                     if keeps && tokens < cost {
                         let wait = small((cost - tokens).div_ceil(rate.into()));
@@ -247,12 +272,13 @@ mod tests {
                     tokens = tokens.saturating_sub(cost);
                     // It is counted later, and what comes after it is not counted before.
                     counted_at = counted_at.max(now + random.below_u64(processing + 1));
-                    let bits = u64::from(size) * 8 + 8 * ETHERNET;
+                    let bits = (u64::from(size) + before) * 8;
                     let passes = bytes.passes(counted_at, bits) && packets.passes(counted_at, 1_000);
                     assert!(passes || !keeps, "{contract:?} by {meters:?}: a packet of {size} at {now} ns");
                     if passes {
-                        let wire = u128::from(u64::from(size) + AROUND + LABELS) * 8_000_000_000;
-                        beyond += wire;
+                        // Ports fill small frames up to 84 bytes.
+                        let wire = (u64::from(size) + 38 + 8).max(84);
+                        beyond += u128::from(wire) * 8_000_000_000;
                         let room = u128::from(load.burst) * 8_000_000_000
                             + u128::from(counted_at) * u128::from(load.rate);
                         assert!(beyond <= room, "{contract:?} by {meters:?}: {beyond} of {room}");

@@ -8,7 +8,7 @@ use wan::{Class, Prefix};
 
 use crate::budget::{KEEP_ALIVE, allowed, answered, port_delay, saved};
 use crate::domain::{Border, CLASSES, Domain, ETHERNET, Family, Wire, segment};
-use crate::entry::{PROTOCOL, policer};
+use crate::entry::{FROM_TUNNEL, PROTOCOL, policer};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
 use crate::record::code;
 use crate::routes::{PortId, Routes};
@@ -308,7 +308,7 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
             json!({ "name": chain, "type": "filter", "hook": hook, "prio": -150, "policy": "accept" });
         commands.push(object("add", "chain", chain));
     }
-    for chain in ["from-hosts", "from-neighbour"] {
+    for chain in ["from-hosts", "from-neighbour", "reserved"] {
         commands.push(object("add", "chain", json!({ "name": chain })));
     }
     let drop = || json!({ "drop": null });
@@ -385,19 +385,51 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
         commands.push(rule("enter", vec![from, json!({ "jump": { "target": chain } })], None));
     }
 
-    // Neighbour discovery is control: without it a full link would be no link after a while.
+    commands.extend(leave(domain));
+    commands
+}
+
+/// What gives packets the class of their session where they leave a router, and to those alone that go where the session was reserved for.
+fn leave(domain: &Domain) -> Vec<Value> {
+    let mut commands = Vec::new();
+    let is = |left, right| matches("==", left, right);
+    let masked = |mask: u32, value: u32| is(json!({ "&": [meta("mark"), mask] }), json!(value));
+    let toward = |prefix: &Prefix| {
+        let protocol = if prefix.address.is_ipv4() { "ip" } else { "ip6" };
+        let text = network(prefix);
+        let address = text.split_once('/').map_or(text.as_str(), |(address, _)| address);
+        let prefix = json!({ "prefix": { "addr": address, "len": prefix.length } });
+        is(field(protocol, "daddr"), prefix)
+    };
+    let of_locator = |address: std::net::Ipv6Addr| toward(&Prefix { address: address.into(), length: 64 });
+
+    // Neighbour discovery is control: without it a full link would be no link after a while. What is forwarded has a smaller hop limit.
     let discovery = is(field("icmpv6", "type"), json!({ "set": [135, 136] }));
-    commands.push(rule(
-        "leave",
-        vec![discovery, set(field("ip6", "dscp"), json!(Class::Control.dscp()))],
-        None,
-    ));
+    let is_own = is(field("ip6", "hoplimit"), json!(255));
+    let control = set(field("ip6", "dscp"), json!(Class::Control.dscp()));
+    commands.push(rule("leave", vec![discovery, is_own, control], None));
+    // What comes out of a tunnel goes into no other one.
+    for border in &domain.borders {
+        for address in [border.locator, border.neighbour_locator] {
+            let left = masked(FROM_TUNNEL, FROM_TUNNEL);
+            commands.push(rule("leave", vec![left, of_locator(address), json!({ "drop": null })], None));
+        }
+    }
+    // A neighbour chooses where a packet goes that leaves its tunnel here: on the way to another neighbour nothing is reserved for it.
     for class in [Class::Ef, Class::Af4, Class::Af1] {
         for protocol in ["ip", "ip6"] {
-            let of_class = is(json!({ "&": [meta("mark"), 0xff] }), json!(code(class)));
-            let marking = set(field(protocol, "dscp"), json!(class.dscp()));
-            commands.push(rule("leave", vec![of_class, marking], None));
+            let of_class = || masked(FROM_TUNNEL - 1, code(class).into());
+            let marking = |dscp: u8| set(field(protocol, "dscp"), json!(dscp));
+            commands.push(rule("leave", vec![of_class(), marking(0)], None));
+            commands.push(rule("reserved", vec![of_class(), marking(class.dscp())], None));
         }
+    }
+    let to_reserved = || json!({ "jump": { "target": "reserved" } });
+    for prefix in domain.edges.iter().flat_map(|edge| &edge.addresses) {
+        commands.push(rule("leave", vec![toward(prefix), to_reserved()], None));
+    }
+    for border in &domain.borders {
+        commands.push(rule("leave", vec![of_locator(border.neighbour_locator), to_reserved()], None));
     }
     commands
 }

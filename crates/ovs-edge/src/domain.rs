@@ -1,6 +1,14 @@
 //! What a domain of switches consists of, as its operator says.
+use std::collections::BTreeMap;
+
 use linux_edge::domain::Edge;
 use wan::Prefix;
+
+use crate::tables::prefix;
+
+/// What `ovs-ofctl` takes for a port of its own, in small letters or large ones.
+const RESERVED: [&str; 10] =
+    ["in_port", "table", "normal", "flood", "all", "controller", "local", "any", "none", "unset"];
 
 /// A domain.
 #[derive(Clone, Debug)]
@@ -39,6 +47,43 @@ impl Domain {
             // Labels of ports are 20 bits, and few enough that tables stay small.
             if stations.len() > 1_000 {
                 return Err(format!("{}: more than 1,000 stations", edge.interface));
+            }
+        }
+        self.check_interfaces()?;
+        self.check_ranges()
+    }
+    fn check_interfaces(&self) -> Result<(), String> {
+        let ends = self.plan.links.iter().flat_map(|link| &link.ends);
+        let ends = ends.chain(self.plan.borders.iter().map(|border| &border.end));
+        let interfaces = ends.map(|end| &end.interface);
+        let mut interfaces = interfaces.chain(self.plan.edges.iter().map(|edge| &edge.interface));
+        match interfaces.find(|of| RESERVED.iter().any(|name| of.eq_ignore_ascii_case(name))) {
+            Some(taken) => Err(format!("interface {taken}: switches call a port of their own so; rename it")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether all that is reached is of IPv4, and by one place.
+    fn check_ranges(&self) -> Result<(), String> {
+        let edges = self.plan.edges.iter().zip(&self.stations);
+        let stations = edges.flat_map(|(edge, stations)| {
+            let of = move |station: &Station| (format!("a station at {}", edge.interface), station.addresses);
+            stations.iter().map(of)
+        });
+        let beyond = self.plan.borders.iter().flat_map(|border| {
+            let of = move |range: &Prefix| (format!("what is beyond link {}", border.link.0), *range);
+            border.beyond.iter().map(of)
+        });
+        let mut ranges = BTreeMap::new();
+        for (place, range) in stations.chain(beyond) {
+            let Some(range) = prefix(&range) else {
+                return Err(format!(
+                    "{}/{} is {place}; switches carry IPv4 alone",
+                    range.address, range.length
+                ));
+            };
+            if let Some(other) = ranges.insert(range.clone(), place.clone()) {
+                return Err(format!("{range} is {other} and {place}"));
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use crate::domain::Domain;
 use crate::edge::OvsEdge;
 use crate::program::{Content, Program};
 use crate::record::{read_flow, read_note};
-use crate::tables::{FLOW_PACKETS, MARK, NOTES};
+use crate::tables::{AGGREGATE_BYTES, FLOW_PACKETS, MARK, NOTES};
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 4] =
@@ -57,6 +57,8 @@ pub struct Running {
     unknown: Option<Fault>,
     /// What switches do not hold any more, and is not told yet.
     lost: Vec<(Holding, Fault)>,
+    /// What meters of flows had let through, by switch and number, when they were changed: they count from 0 on then.
+    earlier: BTreeMap<(usize, u32), Delivered>,
 }
 
 impl Executor {
@@ -81,7 +83,7 @@ impl Executor {
         finish(&mut command, input).map_err(|error| Failed { switch, error })
     }
 
-    fn in_namespace(&self, switch: usize, name: &str, words: &[&str], input: &str) -> Result<(), Failed> {
+    fn in_namespace(&self, switch: usize, name: &str, words: &[&str], input: &str) -> Result<String, Failed> {
         let mut command = match &self.location(switch)?.namespace {
             None => program(name),
             Some(namespace) => {
@@ -90,7 +92,7 @@ impl Executor {
                 command
             }
         };
-        finish(command.args(words), Some(input)).map(drop).map_err(|error| Failed { switch, error })
+        finish(command.args(words), Some(input)).map_err(|error| Failed { switch, error })
     }
 
     fn apply(&self, switch: usize, program: &Program) -> Result<(), Failed> {
@@ -108,6 +110,20 @@ impl Executor {
             self.ask(switch, &["del-meters", &format!("meter={id}")], None)?;
         }
         Ok(())
+    }
+
+    /// What meters of flows have counted that a program changes.
+    fn counted(&self, switch: usize, program: &Program) -> Result<BTreeMap<u32, Delivered>, Failed> {
+        let is_changed = |(id, _, is_there): &&(u32, String, bool)| {
+            *is_there && (FLOW_PACKETS..AGGREGATE_BYTES).contains(id)
+        };
+        let changed: BTreeSet<u32> = program.meters.iter().filter(is_changed).map(|(id, ..)| *id).collect();
+        if changed.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let mut passed = read_passed(&self.ask(switch, &["meter-stats"], None)?);
+        passed.retain(|id, _| changed.contains(id));
+        Ok(passed)
     }
 
     /// Meters that a switch has, as [`Content`] says them.
@@ -133,7 +149,7 @@ impl Executor {
                 let _ = writeln!(lines, "link set dev {interface} mtu {} up", wire.mtu);
             }
             self.in_namespace(switch, "ip", &["-batch", "-"], &lines)?;
-            self.in_namespace(switch, "tc", &["-batch", "-"], &edge.queues(switch))?;
+            self.queue(switch, edge)?;
         }
         // The mark comes with the flows, when all else is there.
         (0..self.switches.len()).try_for_each(|switch| self.replace(switch, &edge.wanted(switch)))
@@ -151,6 +167,18 @@ impl Executor {
             cleared.map_err(|failed| failed.at(domain))?;
         }
         Ok(())
+    }
+
+    /// Gives all ports of a switch their queues. Those that are there cannot be replaced, so they go first.
+    fn queue(&self, switch: usize, edge: &OvsEdge) -> Result<(), Failed> {
+        self.unqueue(switch, edge);
+        self.in_namespace(switch, "tc", &["-batch", "-"], &edge.queues(switch)).map(drop)
+    }
+
+    /// Whether all ports of a switch have the two disciplines of their queues; classes and filters are not looked at.
+    fn is_queued(&self, switch: usize, edge: &OvsEdge) -> Result<bool, Failed> {
+        let text = self.in_namespace(switch, "tc", &["qdisc", "show"], "")?;
+        Ok(edge.interfaces(switch).iter().all(|(interface, _)| has_queues(&text, interface)))
     }
 
     fn unqueue(&self, switch: usize, edge: &OvsEdge) {
@@ -213,6 +241,13 @@ impl Executor {
         }
         Ok(Some(missing))
     }
+}
+
+/// Whether an interface has both disciplines, by what `tc qdisc show` prints.
+fn has_queues(text: &str, interface: &str) -> bool {
+    let has = |begin: String| text.lines().any(|line| line.starts_with(&begin));
+    has(format!("qdisc htb 1: dev {interface} root "))
+        && has(format!("qdisc htb 2: dev {interface} parent 1:1 "))
 }
 
 /// The cookie and the table of a flow as `ovs-ofctl` prints it.
@@ -308,12 +343,11 @@ impl Running {
         let edge = match restored {
             Some(edge) => edge,
             None => {
-                (0..executor.switches.len()).for_each(|switch| executor.unqueue(switch, &empty));
                 executor.set_up(&empty).map_err(at)?;
                 empty
             }
         };
-        let mut running = Self { edge, executor, unknown: None, lost: Vec::new() };
+        let mut running = Self { edge, executor, unknown: None, lost: Vec::new(), earlier: BTreeMap::new() };
         // What a manager that was killed has left half done is set right.
         running.make_true()?;
         Ok((running, told))
@@ -332,7 +366,19 @@ impl Running {
         self.know()?;
         let before = self.edge.clone();
         let handled = self.edge.handle(command);
-        let done = handled.programs.iter().try_for_each(|(switch, of)| self.executor.apply(*switch, of));
+        let done = handled.programs.iter().try_for_each(|(switch, program)| -> Result<(), Failed> {
+            let counted = self.executor.counted(*switch, program)?;
+            self.executor.apply(*switch, program)?;
+            for id in &program.gone {
+                self.earlier.remove(&(*switch, *id));
+            }
+            for (id, of) in counted {
+                let sum = self.earlier.entry((*switch, id)).or_default();
+                sum.packets = sum.packets.saturating_add(of.packets);
+                sum.bytes = sum.bytes.saturating_add(of.bytes);
+            }
+            Ok(())
+        });
         if let Err(failed) = done {
             let fault = failed.at(self.edge.domain());
             self.edge = before;
@@ -359,10 +405,14 @@ impl Running {
             for holding in self.edge.held().holdings() {
                 let Holding::Flow(leg) = holding else { continue };
                 let Some((record, _)) = self.edge.held().flow(leg) else { continue };
-                let Some(of) = passed.get(&(FLOW_PACKETS + u32::from(record.slot))) else { continue };
+                let id = FLOW_PACKETS + u32::from(record.slot);
+                let Some(now) = passed.get(&id) else { continue };
                 let sum = all.entry(leg).or_default();
-                sum.packets = sum.packets.saturating_add(of.packets);
-                sum.bytes = sum.bytes.saturating_add(of.bytes.saturating_sub(of.packets * ETHERNET));
+                for of in self.earlier.get(&(switch, id)).into_iter().chain([now]) {
+                    sum.packets = sum.packets.saturating_add(of.packets);
+                    let headers = of.packets.saturating_mul(ETHERNET);
+                    sum.bytes = sum.bytes.saturating_add(of.bytes.saturating_sub(headers));
+                }
             }
         }
         Ok(all)
@@ -397,15 +447,30 @@ impl Running {
         for switch in 0..self.executor.switches.len() {
             let wanted = self.edge.wanted(switch);
             let found = self.executor.missing(switch, &wanted);
+            let queued = self.executor.is_queued(switch, &self.edge);
+            let is_queued = queued.map_err(|failed| self.failed(&failed))?;
             let domain = self.edge.domain().clone();
             let name = domain.plan.routers.get(switch).map_or_else(String::new, |of| of.name.clone());
             let fault = |what: &str| Fault { device: name.clone(), what: what.to_owned() };
             match found.map_err(|failed| self.failed(&failed))? {
-                Some(missing) if missing.is_empty() => {}
+                Some(missing) if missing.is_empty() && is_queued => {}
                 Some(missing) => {
                     if is_looked_at {
-                        let of = self.edge.of_cookies(&missing);
-                        self.lost.extend(of.into_iter().map(|it| (it, fault("some of its flows are gone"))));
+                        // Without a flow of the set-up or a queue it is not known whose packets have not passed.
+                        let of = match missing.contains(&0) || !is_queued {
+                            true => self.edge.held().holdings().into_iter().collect(),
+                            false => self.edge.of_cookies(&missing),
+                        };
+                        let what = if is_queued {
+                            "some of its flows are gone"
+                        } else {
+                            "queues of its ports are gone"
+                        };
+                        self.lost.extend(of.into_iter().map(|it| (it, fault(what))));
+                    }
+                    if !is_queued {
+                        let queued = self.executor.queue(switch, &self.edge);
+                        queued.map_err(|failed| self.failed(&failed))?;
                     }
                     let replaced = self.executor.replace(switch, &wanted);
                     replaced.map_err(|failed| self.failed(&failed))?;
@@ -415,8 +480,8 @@ impl Running {
                     let all = self.edge.held().holdings().into_iter();
                     self.lost.extend(all.map(|it| (it, fault("its flows are gone"))));
                     self.edge = OvsEdge::new(domain).map_err(of_description)?;
+                    self.earlier.clear();
                     self.unknown = Some(fault("its flows are gone"));
-                    self.executor.unqueue(switch, &self.edge);
                     self.executor.set_up(&self.edge).map_err(|failed| self.failed(&failed))?;
                 }
             }
@@ -455,5 +520,9 @@ mod tests {
         let line = " cookie=0x100000001, duration=0.063s, table=2, n_packets=0, priority=10,mpls actions=goto_table:3";
         assert_eq!(place_of(line), Some((0x1_0000_0001, 2)));
         assert_eq!(place_of("OFPST_FLOW reply"), None);
+        let text = "qdisc htb 1: dev core0 root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n\
+                    qdisc htb 2: dev core0 parent 1:1 r2q 10 default 0x5 direct_packets_stat 0 direct_qlen 1000\n\
+                    qdisc htb 1: dev edge0 root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n";
+        assert_eq!(["core0", "edge0", "core"].map(|name| has_queues(text, name)), [true, false, false]);
     }
 }

@@ -7,7 +7,7 @@
 //! | 2, 3 | packets of neighbours: labels, the meter of bytes; then that of packets, and the next label or none |
 //! | 4 | packets of other switches of the domain: by the label of the port that they leave by |
 //! | 6 | packets of flows, by their aggregate (register 0) |
-//! | 7 | packets that have left their tunnel |
+//! | 7 | packets of aggregates to edges, among them those that have left their tunnel |
 //! | 8 | packets of IP, by where they go to |
 //! | 9 | by the port that they leave by (register 1), with their class (register 2) |
 //! | 250, 251 | nothing: notes of aggregates and flows |
@@ -36,7 +36,7 @@ pub(crate) const NOTES: [u8; 2] = [250, 251];
 pub(crate) const MARK: &str = "set-up-";
 /// Where the numbers of meters begin: of flows, in packets; of aggregates, in bytes and in packets.
 pub(crate) const FLOW_PACKETS: u32 = 0x1_0000;
-const AGGREGATE_BYTES: u32 = 0x2_0000;
+pub(crate) const AGGREGATE_BYTES: u32 = 0x2_0000;
 const AGGREGATE_PACKETS: u32 = 0x3_0000;
 /// Cookies of aggregates and of flows, beside the number.
 pub(crate) const OF_AGGREGATE: u64 = 1 << 32;
@@ -71,7 +71,8 @@ fn hardware(of: [u8; 6]) -> String {
     of.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-fn prefix(of: &Prefix) -> Option<String> {
+/// A range of IPv4 without the bits of hosts.
+pub(crate) fn prefix(of: &Prefix) -> Option<String> {
     let IpAddr::V4(address) = of.address else { return None };
     let mask = u32::MAX.checked_shl(32 - u32::from(of.length.min(32))).unwrap_or(0);
     Some(format!("{}/{}", std::net::Ipv4Addr::from_bits(address.to_bits() & mask), of.length))
@@ -131,7 +132,9 @@ pub(crate) fn setup(domain: &Domain, switch: usize) -> Content {
         let port = number(domain, PortId::Border(at));
         for beyond in &border.beyond {
             let Some(addresses) = prefix(beyond) else { continue };
-            let actions = format!("dec_ttl,set_field:{port}->reg1,goto_table:9");
+            // What is in an aggregate to another domain does not come here. Who chooses this by the address has nothing reserved there.
+            let actions =
+                format!("set_field:0->ip_dscp,set_field:0->reg2,dec_ttl,set_field:{port}->reg1,goto_table:9");
             flow((8, 100 + u16::from(beyond.length)), format!("ip,nw_dst={addresses}"), actions);
         }
     }
@@ -168,8 +171,14 @@ pub(crate) fn marked(mark: &str) -> Content {
     content
 }
 
-fn meters(content: &mut Content, contract: &Contract, processing: u64, [bytes, packets]: [u32; 2]) {
-    let of = Meters::of(contract, processing);
+fn meters(
+    content: &mut Content,
+    contract: &Contract,
+    from: Place,
+    processing: u64,
+    [bytes, packets]: [u32; 2],
+) {
+    let of = Meters::of(contract, from, processing);
     let text = |id: u32, kind: &str, rate: u64, burst: u64| {
         let most = u64::from(u32::MAX);
         let (rate, burst) = (rate.min(most), burst.min(most));
@@ -202,7 +211,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
             let Some(from) = domain.plan.borders.get(at) else { return all };
             let mut content = Content::default();
             let ids = [AGGREGATE_BYTES, AGGREGATE_PACKETS].map(|first| first + u32::from(slot));
-            meters(&mut content, &Contract::of(demand), domain.plan.processing, ids);
+            meters(&mut content, &Contract::of(demand), demand.from, domain.plan.processing, ids);
             let [bytes, packets] = ids;
             let matching =
                 format!("in_port={},mpls,mpls_label={label},mpls_tc={exp},mpls_bos=1", from.end.interface);
@@ -231,7 +240,7 @@ pub(crate) fn aggregate(domain: &Domain, record: &AggregateRecord) -> Vec<(usize
                     "push_mpls:0x8847,set_field:{label}->mpls_label,set_field:{exp}->mpls_tc,set_field:64->mpls_ttl,{}",
                     leaves(at)
                 ),
-                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:8"),
+                (None, Place::Edges) => format!("set_field:{exp}->reg2,goto_table:7"),
                 (None, Place::Border(_)) => return all,
             };
             for router in routers {
@@ -256,7 +265,7 @@ pub(crate) fn flow(
     let (slot, cookie) = (record.slot, OF_FLOW | u64::from(record.slot));
     let mut content = Content::default();
     let [bytes, packets] = [u32::from(slot), FLOW_PACKETS + u32::from(slot)];
-    meters(&mut content, &record.contract(parts), domain.plan.processing, [bytes, packets]);
+    meters(&mut content, &record.contract(parts), Place::Edges, domain.plan.processing, [bytes, packets]);
     content.flow(cookie, (NOTES[1], 0), format!("reg0={slot}"), note(&flow_text(record, tuples)));
     for tuple in tuples {
         let Some(edge) = domain.plan.edges.iter().find(|edge| edge.has(tuple.source)) else { continue };

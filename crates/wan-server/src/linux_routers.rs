@@ -1,4 +1,6 @@
 //! A back-end of plain Linux routers on this machine: what the manager reserves is set up at them, by the crate `linux-edge`.
+//!
+//! What does not depend on the kind of device serves switches of Open vSwitch as well (`open_vswitch.rs`): when is tried again and looked, what is told.
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 

@@ -18,7 +18,10 @@ const QUEUED: u64 = 64 << 20;
 
 /// A domain of a lab as its back-end wants it: the hosts at each edge are its stations.
 pub fn domain(layout: &WanLayout, domain: usize) -> Option<Domain> {
-    let plan = layout.domains.get(domain)?.clone();
+    let mut plan = layout.domains.get(domain)?.clone();
+    for border in &mut plan.borders {
+        border.beyond.retain(|range| range.address.is_ipv4());
+    }
     let stations = |edge: usize| {
         let hosts = layout.hosts.iter().filter(|(_, of, at)| (*of, *at) == (domain, edge));
         let station = |address: &std::net::IpAddr| {

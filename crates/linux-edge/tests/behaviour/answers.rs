@@ -66,6 +66,48 @@ fn a_flow_goes_into_another_aggregate_by_one_rule_and_is_shut_with_its_own() {
     assert!(text.contains("flush") && !text.contains("filter add"), "{text}");
 }
 
+/// The neighbour chooses the addresses in a tunnel that ends here, and nothing is reserved for it toward other neighbours.
+#[test]
+fn what_leaves_a_tunnel_has_its_class_toward_edges_alone() {
+    let edge = with_border(5);
+    let has = |value: &serde_json::Value, word: &str| value.to_string().contains(word);
+    let mut marked = 0;
+    for Program { step, .. } in setup(edge.domain()) {
+        let Step::Nft(commands) = step else { continue };
+        for command in commands {
+            let Some(rule) = command.pointer("/add/rule") else { continue };
+            let chain = rule.pointer("/chain").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let dscp = rule.pointer("/expr").and_then(serde_json::Value::as_array).into_iter().flatten();
+            let dscp = dscp.filter_map(|it| it.pointer("/mangle")).find(|it| has(it, "dscp"));
+            let is_class = dscp.and_then(|it| it.pointer("/value")?.as_u64()).is_some_and(|value| value > 0);
+            let is_own = has(rule, "hoplimit") && has(rule, "255");
+            assert!(!is_class || chain == "reserved" || is_own, "{rule}");
+            marked += usize::from(is_class && chain == "reserved");
+            // Packets get there by the addresses of edges and of neighbours' segments.
+            assert!(!has(rule, "\"reserved\"") || chain == "reserved" || has(rule, "daddr"), "{rule}");
+        }
+    }
+    assert!(marked > 0);
+    // Where a tunnel ends its packets say so, and are kept out of others.
+    let mut edge = edge;
+    let (link, id) = (Place::Border(LinkId(1)), aggregate(1, Class::Ef));
+    let reserved = reserve(&mut edge, id, demand(link, Place::Edges, 16_000));
+    assert!(matches!(reserved, BackendAnswer::Reserved { .. }), "{reserved:?}");
+    let commit = BackendCommand::Commit { aggregate: id, label_in: Some(9), label_out: None };
+    let programs = edge.handle(commit).programs;
+    let is_marked = |program: &Program| match &program.step {
+        Step::Nft(commands) => commands.iter().any(|it| {
+            let key = "{\"key\":{\"meta\":{\"key\":\"mark\"}},\"value\":";
+            let text = it.to_string();
+            let value =
+                text.split_once(key).and_then(|(_, rest)| rest.split('}').next()?.parse::<u32>().ok());
+            value.is_some_and(|value| value & 0x80 != 0)
+        }),
+        _ => false,
+    };
+    assert!(programs.iter().any(is_marked), "{programs:?}");
+}
+
 #[test]
 fn an_offer_can_be_reserved_and_a_bit_more_cannot() {
     for seed in 0..50 {

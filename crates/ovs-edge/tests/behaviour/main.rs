@@ -184,6 +184,77 @@ fn changes_make_exactly_what_is_wanted_and_nothing_is_left() {
     }
 }
 
+/// Where a packet of IPv4 to this address leaves a switch, with its EXP (register 2) and its codepoint, from a table on.
+fn leaves(content: &Content, mut table: u8, to: Ipv4Addr, exp: &str) -> Option<(String, String, String)> {
+    let mut fields: BTreeMap<String, String> =
+        [("reg2", exp), ("ip_dscp", "46")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    loop {
+        let holds = |word: &str| match word.split_once('=') {
+            None => word == "ip",
+            Some(("nw_dst", prefix)) => {
+                let (address, length) = prefix.split_once('/').unwrap_or((prefix, "32"));
+                let prefix = Prefix { address: address.parse().unwrap(), length: length.parse().unwrap() };
+                prefix.contains(IpAddr::V4(to))
+            }
+            Some((name, value)) => fields.get(name).is_some_and(|of| of == value),
+        };
+        let of_table = content.flows.iter().filter(|((at, ..), _)| *at == table);
+        let met = of_table.filter(|((.., matching), _)| matching.split(',').all(holds));
+        let (_, flow) = met.max_by_key(|((_, priority, _), _)| *priority)?;
+        let mut next = None;
+        for action in flow.actions.split(',') {
+            if let Some((value, name)) = action.strip_prefix("set_field:").and_then(|it| it.split_once("->"))
+            {
+                fields.insert(name.to_owned(), value.to_owned());
+            } else if let Some(port) = action.strip_prefix("output:") {
+                let of = |name: &str| fields.get(name).cloned().unwrap_or_default();
+                return Some((port.to_owned(), of("reg2"), of("ip_dscp")));
+            } else if let Some(table) = action.strip_prefix("goto_table:") {
+                next = table.parse().ok();
+            }
+        }
+        table = next?;
+    }
+}
+
+#[test]
+fn what_leaves_its_tunnel_has_its_class_toward_stations_alone() {
+    let mut domain = domain();
+    let beyond = Prefix { address: IpAddr::from([10, 9, 0, 0]), length: 16 };
+    domain.plan.borders[0].beyond.push(beyond);
+    domain.plan.borders[1].beyond.push(Prefix { address: IpAddr::from([10, 8, 0, 0]), length: 16 });
+    let mut edge = OvsEdge::new(domain).unwrap();
+    for (number, from) in [(1, BORDERS[1]), (2, Place::Edges)] {
+        edge.handle(reserve(number, Class::Ef, from, Place::Edges, 64_000));
+        let label_in = (from != Place::Edges).then_some(17);
+        let commit =
+            BackendCommand::Commit { aggregate: aggregate(number, Class::Ef), label_in, label_out: None };
+        edge.handle(commit);
+    }
+    let text = |port: &str, exp: &str, dscp: &str| Some((port.to_owned(), exp.to_owned(), dscp.to_owned()));
+    for (switch, station, border, border_address) in [
+        (0, Ipv4Addr::new(10, 1, 0, 2), "border1", Ipv4Addr::new(10, 9, 0, 1)),
+        (1, Ipv4Addr::new(10, 1, 1, 2), "border2", Ipv4Addr::new(10, 8, 0, 1)),
+    ] {
+        let wanted = edge.wanted(switch);
+        let of_aggregates = wanted.flows.iter().filter(|((table, ..), _)| [3, 6].contains(table));
+        for (key, flow) in of_aggregates {
+            let next = flow.actions.rsplit_once("goto_table:").unwrap().1;
+            assert!(flow.actions.contains("set_field:5->reg2"), "{key:?}");
+            let next = next.parse().unwrap();
+            assert_eq!(leaves(&wanted, next, station, "5"), text(&format!("edge{switch}"), "5", "46"));
+            assert_eq!(leaves(&wanted, next, border_address, "5"), text(border, "0", "0"), "{key:?}");
+        }
+        // To a border of the other switch: through the core, with the EXP of best effort.
+        let core = leaves(&wanted, 7, Ipv4Addr::new(10, 8 + u8::try_from(switch).unwrap(), 0, 1), "5");
+        assert_eq!(core, text(&format!("core{switch}"), "0", "0"));
+    }
+    assert!(
+        edge.wanted(1).flows.keys().any(|(table, ..)| *table == 3),
+        "the tunnel ends at the second switch"
+    );
+}
+
 #[test]
 fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
     let mut edge = OvsEdge::new(domain()).unwrap();
@@ -210,6 +281,41 @@ fn the_thousandth_session_adds_no_flow_and_no_label_in_transit() {
         wanted.flows.keys().filter(|(table, _, matching)| *table == 2 && matching.contains("mpls_label=16"));
     let exp: BTreeSet<bool> = labels.map(|(.., matching)| matching.contains("mpls_tc=5")).collect();
     assert_eq!(exp.len(), 2);
+}
+
+#[test]
+fn a_description_that_says_something_twice_or_means_other_ports_is_refused() {
+    assert_eq!(domain().check(), Ok(()));
+    let refused = |change: &dyn Fn(&mut Domain)| {
+        let mut domain = domain();
+        change(&mut domain);
+        OvsEdge::new(domain).map(drop).unwrap_err()
+    };
+    for name in ["all", "FLOOD", "normal", "none", "Local"] {
+        assert!(refused(&|it| it.plan.borders[0].end.interface = name.to_owned()).contains(name));
+        assert!(refused(&|it| it.plan.links[0].ends[1].interface = name.to_owned()).contains(name));
+        assert!(refused(&|it| it.plan.edges[1].interface = name.to_owned()).contains(name));
+    }
+    let range = |third: u8, length: u8| Prefix { address: IpAddr::from([10, 1, third, 2]), length };
+    let six = Prefix { address: IpAddr::V6(Ipv6Addr::LOCALHOST), length: 128 };
+    assert!(refused(&|it| it.plan.borders[0].beyond.push(six)).contains("::1/128 is what is beyond link 1"));
+    let twice = refused(&|it| {
+        let station = it.stations[0][0];
+        it.stations[0].push(station);
+    });
+    assert_eq!(twice, "10.1.0.2/32 is a station at edge0 and a station at edge0");
+    let twice = refused(&|it| it.plan.borders[1].beyond.push(range(1, 32)));
+    assert_eq!(twice, "10.1.1.2/32 is a station at edge1 and what is beyond link 2");
+    // The same range by other bits of hosts.
+    let twice = refused(&|it| {
+        it.plan.borders[0].beyond.push(Prefix { address: IpAddr::from([10, 7, 0, 1]), length: 24 });
+        it.plan.borders[1].beyond.push(Prefix { address: IpAddr::from([10, 7, 0, 2]), length: 24 });
+    });
+    assert_eq!(twice, "10.7.0.0/24 is what is beyond link 1 and what is beyond link 2");
+    // A longer range in another one is one more place.
+    let mut domain = domain();
+    domain.plan.borders[0].beyond.push(range(0, 24));
+    assert_eq!(domain.check(), Ok(()));
 }
 
 #[test]

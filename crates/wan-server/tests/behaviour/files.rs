@@ -204,6 +204,13 @@ fn switches_that_do_not_fit_together_are_told() {
             "\"switch-65002\"",
         ),
         ("\"10.1.0.2/32\"", "\"10.1.9.2/32\"", "not among the addresses", "[ovs]"),
+        ("interface = \"edge0\"", "interface = \"all\"", "a port of their own", "[ovs]"),
+        (
+            "beyond = [\"10.2.0.0/16\", ",
+            "beyond = [\"10.3.0.0/16\", ",
+            "10.3.0.0/16 is what is beyond",
+            "[ovs]",
+        ),
         ("[ovs]\n", "[declared]\nedges = [\"a\"]\n\n[ovs]\n", "there twice", "[ovs]"),
     ];
     wrong(include_str!("../../examples/ovs/west.toml"), &cases);
