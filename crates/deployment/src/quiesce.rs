@@ -226,14 +226,18 @@ impl<'t> Quiescence<'t> {
         let layout = self.old.plan.layout();
         let host = |name: &str| layout.processes().get(self.process(name)).copied().flatten();
         let mut rounds: BTreeMap<&str, u32> = BTreeMap::new();
-        for name in &self.order {
-            let affected = self.affected.values().filter(|(_, to)| to.contains(name)).map(|(from, _)| *from);
-            let calls = self.direct.iter().filter(|(.., to)| to == name).map(|(_, from, _)| *from);
+        // What goes on waits for what rests, and may be before it in the order.
+        let (rest, go_on): (Vec<&str>, Vec<&str>) =
+            self.order.iter().copied().partition(|name| self.rests.contains(name));
+        for name in rest.into_iter().chain(go_on) {
+            let affected = self.affected.values().filter(|(_, to)| to.contains(&name)).map(|(from, _)| *from);
+            let calls = self.direct.iter().filter(|(.., to)| *to == name).map(|(_, from, _)| *from);
             let round = |from: &str| {
                 let before = rounds.get(from).copied().unwrap_or_default();
                 before.saturating_add(u32::from(host(from) != host(name)))
             };
-            let most = affected.chain(calls).map(round).max().unwrap_or_default();
+            let from = affected.chain(calls).filter(|from| self.rests.contains(from));
+            let most = from.map(round).max().unwrap_or_default();
             rounds.insert(name, most);
         }
         rounds

@@ -31,12 +31,15 @@ pub struct Path {
 }
 
 /// Counts the paths in a process of its own, which is the test of this name, and compares each with its limit. `play` does what comes before and
-/// calls [`rounds`] once, whose round has a section for each path, in their order. Where tracing is not allowed it says so.
+/// calls [`rounds`] once, whose round has a section for each path, in their order. Where tracing is not allowed it says so. Gives what was counted, by
+/// path: `None` in that process itself, and where tracing is not allowed.
+///
+/// A program has one test that calls this, and starts no other process meanwhile: the process that is traced has to be its only child.
 ///
 /// # Panics
 /// A path takes more instructions than its limit, or as [`sections`].
-pub fn judge(test: &str, paths: &[Path], play: impl FnOnce()) {
-    let Some(counts) = sections(test, play) else { return };
+pub fn judge(test: &str, paths: &[Path], play: impl FnOnce()) -> Option<Vec<usize>> {
+    let counts = sections(test, play)?;
     // Each round begins with an empty section.
     let in_a_round = paths.len() + 1;
     assert_eq!(counts.len(), ROUNDS * in_a_round);
@@ -46,15 +49,16 @@ pub fn judge(test: &str, paths: &[Path], play: impl FnOnce()) {
         all[ROUNDS / 2]
     };
     let empty = median(0);
+    let all: Vec<usize> = (1..in_a_round).map(|index| median(index).saturating_sub(empty)).collect();
     let mut longer = Vec::new();
-    for (index, path) in paths.iter().enumerate() {
-        let count = median(index + 1).saturating_sub(empty);
+    for (path, count) in paths.iter().zip(&all) {
         println!("{}: {count} instructions of at most {}", path.name, path.limit);
-        if count > path.limit {
+        if *count > path.limit {
             longer.push(path.name);
         }
     }
     assert!(longer.is_empty(), "more instructions than the limit: {longer:?}");
+    Some(all)
 }
 
 /// Plays a round as often as it is counted. It hands what is counted to its argument.

@@ -1,4 +1,5 @@
 //! Changes of several hosts: the part of this one goes as far as it is let, and waits before components start for what is decided for all.
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -89,8 +90,11 @@ impl Supervisor {
         }
         if phase >= Phase::Quiesce && gate.allowed < gate.rounds {
             gate.is_voted = false;
-            let what = "the manager does not know what it is to wait for between events: it is an older one";
-            return self.abort(now, what.to_string());
+            let what = format!(
+                "the manager leaves out rounds of the phase quiesce: of {} only {} are done, and what was published is not handled",
+                gate.rounds, gate.allowed
+            );
+            return self.abort(now, what);
         }
         gate.until = phase;
         self.open(now);

@@ -1,5 +1,5 @@
 //! A change between events: for how long components rest at most, and what other processes have published.
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 
@@ -7,6 +7,7 @@ use diagnostics::written;
 
 use super::Supervisor;
 use super::change::Change;
+use crate::hand_over::Position;
 use crate::protocol::{Order, Phase};
 
 /// Components that rest until the change is decided.
@@ -26,6 +27,10 @@ impl Change {
         }
         let components = BTreeSet::new();
         let quiescent = self.quiescent.get_or_insert(Quiescent { since: now, components });
+        // The time counts from when something rests here.
+        if quiescent.components.is_empty() {
+            quiescent.since = now;
+        }
         for order in orders {
             match order {
                 Order::Passivate(name) => drop(quiescent.components.insert(name.clone())),
@@ -41,15 +46,23 @@ impl Change {
         for order in orders {
             if let Order::Finish { connections, published, limit } = order {
                 *limit = left.map_or(*limit, |left| left.min(*limit));
+                let wanted: BTreeSet<&str> = connections.iter().map(String::as_str).collect();
+                let before = core::mem::take(published);
                 let here = self.handed.values().flat_map(|handed| &handed.published);
                 let elsewhere = self.gate.iter().flat_map(|gate| &gate.elsewhere);
-                let of_it = here.chain(elsewhere).filter(|position| connections.contains(&position.end));
-                for position in of_it {
-                    // What is told of other hosts may be of this one, too.
-                    if !published.contains(position) {
-                        published.push(position.clone());
-                    }
+                let of_it = here.chain(elsewhere).filter(|position| wanted.contains(position.end.as_str()));
+                // What is told of other hosts may be of this one, too. Of a writer the last event counts.
+                let mut last: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+                for Position { end, source, sequence } in before.iter().chain(of_it) {
+                    let of_writer = last.entry((end, source)).or_insert(*sequence);
+                    *of_writer = (*of_writer).max(*sequence);
                 }
+                let of_writer = |((end, source), sequence): ((&str, &str), i64)| Position {
+                    end: end.into(),
+                    source: source.into(),
+                    sequence,
+                };
+                *published = last.into_iter().map(of_writer).collect();
             }
         }
     }
@@ -59,9 +72,9 @@ impl Change {
         self.target.plan.quiesce.unwrap_or(u64::MAX)
     }
 
-    /// Until when the change has to be decided, unless others decide.
+    /// Until when the change has to be decided, unless others decide, or nothing rests here.
     pub(super) fn quiescent_until(&self) -> Option<u64> {
-        let quiescent = self.quiescent.as_ref().filter(|_| self.is_open())?;
+        let quiescent = self.quiescent.as_ref().filter(|it| self.is_open() && !it.components.is_empty())?;
         Some(quiescent.since.saturating_add(self.quiesce_limit()))
     }
 

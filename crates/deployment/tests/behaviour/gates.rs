@@ -304,3 +304,68 @@ fn what_is_decided_holds() {
     let is_one = std::env::var_os("PUNCTUAL_SEED").is_some();
     assert!((done > 0 && refused > 0 && failed > 0) || is_one, "{done} {refused} {failed}");
 }
+
+/// A component of `n1` publishes to one of `n2`.
+const OVER: &str = concat!(
+    "id = \"both\"\nquiesce = \"40 ms\"\n[host.n2]\ncores = 2\n[process.r]\nartefact = \"x\"\nhost = \"n2\"\n\
+     [component.d]\ntype = \"Node\"\nprocess = \"r\"\nport.tick.period = \"1 ms\"\n",
+    plans::three_nodes!(),
+    "[connection.ad]\nfrom = \"a.out\"\nto = [\"d.in\"]\nqueue = { depth = 4 }\n",
+);
+
+/// What a host runs of that plan, and one where the connection has another queue.
+fn quiescing(host: &str) -> (World, Target) {
+    let mut world = World::on_host(Some(host), 1, "both");
+    come_to_the_vote(&mut world, 1, &target(OVER));
+    world.input(Input::Decide(1, true));
+    assert_eq!(world.run_until(1), Outcome::Done(Vec::new()));
+    let next = target(&OVER.replace("depth = 4", "depth = 5"));
+    world.request(2, Request::Propose(Arc::new(next.clone())));
+    world.input(Input::Proceed(2, Phase::PreparePlan));
+    world.run(LONG);
+    assert_eq!(world.reached.get(&2), Some(&Phase::PreparePlan), "{:?}", world.told);
+    (world, next)
+}
+
+#[test]
+fn nothing_is_taken_apart_before_all_rounds_are_done() {
+    for rounds in 0..2 {
+        let (mut world, _) = quiescing("n2");
+        assert_eq!(world.supervisor.rounds(), 2);
+        for round in 0..rounds {
+            world.input(Input::ProceedQuiescing(2, round, Vec::new()));
+            world.run(LONG);
+        }
+        world.input(Input::Proceed(2, Phase::Passivate));
+        let Outcome::Refused(why) = world.run_until(2) else { panic!("it is not refused") };
+        assert!(why.contains(&format!("of 2 only {rounds} are done")), "{why}");
+        assert_eq!(*world.supervisor.current(), target(OVER));
+        world.run(LONG);
+        world.judge("rounds are left out");
+    }
+}
+
+/// A host on which nothing rests waits for others: only what rests does so no longer than the plan says.
+#[test]
+fn the_time_of_a_plan_counts_where_something_rests() {
+    for (host, rests) in [("n1", true), ("n2", false)] {
+        let (mut world, next) = quiescing(host);
+        for round in 0..2 {
+            world.input(Input::ProceedQuiescing(2, round, Vec::new()));
+            world.run(LONG);
+        }
+        if rests {
+            let Outcome::Refused(why) = world.run_until(2) else { panic!("it is not refused") };
+            assert!(why.contains("a rested for more than 40 ms"), "{why}");
+            continue;
+        }
+        assert!(!world.outcomes.contains_key(&2), "{:?}", world.outcomes);
+        for phase in [Phase::Passivate, Phase::StartLaunch, Phase::FinishLaunch] {
+            world.input(Input::Proceed(2, phase));
+            world.run(LONG);
+        }
+        world.input(Input::Decide(2, true));
+        assert!(matches!(world.run_until(2), Outcome::Done(_)));
+        assert_eq!(*world.supervisor.current(), next);
+    }
+}

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use assembly::{ArtefactKind, Catalogue, Manifest, Plan};
+use assembly::{ArtefactKind, Catalogue, Connection, End, FullPolicy, Manifest, Plan, Queue, Value};
 use deployment::Target;
 use diagnostics::Source;
 use testkit::random::Random;
@@ -125,23 +125,82 @@ pub(crate) fn quiescent(random: &mut Random) -> Target {
 
 /// The same with processes on several hosts, whose names these are.
 pub(crate) fn quiescent_of(random: &mut Random, hosts: &[&str]) -> Target {
-    let mut text = String::new();
-    for line in quiescent(random).plan.to_toml().lines() {
-        // What begins in an order is of one host.
-        if line.starts_with("depends-on") {
-            continue;
-        }
-        let line = match line {
-            "host = \"n1\"" => format!("host = \"{}\"", random.pick(hosts).unwrap()),
-            line => line.to_owned(),
-        };
-        text += &line;
-        text += "\n";
+    let mut plan = quiescent(random).plan;
+    for process in plan.processes.values_mut() {
+        process.host = random.pick(hosts).map(|host| (*host).to_owned());
     }
-    for host in hosts.iter().filter(|host| **host != "n1") {
-        writeln!(text, "[host.{host}]\ncores = 2").unwrap();
+    // What begins in an order is of one host.
+    let places: BTreeMap<String, Option<String>> =
+        plan.processes.iter().map(|(name, process)| (name.clone(), process.host.clone())).collect();
+    for process in plan.processes.values_mut() {
+        process.depends_on.retain(|other| places[other] == process.host);
+    }
+    for host in hosts {
+        let of_first = plan.hosts["n1"].clone();
+        plan.hosts.entry((*host).to_owned()).or_insert(of_first);
+    }
+    let mut text = plan.to_toml();
+    match random.below(100) {
+        0..25 => text += &back(random, &plan),
+        25..55 => text += &line(&plan),
+        _ => {}
     }
     target(&text)
+}
+
+/// A connection against the order of names: with another one it is a circle. What comes by it waits in a queue, so no component calls itself.
+fn back(random: &mut Random, plan: &Plan) -> String {
+    let connections: Vec<&Connection> = plan.connections.values().collect();
+    let Some(connection) = random.pick(&connections) else { return String::new() };
+    let (Some(to), Some(from)) = (connection.from.component(), connection.to[0].component()) else {
+        return String::new();
+    };
+    if joins(plan, to) {
+        return String::new();
+    }
+    format!("\n[connection.back]\nfrom = \"{from}.out\"\nto = [\"{to}.in\"]\nqueue = {{ depth = 4 }}\n")
+}
+
+/// Connections from each component to the next one, also over several hosts.
+fn line(plan: &Plan) -> String {
+    let names: Vec<&String> = plan.components.keys().collect();
+    let mut text = String::new();
+    for (from, to) in names.iter().zip(names.iter().skip(1)).filter(|(_, to)| !joins(plan, to)) {
+        let leads = |it: &Connection| {
+            it.from.component() == Some(from.as_str())
+                && it.to.iter().any(|end| end.component() == Some(to.as_str()))
+        };
+        if !plan.connections.values().any(leads) {
+            writeln!(text, "\n[connection.{from}-{to}]\nfrom = \"{from}.out\"\nto = [\"{to}.in\"]\nqueue = {{ depth = 4 }}").unwrap();
+        }
+    }
+    text
+}
+
+/// Whether what comes to a component has the queue of a join.
+fn joins(plan: &Plan, component: &str) -> bool {
+    plan.components[component].ports.values().any(|port| port.join.is_some())
+}
+
+/// The same plan, but for settings of some components and queues of some connections: much goes on.
+pub(crate) fn set_anew(current: &Target, random: &mut Random) -> Target {
+    let mut target = current.clone();
+    let plan = current.plan.clone();
+    for component in target.plan.components.values_mut() {
+        if random.chance(20) {
+            component.settings.insert("a".to_owned(), Value::Integer(3 + random.below(3) as i64));
+        }
+    }
+    let often = if random.chance(50) { 20 } else { 70 };
+    for (name, connection) in &mut target.plan.connections {
+        let is_queued = connection.to.iter().filter_map(End::component).all(|to| !joins(&plan, to));
+        // A circle that changes as a whole is refused.
+        if is_queued && name != "back" && random.chance(often) {
+            let full = FullPolicy::DropOldest;
+            connection.queue = Some(Queue { depth: 5 + random.below(3) as u32, full, wait: None });
+        }
+    }
+    target
 }
 
 fn random_text(random: &mut Random) -> String {

@@ -1,16 +1,20 @@
 //! Changes of deployments: from the command to what all hosts have.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
+use assembly::Plan;
 use deployment::{Position, plain_name};
 
 use super::{Deployment, ExecutionManager, Host, Record, not_there};
 use crate::commands::Answer;
 use crate::content::{Content, fit_together};
 use crate::messages::{Epoch, Stage, State, Step};
+
+/// A GUID in hexadecimal digits takes half of it.
+const LONGEST_SOURCE: usize = 64;
 
 /// How far a change is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -338,7 +342,7 @@ impl ExecutionManager {
                 late.push(host.as_str());
             }
             rounds = rounds.max(progress.map_or(0, |progress| progress.rounds));
-            published.extend(progress.iter().flat_map(|progress| &progress.published).cloned());
+            published.extend(progress.map(|progress| (host.as_str(), progress.published.as_slice())));
         }
         if !late.is_empty() {
             let is_late = change.deadline <= now;
@@ -360,6 +364,12 @@ impl ExecutionManager {
             self.abandon(now, name, what);
             return true;
         }
+        let holds = self.deployments.get(name).map(|it| &it.content.plan);
+        if let Some(what) = published.iter().find_map(|(host, of_it)| strange(holds, host, of_it)) {
+            self.abandon(now, name, what);
+            return true;
+        }
+        let published = published.into_iter().flat_map(|(_, of_it)| of_it).cloned().collect();
         let Some(change) = self.changes.get_mut(name) else { return false };
         (change.deadline, change.published) = (deadline, published);
         let done = match until {
@@ -419,6 +429,39 @@ impl ExecutionManager {
         let is_without = |host: &Host| host.state(deployment).is_none();
         self.has_heard(host) && self.hosts.get(host).is_some_and(is_without)
     }
+}
+
+/// What a host cannot have published by the plan that holds. All hosts are told of it, so there is no more than the plan has room for.
+fn strange(holds: Option<&Plan>, host: &str, published: &[Position]) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let here: BTreeSet<&str> = holds.filter(|_| !published.is_empty()).map_or_else(BTreeSet::new, |plan| {
+        let layout = plan.layout();
+        layout.processes().iter().filter(|(_, of)| **of == Some(host)).map(|(process, _)| *process).collect()
+    });
+    published.iter().find_map(|Position { end, source, .. }| {
+        let connection = holds.and_then(|plan| plan.connections.get(end));
+        let from = connection.and_then(|connection| connection.from.component());
+        let process = from.and_then(|from| Some(holds?.components.get(from)?.process.as_str()));
+        let name = plain_name(end);
+        if !process.is_some_and(|process| here.contains(process)) {
+            return Some(format!(
+                "host {host} says what it has published by the connection {name}, which does not begin there"
+            ));
+        }
+        if source.len() > LONGEST_SOURCE {
+            return Some(format!(
+                "host {host} names a writer of the connection {name} by {} bytes, and {LONGEST_SOURCE} are the most",
+                source.len()
+            ));
+        }
+        // One for the components, and one for each topic.
+        let most = connection.map_or(0, |connection| connection.to.len()).saturating_add(1);
+        let count = counts.entry(end).or_default();
+        *count += 1;
+        (*count > most).then(|| {
+            format!("host {host} names more than {most} writers of the connection {name}, which has no more")
+        })
+    })
 }
 
 fn away(host: &str) -> String {

@@ -5,7 +5,7 @@ use deployment::Position;
 use execution::{Adopted, Epoch, NodeAction, NodeInput, Outcome, Stage};
 use testkit::random::Random;
 
-use crate::judge::{Had, Judge, Mark};
+use crate::judge::{Had, Judge, Mark, source_of};
 
 pub(crate) fn mark(epoch: Epoch) -> Mark {
     (epoch.manager, epoch.change)
@@ -59,6 +59,8 @@ pub(crate) struct Host {
     examined: BTreeMap<String, (Epoch, String)>,
     next_turn: u64,
     launches: u64,
+    /// What it says instead of its rounds and of what was published.
+    pub(crate) says: Option<(u32, Vec<Position>)>,
 }
 
 impl Host {
@@ -138,7 +140,7 @@ impl Host {
                 change.until = until;
                 let next = match until {
                     Stage::Quiesce(round) => {
-                        let told = published.into_iter().map(|of| (of.end, of.sequence)).collect();
+                        let told = published.into_iter().map(|of| (of.end, of.source, of.sequence)).collect();
                         judge.quiesces(&deployment, mark(change.epoch), round, &told);
                         until
                     }
@@ -204,11 +206,16 @@ impl Host {
                 }
                 if let Stage::Quiesce(round) = stage {
                     judge.quiesced(&self.name, &deployment, mark(change.epoch), round);
-                    let (end, source) = (self.name.clone(), deployment.clone());
-                    change.published.push(Position { end, source, sequence: i64::from(round) });
+                    // Where nothing of the former plan is, nothing was published.
+                    if change.rounds > 0 {
+                        let end = format!("{}-{round}", self.name);
+                        let source = source_of(&deployment, mark(change.epoch));
+                        change.published.push(Position { end, source, sequence: i64::from(round) });
+                    }
                 }
                 let next = stage.next().filter(|next| *next <= change.until).map(Later::Reached);
-                let (rounds, published) = (change.rounds, change.published.clone());
+                let of_change = (change.rounds, change.published.clone());
+                let (rounds, published) = self.says.clone().unwrap_or(of_change);
                 return Some((NodeInput::Reached { deployment, stage, rounds, published }, next));
             }
             Later::Fails | Later::TakenBack => {

@@ -19,6 +19,8 @@ pub(crate) struct Made {
 pub(crate) struct Quiescing {
     rounds: u32,
     done: BTreeMap<String, u32>,
+    /// Those that have something of the former plan.
+    publish: BTreeSet<String>,
 }
 
 /// The processes of a deployment on a host.
@@ -51,22 +53,30 @@ pub(crate) struct Judge {
     pub(crate) rounds: u64,
 }
 
+/// The writer of what hosts publish before a change.
+pub(crate) fn source_of(deployment: &str, epoch: Mark) -> String {
+    format!("{deployment} {epoch:?}")
+}
+
 impl Judge {
     /// A host begins a change, which has so many rounds for it.
     pub(crate) fn begins(&mut self, host: &str, deployment: &str, epoch: Mark, rounds: u32) {
         let change = self.quiescing.entry((deployment.to_owned(), epoch)).or_default();
         change.rounds = change.rounds.max(rounds);
         change.done.insert(host.to_owned(), 0);
+        if rounds > 0 {
+            change.publish.insert(host.to_owned());
+        }
     }
 
-    /// A host is let come to the end of a round, and is told what was published, as hosts and rounds. All have done the rounds before, and it hears of
-    /// what they published in these.
+    /// A host is let come to the end of a round, and is told what was published, as connections, writers and rounds. All have done the rounds before, and
+    /// it hears of what they published in these, and of nothing else.
     pub(crate) fn quiesces(
         &mut self,
         deployment: &str,
         epoch: Mark,
         round: u32,
-        told: &BTreeSet<(String, i64)>,
+        told: &BTreeSet<(String, String, i64)>,
     ) {
         let change = &self.quiescing[&(deployment.to_owned(), epoch)];
         assert!(round < change.rounds, "round {round} of {change:?}");
@@ -75,14 +85,17 @@ impl Judge {
                 *done >= round,
                 "round {round} begins before {host} has done the rounds before: {change:?}"
             );
-            for before in 0..round {
-                let is_told = told.contains(&(host.clone(), i64::from(before)));
-                assert!(
-                    is_told,
-                    "what {host} published in round {before} is not told in round {round}: {told:?}"
-                );
-            }
         }
+        let source = source_of(deployment, epoch);
+        let of_host = |host: &String| {
+            let of_round = |before: u32| (format!("{host}-{before}"), source.clone(), i64::from(before));
+            (0..round).map(of_round).collect::<Vec<_>>()
+        };
+        let published: BTreeSet<_> = change.publish.iter().flat_map(of_host).collect();
+        assert_eq!(
+            *told, published,
+            "what was published before round {round} of {deployment} {epoch:?} is not what hosts are told"
+        );
         self.rounds += u64::from(round > 0);
     }
 

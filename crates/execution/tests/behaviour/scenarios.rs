@@ -1,4 +1,5 @@
 //! What happens in one case each: adoption, hosts that are away, resources, commands that make no sense.
+use deployment::Position;
 use execution::{Answer, Command};
 
 use crate::world::{HOSTS, MILLISECOND, SECOND, World};
@@ -180,4 +181,39 @@ fn a_manager_that_loses_the_connection_takes_back_what_is_not_decided() {
     world.run(8 * SECOND);
     // The host that is cut off has taken it back, too, by itself.
     assert!(HOSTS[..2].iter().all(|host| world.launch_of(host, "a").is_some()));
+}
+
+/// What a host says of rounds and of what was published there goes to all other hosts: it is compared with the plan that holds.
+#[test]
+fn a_host_that_says_of_a_change_what_cannot_be_is_refused() {
+    let mut world = world("strange");
+    let plan = world.plan("a", &[("h0", 10), ("h1", 10)]);
+    done(&mut world, Command::Launch(plan));
+    let position = |end: &str, source: &str| Position { end: end.into(), source: source.into(), sequence: 1 };
+    let writers = ["a", "b", "c"].map(|source| position("h1-0", source));
+    // A plan of two hosts has six components, and a connection to one of them one writer, or two.
+    let cases: [(u32, &[Position], &str); 5] = [
+        (7, &[], "7 rounds are needed between events, and 6 are the most"),
+        (
+            1,
+            &[position("x", "a")],
+            "host h1 says what it has published by the connection x, which does not begin there",
+        ),
+        (1, &[position("h0-0", "a")], "the connection h0-0, which does not begin there"),
+        (
+            1,
+            &[position("h1-0", &"a".repeat(65))],
+            "a writer of the connection h1-0 by 65 bytes, and 64 are the most",
+        ),
+        (1, &writers, "host h1 names more than 2 writers of the connection h1-0"),
+    ];
+    for (rounds, published, expected) in cases {
+        world.hosts.get_mut("h1").unwrap().says = Some((rounds, published.to_vec()));
+        let next = world.plan("a", &[("h0", 20), ("h1", 20)]);
+        let what = refused(&mut world, Command::Apply(next));
+        assert!(what.contains(expected), "{what}");
+    }
+    world.hosts.get_mut("h1").unwrap().says = None;
+    let next = world.plan("a", &[("h0", 20), ("h1", 20)]);
+    done(&mut world, Command::Apply(next));
 }

@@ -68,7 +68,7 @@ pub(crate) struct World {
     pub(crate) manager: Option<ExecutionManager>,
     nodes: BTreeMap<String, Node>,
     /// The processes of each host, whether its node manager is there or not.
-    hosts: BTreeMap<String, Host>,
+    pub(crate) hosts: BTreeMap<String, Host>,
     /// Words that were sent to each host.
     sent: BTreeMap<String, Vec<ManagerWord>>,
     events: BTreeMap<(u64, u64), Event>,
@@ -147,8 +147,13 @@ impl World {
         for (host, memory) in hosts {
             let process = format!("p{}-{host}", self.judge.made.len());
             plan += &format!(
-                "[host.{host}]\nresources.memory = {MEMORY}\n[process.{process}]\nhost = \"{host}\"\nrequires.memory = {memory}\n"
+                "[host.{host}]\nresources.memory = {MEMORY}\n[process.{process}]\nhost = \"{host}\"\nrequires.memory = {memory}\n\
+                 [component.of-{host}]\ntype = \"T\"\nprocess = \"{process}\"\n"
             );
+            // What the host publishes in each round.
+            for round in 0..3 {
+                plan += &format!("[connection.{host}-{round}]\nfrom = \"of-{host}.out\"\nto = [\"c0.in\"]\n");
+            }
         }
         let hosts = hosts.iter().map(|(host, memory)| ((*host).to_owned(), *memory)).collect();
         self.judge.made.insert(file.clone(), Made { deployment: deployment.to_owned(), hosts, rounds });
