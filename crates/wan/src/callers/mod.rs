@@ -516,9 +516,7 @@ impl Session {
 }
 
 /// Rates for flows, none above what is desired or below what is enough.
-pub(crate) fn agrees(flows: &[crate::request::FlowRequest], rates: &[u64]) -> bool {
-    let fits = |(flow, rate): (&crate::request::FlowRequest, &u64)| {
-        flow.least_rate <= *rate && *rate <= flow.desired.rate
-    };
+pub(crate) fn agrees(flows: &[FlowRequest], rates: &[u64]) -> bool {
+    let fits = |(flow, rate): (&FlowRequest, &u64)| flow.least_rate <= *rate && *rate <= flow.desired.rate;
     flows.len() == rates.len() && flows.iter().zip(rates).all(fits)
 }
