@@ -170,7 +170,7 @@ fn network(prefix: &Prefix) -> String {
         }
         IpAddr::V6(address) => {
             let mask = u128::MAX.checked_shl(128 - length.min(128)).unwrap_or(0);
-            format!("{}/{length}", std::net::Ipv6Addr::from_bits(address.to_bits() & mask))
+            format!("{}/{length}", Ipv6Addr::from_bits(address.to_bits() & mask))
         }
     }
 }
@@ -315,7 +315,7 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
     let is = |left, right| matches("==", left, right);
     let unmarked =
         || [("ip", "dscp"), ("ip6", "dscp")].map(|(protocol, name)| set(field(protocol, name), json!(0)));
-    let locator = |address: &std::net::Ipv6Addr| {
+    let locator = |address: &Ipv6Addr| {
         let prefix = json!({ "prefix": { "addr": address.to_string(), "len": 64 } });
         is(field("ip6", "daddr"), prefix)
     };
@@ -401,7 +401,7 @@ fn leave(domain: &Domain) -> Vec<Value> {
         let prefix = json!({ "prefix": { "addr": address, "len": prefix.length } });
         is(field(protocol, "daddr"), prefix)
     };
-    let of_locator = |address: std::net::Ipv6Addr| toward(&Prefix { address: address.into(), length: 64 });
+    let of_locator = |address: Ipv6Addr| toward(&Prefix { address: address.into(), length: 64 });
 
     // Neighbour discovery is control: without it a full link would be no link after a while. What is forwarded has a smaller hop limit.
     let discovery = is(field("icmpv6", "type"), json!({ "set": [135, 136] }));
