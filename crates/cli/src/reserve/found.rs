@@ -329,7 +329,7 @@ mod tests {
     ) -> Found {
         let network = DomainFile::read("west.toml", FILE).unwrap();
         let domains = Domains { network: &network, share };
-        super::of(participants, endpoints, &domains, &Described::default(), before)
+        of(participants, endpoints, &domains, &Described::default(), before)
     }
 
     #[test]
