@@ -28,6 +28,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The manager answers within this time, or the answer is that it does not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the manager has said last, and when; `None` if it did not answer.
+type Last = Option<(Instant, Option<Bytes>)>;
+
 /// What routes work with.
 pub(crate) struct App {
     access: Access,
@@ -37,8 +40,7 @@ pub(crate) struct App {
     epoch: u32,
     pub(crate) hub: Mutex<Hub>,
     pub(crate) history: Mutex<History>,
-    /// What the manager has said last, and when; `None` if it did not answer.
-    last: Arc<tokio::sync::Mutex<Option<(Instant, Option<Bytes>)>>>,
+    last: Arc<tokio::sync::Mutex<Last>>,
 }
 
 impl App {
