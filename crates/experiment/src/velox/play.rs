@@ -15,6 +15,9 @@ use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record::{self, Record};
 use crate::stalls::{LATE, Stalls};
 
+/// When floods began and ended, and what each sent and what of it arrived.
+type Flooded = ((i64, i64), Vec<(u64, u64)>);
+
 /// What stands still for longer than this, in nanoseconds, is a stall. What is shorter is in what hosts and links of the lab are allowed beyond a
 /// bound: [`HOSTS`].
 pub(crate) const STOOD_STILL: u64 = 1_000_000;
@@ -303,12 +306,7 @@ impl Stage<'_> {
     }
 
     /// Sends all floods at the same time, from a moment on for so long; when they began and ended, and what each sent and what of it arrived.
-    fn flood(
-        &self,
-        floods: &[Flood],
-        from: Instant,
-        time: Duration,
-    ) -> Result<((i64, i64), Vec<(u64, u64)>), String> {
+    fn flood(&self, floods: &[Flood], from: Instant, time: Duration) -> Result<Flooded, String> {
         let mut sockets = Vec::new();
         for (at, flood) in (0..).zip(floods) {
             let to = SocketAddr::new(self.site.address(&flood.to)?, FLOOD + at);

@@ -138,9 +138,7 @@ impl Series {
     pub(crate) fn void(&self) -> Option<String> {
         let excused = self.judged.excused.lost + self.judged.excused.late;
         let much = |part: u64, whole: u64| part * 1_000 > whole * EXCUSED;
-        if self.bound.is_none() {
-            return None;
-        }
+        self.bound?;
         if self.judged.sent == 0 {
             return Some("nothing was sent".to_owned());
         }
