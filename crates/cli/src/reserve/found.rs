@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn an_announced_share_is_no_less_than_what_the_operator_says() {
         let said = Share { time: 2_000, is_announced: false };
-        let writer = endpoint(1, &["10.1.0.5:7411"], "punctual.host-share=0;");
+        let writer = endpoint(1, &["10.1.0.5:7411"], "punctual.host-share=0us;");
         let reader = endpoint(2, &["10.3.0.7:7411"], "punctual.host-share=3us;");
         let all = found([writer.clone(), reader.clone()], Some(said));
         let announced = |time| Some(Share { time, is_announced: true });
