@@ -62,7 +62,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.child.id().try_into().unwrap()), Signal::SIGINT);
+        let _ = kill(Pid::from_raw(self.child.id().try_into().unwrap()), Signal::SIGTERM);
         let _ = self.child.wait();
     }
 }
