@@ -248,9 +248,11 @@ pub fn queues(domain: &Domain, interface: &str, wire: &Wire) -> String {
                     "qdisc replace dev {interface} parent 2:{number} handle 1{number}: bfifo limit {bytes}"
                 )
             }
+            // The first one goes if there is no room. A switch that is told of a last one that goes would give up all that it sends in the
+            // same call, whatever its class.
             None => writeln!(
                 out,
-                "qdisc replace dev {interface} parent 2:{number} handle 1{number}: pfifo limit {BEST_EFFORT_QUEUE}"
+                "qdisc replace dev {interface} parent 2:{number} handle 1{number}: pfifo_head_drop limit {BEST_EFFORT_QUEUE}"
             ),
         };
         if class != Class::BestEffort {

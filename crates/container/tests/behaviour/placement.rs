@@ -5,7 +5,7 @@ use container::{
     ByChannel, Component, Consumer, Context, Dispatch, Handle, Lifecycle, Locality, Outcome, Placement,
     Policy, Server, Threads,
 };
-use testkit::patience::patiently;
+use testkit::patience::{patiently, patiently_or};
 
 use crate::parts::{Number, Tap};
 
@@ -29,8 +29,8 @@ fn named(start: &str) -> usize {
     tasks.filter_map(name).filter(|name| name.starts_with(start)).count()
 }
 
-/// Two containers of two consumers each; the lane of the second one has so many threads.
-fn placed(placement: Placement, second: u16) -> [usize; 3] {
+/// Two containers of two consumers each; the lane of the second one has so many threads. So many of each name are there in the end.
+fn placed(placement: Placement, second: u16, threads: [usize; 3]) {
     let mut server = Server::new(&Locality::default());
     let lane = |count| vec![(1, Threads { count, ..Threads::default() })];
     for (container, count) in [("pl-a", 1), ("pl-b", second)] {
@@ -54,18 +54,22 @@ fn placed(placement: Placement, second: u16) -> [usize; 3] {
         patiently("the last event", || (kept.lock().unwrap().len() == 100).then_some(()));
         assert_eq!(*kept.lock().unwrap(), (0..100).collect::<Vec<_>>(), "{placement:?}: {name}");
     }
-    let threads = ["pl-a-", "pl-b-", "server-"].map(named);
+    // A thread that has just begun has no name yet.
+    let are = || ["pl-a-", "pl-b-", "server-"].map(named);
+    patiently_or(
+        || format!("{placement:?}: {threads:?}, not {:?}", are()),
+        || (are() == threads).then_some(()),
+    );
     // With the last connection all of them end.
     server.disconnect("x").unwrap();
-    patiently("no threads", || (["pl-a-", "pl-b-", "server-"].map(named) == [0; 3]).then_some(()));
-    threads
+    patiently("no threads", || (are() == [0; 3]).then_some(()));
 }
 
 #[test]
 fn channels_and_their_threads_are_of_a_component_a_container_or_the_server() {
-    assert_eq!(placed(Placement::Component, 1), [2, 2, 0]);
-    assert_eq!(placed(Placement::Container, 1), [1, 1, 0]);
+    placed(Placement::Component, 1, [2, 2, 0]);
+    placed(Placement::Container, 1, [1, 1, 0]);
     // Lanes that say the same are one; another one is beside it.
-    assert_eq!(placed(Placement::Server, 1), [0, 0, 1]);
-    assert_eq!(placed(Placement::Server, 2), [0, 0, 3]);
+    placed(Placement::Server, 1, [0, 0, 1]);
+    placed(Placement::Server, 2, [0, 0, 3]);
 }
