@@ -124,9 +124,8 @@ fn ef_loses_nothing_through_labels_while_links_are_flooded_both_ways() {
     flooded(3, "2 Mb/s", Sent { count: 3_000, size: 500, separation: 1_500_000, mark: 46 });
 }
 
-/// By hand: `cargo test --workspace --test domains -- --ignored five_domains --nocapture`.
+/// It prints a figure of docs/measurements/wan.md.
 #[test]
-#[ignore = "figures of docs/measurements/wan.md, which need a machine without other work"]
 fn five_domains_of_switches() {
     flooded(5, "8 Mb/s", Sent { count: 12_000, size: 1_028, separation: 250_000, mark: 46 });
 }
