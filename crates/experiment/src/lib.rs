@@ -1,6 +1,7 @@
 //! The experiments of the MIDAS paper (its section VI) and of the Velox paper (figures 21 to 25), measured and judged.
 #![forbid(unsafe_code)]
 
+mod conclusion;
 mod conduct;
 mod contrast;
 mod flood;
@@ -9,7 +10,9 @@ mod judge;
 mod live;
 mod losses;
 mod member;
+mod noting;
 mod orders;
+mod outcome;
 mod page;
 mod phases;
 mod plot;
@@ -27,6 +30,7 @@ mod subscriber;
 mod text;
 pub mod velox;
 
+pub use conclusion::{BROKEN, HELD, VOID};
 pub use publisher::{PublisherArguments, publish};
-pub use run::{Arguments, BROKEN, HELD, VOID, run};
+pub use run::{Arguments, run};
 pub use subscriber::{SubscriberArguments, subscribe};

@@ -44,9 +44,9 @@ impl Orders {
 /// Answers with a line: a word, and what there is to say as JSON.
 ///
 /// # Errors
-/// What the system says.
-pub(crate) fn answer(word: &str, said: &serde_json::Value) -> std::io::Result<()> {
+/// In words.
+pub(crate) fn answer(word: &str, said: &serde_json::Value) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{word} {said}")?;
-    out.flush()
+    let told = writeln!(out, "{word} {said}").and_then(|()| out.flush());
+    told.map_err(|error| format!("standard output: {error}"))
 }

@@ -1,10 +1,11 @@
 //! The report as a page that needs nothing else: the picture that says most on top, then the phases one by one.
 use maud::{Markup, PreEscaped, html};
-use pages::{Mood, thousands};
+use pages::thousands;
 
+use crate::conclusion::Conclusion;
 use crate::contrast::Contrast;
 use crate::plot::{self, Plot};
-use crate::report::{Conclusion, Phase, Report, Row};
+use crate::report::{Phase, Report, Row};
 use crate::text::{apart, milliseconds};
 
 /// Heads of the table of a phase, with units.
@@ -57,36 +58,23 @@ pub(crate) fn page(report: &Report) -> String {
 
 /// What the marks of plots mean.
 fn legend() -> Markup {
-    let mark = |class: &str, path: &str, meaning: &str| {
-        html! {
-            span class="w" {
-                svg class="plot key" viewBox="0 0 20 12" aria-hidden="true" { path class=(class) d=(path) {} }
-                (meaning)
-            }
-        }
-    };
     html! {
         p class="legend soft" {
-            (mark("in", "M10 6h0", "a sample in time"))
-            (mark("late", "M10 6h0", "late"))
-            (mark("lost", "M10 1v10", "lost"))
-            (mark("odd", "M10 6h0", "the machine stood still meanwhile"))
-            (mark("asked", "M0 6h20", "what the subscriber asks for"))
-            (mark("promised", "M0 6h20", "what it is promised, where that is less"))
+            (plot::mark("in", "M10 6h0", "a sample in time"))
+            (plot::mark("late", "M10 6h0", "late"))
+            (plot::mark("lost", "M10 1v10", "lost"))
+            (plot::mark("odd", "M10 6h0", "the machine stood still meanwhile"))
+            (plot::mark("asked", "M0 6h20", "what the subscriber asks for"))
+            (plot::mark("promised", "M0 6h20", "what it is promised, where that is less"))
         }
     }
 }
 
 fn conclusion(conclusion: &Conclusion) -> Markup {
-    let mood = match conclusion {
-        Conclusion::Held(_) => Mood::Good,
-        Conclusion::Broken(_) => Mood::Bad,
-        Conclusion::Void(_) => Mood::Odd,
-    };
     let said = crate::text::conclusion(conclusion);
     let mut lines = said.lines();
     let first = lines.next().unwrap_or_default().to_owned();
-    pages::verdict(mood, &first, &lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>())
+    pages::verdict(conclusion.mood(), &first, &lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>())
 }
 
 fn topics(report: &Report) -> Markup {

@@ -26,6 +26,16 @@ const LINE: f64 = 15.0;
 const MS: f64 = 1e6;
 const SECOND: f64 = 1e9;
 
+/// A mark of plots with what it means, for a legend: the class of its style, and its path in a box of 20 by 12.
+pub(crate) fn mark(class: &str, path: &str, meaning: &str) -> Markup {
+    html! {
+        span class="w" {
+            svg class="plot key" viewBox="0 0 20 12" aria-hidden="true" { path class=(class) d=(path) {} }
+            (meaning)
+        }
+    }
+}
+
 /// What is drawn: times in nanoseconds.
 pub(crate) struct Plot<'j> {
     pub(crate) judged: &'j Judged,

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::flood::{Verdicts, flood};
 use crate::member::{PUBLISHING, join, run_at_once, wall};
+use crate::noting::topic;
 use crate::orders::{Orders, answer};
 use crate::record::{self, Record};
 use crate::sample::Sample;
@@ -66,9 +67,7 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
     let orders = Orders::new();
     let said = |error: dds::Error| format!("publisher of {}: {error}", arguments.topic);
     let participant = join(&format!("publisher of {}", arguments.topic), PUBLISHING).map_err(said)?;
-    let topic = participant
-        .create_topic::<Sample>(&arguments.topic, "Sample", QosKind::Default, None, NO_STATUS)
-        .map_err(said)?;
+    let topic = topic(&participant, &arguments.topic).map_err(said)?;
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).map_err(said)?;
     let mut qos = DataWriterQos { assurance: arguments.contract(), ..DataWriterQos::default() };
     qos.endpoint.reliability = Reliability::BEST_EFFORT;
@@ -80,7 +79,7 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
     let verdicts = arguments.flood.map(|_| Verdicts::hear(&participant)).transpose().map_err(said)?;
     meet(&writer, arguments, &orders)?;
     let real_time = !arguments.babbles && run_at_once();
-    tell("ready", &json!({ "real_time": real_time }))?;
+    answer("ready", &json!({ "real_time": real_time }))?;
     let seconds = orders.next(PATIENCE).and_then(|order| order.strip_prefix("go ")?.parse().ok());
     let seconds = seconds.ok_or("no order to begin has come")?;
     let time = Duration::from_secs_f64(seconds);
@@ -89,14 +88,13 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
         let verdict = verdicts.of(writer).map_err(said)?.ok_or("the verdict on its flow was not heard")?;
         let frames = flood(&verdict, Duration::from_nanos(separation), time)
             .map_err(|error| format!("publisher of {}: raw socket: {error}", arguments.topic))?;
-        tell("done", &json!({ "frames": frames }))?;
+        answer("done", &json!({ "frames": frames }))?;
         stay(&orders);
         return Ok(());
     }
     let records = write(&writer, arguments, time).map_err(said)?;
-    record::write(&arguments.records, &records)
-        .map_err(|error| format!("{}: {error}", arguments.records.display()))?;
-    tell("done", &json!({ "samples": records.len() }))?;
+    record::save(&arguments.records, &records)?;
+    answer("done", &json!({ "samples": records.len() }))?;
     stay(&orders);
     Ok(())
 }
@@ -104,10 +102,6 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
 /// The end of the input ends the program: until then the writer stays, and what is under way arrives.
 fn stay(orders: &Orders) {
     while orders.next(PATIENCE).is_some() {}
-}
-
-fn tell(word: &str, said: &serde_json::Value) -> Result<(), String> {
-    answer(word, said).map_err(|error| format!("standard output: {error}"))
 }
 
 /// Waits for the subscriber, which is assured if that was asked for.

@@ -27,6 +27,14 @@ pub(crate) fn write(path: &Path, records: &[Record]) -> io::Result<()> {
     fs::write(path, text)
 }
 
+/// The same, for programs that end with what went wrong.
+///
+/// # Errors
+/// In words, with the file's name.
+pub(crate) fn save(path: &Path, records: &[Record]) -> Result<(), String> {
+    write(path, records).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// Reads them again.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
 //! What there is to say of the experiment: plain data, which the terminal and the page are made from, and what follows from it.
+use crate::conclusion::Conclusion;
 use crate::judge::{Judged, Miss};
 use crate::setting::Topic;
 use crate::text::milliseconds;
@@ -74,17 +75,6 @@ pub(crate) struct Refusal {
     pub(crate) verdict: Option<String>,
 }
 
-/// What follows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Conclusion {
-    /// All that was promised was kept; what was not in phases that say nothing and were played again, in words.
-    Held(Vec<String>),
-    /// Something was not: what, in words.
-    Broken(Vec<String>),
-    /// The machine stood still too often to tell: where.
-    Void(Vec<String>),
-}
-
 impl Report {
     /// What follows. A phase in which the machine stood still too often says nothing, neither good nor bad.
     pub(crate) fn conclusion(&self) -> Conclusion {
@@ -104,11 +94,7 @@ impl Report {
         broken.extend(
             answered.map(|refusal| format!("the subscriber that asks for {} was not refused", refusal.asked)),
         );
-        match (broken.is_empty(), void.is_empty()) {
-            (false, _) => Conclusion::Broken(broken),
-            (true, false) => Conclusion::Void(void),
-            (true, true) => Conclusion::Held(self.not_counted()),
-        }
+        Conclusion::of(broken, void, || self.not_counted())
     }
 
     /// What missed its bound in phases that say nothing and were played again.

@@ -1,6 +1,5 @@
 //! The command `punctual midas`: runs the experiment, shows what came of it, and says it by its exit code.
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,18 +10,11 @@ use network::SwitchKind;
 
 use crate::contrast::Contrast;
 use crate::live::{Wishes, measure, obstacle, suiting};
-use crate::report::Conclusion;
+use crate::outcome::{self, save, say};
 use crate::scale::Scale;
 use crate::setting::Setting;
 use crate::simulated::simulate;
 use crate::text;
-
-/// Everything that was promised was kept.
-pub const HELD: u8 = 0;
-/// A promise was broken.
-pub const BROKEN: u8 = 1;
-/// It could not be done, or the machine stood still too often to tell.
-pub const VOID: u8 = 3;
 
 /// Runs the experiment of the MIDAS paper on this machine: three topics through one switch, without and with a manager.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
@@ -77,7 +69,7 @@ impl Switch {
     }
 }
 
-/// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. It ends early once `stopped` is true; `progress`
+/// Runs the command; the result is its exit code: [`HELD`](crate::HELD), [`BROKEN`](crate::BROKEN) or [`VOID`](crate::VOID). It ends early once `stopped` is true; `progress`
 /// shows what is being done.
 pub fn run(
     arguments: &Arguments,
@@ -85,13 +77,8 @@ pub fn run(
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> u8 {
-    let code = attempt(arguments, stopped, progress, out);
-    progress("");
-    code.unwrap_or_else(|wrong| {
-        // If even that cannot be written, the exit code says it.
-        let _ = writeln!(io::stderr(), "punctual midas: {wrong}");
-        VOID
-    })
+    let tried = attempt(arguments, stopped, progress, out);
+    outcome::code("midas", progress, tried)
 }
 
 fn attempt(
@@ -100,11 +87,7 @@ fn attempt(
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> Result<u8, String> {
-    // Before minutes of measuring.
-    let outputs = [("--html", Some(&arguments.html)), ("--svg", arguments.svg.as_ref())];
-    for (option, path) in outputs.into_iter().filter_map(|(option, path)| Some((option, path?))) {
-        plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
-    }
+    outcome::check(&[("--html", Some(&arguments.html)), ("--svg", arguments.svg.as_deref())])?;
     let why = if arguments.simulate {
         Some("it was asked for".to_owned())
     } else {
@@ -121,7 +104,7 @@ fn attempt(
     // Each phase is shown as soon as it is over, because all of them take minutes.
     let mut told = |text: &str| {
         progress("");
-        writeln!(out, "{text}").map_err(|error| format!("standard output: {error}"))
+        say(out, text)
     };
     let report = match chosen {
         Err(why) => simulate(&setting, &why, progress, &mut told)?,
@@ -137,20 +120,13 @@ fn attempt(
             },
         )?,
     };
-    let write = |path: &PathBuf, text: String| {
-        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
     let page = &arguments.html;
-    write(page, crate::page::page(&report))?;
+    save(page, crate::page::page(&report))?;
     if let Some(path) = &arguments.svg {
         let contrast =
             Contrast::of(&report).ok_or("--svg: no topic was measured both without and with a manager")?;
-        write(path, contrast.file())?;
+        save(path, contrast.file())?;
     }
     told(&format!("{}\nThe page with the plots: {}", text::tail(&report), page.display()))?;
-    Ok(match report.conclusion() {
-        Conclusion::Held(_) => HELD,
-        Conclusion::Broken(_) => BROKEN,
-        Conclusion::Void(_) => VOID,
-    })
+    Ok(report.conclusion().code())
 }

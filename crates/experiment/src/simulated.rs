@@ -198,8 +198,8 @@ fn refusals(setting: &Setting) -> Result<Vec<Refusal>, String> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
+    use crate::conclusion::Conclusion;
     use crate::judge::Judged;
-    use crate::report::Conclusion;
     use crate::scale::Scale;
 
     fn judged(phase: &Phase, topic: usize) -> &Judged {

@@ -1,24 +1,21 @@
 //! The program that subscribes to a topic of the experiment.
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use dds::DataReader;
 use dds::assurance::State;
 use dds::qos::{DataReaderQos, History, Reliability, RequestedAssurance, WhenRefused};
-use dds::{DataReader, DataReaderListener, NO_STATUS, QosKind, StatusMask};
 use serde_json::{Value, json};
 
 use crate::member::{SUBSCRIBING, join};
+use crate::noting::NotingReader;
 use crate::orders::{Orders, answer};
-use crate::record::{self, Record};
 use crate::sample::Sample;
 
 /// Samples that a reader has room for.
 const SAMPLES: usize = 64;
-/// Records that are noted without asking for memory: more than any phase has.
-const RECORDS: usize = 100_000;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How long a verdict is waited for.
 const VERDICT: Duration = Duration::from_secs(40);
@@ -44,21 +41,6 @@ pub struct SubscriberArguments {
     apart: Option<u64>,
 }
 
-/// Takes samples on the thread that receives them, and notes when their last datagram came.
-struct Noting(Mutex<(Vec<Record>, Sample)>);
-
-impl DataReaderListener<Sample> for Noting {
-    fn on_data_available(&self, reader: &DataReader<Sample>) {
-        let mut noting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (records, sample) = &mut *noting;
-        while let Ok(Some(info)) = reader.take_into(sample) {
-            if info.valid_data {
-                records.push(Record { number: sample.number, at: info.reception_timestamp.as_nanos() });
-            }
-        }
-    }
-}
-
 /// Runs the program: subscribes, is told `end`, notes, says `done`.
 ///
 /// # Errors
@@ -67,36 +49,19 @@ pub fn subscribe(arguments: &SubscriberArguments) -> Result<(), String> {
     let orders = Orders::new();
     let said = |error: dds::Error| format!("subscriber to {}: {error}", arguments.topic);
     let participant = join(&format!("subscriber to {}", arguments.topic), SUBSCRIBING).map_err(said)?;
-    let topic = participant
-        .create_topic::<Sample>(&arguments.topic, "Sample", QosKind::Default, None, NO_STATUS)
-        .map_err(said)?;
-    let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).map_err(said)?;
     let mut qos = DataReaderQos { assurance: arguments.wish(), ..DataReaderQos::default() };
     qos.endpoint.reliability = Reliability::BEST_EFFORT;
     qos.endpoint.history = History::KeepAll;
     qos.byte_limit = qos.byte_limit.max(arguments.size as usize * SAMPLES);
-    let noting = Arc::new(Noting(Mutex::new((Vec::with_capacity(RECORDS), Sample::default()))));
-    let listener: Arc<dyn DataReaderListener<Sample>> = Arc::<Noting>::clone(&noting);
-    let reader = subscriber
-        .create_datareader::<Sample>(
-            &topic,
-            QosKind::Specific(qos),
-            Some(listener),
-            StatusMask::DATA_AVAILABLE,
-        )
-        .map_err(said)?;
-    let told = |error: std::io::Error| format!("standard output: {error}");
+    let reader = NotingReader::new(&participant, &arguments.topic, qos, None).map_err(said)?;
     loop {
         match orders.next(PATIENCE).as_deref() {
-            Some("verdict") => answer("verdict", &verdict(&reader, &orders)).map_err(told)?,
+            Some("verdict") => answer("verdict", &verdict(&reader.reader, &orders))?,
             Some("end") => break,
             _ => return Err(format!("subscriber to {}: no order to end has come", arguments.topic)),
         }
     }
-    let noted = noting.0.lock().unwrap_or_else(PoisonError::into_inner);
-    record::write(&arguments.records, &noted.0)
-        .map_err(|error| format!("{}: {error}", arguments.records.display()))?;
-    answer("done", &json!({ "samples": noted.0.len() })).map_err(told)
+    answer("done", &json!({ "samples": reader.save(&arguments.records)? }))
 }
 
 /// What the manager has said about its pair, once it has.

@@ -1,7 +1,8 @@
 //! The report on a terminal.
 use std::fmt::Write as _;
 
-use crate::report::{Conclusion, Phase, Report, Row};
+use crate::conclusion::Conclusion;
+use crate::report::{Phase, Report, Row};
 use crate::setting::Topic;
 
 pub(crate) const HEADS: [&str; 11] =
@@ -59,19 +60,17 @@ pub(crate) fn tail(report: &Report) -> String {
 
 /// What follows, in sentences.
 pub(crate) fn conclusion(conclusion: &Conclusion) -> String {
-    let (first, lines) = match conclusion {
-        Conclusion::Held(lines) => (
-            "Every promise was kept: of the samples that no stall met, none was lost and none was above its bound.",
-            &lines[..],
-        ),
-        Conclusion::Broken(lines) => ("A PROMISE WAS BROKEN:", &lines[..]),
-        Conclusion::Void(lines) => (
-            "This run is VOID: the machine itself stood still too often. Run it where nothing else runs; with --rate 10 it bears stalls of 3 ms.",
-            &lines[..],
-        ),
+    let first = match conclusion {
+        Conclusion::Held(_) => {
+            "Every promise was kept: of the samples that no stall met, none was lost and none was above its bound."
+        }
+        Conclusion::Broken(_) => "A PROMISE WAS BROKEN:",
+        Conclusion::Void(_) => {
+            "This run is VOID: the machine itself stood still too often. Run it where nothing else runs; with --rate 10 it bears stalls of 3 ms."
+        }
     };
     let mut out = format!("{first}\n");
-    lines.iter().for_each(|line| {
+    conclusion.lines().iter().for_each(|line| {
         let _ = writeln!(out, "  {line}");
     });
     out

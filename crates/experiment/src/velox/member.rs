@@ -1,17 +1,17 @@
 //! The programs on the hosts of the domains: writers, readers, and relays that make copies of what comes over the link for the readers of
 //! their domain.
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use dds::config::{ParticipantId, Peer};
 use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
-use dds::{DataReader, DataReaderListener, DataWriter, DomainParticipant, NO_STATUS, QosKind, StatusMask};
+use dds::{DataWriter, DomainParticipant, NO_STATUS, QosKind};
 use serde_json::json;
 
 use crate::member::{PUBLISHING, SUBSCRIBING, join_with, run_at_once, wall};
+use crate::noting::{NotingReader, RECORDS, topic};
 use crate::orders::{Orders, answer};
 use crate::record::{self, Record};
 use crate::sample::Sample;
@@ -23,8 +23,6 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Samples that writers of reliable flows keep, and readers have room for.
 const SAMPLES: usize = 256;
 const KEPT: u32 = 256;
-/// Records that are noted without asking for memory.
-const RECORDS: usize = 100_000;
 /// Numbers of the samples of one writer begin here for each writer.
 pub(crate) const WRITER: u64 = 1 << 32;
 
@@ -106,7 +104,7 @@ fn writer(
     topic: &str,
     common: &Common,
 ) -> Result<DataWriter<Sample>, dds::Error> {
-    let topic = participant.create_topic::<Sample>(topic, "Sample", QosKind::Default, None, NO_STATUS)?;
+    let topic = self::topic(participant, topic)?;
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataWriterQos::default();
     if common.reliable {
@@ -143,12 +141,12 @@ pub fn write(arguments: &WriterArguments) -> Result<(), String> {
     let writer = writer(&participant, &common.topic, common).map_err(said(&name))?;
     meet(|| writer.get_matched_subscriptions().len(), arguments.readers, &name, &orders)?;
     let real_time = run_at_once();
-    tell("ready", &json!({ "real_time": real_time }))?;
+    answer("ready", &json!({ "real_time": real_time }))?;
     let seconds = orders.next(ORDERS).and_then(|order| order.strip_prefix("go ")?.parse().ok());
     let time = Duration::from_secs_f64(seconds.ok_or("no order to begin has come")?);
     let records = samples(&writer, arguments, time).map_err(said(&name))?;
-    note(common, &records)?;
-    tell("done", &json!({ "samples": records.len() }))?;
+    record::save(&common.records, &records)?;
+    answer("done", &json!({ "samples": records.len() }))?;
     while orders.next(ORDERS).is_some() {}
     Ok(())
 }
@@ -178,26 +176,6 @@ fn samples(
     Ok(records)
 }
 
-/// Takes samples on the thread that receives them, notes when their last datagram came, and writes copies of them.
-struct Noting {
-    noted: Mutex<(Vec<Record>, Sample)>,
-    copies: Option<DataWriter<Sample>>,
-}
-
-impl DataReaderListener<Sample> for Noting {
-    fn on_data_available(&self, reader: &DataReader<Sample>) {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let (records, sample) = &mut *noted;
-        while let Ok(Some(info)) = reader.take_into(sample) {
-            if info.valid_data {
-                records.push(Record { number: sample.number, at: info.reception_timestamp.as_nanos() });
-                // A copy that is not written is one that its readers lack, which is judged.
-                let _ = self.copies.as_ref().map(|copies| copies.write(sample));
-            }
-        }
-    }
-}
-
 /// Runs a reader, or a relay: it waits for its writers and for the readers of its copies, says `ready`, is told `end`, notes, says `done`.
 ///
 /// # Errors
@@ -211,44 +189,18 @@ pub fn read(arguments: &ReaderArguments) -> Result<(), String> {
     let participant = participant(&name, common, priority).map_err(said(&name))?;
     let copies = arguments.copies.as_deref().map(|topic| writer(&participant, topic, common));
     let copies = copies.transpose().map_err(said(&name))?;
-    let topic = participant
-        .create_topic::<Sample>(&common.topic, "Sample", QosKind::Default, None, NO_STATUS)
-        .map_err(said(&name))?;
-    let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).map_err(said(&name))?;
     let mut qos = DataReaderQos::default();
     qos.endpoint.reliability = if common.reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT };
     qos.endpoint.history = History::KeepAll;
     qos.byte_limit = qos.byte_limit.max(common.size as usize * SAMPLES * 8);
-    let noting = Arc::new(Noting {
-        noted: Mutex::new((Vec::with_capacity(RECORDS), Sample::default())),
-        copies: copies.clone(),
-    });
-    let listener: Arc<dyn DataReaderListener<Sample>> = Arc::<Noting>::clone(&noting);
-    let reader = subscriber
-        .create_datareader::<Sample>(
-            &topic,
-            QosKind::Specific(qos),
-            Some(listener),
-            StatusMask::DATA_AVAILABLE,
-        )
-        .map_err(said(&name))?;
-    meet(|| reader.get_matched_publications().len(), arguments.writers, &name, &orders)?;
+    let noting = NotingReader::new(&participant, &common.topic, qos, copies.clone()).map_err(said(&name))?;
+    meet(|| noting.reader.get_matched_publications().len(), arguments.writers, &name, &orders)?;
     if let Some(copies) = &copies {
         meet(|| copies.get_matched_subscriptions().len(), arguments.readers.unwrap_or(0), &name, &orders)?;
     }
-    tell("ready", &json!({}))?;
+    answer("ready", &json!({}))?;
     if orders.next(ORDERS).as_deref() != Some("end") {
         return Err(format!("{name}: no order to end has come"));
     }
-    let noted = noting.noted.lock().unwrap_or_else(PoisonError::into_inner);
-    note(common, &noted.0)?;
-    tell("done", &json!({ "samples": noted.0.len() }))
-}
-
-fn note(common: &Common, records: &[Record]) -> Result<(), String> {
-    record::write(&common.records, records).map_err(|error| format!("{}: {error}", common.records.display()))
-}
-
-fn tell(word: &str, said: &serde_json::Value) -> Result<(), String> {
-    answer(word, said).map_err(|error| format!("standard output: {error}"))
+    answer("done", &json!({ "samples": noting.save(&common.records)? }))
 }

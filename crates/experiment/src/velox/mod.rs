@@ -11,9 +11,8 @@ mod report;
 mod site;
 mod words;
 
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -21,11 +20,11 @@ use clap::{Args, ValueEnum};
 use lab::awake::Awake;
 
 use crate::interrupts::Raised;
+use crate::outcome::{self, save, say};
 use crate::program::Folder;
-use crate::run::{BROKEN, HELD, VOID};
 use cases::Run;
 pub use member::{ReaderArguments, WriterArguments, read, write};
-use report::{Conclusion, Report};
+use report::Report;
 
 /// Runs figures 21 to 25 of the Velox paper on this machine: DDS between domains of Linux routers, beside floods, without sessions and with them.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
@@ -78,13 +77,8 @@ pub fn run(
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> u8 {
-    let code = attempt(arguments, stopped, progress, out);
-    progress("");
-    code.unwrap_or_else(|wrong| {
-        // If even that cannot be written, the exit code says it.
-        let _ = writeln!(io::stderr(), "punctual velox: {wrong}");
-        VOID
-    })
+    let tried = attempt(arguments, stopped, progress, out);
+    outcome::code("velox", progress, tried)
 }
 
 fn attempt(
@@ -94,12 +88,7 @@ fn attempt(
     out: &mut dyn Write,
 ) -> Result<u8, String> {
     let Arguments { figure, short, html, json, csv } = arguments;
-    // Before minutes of measuring.
-    for (option, path) in [("--html", Some(html)), ("--json", json.as_ref()), ("--csv", csv.as_ref())] {
-        if let Some(path) = path {
-            plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
-        }
-    }
+    outcome::check(&[("--html", Some(html)), ("--json", json.as_deref()), ("--csv", csv.as_deref())])?;
     lab::check_rights().map_err(|error| error.to_string())?;
     crate::live::clear(site::LAB);
     let folder = Folder::new()?;
@@ -114,8 +103,7 @@ fn attempt(
     let mut told = |run: &Run<'_>| {
         progress("");
         for figure in run.report.figures.iter().skip(shown) {
-            writeln!(out, "{}", words::figure(figure))
-                .map_err(|error| format!("standard output: {error}"))?;
+            say(out, &words::figure(figure))?;
         }
         shown = run.report.figures.len();
         Ok::<(), String>(())
@@ -157,15 +145,6 @@ fn attempt(
     save(html, page::page(&report))?;
     json.as_deref().map_or(Ok(()), |path| save(path, words::json(&report)))?;
     csv.as_deref().map_or(Ok(()), |path| save(path, words::csv(&report)))?;
-    writeln!(out, "{}\nThe page with the plots: {}", words::tail(&report), html.display())
-        .map_err(|error| format!("standard output: {error}"))?;
-    Ok(match report.conclusion() {
-        Conclusion::Held(_) => HELD,
-        Conclusion::Broken(_) => BROKEN,
-        Conclusion::Void(_) => VOID,
-    })
-}
-
-fn save(path: &Path, text: String) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    say(out, &format!("{}\nThe page with the plots: {}", words::tail(&report), html.display()))?;
+    Ok(report.conclusion().code())
 }

@@ -1,9 +1,11 @@
 //! The report as a page that needs nothing else.
 use maud::{Markup, PreEscaped, html};
-use pages::{Mood, thousands};
+use pages::thousands;
 
 use super::plots;
-use super::report::{Conclusion, Figure, Report, Series};
+use super::report::{Figure, Report, Series};
+use crate::conclusion::Conclusion;
+use crate::plot;
 use crate::text::{apart, milliseconds};
 
 /// Heads of the table of a figure, with units.
@@ -25,7 +27,7 @@ const DRAWN: usize = 2;
 /// The page.
 pub(crate) fn page(report: &Report) -> String {
     let content = html! {
-        style { (PreEscaped(crate::plot::STYLE)) (PreEscaped(plots::STYLE)) }
+        style { (PreEscaped(plot::STYLE)) (PreEscaped(plots::STYLE)) }
         h1 { "The Velox experiment" }
         p { "Domains of Linux routers, each with its resource manager, carry samples of DDS between their hosts: figures 21 to 25 of the Velox paper. A session \
              has a bound from edge to edge, which the managers promise, and each sample of it has to keep that bound." }
@@ -43,44 +45,29 @@ pub(crate) fn page(report: &Report) -> String {
 
 /// What the marks of plots mean.
 fn legend() -> Markup {
-    let mark = |class: &str, path: &str, meaning: &str| {
-        html! {
-            span class="w" {
-                svg class="plot key" viewBox="0 0 20 12" aria-hidden="true" { path class=(class) d=(path) {} }
-                (meaning)
-            }
-        }
-    };
     html! {
         p class="legend soft" {
-            (mark("in", "M10 6h0", "a sample in time"))
-            (mark("late", "M10 6h0", "late, or later than a session beside it would have it"))
-            (mark("lost", "M10 1v10", "lost"))
-            (mark("odd", "M10 6h0", "the machine stood still meanwhile"))
-            (mark("average", "M0 6h20", "moving average"))
-            (mark("due", "M0 6h20", "the rate that is sent"))
+            (plot::mark("in", "M10 6h0", "a sample in time"))
+            (plot::mark("late", "M10 6h0", "late, or later than a session beside it would have it"))
+            (plot::mark("lost", "M10 1v10", "lost"))
+            (plot::mark("odd", "M10 6h0", "the machine stood still meanwhile"))
+            (plot::mark("average", "M0 6h20", "moving average"))
+            (plot::mark("due", "M0 6h20", "the rate that is sent"))
         }
     }
 }
 
 fn conclusion(conclusion: &Conclusion) -> Markup {
-    let (mood, sentence, lines) = said(conclusion);
-    pages::verdict(mood, sentence, &lines)
+    pages::verdict(conclusion.mood(), said(conclusion), conclusion.lines())
 }
 
-/// A conclusion in words.
-pub(crate) fn said(conclusion: &Conclusion) -> (Mood, &'static str, Vec<String>) {
+/// A conclusion in a sentence.
+pub(crate) fn said(conclusion: &Conclusion) -> &'static str {
     match conclusion {
-        Conclusion::Held(excused) if excused.is_empty() => (Mood::Good, "Every bound was kept.", Vec::new()),
-        Conclusion::Held(excused) => {
-            (Mood::Good, "Every bound was kept but for what stalls of the machine met.", excused.clone())
-        }
-        Conclusion::Broken(what) => {
-            (Mood::Bad, "A BOUND WAS BROKEN, OR SOMETHING WAS ADMITTED THAT HAS NO ROOM.", what.clone())
-        }
-        Conclusion::Void(why) => {
-            (Mood::Odd, "VOID: the run does not tell whether bounds are kept.", why.clone())
-        }
+        Conclusion::Held(excused) if excused.is_empty() => "Every bound was kept.",
+        Conclusion::Held(_) => "Every bound was kept but for what stalls of the machine met.",
+        Conclusion::Broken(_) => "A BOUND WAS BROKEN, OR SOMETHING WAS ADMITTED THAT HAS NO ROOM.",
+        Conclusion::Void(_) => "VOID: the run does not tell whether bounds are kept.",
     }
 }
 

@@ -2,6 +2,7 @@
 use serde::Serialize;
 
 use super::judge::{Kept, Second};
+use crate::conclusion::Conclusion;
 use crate::judge::{Judged, Misses};
 
 /// Parts of a thousand of what is judged that stalls may excuse; with more it says nothing.
@@ -99,15 +100,6 @@ pub(crate) struct Report {
     pub(crate) ended: Option<String>,
 }
 
-/// What is to be said of a run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Conclusion {
-    /// With what stalls have excused.
-    Held(Vec<String>),
-    Broken(Vec<String>),
-    Void(Vec<String>),
-}
-
 impl Series {
     /// What it broke, in words.
     pub(crate) fn broken(&self) -> Vec<String> {
@@ -184,11 +176,7 @@ impl Report {
             broken.extend(refusals.map(|what| format!("{}: {what}", figure.title)));
         }
         void.extend(self.ended.iter().map(|why| format!("not all was played: {why}")));
-        match (broken.is_empty(), void.is_empty()) {
-            (false, _) => Conclusion::Broken(broken),
-            (true, false) => Conclusion::Void(void),
-            (true, true) => Conclusion::Held(excused),
-        }
+        Conclusion::of(broken, void, || excused)
     }
 }
 

@@ -65,8 +65,8 @@ pub(crate) fn figure(figure: &Figure) -> String {
 
 /// The end of a run as text.
 pub(crate) fn tail(report: &Report) -> String {
-    let (_, sentence, lines) = said(&report.conclusion());
-    lines.iter().fold(sentence.to_owned(), |text, line| format!("{text}\n  {line}"))
+    let conclusion = report.conclusion();
+    conclusion.lines().iter().fold(said(&conclusion).to_owned(), |text, line| format!("{text}\n  {line}"))
 }
 
 fn judged(name: &str, judged: &Judged) -> Value {
@@ -116,7 +116,8 @@ pub(crate) fn json(report: &Report) -> String {
     });
     let facts: serde_json::Map<String, Value> =
         report.facts.iter().map(|(what, said)| ((*what).to_owned(), json!(said))).collect();
-    let (_, conclusion, lines) = said(&report.conclusion());
+    let concluded = report.conclusion();
+    let (conclusion, lines) = (said(&concluded), concluded.lines());
     let whole = json!({ "conclusion": conclusion, "reasons": lines, "figures": figures.collect::<Vec<_>>(), "facts": facts });
     format!("{whole:#}\n")
 }
