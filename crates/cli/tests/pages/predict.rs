@@ -1,32 +1,16 @@
 //! `punctual predict`: what docs/predict.md shows, and a QoS file that other commands read.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-use std::path::Path;
-use std::process::Command;
+use crate::{Folder, block, run};
 
-const PAGE: &str = include_str!("../../../docs/predict.md");
-const RECORDS: &str = include_str!("../../../docs/measurements/prediction-records.jsonl");
-
-fn run(folder: &Path, words: &[&str]) -> (i32, String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).current_dir(folder).output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
-}
-
-/// The block of the page that begins with this line.
-fn block(fence: &str) -> &'static str {
-    let after = PAGE.split_once(fence).unwrap_or_else(|| panic!("no {fence}")).1;
-    after.split_once("\n```").unwrap().0.trim_start_matches('\n')
-}
+const PAGE: &str = include_str!("../../../../docs/predict.md");
+const RECORDS: &str = include_str!("../../../../docs/measurements/prediction-records.jsonl");
 
 #[test]
 fn the_page_shows_what_is_predicted_and_the_profile_is_read_by_others() {
-    let folder = std::env::temp_dir().join(format!("punctual-predict-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = block("```toml");
+    let folder = Folder::new("predict");
+    let file = block(PAGE, "```toml");
     std::fs::write(folder.join("ward.toml"), file).unwrap();
     std::fs::write(folder.join("host.jsonl"), RECORDS).unwrap();
-    let page = block("$ punctual predict ward.toml --calibrate host.jsonl\n");
+    let page = block(PAGE, "$ punctual predict ward.toml --calibrate host.jsonl\n");
     let (code, out, told) = run(&folder, &["predict", "ward.toml", "--calibrate", "host.jsonl"]);
     assert_eq!((code, told.as_str()), (0, ""), "{out}");
     assert_eq!(out.trim_end(), page.trim_end(), "the page shows something else");
@@ -70,5 +54,4 @@ fn the_page_shows_what_is_predicted_and_the_profile_is_read_by_others() {
     let (code, _, told) = run(&folder, &["predict", "missing.toml"]);
     assert!(code == 2 && told.contains("missing.toml"), "{told}");
     assert!(!folder.join("ward.xml").exists(), "nothing is written");
-    std::fs::remove_dir_all(folder).unwrap();
 }
