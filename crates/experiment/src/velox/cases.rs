@@ -43,6 +43,7 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
     // Beside each sample a reliable writer may have to say what there is.
     let packets = if topic.reliable { 2 } else { 1 };
     let rate = (u64::from(packet) * packets * 8_000_000_000).div_ceil(topic.least_separation().max(1));
+    let packets = packets * (1 + held_back(topic.separation));
     Flow {
         kind: "data".to_owned(),
         direction: "forward".to_owned(),
@@ -56,6 +57,11 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
         least_rate: rate,
         limit: LIMIT,
     }
+}
+
+/// Samples besides the one that is due which come at once where hosts hold back what is sent, for as long as they may: so many more are let in.
+const fn held_back(separation: u64) -> u64 {
+    HOSTS.unsigned_abs() / if separation == 0 { 1 } else { separation }
 }
 
 pub(super) fn topic(name: &str, from: &str, to: &str) -> Topic {
@@ -297,13 +303,13 @@ impl Run<'_> {
     /// Three classes at 1.9 times what a link carries.
     pub(crate) fn classes(&mut self, megabits: u64) -> Result<(), String> {
         let rate = megabits * MEGABIT;
-        // What is at once grows with the link, so that the same packets are.
-        let burst = |each: u64| 900 + megabits * each;
-        let ceilings =
-            vec![("control", 5, 300 + megabits * 2), ("ef", 30, burst(10)), ("af4", 40, burst(20))];
-        let site = self.up(&Sites { ceilings, edges: 1_000 * MEGABIT, ..Sites::line(2, rate) })?;
         // On the wire a sample of 500 bytes is 678 bytes with its tunnel: 12 % and 21 % of the link.
         let every = |percent: u64| 678 * 8 * 1_000_000_000 * 100 / (rate * percent);
+        // What is at once grows with the link, so that the same packets are, and with what hosts hold back.
+        let burst = |each: u64, percent: u64| 900 + megabits * each + 678 * held_back(every(percent));
+        let ceilings =
+            vec![("control", 5, 300 + megabits * 2), ("ef", 30, burst(10, 12)), ("af4", 40, burst(20, 21))];
+        let site = self.up(&Sites { ceilings, edges: 1_000 * MEGABIT, ..Sites::line(2, rate) })?;
         let topics = [
             Topic { separation: every(12), ..topic("EF", "a", "c") },
             Topic { separation: every(21), ..topic("AF4", "a", "c") },
