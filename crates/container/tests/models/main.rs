@@ -1,8 +1,7 @@
-//! Workers of a lane under every schedule of a few threads: the shipped loop of a worker, the shipped bell and the channel's machine, on
-//! locks and a kernel that are modelled.
+//! Workers of a lane under every schedule of a few threads: the shipped loop of a worker, and the channel's machine, on locks and
+//! a bell that are modelled. The shipped bell has models of its own (`threads`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 
-#[path = "../../../threads/src/bell.rs"]
 mod bell;
 mod core;
 #[path = "../../src/channel_service/duty.rs"]
@@ -10,27 +9,12 @@ mod duty;
 
 mod sync {
     pub(crate) use models::atomic;
-    pub(crate) use models::thread::yield_now as pause;
     pub(crate) use models::thread::{JoinHandle, ThreadId};
 
     pub(crate) use crate::bell::Bell;
 
     pub(crate) fn this_thread() -> ThreadId {
         models::thread::current().id()
-    }
-}
-
-mod futex {
-    use std::time::Duration;
-
-    use models::atomic::AtomicU32;
-
-    pub(crate) fn wait(word: &AtomicU32, value: u32, _: Option<Duration>) {
-        models::futex::wait(word, value, Duration::MAX);
-    }
-
-    pub(crate) fn wake(word: &AtomicU32) {
-        models::futex::wake(word);
     }
 }
 
