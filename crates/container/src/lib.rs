@@ -65,6 +65,7 @@ mod reports;
 mod server;
 mod service;
 mod settings;
+mod sync;
 mod target;
 mod turn;
 mod watch;

@@ -265,16 +265,52 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "before.jitter.and_then(|jitter| add(jitter, varies & 0))",
     ),
     mutant(
+        "a stall changes no order of a join's parts",
+        "curve.rs",
+        "let held = if links.interrupts { mul(2, self.stall_of(port)?)? } else { 0 };",
+        "let held = if links.interrupts { mul(2, self.stall_of(port)?)? & 0 } else { 0 };",
+    ),
+    mutant(
         "others displace nothing that a join keeps of a chain",
         "chains.rs",
         "            return Ok(others);\n        }\n        if !self.pure {\n",
         "            return Ok(others);\n        }\n        if !self.pure && false {\n",
     ),
     mutant(
+        "a join keeps what was overtaken",
+        "chains.rs",
+        "        if !self.ordered {\n            return Err(Reason::Overtaken { port });\n        }\n        if join.keep == Keep::Last {",
+        "        if !self.ordered && false {\n            return Err(Reason::Overtaken { port });\n        }\n        if join.keep == Keep::Last {",
+    ),
+    mutant(
+        "a join that keeps several refuses none",
+        "chains.rs",
+        "matches!(join.keep, Keep::All(_)) && model.kept(port, index, others).is_ok();",
+        "matches!(join.keep, Keep::All(_));",
+    ),
+    mutant(
+        "a join gives up as soon as its time is over",
+        "chains.rs",
+        "(Ok(others), Some(within)) => Ok(others.min(add(within, slack)?)),",
+        "(Ok(others), Some(within)) => Ok(others.min(add(within, slack & 0)?)),",
+    ),
+    mutant(
+        "a stall brings a join no more parts at once",
+        "gaps.rs",
+        "let time = add(time, self.stall_of(port)?)?;",
+        "let time = add(time, self.stall_of(port)? & 0)?;",
+    ),
+    mutant(
         "the first delivery of a join waits for no part longer than later ones",
         "gaps.rs",
         "let whole = self.longest_of_parts(port, None, Since::Begin, gaps)?;",
         "let whole = self.longest_of_parts(port, None, Since::First, gaps)?;",
+    ),
+    mutant(
+        "of several ways an event has come on each",
+        "gaps.rs",
+        "if ways == 1 { self } else { Self::Begin }",
+        "if ways == 1 { self } else { self }",
     ),
     mutant(
         "a clock counts an interval as true time",
@@ -289,16 +325,34 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "add(add(interval, skew)?, add(host.slack & 0, self.stall_of(port)?)?)",
     ),
     mutant(
+        "a clock that runs fast ends no interval early",
+        "model.rs",
+        "Ok(interval.saturating_sub(skew(interval, drift)?))",
+        "Ok(interval)",
+    ),
+    mutant(
         "a clock that runs fast leaves a handler its interval",
         "model.rs",
         "if finish > interval.saturating_sub(skew) {",
         "if finish > interval {",
     ),
     mutant(
+        "publications are as far apart as true time has it",
+        "curve.rs",
+        "count = count.sum(Count::apart(window, 0, self.shortest(period, port)?)?)?;",
+        "count = count.sum(Count::apart(window, 0, period)?)?;",
+    ),
+    mutant(
         "no timer of a publication is late",
         "curve.rs",
         "let varies = add(host.slack, mul(2, skew(interval, host.drift)?)?)?;",
         "let varies = add(host.slack & 0, mul(2, skew(interval, host.drift)?)?)?;",
+    ),
+    mutant(
+        "the clock of a publication does not drift",
+        "curve.rs",
+        "let varies = add(host.slack, mul(2, skew(interval, host.drift)?)?)?;",
+        "let varies = add(host.slack, mul(2, skew(interval, host.drift)? & 0)?)?;",
     ),
     mutant(
         "a stall holds no publication back before the next",

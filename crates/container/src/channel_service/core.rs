@@ -12,9 +12,10 @@ use channel::{
 };
 use threads::{Guard, Lock};
 
+use super::duty::{self, Slot, Wakes};
 use super::hands::{AT_ONCE, Hands};
 use super::link::Source;
-use super::workers::{self, Slot, Wakes};
+use super::workers;
 use crate::context::Clock;
 use crate::event::Body;
 use crate::outcome::{Failure, Outcome};
@@ -349,7 +350,7 @@ impl Core {
                         turn::put_off(&me);
                     }
                 }
-                Signal::Work(worker) => workers::wake(&mut inner.slots, worker, &mut wakes),
+                Signal::Work(worker) => duty::wake(&mut inner.slots, worker, &mut wakes),
                 Signal::Room(publisher) => inner.wake_publisher(publisher),
                 Signal::SilentPublisher(publisher) => {
                     let source = inner.sources.iter().find(|(other, _)| *other == publisher);
@@ -370,7 +371,7 @@ impl Core {
                 Signal::Interest => {}
             }
         }
-        workers::keep_time(&mut inner.slots, inner.machine.next_tick());
+        duty::keep_time(&mut inner.slots, inner.machine.next_tick());
         wakes
     }
 

@@ -1,6 +1,7 @@
 //! The service `channel`: queues, filters and joins, and threads by priority, by the channel of each container that consumes.
 mod branch;
 mod core;
+mod duty;
 mod hands;
 mod link;
 mod workers;

@@ -364,3 +364,109 @@ fn reader_that_a_join_starts() {
         assert_eq!(reaction.map(|time| time > 100), expected.map(|time: u64| time > 100), "{reaction:?}");
     }
 }
+
+/// With two threads on a core, a later run of a parallel port can be ahead of an earlier one.
+#[test]
+fn a_join_does_not_keep_what_was_overtaken() {
+    let mut build = join(Keep::Last, None);
+    build.system.ports[0].parallel = true;
+    assert_eq!(bounds(&build).0, Ok(57));
+    build.system.lanes[0].threads.push(0);
+    assert_eq!(bounds(&build).0, Err(Reason::Overtaken { port: 1 }));
+    // What is kept of all needs no order.
+    build.system.ports[1].join = Some(Join { parts: 2, keep: Keep::All(50), within: None });
+    assert!(bounds(&build).0.is_ok());
+}
+
+#[test]
+fn a_join_that_keeps_several_refuses_what_is_more() {
+    let mut build = join(Keep::All(3), None);
+    build.system.sources[0].kind = SourceKind::Timer { period: 20, jitter: 0, phase: None };
+    // In the 41 until the other part comes there are 3 of the chain: at 0, 20 and 40.
+    assert_eq!(bounds(&build).0, Ok(10 + 41 + 6));
+    // With room for 2 the third is refused. A later one is in the next delivery: 20 after this one, and 41 later.
+    build.system.ports[1].join = Some(Join { parts: 2, keep: Keep::All(2), within: None });
+    assert_eq!(bounds(&build).0, Ok(10 + 41 + 20 + 41 + 6));
+}
+
+#[test]
+fn a_stall_brings_a_join_several_parts_at_once() {
+    let mut build = join(Keep::All(2), None);
+    build.system.hosts[0].stalls.push(Stall { length: 25, distance: 5_000 });
+    // The other part comes within 40 and its run of 26. A stall moves the run before by 25, and the join by 25 more: 66 and 50 hold 2 of
+    // the chain, which are 100 apart.
+    let wait = 40 + 26;
+    assert_eq!(bounds(&build).0, Ok(35 + wait + 31));
+    build.system.ports[1].join = Some(Join { parts: 2, keep: Keep::All(1), within: None });
+    assert_eq!(bounds(&build).0, Ok(35 + wait + (100 + 25) + wait + 31));
+}
+
+#[test]
+fn the_timer_with_which_a_join_gives_up_is_late() {
+    let mut build = join(Keep::Last, Some(30));
+    build.system.hosts[0].slack = 4;
+    assert_eq!(bounds(&build).1, Ok((4 + 10) + (30 + 4) + 6));
+}
+
+/// A part waits for the end of a stall, so the one that entered last need not have come last.
+#[test]
+fn a_stall_changes_the_order_of_parts() {
+    let (mut build, _, a, b) = two(200);
+    let other = build.port(0, 10, 10);
+    build.timer(other, 200);
+    let far = build.host(1);
+    let lane = build.lane_on(far, &[0], Scheduling::Fifo(1));
+    build.system.components[b].host = far;
+    build.system.ports[b].lane = Some(lane);
+    build.system.ports[b].join = Some(Join { parts: 2, keep: Keep::Last, within: None });
+    for (part, from) in [a, other].into_iter().enumerate() {
+        let connection = build.connect(from, Target::Part { port: b, part });
+        build.transfer(connection, 7, 7);
+    }
+    assert_eq!(build.analysis().ports[b].backlog, Ok(1));
+    build.system.hosts[far].stalls.push(Stall { length: 50, distance: 5_000 });
+    // Parts of a port vary by 10 and are 200 apart. A delivery takes 55 with the stall, and parts count as near as two stalls bring them: 165.
+    assert_eq!(build.analysis().ports[b].backlog, Ok(1));
+    // With 120 for a delivery it is 230: a second one may be called for meanwhile.
+    build.system.ports[b].steps = vec![Step::Run { least: 0, most: 70 }];
+    assert_eq!(build.analysis().ports[b].backlog, Ok(2));
+}
+
+#[test]
+fn the_first_event_of_one_of_several_ways_comes_later_than_the_next() {
+    let (mut build, source, a, b) = two(100);
+    let register = build.register(b);
+    let write = build.connect(a, register);
+    build.timer(b, 100);
+    let lane = build.lane_on(0, &[1], Scheduling::Fifo(20));
+    let other = build.port(lane, 1, 1);
+    build.timer(other, 40);
+    build.system.ports[other].interval = Some(30);
+    build.system.ports[other].steps.push(Step::Push { output: write, optional: false });
+    build.chain(source, &[write]);
+    // What the chain has written stays until the other port publishes: its instant is due within 40, and it holds that back for 30.
+    assert_eq!(bounds(&build).1, Ok(10 + (40 + 30) + 6));
+}
+
+#[test]
+fn a_clock_that_runs_fast_publishes_early() {
+    let (mut build, source, a, b) = two(40);
+    build.system.ports[a].interval = Some(30);
+    build.system.hosts[0].drift = 100_000_000;
+    let register = build.register(b);
+    let write = build.connect(a, register);
+    build.timer(b, 100);
+    build.chain(source, &[write]);
+    // Written after 27 to 33, and again for an instant that is 36 to 44 later.
+    assert_eq!(bounds(&build).1, Ok(33 + (44 + 33 - 27) + 5));
+
+    // Publications for instants that are 90 apart come 12 nearer: the next one comes before what takes 85 ends, not before 77 do.
+    let (mut build, _, a, b) = two(100);
+    build.system.ports[a].interval = Some(60);
+    build.system.hosts[0].drift = 100_000_000;
+    build.connect(a, Target::Queue(b));
+    for (most, backlog) in [(77, 1), (85, 2)] {
+        build.system.ports[b].steps = vec![Step::Run { least: 0, most }];
+        assert_eq!(build.analysis().ports[b].backlog, Ok(backlog));
+    }
+}
