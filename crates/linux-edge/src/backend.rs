@@ -139,11 +139,7 @@ impl LinuxEdge {
     pub fn handle(&mut self, command: BackendCommand) -> Handled {
         let touched = self.touched(&command);
         let entries = |edge: &Self| -> Vec<Entry> {
-            let of = |holding: &Holding| match holding {
-                Holding::Aggregate(id) => edge.of_aggregate(*id),
-                Holding::Flow(leg) => edge.of_flow(*leg),
-            };
-            touched.iter().flat_map(of).collect()
+            touched.iter().flat_map(|holding| edge.entries(holding)).collect()
         };
         let before = entries(self);
         let (commits, releases) = (
@@ -397,6 +393,14 @@ impl LinuxEdge {
         Ok(tuples)
     }
 
+    /// What routers have for what it holds.
+    pub(crate) fn entries(&self, holding: &Holding) -> Vec<Entry> {
+        match holding {
+            Holding::Aggregate(id) => self.of_aggregate(*id),
+            Holding::Flow(leg) => self.of_flow(*leg),
+        }
+    }
+
     fn edge_of(&self, address: IpAddr) -> Option<usize> {
         self.domain.edges.iter().position(|edge| edge.has(address))
     }
@@ -484,7 +488,7 @@ impl LinuxEdge {
 }
 
 /// What makes the entries that are to be there of those that are. What is new comes first, so that what is let in meets all that it needs.
-fn changes(before: &[Entry], after: &[Entry]) -> Vec<Program> {
+pub(crate) fn changes(before: &[Entry], after: &[Entry]) -> Vec<Program> {
     let mut programs = Vec::new();
     for entry in after {
         match before.iter().find(|other| other.key() == entry.key()) {

@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use system::{Error, finish, program};
 use wan::{BackendAnswer, BackendCommand, Holding, LegId};
 
-use crate::backend::LinuxEdge;
+use crate::backend::{Decided, LinuxEdge};
 use crate::domain::Domain;
 use crate::entry::ends_record;
 use crate::observed::{Delivered, Observed};
 use crate::program::{Program, Step, TABLE};
 use crate::setup::{mark, removal, routes_again, setup};
+use crate::together::Together;
 
 /// Programs that are needed, and the Debian packages that bring them.
 pub const PROGRAMS: [(&str, &str); 5] = [
@@ -276,6 +277,8 @@ impl Running {
             } else {
                 self.executor.apply_all(&handled.undo);
             }
+            // What is to be released is not lost.
+            let before = before.intersection(&self.edge.holdings()).copied().collect();
             // What was done of it and what was not, the routers know.
             self.unknown = Some(fault.clone());
             let _ = self.look(&before, &fault);
@@ -285,6 +288,38 @@ impl Running {
             Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
             None => Ok(handled.answer),
         }
+    }
+
+    /// Carries out several commands of the manager, and tells what came of each. Where a router does not do what it is told, nothing is done of
+    /// the commands that have no result: they are to be carried out one by one, which shows the one that it refuses.
+    pub fn handle_together(
+        &mut self,
+        commands: &[BackendCommand],
+    ) -> Vec<Result<Option<BackendAnswer>, Fault>> {
+        let mut done = Vec::new();
+        while let Some(rest) = commands.get(done.len()..).filter(|rest| !rest.is_empty()) {
+            if self.know().is_err() {
+                break;
+            }
+            let before = self.edge.holdings();
+            let Together { decided, programs, undo, released } = self.edge.together(rest);
+            if let Err(failed) = self.executor.apply(&programs) {
+                let fault = self.fault(&failed);
+                self.executor.apply_all(&undo);
+                self.executor.take_away(&released);
+                // What is to be released is not lost.
+                let before = before.intersection(&self.edge.holdings()).copied().collect();
+                self.unknown = Some(fault.clone());
+                let _ = self.look(&before, &fault);
+                break;
+            }
+            let result = |Decided { answer, trouble }| match trouble {
+                Some(what) => Err(Fault { device: "the flow".to_owned(), what }),
+                None => Ok(answer),
+            };
+            done.extend(decided.into_iter().map(result));
+        }
+        done
     }
 
     /// Puts back what the kernel has forgotten of an interface that was down: its addresses, the routes over it that are always there, and

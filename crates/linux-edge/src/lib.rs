@@ -8,6 +8,7 @@
 //! - [`budget`]: delays that hold whatever is admitted up to the ceilings; [`ledger`]: what aggregates hold of the ceilings; [`policing`]:
 //!   what is on the wire of what policers let through.
 //! - [`backend`]: commands in, answers and programs out; [`entry`], [`program`], [`record`]: what programs consist of.
+//! - [`together`]: several commands as one change of routers.
 //! - [`setup`]: what a router has before anything is reserved; [`observed`]: what it says that it holds.
 //! - [`keep_alive`]: whether packets pass a link.
 //! - [`execute`]: the one module that does something at a machine.
@@ -26,8 +27,10 @@ pub mod program;
 pub mod record;
 pub mod routes;
 pub mod setup;
+pub mod together;
 
 pub use backend::{Handled, LinuxEdge};
 pub use domain::Domain;
 pub use execute::Executor;
 pub use program::{Program, Step};
+pub use together::Together;

@@ -55,6 +55,11 @@ pub(crate) trait Devices: Send {
     fn routes_again(&self, router: usize, interface: &str) -> Result<(), Fault>;
     /// Carries out a command of the manager; its answer holds once this returns.
     fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault>;
+    /// Carries out commands together, and tells what came of each. Nothing is done of those that have no result: they are carried out one by one.
+    fn handle_together(&mut self, commands: &[BackendCommand]) -> Vec<Result<Option<BackendAnswer>, Fault>> {
+        let _ = commands;
+        Vec::new()
+    }
     /// What devices have turned out not to hold any more: told once.
     fn lost(&mut self) -> Vec<(Holding, Fault)>;
     /// Looks whether they still hold what they should.
@@ -74,6 +79,10 @@ impl Devices for Running {
 
     fn handle(&mut self, command: BackendCommand) -> Result<Option<BackendAnswer>, Fault> {
         self.handle(command)
+    }
+
+    fn handle_together(&mut self, commands: &[BackendCommand]) -> Vec<Result<Option<BackendAnswer>, Fault>> {
+        self.handle_together(commands)
     }
 
     fn lost(&mut self) -> Vec<(Holding, Fault)> {
@@ -194,6 +203,13 @@ impl LinuxRouters {
         })
     }
 
+    /// Whether links that are cut leave a way for what a command reserves; that is known already, and no trouble of a router.
+    fn has_way(&self, command: &BackendCommand) -> Result<(), BackendAnswer> {
+        let BackendCommand::Reserve { ticket, demand, .. } = command else { return Ok(()) };
+        let passes = self.passes(demand.from, demand.to, demand.class);
+        passes.map_err(|of| BackendAnswer::Failed { ticket: *ticket, fault: fault(&of) })
+    }
+
     fn one(&mut self, command: BackendCommand, answers: &mut Vec<BackendAnswer>) {
         let anew = match &command {
             BackendCommand::Reserve { aggregate, .. } => Some(Holding::Aggregate(*aggregate)),
@@ -201,16 +217,21 @@ impl LinuxRouters {
             _ => None,
         };
         let released = anew.map_or(Ok(()), |holding| self.released(holding, answers));
-        let passes = match &command {
-            BackendCommand::Reserve { demand, .. } => self.passes(demand.from, demand.to, demand.class),
-            _ => Ok(()),
-        };
-        if let (Err(of), BackendCommand::Reserve { ticket, .. }) = (&passes, &command) {
-            // That is known already, and no trouble of a router.
-            return answers.push(BackendAnswer::Failed { ticket: *ticket, fault: fault(of) });
+        if let Err(refused) = self.has_way(&command) {
+            return answers.push(refused);
         }
         let done = released.and_then(|()| self.running.handle(command.clone()));
         answers.extend(self.running.lost().into_iter().map(lost));
+        self.done(command, done, answers);
+    }
+
+    /// Answers a command that was carried out, or was not.
+    fn done(
+        &mut self,
+        command: BackendCommand,
+        done: Result<Option<BackendAnswer>, Fault>,
+        answers: &mut Vec<BackendAnswer>,
+    ) {
         let of = match done {
             Ok(answer) => return answers.extend(answer),
             Err(of) => of,
@@ -233,8 +254,24 @@ impl LinuxRouters {
 }
 
 impl Backend for LinuxRouters {
-    fn execute(&mut self, commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
+    fn execute(&mut self, mut commands: Vec<BackendCommand>) -> Vec<BackendAnswer> {
         let mut answers = Vec::new();
+        // While something is still to be released, each command has to look for what it holds anew.
+        if commands.len() > 1 && self.unfinished.is_empty() {
+            let mut together = Vec::new();
+            for command in commands {
+                match self.has_way(&command) {
+                    Ok(()) => together.push(command),
+                    Err(refused) => answers.push(refused),
+                }
+            }
+            let results = self.running.handle_together(&together);
+            answers.extend(self.running.lost().into_iter().map(lost));
+            commands = together.split_off(results.len());
+            for (command, done) in together.into_iter().zip(results) {
+                self.done(command, done, &mut answers);
+            }
+        }
         commands.into_iter().for_each(|command| self.one(command, &mut answers));
         answers
     }

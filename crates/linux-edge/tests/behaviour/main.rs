@@ -6,3 +6,4 @@ mod budgets;
 mod keep_alive;
 mod networks;
 mod simulation;
+mod together;

@@ -8,6 +8,7 @@ mod callees;
 mod cuts;
 mod domains;
 mod killed;
+mod many;
 mod page;
 mod relayed;
 mod routers;

@@ -16,7 +16,7 @@ use wan_server::{DomainFile, LinuxRouters, Routers, Within};
 use crate::aaa_server::{AaaServer, TABLE, granted, last_record, records, write_peers};
 use crate::domains::{Domains, EAST, MILLISECOND, PATIENT, TRANSIT, WEST, flow, session};
 
-const LINE: &str = include_str!("../../examples/linux/line.toml");
+pub(crate) const LINE: &str = include_str!("../../examples/linux/line.toml");
 const FILES: [(u32, &str); 3] = [
     (WEST, include_str!("../../examples/linux/west.toml")),
     (TRANSIT, include_str!("../../examples/linux/transit.toml")),
@@ -39,7 +39,7 @@ pub(crate) fn in_lab(text: &str, test: impl FnOnce(&WanLab) + Send) {
 }
 
 /// The files of the examples for this lab.
-fn texts(lab: &WanLab) -> [(u32, String); 3] {
+pub(crate) fn texts(lab: &WanLab) -> [(u32, String); 3] {
     let name = &lab.record().name;
     FILES.map(|(asn, text)| {
         let text = text.replace("\"line-router", &format!("\"{name}-router"));
@@ -47,7 +47,7 @@ fn texts(lab: &WanLab) -> [(u32, String); 3] {
     })
 }
 
-fn run(lab: &WanLab, asn: u32, words: &[&str]) -> Result<String, String> {
+pub(crate) fn run(lab: &WanLab, asn: u32, words: &[&str]) -> Result<String, String> {
     let router = format!("--net=/run/netns/{}-router-{asn}", lab.record().name);
     let output = Command::new("nsenter").arg(router).arg("--").args(words).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -55,7 +55,7 @@ fn run(lab: &WanLab, asn: u32, words: &[&str]) -> Result<String, String> {
 }
 
 /// The rules of a router as nft prints them, without what it has counted.
-fn rules(lab: &WanLab, asn: u32) -> String {
+pub(crate) fn rules(lab: &WanLab, asn: u32) -> String {
     run(lab, asn, &["nft", "-s", "list", "table", "inet", "punctual-domain"]).unwrap()
 }
 
