@@ -19,7 +19,7 @@ pub struct Transmit<P> {
     segment: u16,
     /// Samples that are not there as bytes, and where their placeholders begin.
     values: Vec<(usize, P)>,
-    /// It is a message of a flow, whose time is counted from the moment when it has left.
+    /// It is a message of a flow, or has taken tokens: its time is counted from the moment when it has left.
     is_message: bool,
 }
 
@@ -98,7 +98,8 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         (self.ends.len() > 1).then_some(self.segment)
     }
 
-    /// True for first transmissions along a flow: the writer has to be polled with the time after the send call has returned.
+    /// True for first transmissions along a flow, and for what has taken tokens of a bucket: the writer has to be polled with the time after
+    /// the send call has returned, and nothing may go along.
     pub const fn is_message(&self) -> bool {
         self.is_message
     }
@@ -157,7 +158,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.is_message = false;
     }
 
-    pub(crate) const fn set_message(&mut self) {
+    pub(crate) const fn set_timed(&mut self) {
         self.is_message = true;
     }
 

@@ -33,6 +33,7 @@ impl DataWriterQos {
                 "use 0 (best effort) to 63: the value becomes the DSCP of the writer's packets",
             ));
         }
+        self.flow_controller.map_or(Ok(()), |controller| controller.check(self.assurance.is_some()))?;
         self.assurance.as_ref().map_or(Ok(()), OfferedAssurance::check)
     }
 
@@ -44,6 +45,9 @@ impl DataWriterQos {
         immutable(&self.endpoint, &new.endpoint)?;
         assurance::presence_unchanged(self.assurance.is_some(), new.assurance.is_some())?;
         own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
+        if self.flow_controller != new.flow_controller {
+            return Err(unchangeable("FLOW_CONTROL"));
+        }
         new.check()
     }
 }

@@ -1,6 +1,7 @@
 //! QoS of entities: what is announced, and what stays at home (DDS 1.4, 2.2.3). What each policy does here: docs/qos.md.
 mod assurance;
 mod check;
+mod flow_control;
 mod group;
 mod participant;
 #[cfg(feature = "serde")]
@@ -12,6 +13,7 @@ use wire::qos::{DataRepresentation, EndpointQos, History, ResourceLimits};
 
 pub use assurance::{LARGEST_MESSAGE, Losses, OfferedAssurance, RequestedAssurance, Sending, WhenRefused};
 pub use check::{MAX_DATA_OCTETS, MAX_PARTITION_OCTETS};
+pub use flow_control::{FlowController, Publishing};
 pub use group::{EntityFactory, GroupQos, PublisherQos, SubscriberQos};
 pub use participant::DomainParticipantQos;
 pub use topic::TopicQos;
@@ -61,6 +63,8 @@ pub struct DataWriterQos {
     pub endpoint: EndpointQos,
     /// What it promises about its samples, so that readers can be assured of their latency. Default nothing.
     pub assurance: Option<OfferedAssurance>,
+    /// How much it may send. Default whatever is written; cannot be changed once the writer is enabled.
+    pub flow_controller: Option<FlowController>,
     /// WRITER_DATA_LIFECYCLE.
     pub writer_data_lifecycle: WriterDataLifecycle,
     /// Most bytes of history, 1,024 or more; beyond it a write blocks, and a larger sample is refused. Default 64 MiB. It is no
@@ -75,6 +79,7 @@ impl Default for DataWriterQos {
         Self {
             endpoint: EndpointQos::writer(),
             assurance: None,
+            flow_controller: None,
             writer_data_lifecycle: WriterDataLifecycle::default(),
             byte_limit: BYTE_LIMIT,
             instance_limit: INSTANCE_LIMIT,

@@ -12,6 +12,7 @@ use super::{Blocked, DataWriter, Limit, WriteError};
 use crate::InstanceHandle;
 use crate::error::{Error, ReturnCode};
 use crate::instance_table::Slot;
+use crate::qos::Publishing;
 use crate::timers::{NO_TIME, expiry};
 use crate::type_support::TypeSupport;
 
@@ -350,6 +351,10 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
 
     /// RESOURCE_LIMITS, unless the new sample replaces one.
     fn check_limits(&mut self, now: Now, slot: Slot) -> Result<(), WriteError> {
+        if self.rtps.waits_for_tokens() && self.is_synchronous() {
+            let until = now.monotonic.after(self.qos.endpoint.reliability.max_blocking_time);
+            return Err(WriteError::Blocked(Blocked { limit: Limit::Tokens, until }));
+        }
         let data = self.history.table.get(slot).map_or(0, |entry| entry.state.data);
         if self.limits.depth.is_some_and(|depth| data >= depth) {
             return Ok(());
@@ -361,6 +366,10 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             return Err(self.no_room(now, Limit::Samples));
         }
         Ok(())
+    }
+
+    fn is_synchronous(&self) -> bool {
+        self.qos.flow_controller.is_some_and(|flow| flow.publishing == Publishing::Synchronous)
     }
 
     fn no_room(&self, now: Now, limit: Limit) -> WriteError {

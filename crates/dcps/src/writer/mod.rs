@@ -76,6 +76,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             byte_limit: qos.byte_limit,
             batch_delay: endpoint.latency_budget.min(MAX_BATCH_DELAY),
             class: class(&qos),
+            token_bucket: qos.flow_controller.map(|controller| controller.bucket()),
             ..config
         };
         let representation = match endpoint.representation.first() {

@@ -15,6 +15,8 @@ pub enum Limit {
     SamplesPerInstance,
     /// Bytes of history.
     Octets,
+    /// FLOW_CONTROL: samples that were written before wait for tokens.
+    Tokens,
 }
 
 /// There is no room now; there will be once readers have acknowledged, or samples have left or expired.
@@ -33,6 +35,14 @@ impl From<Blocked> for Error {
             Limit::Samples => "max_samples are held and not acknowledged",
             Limit::SamplesPerInstance => "max_samples_per_instance are held and not acknowledged",
             Limit::Octets => "the history is full of bytes that are not acknowledged",
+            Limit::Tokens => {
+                return Self::new(
+                    ReturnCode::Timeout,
+                    "write",
+                    "samples that were written before still wait for tokens of FLOW_CONTROL",
+                    "wait longer (RELIABILITY max_blocking_time), write less, raise the rate, or write asynchronously",
+                );
+            }
         };
         let advice = "wait longer (RELIABILITY max_blocking_time), write less, raise the limit, or use HISTORY KEEP_LAST";
         Self::new(ReturnCode::Timeout, "write", what, advice)
@@ -72,6 +82,7 @@ pub(super) fn exhausted(limit: Limit) -> WriteError {
         Limit::Samples => "max_samples are held for late readers",
         Limit::SamplesPerInstance => "max_samples_per_instance are held for late readers",
         Limit::Octets => "the bytes of the history are held for late readers",
+        Limit::Tokens => "samples wait for tokens of FLOW_CONTROL",
     };
     let advice = "raise the limit, use HISTORY KEEP_LAST, a finite LIFESPAN, or DURABILITY Volatile";
     WriteError::Refused(Error::new(ReturnCode::OutOfResources, "write", what, advice))

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dcps::writer::{InstanceOf, WriteError, WriteOptions};
+use dcps::writer::{InstanceOf, Limit, WriteError, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
 use rtps::writer::Body;
 use rtps::{Payload as _, Value};
@@ -263,7 +263,11 @@ impl Node {
             let news = |state: &WriterState| (state.machine.rtps().counters().acknowledged, state.unmatched);
             let seen = news(&state);
             // Whatever waits for company leaves now: only what was sent can be acknowledged.
-            state.machine.rtps_mut().ask(now);
+            match blocked.limit {
+                // Questions would take tokens.
+                Limit::Tokens => state.machine.rtps_mut().flush(),
+                _ => state.machine.rtps_mut().ask(now),
+            }
             drop(state);
             self.command(|work| {
                 let now = work.now(self.host());

@@ -1,7 +1,7 @@
 //! Writers made in one line.
 use std::sync::Arc;
 
-use dcps::qos::{DataWriterQos, OfferedAssurance};
+use dcps::qos::{DataWriterQos, FlowController, OfferedAssurance};
 use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
 use dcps::{Error, ReturnCode};
 use wire::Duration;
@@ -141,6 +141,13 @@ impl<T: DdsType + Send + Sync + 'static> WriterBuilder<T> {
     /// Larger samples are refused by `write`.
     pub fn up_to(mut self, bytes: u32) -> Self {
         self.largest = Some(bytes);
+        self
+    }
+
+    /// FLOW_CONTROL: all that the writer sends passes a token bucket: `.flow_controller(FlowController::token_bucket(300_000, 3_000))` for 300
+    /// kbit/s and 3,000 bytes at once. Not together with [`WriterBuilder::every`].
+    pub fn flow_controller(mut self, controller: FlowController) -> Self {
+        self.qos.flow_controller = Some(controller);
         self
     }
 

@@ -20,6 +20,7 @@ mod entities;
 mod exchange;
 mod filters;
 mod fixture;
+mod flow_controllers;
 mod forged;
 mod listener_once;
 mod listeners;

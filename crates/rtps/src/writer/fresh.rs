@@ -96,7 +96,7 @@ impl<P: Payload> Writer<P> {
         let bytes = if local { whole } else { len };
         self.unasked = self.unasked.saturating_add(bytes as u64 + DATAGRAM_COST);
         if is_message {
-            out.set_message();
+            out.set_timed();
             self.count_message(now);
         }
         match slab {

@@ -13,6 +13,7 @@ mod over;
 mod path_size;
 mod reader_proxy;
 mod send;
+mod shaping;
 mod single;
 
 use alloc::vec::Vec;
@@ -29,6 +30,8 @@ use history::{Entry, History};
 pub use path_size::PathNews;
 pub use reader_proxy::MatchedReader;
 use reader_proxy::ReaderProxy;
+use shaping::Shaper;
+pub use shaping::TokenBucket;
 
 /// How a writer behaves. Every value can be changed before the writer is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +65,8 @@ pub struct WriterConfig {
     /// small ones are no larger. Inline QoS counts in each fragment. Such a writer makes its datagrams as large as `max_datagram`
     /// whatever its readers' paths are; a reader whose path carries less is served alone. Default none.
     pub largest_message: Option<u32>,
+    /// What everything passes that the writer sends; not for a writer that has a contract. Datagrams are no larger than its packets. Default none.
+    pub token_bucket: Option<TokenBucket>,
 }
 
 impl WriterConfig {
@@ -80,6 +85,7 @@ impl WriterConfig {
             max_heartbeat_period: Duration::from_millis(500),
             copy_limit: 16 << 10,
             largest_message: None,
+            token_bucket: None,
         }
     }
 }
@@ -115,6 +121,8 @@ pub struct WriterCounters {
     pub paced: u64,
     /// How long those have waited, in nanoseconds together.
     pub paced_nanos: u64,
+    /// Datagrams that have taken tokens of the writer's bucket.
+    pub shaped: u64,
 }
 
 /// Most bytes of slabs that are kept for later.
@@ -156,7 +164,8 @@ pub struct Writer<P> {
     /// Each path at most once.
     path_news: Vec<PathNews>,
     pace: Pace,
-    /// Some reader has a flow, or a filter that is evaluated here: there is more to be decided than for others.
+    shaper: Option<Shaper>,
+    /// Some reader has a flow, or a filter that is evaluated here, or there is a token bucket: there is more to be decided than for others.
     has_flows: bool,
     counters: WriterCounters,
 }
@@ -164,7 +173,8 @@ pub struct Writer<P> {
 impl<P: Payload> Writer<P> {
     /// A writer without readers and history.
     pub fn new(config: WriterConfig) -> Self {
-        let datagram = config.max_datagram.clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
+        let largest = config.token_bucket.map_or(Path::MAX_DATAGRAM, |bucket| bucket.datagram());
+        let datagram = config.max_datagram.min(largest).clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
         let mut history =
             History::new(config.guid.prefix, config.guid.entity_id, (config.byte_limit / 4).min(IDLE_SLABS));
         history.set_datagram(datagram as usize);
@@ -190,7 +200,8 @@ impl<P: Payload> Writer<P> {
             datagram,
             path_news: Vec::new(),
             pace: Pace::default(),
-            has_flows: false,
+            shaper: config.token_bucket.map(Shaper::new),
+            has_flows: config.token_bucket.is_some(),
             counters: WriterCounters::default(),
         }
     }
@@ -235,6 +246,12 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().find(|proxy| proxy.guid == reader)?.paths.first()
     }
 
+    /// True if something that was written before has still to leave through the token bucket, and is not held up by readers that have
+    /// to acknowledge first.
+    pub fn waits_for_tokens(&self) -> bool {
+        self.shaper.is_some() && self.fresh <= self.last && !self.blocked && !self.readers.is_empty()
+    }
+
     /// True if a reader of the same process is matched.
     pub fn has_local_readers(&self) -> bool {
         self.readers.iter().any(ReaderProxy::is_local)
@@ -258,6 +275,9 @@ impl<P: Payload> Writer<P> {
             Ok(index) => {
                 if let Some(proxy) = self.readers.get_mut(index) {
                     proxy.set_paths(reader.paths, reader.direct);
+                    if self.shaper.is_some() {
+                        proxy.narrow(self.config.max_datagram);
+                    }
                 }
             }
             Err(index) => {
@@ -274,6 +294,9 @@ impl<P: Payload> Writer<P> {
                 let reader = MatchedReader { reliable, ..reader };
                 self.readers
                     .insert(index, ReaderProxy::new(reader, start, offset, self.last, u64::from(window)));
+                if let (Some(_), Some(proxy)) = (&self.shaper, self.readers.get_mut(index)) {
+                    proxy.narrow(self.config.max_datagram);
+                }
                 if reliable {
                     self.arm_heartbeat(now.monotonic);
                 }
@@ -514,7 +537,8 @@ impl<P: Payload> Writer<P> {
     }
 
     fn measure_paths(&mut self) {
-        self.has_flows = self.measure_filters() | self.readers.iter().any(|proxy| proxy.is_flow);
+        self.has_flows =
+            self.measure_filters() | self.readers.iter().any(|proxy| proxy.is_flow) | self.shaper.is_some();
         if let Some(largest) = self.config.largest_message {
             self.datagram = self.config.max_datagram;
             let several = assemble::slab_around().saturating_add(largest as usize);

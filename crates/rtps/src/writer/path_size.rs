@@ -89,6 +89,13 @@ impl PathSize {
         }
     }
 
+    /// The writer's datagrams are no larger than this, whatever the path carries.
+    pub(super) const fn narrow(&mut self, datagram: u32) {
+        if datagram < self.full {
+            *self = Self::new(datagram);
+        }
+    }
+
     /// Most bytes of a datagram.
     #[inline]
     pub(super) const fn limit(&self) -> u32 {

@@ -231,6 +231,11 @@ impl ReaderProxy {
         self.size.limit()
     }
 
+    /// No datagram to it is larger than this.
+    pub(crate) fn narrow(&mut self, datagram: u32) {
+        self.size.narrow(datagram);
+    }
+
     /// It gets a HEARTBEAT: at once if that says more than the last one, else at a moderate rate.
     pub(crate) fn owe_answer(&mut self, now: Instant, with_gap: bool) {
         self.answer_with_gap |= with_gap;

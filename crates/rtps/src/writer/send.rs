@@ -7,6 +7,7 @@ use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 use super::assemble::{Added, Datagram};
 use super::history::{DATAGRAM_COST, History, Record};
 use super::path_size::Probe;
+use super::shaping::Shaper;
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;
@@ -27,6 +28,12 @@ impl<P: Payload> Writer<P> {
             proxy.returned(now);
             proxy.give_answer(now);
         }
+        if let Some(shaper) = &mut self.shaper {
+            shaper.returned(now);
+            if now < shaper.opens_at() {
+                return false;
+            }
+        }
         // The parts of a message follow each other.
         let found = (self.fresh_fragment > 0 && self.has_flow() && self.poll_fresh(now, out))
             || self.poll_liveliness(now, out)
@@ -38,6 +45,12 @@ impl<P: Payload> Writer<P> {
             || self.poll_probe(now, out);
         if found {
             out.set_class(self.config.class);
+            if let Some(shaper) = &mut self.shaper
+                && shaper.hand_out(now, out.len(), out.paths())
+            {
+                self.counters.shaped += 1;
+                out.set_timed();
+            }
             self.flush &= self.fresh <= self.last;
             self.ready = !self.is_at_rest();
         } else {
@@ -57,8 +70,9 @@ impl<P: Payload> Writer<P> {
 
     /// When `poll_transmit` has to be called again at the latest; `NEVER` if only a call of another method can make it necessary.
     pub fn poll_timeout(&self) -> Instant {
+        let opens_at = self.shaper.as_ref().map_or(Instant::START, Shaper::opens_at);
         if self.ready {
-            return Instant::START;
+            return opens_at;
         }
         let mut next = self.heartbeat_at;
         if !self.blocked && self.fresh <= self.last && !self.readers.is_empty() {
@@ -66,14 +80,15 @@ impl<P: Payload> Writer<P> {
             let opens_at = opens_at.max(self.gap_opens_at());
             next = next.min(self.open_since.after(self.config.batch_delay).max(opens_at));
         }
-        self.readers.iter().fold(next, |next, proxy| {
+        let next = self.readers.iter().fold(next, |next, proxy| {
             let repairs = match proxy.conduct {
                 None if proxy.has_repairs() => proxy.refill_at,
                 Some(_) if self.liveliness || self.waits_apart(proxy) => proxy.opens_at(),
                 _ => Instant::NEVER,
             };
             next.min(repairs).min(proxy.answer_at).min(proxy.size.timeout())
-        })
+        });
+        next.max(opens_at)
     }
 
     /// True if something for a reader whose repairs are conducted leaves as soon as its spacing lets it.

@@ -25,5 +25,6 @@ mod path_size;
 mod reader;
 mod reliability;
 mod returning;
+mod shaping;
 mod sizes;
 mod stuck;

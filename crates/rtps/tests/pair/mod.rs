@@ -103,6 +103,10 @@ pub struct Pair {
     pub narrow_host: Option<u8>,
     /// Most bytes on the way to readers at any time, each datagram counted with 768 more.
     pub most_under_way: usize,
+    /// What has left for readers, lost or not: when, in nanoseconds, for which host, and bytes of UDP payload.
+    pub departures: Vec<(u64, u8, usize)>,
+    /// A send call of the writer takes up to so many microseconds if it says that this counts.
+    pub send_call: u64,
 }
 
 impl Pair {
@@ -123,6 +127,8 @@ impl Pair {
             carries: None,
             narrow_host: None,
             most_under_way: 0,
+            departures: Vec::new(),
+            send_call: 0,
         }
     }
 
@@ -187,11 +193,15 @@ impl Pair {
                 self.arrive(host, &bytes);
             }
         }
-        self.now.monotonic = end;
+        self.now.monotonic = self.now.monotonic.max(end);
     }
 
     fn send(&mut self) {
         while self.writer.poll_transmit(self.now, &mut self.transmit) {
+            if self.send_call > 0 && self.transmit.is_message() {
+                let takes = self.random.below_u64(self.send_call + 1);
+                self.now.monotonic = self.now.monotonic.after(Duration::from_micros(takes as i64));
+            }
             self.launch();
         }
         for index in 0..self.readers.len() {
@@ -208,6 +218,10 @@ impl Pair {
         for path in self.transmit.paths().to_vec() {
             assert!(bytes.len() <= path.max_datagram as usize, "{} bytes for {path:?}", bytes.len());
             let SocketAddr::V4(to) = path.destination else { panic!("unexpected {path:?}") };
+            let host = to.ip().octets()[3];
+            if host > 1 {
+                self.departures.push((self.now.monotonic.as_nanos(), host, bytes.len()));
+            }
             let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
             for _ in 0..copies {
                 let host = to.ip().octets()[3];
