@@ -95,6 +95,7 @@ fn main() {
         bucket: 40,
         largest_packet: 40,
         least_rate: 5_000,
+        most_loss: wan::ANY_LOSS,
         limit: 25_000_000,
     };
     let asked = SessionAsked {

@@ -179,6 +179,7 @@ mod tests {
             class,
             desired,
             least_rate,
+            most_loss: wan::ANY_LOSS,
             limit: 1,
         }
     }

@@ -271,6 +271,7 @@ impl Judge<'_> {
             class,
             desired,
             least_rate: 8,
+            most_loss: wan::ANY_LOSS,
             limit: 1,
         };
         let [source, destination] = self.course.addresses;

@@ -67,6 +67,7 @@ fn flow_request(flow: &Flow) -> Result<FlowRequest, String> {
         desired,
         least_rate: flow.least_rate,
         limit: flow.limit,
+        most_loss: flow.most_loss,
     })
 }
 
@@ -84,6 +85,7 @@ pub(crate) fn flow(of: &FlowRequest) -> Flow {
         largest_packet: of.desired.largest_packet,
         least_rate: of.least_rate,
         limit: of.limit,
+        most_loss: of.most_loss,
     }
 }
 
@@ -115,6 +117,8 @@ pub(crate) fn bound(of: &wan::Bound) -> Bound {
         flow: of.leg.flow,
         to: of.leg.peer.0,
         delay: of.delay,
+        loss: of.loss,
+        price: of.price,
         rate: of.traffic.rate,
         bucket: of.traffic.bucket,
         dscp: of.dscp,
@@ -185,6 +189,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::Delay { missing, offer } => {
             amount(*missing, *offer, "ns");
             "delay"
+        }
+        Reason::Loss { missing, offer } => {
+            amount(u64::from(*missing), u64::from(*offer), "ppm");
+            "loss"
         }
         Reason::CalleeRefused => "callee-refused",
         Reason::NoAnswer => "no-answer",

@@ -1,10 +1,10 @@
 //! Flows and times as people type them.
-use diagnostics::{nearest, number, picoseconds};
+use diagnostics::{nearest, number, parts_per_million, picoseconds};
 
 use crate::domain_file::class;
 use crate::protocol::Flow;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "kind",
     "direction",
     "class",
@@ -13,6 +13,7 @@ const NAMES: [&str; 11] = [
     "packet",
     "burst",
     "limit",
+    "most-loss",
     "protocol",
     "from-port",
     "to-port",
@@ -30,6 +31,15 @@ pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
 fn bytes(text: &str) -> Result<u64, String> {
     let bytes = number(text, &[("B", 1), ("kB", 1_000), ("MB", 1_000_000)]);
     bytes.ok_or_else(|| format!("\"{text}\" is no size: write one such as \"1000 B\" or \"20 kB\""))
+}
+
+/// Packets of a million.
+///
+/// # Errors
+/// It is no share of whole packets of a million.
+fn loss(text: &str) -> Result<u32, String> {
+    let loss = parts_per_million(text);
+    loss.ok_or_else(|| format!("most-loss={text}: write a loss such as 0.1 % or 10 ppm"))
 }
 
 fn small<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
@@ -77,6 +87,7 @@ pub fn parse(text: &str) -> Result<Flow, String> {
         largest_packet,
         least_rate: said.get("least").map_or(Ok(rate), |text| network::rate(text))?,
         limit: parse_time(needed("limit")?)?,
+        most_loss: said.get("most-loss").map_or(Ok(wan::ANY_LOSS), |text| loss(text))?,
     })
 }
 
@@ -99,6 +110,7 @@ mod tests {
             largest_packet: 1_000,
             least_rate: 1_000_000,
             limit: 25_000_000,
+            most_loss: wan::ANY_LOSS,
         };
         assert_eq!(flow, expected);
         let flow = parse("class=af1,rate=2 kbit/s,least=1 kbit/s,packet=100 B,burst=1 kB,limit=1.5 ns,kind=acknack,direction=reverse,protocol=6,from-port=1,to-port=2").unwrap();

@@ -108,6 +108,13 @@ pub struct Flow {
     pub least_rate: u64,
     /// Nanoseconds from edge to edge at most.
     pub limit: u64,
+    /// Packets of a million that agreements of the path may lose together; a million is no limit.
+    #[serde(default = "any_loss")]
+    pub most_loss: u32,
+}
+
+fn any_loss() -> u32 {
+    wan::ANY_LOSS
 }
 
 /// What a manager answers.
@@ -136,6 +143,8 @@ pub enum Answer {
         delay: u64,
         /// Nanoseconds by which that varies.
         jitter: u64,
+        /// Packets of a million that agreements of the path may lose.
+        loss: u32,
     },
     /// What there is.
     Status(Box<Status>),
@@ -191,6 +200,10 @@ pub struct Bound {
     pub to: u32,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
+    /// Packets of a million that agreements of the path may lose at most.
+    pub loss: u32,
+    /// What agreements of the path cost for a million bits per second and hour, in the smallest coin; none if a domain does not tell.
+    pub price: Option<u64>,
     /// Bits per second that are reserved.
     pub rate: u64,
     /// Bytes that are reserved at once.
@@ -255,6 +268,8 @@ pub enum Event {
         to: u32,
         /// Nanoseconds from edge to edge at most, from now on.
         delay: u64,
+        /// Packets of a million that agreements of the way may lose, from now on.
+        loss: u32,
         /// What became of the way before.
         why: Refused,
     },

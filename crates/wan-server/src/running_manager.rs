@@ -435,10 +435,10 @@ impl Running {
                     let session = convert::session_name(session);
                     self.monitored(&protocol::Event::Ended { session, why: convert::refused(&refusal) });
                 }
-                Action::Rerouted { leg, delay, refusal } => {
+                Action::Rerouted { leg, delay, loss, refusal } => {
                     let session = convert::session_name(leg.session);
                     let (flow, to, why) = (leg.flow, leg.peer.0, convert::refused(&refusal));
-                    self.monitored(&protocol::Event::Rerouted { session, flow, to, delay, why });
+                    self.monitored(&protocol::Event::Rerouted { session, flow, to, delay, loss, why });
                 }
                 Action::AskGrant { .. }
                 | Action::KeepGrant { .. }
@@ -455,7 +455,10 @@ impl Running {
                 }
                 Action::QueryAnswer { ticket, answer: said } => {
                     let said = match said {
-                        Ok(free) => Answer::Free { rate: free.rate, delay: free.delay, jitter: free.jitter },
+                        Ok(free) => {
+                            let wan::Available { rate, delay, jitter, loss } = free;
+                            Answer::Free { rate, delay, jitter, loss }
+                        }
                         Err(refusal) => Answer::Refused(convert::refused(&refusal)),
                     };
                     if let Some(lines) = self.asked.remove(&ticket) {
@@ -617,6 +620,8 @@ impl Running {
                 flow,
                 to: peer.0,
                 delay: leg.delay,
+                loss: leg.loss,
+                price: leg.price,
                 rate: leg.flow.desired.rate,
                 bucket: leg.flow.desired.bucket,
                 dscp: leg.flow.class.dscp(),

@@ -51,9 +51,24 @@ fn date(nanoseconds: u64) -> String {
     }
 }
 
+/// What agreements of a path may lose, if they may lose anything.
+fn lost(loss: u32) -> String {
+    match loss {
+        0 => String::new(),
+        wan::ANY_LOSS => ", of which all may be lost".to_owned(),
+        loss => format!(", {loss} ppm may be lost"),
+    }
+}
+
 fn bound(bound: &Bound) -> String {
-    let Bound { flow, to, delay, rate: bits, dscp, .. } = bound;
-    format!("flow {flow} to AS {to}: at most {}, {} reserved, DSCP {dscp}", time(*delay), rate(*bits))
+    let Bound { flow, to, delay, loss, price, rate: bits, dscp, .. } = bound;
+    let price = match price {
+        None => ", price not told".to_owned(),
+        Some(0) => String::new(),
+        Some(price) => format!(", price {price} for 1 Mbit/s and hour"),
+    };
+    let (delay, bits, loss) = (time(*delay), rate(*bits), lost(*loss));
+    format!("flow {flow} to AS {to}: at most {delay}, {bits} reserved, DSCP {dscp}{loss}{price}")
 }
 
 fn admitted(text: &mut String, admitted: &Admitted) {
@@ -125,7 +140,7 @@ fn status(text: &mut String, status: &Status) {
     for link in &status.links {
         let loss = match link.loss {
             0 => String::new(),
-            loss => format!("; {loss} ppm may be lost, which no bound counts"),
+            loss => format!("; {loss} ppm may be lost"),
         };
         say(format!(
             "link {} to AS {}, {}: {} of {} reserved, {} of {} bytes at once{loss}{}",
@@ -205,12 +220,13 @@ pub(crate) fn shown(answer: &Answer) -> String {
         Answer::Refused(of) => text = format!("refused: {}\n", refused(of)),
         Answer::Stopped { session } => text = format!("session {session} has ended\n"),
         Answer::Extended { ends } => text = format!("it lasts until {}\n", date(*ends)),
-        Answer::Free { rate: bits, delay, jitter } => {
+        Answer::Free { rate: bits, delay, jitter, loss } => {
             text = format!(
-                "free: {}, with a delay of at most {}, which varies by at most {}\n",
+                "free: {}, with a delay of at most {}, which varies by at most {}{}\n",
                 rate(*bits),
                 time(*delay),
-                time(*jitter)
+                time(*jitter),
+                lost(*loss)
             );
         }
         Answer::Status(of) => status(&mut text, of),
@@ -228,10 +244,10 @@ pub(crate) fn shown(answer: &Answer) -> String {
         Answer::Event(Event::Ended { session, why }) => {
             text = format!("session {session} has ended: {}\n", refused(why));
         }
-        Answer::Event(Event::Rerouted { session, flow, to, delay, why }) => {
-            let (delay, why) = (time(*delay), refused(why));
+        Answer::Event(Event::Rerouted { session, flow, to, delay, loss, why }) => {
+            let (delay, loss, why) = (time(*delay), lost(*loss), refused(why));
             text = format!(
-                "session {session}: flow {flow} to AS {to} goes another way: at most {delay}; the way before: {why}\n"
+                "session {session}: flow {flow} to AS {to} goes another way: at most {delay}{loss}; the way before: {why}\n"
             );
         }
         Answer::Event(Event::Link { link, is_up, what }) => {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::backend::{BackendAnswer, BackendCommand};
-use crate::message::{Available, Body, Message, Notify, Response};
+use crate::message::{Available, Body, Granted, Message, Notify, Response};
 use crate::record::{Key, Record};
 use crate::request::{FlowRequest, QosAnswer, SessionRequest};
 use crate::routes::BgpPath;
@@ -157,6 +157,8 @@ pub enum Action {
         leg: LegId,
         /// Nanoseconds from edge to edge at most, from now on.
         delay: u64,
+        /// Packets of a million that may be lost, from now on.
+        loss: u32,
         /// What became of the way before.
         refusal: Refusal,
     },
@@ -193,8 +195,8 @@ pub(crate) struct LegEvent {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Said {
-    /// It is reserved, with this delay.
-    Admitted(u64),
+    /// It is reserved, with this delay, loss and price.
+    Admitted(Granted),
     /// It is not.
     Refused(Refusal),
     /// It was, and is no more.

@@ -2,6 +2,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::request::ANY_LOSS;
 use crate::words::{Asn, Class, LinkId, Reason};
 
 /// What is agreed for one class.
@@ -15,7 +16,7 @@ pub struct Terms {
     pub delay: u64,
     /// Nanoseconds by which that varies.
     pub jitter: u64,
-    /// Packets of a million that may be lost.
+    /// Packets of a million that may be lost, of those of any flow that keeps to its traffic.
     pub loss: u32,
 }
 
@@ -45,10 +46,20 @@ pub struct Agreement {
     pub ends: u64,
     /// For a million bits per second and hour, in the smallest coin.
     pub price: u64,
+    /// The sending domain tells the price to no domain before it, and to no caller. A sum that it belongs to is not told either.
+    pub hides_price: bool,
     /// Domains that may be reached by it.
     pub destinations: Vec<Asn>,
     /// Of traffic beyond the terms.
     pub excess: Excess,
+}
+
+impl Terms {
+    /// Packets of a million that may be lost up to the end of the link, where `before` of them may be lost until its beginning. It is the sum of
+    /// both: it holds however losses depend on each other, and never is below what is lost of what has arrived.
+    pub(crate) fn loss_after(&self, before: u32) -> u32 {
+        before.saturating_add(self.loss).min(ANY_LOSS)
+    }
 }
 
 impl Agreement {

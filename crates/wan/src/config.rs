@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::agreement::Agreement;
-use crate::words::{Asn, Class, Prefix};
+use crate::words::{Asn, Class, LinkId, Prefix};
 
 /// What an operator says.
 #[derive(Clone, Debug)]
@@ -117,6 +117,12 @@ impl Config {
             let other = if agreement.from == self.asn { agreement.to } else { agreement.from };
             other == asn
         })
+    }
+
+    /// What this domain tells of the price of a link to a neighbour: for a million bits per second and hour.
+    pub(crate) fn told_price(&self, next: Asn, link: LinkId) -> Option<u64> {
+        let agreement = self.toward(next).find(|agreement| agreement.link == link)?;
+        (!agreement.hides_price).then_some(agreement.price)
     }
 
     /// Agreements for traffic from this domain to another.

@@ -40,7 +40,7 @@ pub use message::{
     SessionBody,
 };
 pub use record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSession, Record};
-pub use request::{Bound, FlowRequest, QosAnswer, SessionRequest};
+pub use request::{ANY_LOSS, Bound, FlowRequest, QosAnswer, SessionRequest};
 pub use resource_manager::ResourceManager;
 pub use routes::BgpPath;
 pub use server::{RateLatency, delay_bound, least_server};

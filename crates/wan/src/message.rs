@@ -53,10 +53,14 @@ pub struct Reserve {
     pub traffic: Option<TSpec>,
     /// Nanoseconds that the delay over the whole path may have.
     pub limit: u64,
+    /// Packets of a million that may be lost over the whole path.
+    pub most_loss: u32,
     /// Nanoseconds of delay so far.
     pub delay: u64,
     /// Nanoseconds of jitter so far.
     pub jitter: u64,
+    /// Packets of a million that may be lost so far.
+    pub loss: u32,
     /// Nanoseconds that state lives without another RESERVE.
     pub lifetime: u64,
 }
@@ -83,6 +87,11 @@ pub struct Granted {
     pub delay: u64,
     /// Nanoseconds by which that varies.
     pub jitter: u64,
+    /// Packets of a million that may be lost, over the whole path.
+    pub loss: u32,
+    /// What agreements from the sender of the response on cost for a million bits per second and hour, in the smallest coin; none if one of
+    /// their domains does not tell.
+    pub price: Option<u64>,
     /// The label with which the sender of the response wants its packets.
     pub label: u32,
 }
@@ -117,6 +126,8 @@ pub struct Query {
     pub delay: u64,
     /// Nanoseconds of jitter so far.
     pub jitter: u64,
+    /// Packets of a million that may be lost so far.
+    pub loss: u32,
 }
 
 /// The answer to a [`Query`], which goes back over the same domains.
@@ -141,6 +152,8 @@ pub struct Available {
     pub delay: u64,
     /// Nanoseconds by which that varies.
     pub jitter: u64,
+    /// Packets of a million that may be lost.
+    pub loss: u32,
 }
 
 /// What the domains of caller and callee tell each other of a session.
@@ -172,6 +185,8 @@ pub enum SessionBody {
         flow: u8,
         /// Nanoseconds from edge to edge at most.
         delay: u64,
+        /// Packets of a million that may be lost.
+        loss: u32,
         /// What became of the way before.
         refusal: Refusal,
     },

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use crate::action::{Out, Said};
 use crate::config::Limits;
-use crate::message::{Body, Notify, Reserve, Response};
+use crate::message::{Body, Granted, Notify, Reserve, Response};
+use crate::request::ANY_LOSS;
 use crate::words::{AggregateId, Asn, Class, LegId, MessageId, Reason, Refusal, TSpec, TunnelId};
 
 /// A flow in an aggregate.
@@ -13,6 +14,19 @@ pub(crate) struct Member {
     pub(crate) traffic: TSpec,
     /// Nanoseconds that it may take: what was asked, and once it is granted what was told.
     pub(crate) limit: u64,
+    /// Packets of a million that may be lost: likewise.
+    pub(crate) most_loss: u32,
+}
+
+impl Member {
+    /// Why what domains grant is not enough for it.
+    fn misses(&self, granted: &Granted) -> Option<Reason> {
+        if granted.delay > self.limit {
+            return Some(Reason::Delay { missing: granted.delay - self.limit, offer: granted.delay });
+        }
+        (granted.loss > self.most_loss)
+            .then(|| Reason::Loss { missing: granted.loss - self.most_loss, offer: granted.loss })
+    }
 }
 
 /// An aggregate that begins here.
@@ -34,6 +48,8 @@ struct Origin {
     traffic: Option<TSpec>,
     /// And within which delay.
     limit: u64,
+    /// And within which loss.
+    most_loss: u32,
     /// Until when an answer is waited for. None: what was asked for is granted.
     until: Option<u64>,
     /// The traffic of members is less than what is granted.
@@ -133,6 +149,7 @@ impl Origins {
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         origin.id = id;
         origin.traffic = TSpec::sum(origin.all().map(|member| &member.traffic));
+        origin.most_loss = origin.all().map(|member| member.most_loss).min().unwrap_or(ANY_LOSS);
         origin.limit = origin.all().map(|member| member.limit).min().unwrap_or(u64::MAX);
         origin.until = Some(now.saturating_add(limits.patience));
         self.send(now, limits, out, aggregate);
@@ -156,8 +173,10 @@ impl Origins {
             link: None,
             traffic: origin.traffic,
             limit: origin.limit,
+            most_loss: origin.most_loss,
             delay: 0,
             jitter: 0,
+            loss: 0,
             lifetime: limits.lifetime,
         };
         out.send(out.own, Body::Reserve(reserve));
@@ -174,11 +193,10 @@ impl Origins {
             Ok(granted) => {
                 origin.confirmed = origin.confirmed.max(response.echo);
                 // A domain that lost it may have found a slower link for it: what was told is a bound no more.
-                let is_late = |_: &LegId, member: &mut Member| member.limit < granted.delay;
-                let late: Vec<(LegId, Member)> = origin.members.extract_if(.., is_late).collect();
-                for (leg, member) in late {
-                    let reason =
-                        Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
+                let is_missed = |_: &LegId, member: &mut Member| member.misses(&granted).is_some();
+                let missed: Vec<(LegId, Member)> = origin.members.extract_if(.., is_missed).collect();
+                for (leg, member) in missed {
+                    let Some(reason) = member.misses(&granted) else { continue };
                     let refusal = Refusal { asn: out.own, link: None, reason };
                     origin.leaving.insert(leg, member);
                     out.tell_leg(leg, aggregate, Said::Failed(refusal));
@@ -189,17 +207,16 @@ impl Origins {
                 origin.granted = origin.id;
                 origin.next_send = response.echo.saturating_add(limits.refresh);
                 for (leg, member) in core::mem::take(&mut origin.joining) {
-                    // Domains of the path have looked at the least limit of all; this is for those that did not.
-                    if granted.delay <= member.limit {
-                        origin.members.insert(leg, Member { limit: granted.delay, ..member });
-                        out.tell_leg(leg, aggregate, Said::Admitted(granted.delay));
-                    } else {
-                        let reason =
-                            Reason::Delay { missing: granted.delay - member.limit, offer: granted.delay };
-                        origin.is_less = true;
-                        let refusal = Refusal { asn: out.own, link: None, reason };
-                        out.tell_leg(leg, aggregate, Said::Refused(refusal));
-                    }
+                    // Domains of the path have looked at the least limits of all; this is for those that did not.
+                    let Some(reason) = member.misses(&granted) else {
+                        let (limit, most_loss) = (granted.delay, granted.loss);
+                        origin.members.insert(leg, Member { limit, most_loss, ..member });
+                        out.tell_leg(leg, aggregate, Said::Admitted(granted));
+                        continue;
+                    };
+                    origin.is_less = true;
+                    let refusal = Refusal { asn: out.own, link: None, reason };
+                    out.tell_leg(leg, aggregate, Said::Refused(refusal));
                 }
                 self.proceed(now, limits, out, aggregate);
             }
@@ -359,6 +376,7 @@ impl Origin {
             granted: id,
             traffic: None,
             limit: u64::MAX,
+            most_loss: ANY_LOSS,
             until: None,
             is_less: false,
             confirmed: now,

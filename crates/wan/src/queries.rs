@@ -3,10 +3,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::{Action, Out};
+use crate::agreement::Terms;
 use crate::backend::{BackendAnswer, BackendCommand, Demand, Place};
 use crate::config::Config;
 use crate::hops::Hops;
 use crate::message::{Available, Body, Query, QueryResponse};
+use crate::request::ANY_LOSS;
 use crate::routes::MOST_DOMAINS;
 use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
 
@@ -14,7 +16,7 @@ use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
 const MOST_WAITING: usize = 256;
 
 /// A query that waits for the back-end, and the link that it would leave by with what that has.
-type Waiting = (Query, Option<(Asn, LinkId, u64, u64, u64)>);
+type Waiting = (Query, Option<(Asn, LinkId, Terms)>);
 
 /// Queries under way here.
 #[derive(Debug, Default)]
@@ -38,8 +40,17 @@ impl Queries {
         self.asked.insert(number, (ticket, now.saturating_add(config.limits.patience)));
         let aggregate = AggregateId { tunnel: TunnelId { origin: config.asn, number: 0 }, class };
         let available = u64::MAX;
-        let query =
-            Query { number, aggregate, path, position: 0, link: None, available, delay: 0, jitter: 0 };
+        let query = Query {
+            number,
+            aggregate,
+            path,
+            position: 0,
+            link: None,
+            available,
+            delay: 0,
+            jitter: 0,
+            loss: 0,
+        };
         self.on_query((now, config, hops), out, config.asn, query);
     }
 
@@ -55,23 +66,24 @@ impl Queries {
         let before = position.checked_sub(1).map_or(Some(&config.asn), |at| query.path.get(at));
         let is_here = query.path.get(position) == Some(&config.asn) && before == Some(&from);
         let is_small = query.path.len() <= MOST_DOMAINS && query.delay < 1 << 60 && query.jitter < 1 << 60;
-        if !is_here || !is_small || self.waiting.len() >= MOST_WAITING {
+        if !is_here || !is_small || query.loss > ANY_LOSS || self.waiting.len() >= MOST_WAITING {
             return;
         }
         let class = query.aggregate.class;
         let mut onward = None;
         if let Some((next, destination)) = query.path.get(position + 1).zip(query.path.last()) {
-            let mut best: Result<(Asn, LinkId, u64, u64, u64), Refusal> =
+            let mut best: Result<(Asn, LinkId, Terms), Refusal> =
                 Err(Refusal { asn: config.asn, link: None, reason: Reason::NoAgreement });
             for agreement in config.toward(*next) {
                 let link = agreement.link;
                 match hops.border.terms(now, config, (*next, link), class, *destination) {
                     Ok(terms) => {
                         let rate = terms.rate.saturating_sub(hops.ledger(link, class).rate);
-                        if best.as_ref().is_ok_and(|(_, _, other, ..)| *other >= rate) {
+                        if best.as_ref().is_ok_and(|(_, _, other)| other.rate >= rate) {
                             continue;
                         }
-                        best = Ok((*next, link, rate, terms.delay, terms.jitter));
+                        // What is left of the rate.
+                        best = Ok((*next, link, Terms { rate, ..terms }));
                     }
                     Err(refusal) if best.is_err() => best = Err(refusal),
                     Err(_) => {}
@@ -114,16 +126,22 @@ impl Queries {
         query.available = query.available.min(rate);
         query.delay = query.delay.saturating_add(delay);
         query.jitter = query.jitter.saturating_add(jitter);
-        let Some((next, link, rate, delay, jitter)) = onward else {
-            let available = Available { rate: query.available, delay: query.delay, jitter: query.jitter };
+        let Some((next, link, terms)) = onward else {
+            let available = Available {
+                rate: query.available,
+                delay: query.delay,
+                jitter: query.jitter,
+                loss: query.loss,
+            };
             return self.answer(config, out, &query, Ok(available));
         };
         let onward = Query {
             position: query.position.saturating_add(1),
             link: Some(link),
-            available: query.available.min(rate),
-            delay: query.delay.saturating_add(delay),
-            jitter: query.jitter.saturating_add(jitter),
+            available: query.available.min(terms.rate),
+            delay: query.delay.saturating_add(terms.delay),
+            jitter: query.jitter.saturating_add(terms.jitter),
+            loss: terms.loss_after(query.loss),
             ..query
         };
         out.send(next, Body::Query(onward));

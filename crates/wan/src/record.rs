@@ -42,10 +42,14 @@ pub struct Asked {
     pub traffic: TSpec,
     /// The limit of its delay.
     pub limit: u64,
+    /// The limit of its loss: packets of a million.
+    pub most_loss: u32,
     /// The delay before this domain.
     pub delay: u64,
     /// The jitter before this domain.
     pub jitter: u64,
+    /// Packets of a million that may be lost before this domain.
+    pub loss: u32,
     /// How long it lives.
     pub lifetime: u64,
 }
@@ -80,6 +84,10 @@ pub struct OpenLeg {
     pub flow: FlowRequest,
     /// The delay that was granted.
     pub delay: u64,
+    /// Packets of a million that may be lost; [`ANY_LOSS`](crate::ANY_LOSS) if an older record does not say it.
+    pub loss: u32,
+    /// For a million bits per second and hour, in the smallest coin; none if it was not told.
+    pub price: Option<u64>,
 }
 
 /// A session of a caller of this domain.

@@ -25,6 +25,8 @@ pub struct FlowRequest {
     pub least_rate: u64,
     /// Nanoseconds from edge to edge.
     pub limit: u64,
+    /// Packets of a million that agreements of the path may lose together; [`ANY_LOSS`] is no limit.
+    pub most_loss: u32,
 }
 
 /// `establishSession` and `performReservation` of a caller.
@@ -43,6 +45,9 @@ pub struct SessionRequest {
     /// Nanoseconds that it lasts.
     pub lasts: u64,
 }
+
+/// All packets of a million: as a limit it is none, and as what may be lost it says that nothing is known.
+pub const ANY_LOSS: u32 = 1_000_000;
 
 /// Most flows of a session, and most callees.
 pub(crate) const MOST_FLOWS: usize = 8;
@@ -66,7 +71,11 @@ pub(crate) fn flows_are_valid(flows: &[FlowRequest]) -> bool {
     flows.len() <= MOST_FLOWS
         && flows.iter().all(|flow| {
             let rates = 0 < flow.least_rate && flow.least_rate <= flow.desired.rate;
-            flow.class.is_reservable() && flow.desired.is_valid() && rates && flow.limit > 0
+            flow.class.is_reservable()
+                && flow.desired.is_valid()
+                && rates
+                && flow.limit > 0
+                && flow.most_loss <= ANY_LOSS
         })
 }
 
@@ -77,6 +86,10 @@ pub struct Bound {
     pub leg: LegId,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
+    /// Packets of a million that agreements of the path may lose at most.
+    pub loss: u32,
+    /// What agreements of the path cost for a million bits per second and hour, in the smallest coin; none if a domain of it does not tell.
+    pub price: Option<u64>,
     /// What is reserved.
     pub traffic: TSpec,
     /// The mark of its packets.

@@ -246,7 +246,7 @@ impl ResourceManager {
         let (config, out) = (&self.config, &mut self.out);
         match body {
             Body::Reserve(reserve) => self.hops.on_reserve(now, config, out, from, reserve),
-            Body::Response(response) => self.hops.on_response(out, from, response),
+            Body::Response(response) => self.hops.on_response(config, out, from, response),
             Body::Notify(notify) => self.hops.on_notify(out, from, notify),
             Body::Query(query) => self.queries.on_query((now, config, &self.hops), out, from, query),
             Body::QueryResponse(response) => self.queries.on_response(config, out, from, response),
@@ -272,7 +272,7 @@ impl ResourceManager {
                     SessionBody::Stop(refusal) if id.origin == from => {
                         callees.end(&mut context, legs, id, refusal);
                     }
-                    SessionBody::Rerouted { flow, delay, refusal } => {
+                    SessionBody::Rerouted { flow, delay, loss, refusal } => {
                         let own = context.config.asn;
                         // A domain says so of flows that leave it, and none goes another way that keeps less than was asked for.
                         let (peer, of, leaves) = match is_own {
@@ -281,10 +281,12 @@ impl ResourceManager {
                         };
                         let may_say = is_own || id.origin == from;
                         let is_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
-                        let is_possible = |of: &FlowRequest| of.direction == leaves && delay <= of.limit;
+                        let is_possible = |of: &FlowRequest| {
+                            of.direction == leaves && delay <= of.limit && loss <= of.most_loss
+                        };
                         if may_say && is_fault && of.is_some_and(is_possible) {
                             let leg = LegId { session: id, flow, peer };
-                            context.out.actions.push(Action::Rerouted { leg, delay, refusal });
+                            context.out.actions.push(Action::Rerouted { leg, delay, loss, refusal });
                         }
                     }
                     _ => {}

@@ -326,6 +326,13 @@ pub enum Reason {
         /// Could be had.
         offer: u64,
     },
+    /// More packets may be lost than is allowed: of a million.
+    Loss {
+        /// Missing.
+        missing: u32,
+        /// The loss that can be had.
+        offer: u32,
+    },
     /// The callee does not want it.
     CalleeRefused,
     /// No answer in time.
@@ -388,6 +395,9 @@ impl fmt::Display for Refusal {
             }
             Reason::Delay { missing, offer } => {
                 write!(f, ": {missing} ns are missing; {offer} ns can be had")
+            }
+            Reason::Loss { missing, offer } => {
+                write!(f, ": {missing} packets of a million too many may be lost; {offer} can be had")
             }
             Reason::CalleeRefused => write!(f, ": the callee refuses"),
             Reason::NoAnswer => write!(f, ": no answer in time"),

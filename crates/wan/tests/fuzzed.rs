@@ -4,7 +4,7 @@
 
 use testkit::random::Random;
 use wan::{
-    AggregateId, Asked, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
+    ANY_LOSS, AggregateId, Asked, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
     FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId,
     Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
     SessionBody, SessionId, SessionRequest, TSpec, Text, TunnelId,
@@ -28,6 +28,7 @@ fn reasons() -> Vec<Reason> {
         Reason::Rate { missing, offer },
         Reason::Burst { missing, offer },
         Reason::Delay { missing, offer },
+        Reason::Loss { missing: 6, offer: 7 },
         Reason::TimeOver,
         Reason::NotAuthorized(Text::fitting("over the quota")),
         Reason::AaaUnavailable(Text::fitting("no answer")),
@@ -53,11 +54,13 @@ fn messages() -> Vec<Message> {
         link: Some(LinkId(8)),
         traffic: Some(traffic),
         limit: 9_000_000,
+        most_loss: 900,
         delay: 1,
         jitter: 2,
+        loss: 11,
         lifetime: 7_000_000_000,
     };
-    let granted = Granted { reserved: traffic, delay: 5, jitter: 6, label: 16 };
+    let granted = Granted { reserved: traffic, delay: 5, jitter: 6, loss: 12, price: Some(13), label: 16 };
     let flow = FlowRequest {
         kind: FlowKind::AckNack,
         direction: Direction::Reverse,
@@ -68,6 +71,7 @@ fn messages() -> Vec<Message> {
         desired: traffic,
         least_rate: 1,
         limit: 3,
+        most_loss: 4,
     };
     let callees = (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
     let establish = Establish { caller: "2001:db8::2".parse().unwrap(), callees, flows: vec![flow; 8] };
@@ -80,8 +84,9 @@ fn messages() -> Vec<Message> {
         available: 5,
         delay: 6,
         jitter: 7,
+        loss: 8,
     };
-    let available = Available { rate: 1, delay: 2, jitter: 3 };
+    let available = Available { rate: 1, delay: 2, jitter: 3, loss: 4 };
     let session = SessionId { origin: Asn(1), number: 5 };
     let mut bodies = vec![
         Body::Reserve(reserve.clone()),
@@ -101,7 +106,7 @@ fn messages() -> Vec<Message> {
     for reason in reasons() {
         let refusal = Refusal { asn: Asn(9), link: Some(LinkId(1)), reason };
         bodies.push(Body::Notify(Notify { aggregate, id, refusal: refusal.clone() }));
-        let rerouted = SessionBody::Rerouted { flow: 7, delay: u64::MAX, refusal: refusal.clone() };
+        let rerouted = SessionBody::Rerouted { flow: 7, delay: u64::MAX, loss: 5, refusal: refusal.clone() };
         bodies.push(Body::Session(session, rerouted));
         bodies.push(Body::Session(session, SessionBody::Ended(refusal)));
     }
@@ -121,8 +126,10 @@ fn records() -> Vec<(Key, Record)> {
         link_in: None,
         traffic,
         limit: 9_000_000,
+        most_loss: 900,
         delay: 1,
         jitter: 2,
+        loss: 11,
         lifetime: 7_000_000_000,
     };
     let held = HeldAggregate {
@@ -143,6 +150,7 @@ fn records() -> Vec<(Key, Record)> {
         desired: traffic,
         least_rate: 1,
         limit: 3,
+        most_loss: 4,
     };
     let session = SessionId { origin: Asn(1), number: 5 };
     let leg = |number: u32| OpenLeg {
@@ -151,6 +159,8 @@ fn records() -> Vec<(Key, Record)> {
         path: path.clone(),
         flow,
         delay: 8,
+        loss: 9,
+        price: Some(10),
     };
     let callees: Vec<std::net::IpAddr> =
         (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
@@ -233,11 +243,10 @@ fn any_record(bytes: &[u8]) -> bool {
     let (read, usage) = alloc_meter::measure(|| Record::decode(bytes));
     assert!(usage.peak <= 1_024 + 16 * bytes.len(), "{} bytes take {usage:?}", bytes.len());
     match &read {
-        // What an earlier version has written is written as this one does, which says of sessions that they have no grant.
-        Ok((key, record)) if bytes[0] == 1 => {
+        // What an earlier version has written is written as this one does, and means the same.
+        Ok((key, record)) if bytes[0] < 3 => {
             let again = record.encode(*key).unwrap();
-            let grant: &[u8] = if matches!(record, Record::Own(_)) { &[0] } else { &[] };
-            assert_eq!(again, [&[2][..], &bytes[1..], grant].concat(), "{record:?}");
+            assert_eq!(Record::decode(&again).as_ref(), Ok(&(*key, record.clone())));
         }
         Ok((key, record)) => assert_eq!(record.encode(*key).as_deref(), Some(bytes), "{record:?}"),
         Err(error) => assert!(error.offset <= bytes.len() && !error.to_string().is_empty()),
@@ -266,22 +275,65 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(Record::Own(own).encode(key), None);
 }
 
-#[test]
-fn records_from_before_there_were_grants_are_read() {
-    for (key, record) in records() {
-        let record = match record {
-            Record::Own(own) => Record::Own(OwnSession { grant: None, ..own }),
-            other => other,
-        };
-        let mut bytes = record.encode(key).unwrap();
-        bytes[0] = 1;
-        if matches!(record, Record::Own(_)) {
-            assert!(Record::decode(&bytes).is_err(), "a session has no grant in it");
-            assert_eq!(bytes.pop(), Some(0));
+/// A limit of loss, a loss before a domain and that of a flow that no other bytes of a record look like.
+const MARKS: [u32; 3] = [703_710, 703_711, 703_712];
+
+/// A record without grant, losses and price, and the bytes that the version before losses, and the one before grants, have written of it.
+fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
+    let [limit, before, of_leg] = MARKS;
+    let flow = |flow: FlowRequest, most_loss| FlowRequest { most_loss, ..flow };
+    let legs = |legs: Vec<OpenLeg>, most_loss, loss| {
+        let with = |leg: OpenLeg| OpenLeg { flow: flow(leg.flow, most_loss), loss, price: None, ..leg };
+        legs.into_iter().map(with).collect::<Vec<_>>()
+    };
+    let with = |record: Record, most_loss: u32, before: u32, of_leg: u32| match record {
+        Record::Aggregate(held) => Record::Aggregate(HeldAggregate {
+            asked: Asked { most_loss, loss: before, ..held.asked },
+            ..held
+        }),
+        Record::Own(own) => {
+            let flows = own.request.flows.into_iter().map(|one| flow(one, most_loss)).collect();
+            let request = SessionRequest { flows, ..own.request };
+            Record::Own(OwnSession { request, legs: legs(own.legs, most_loss, of_leg), grant: None, ..own })
         }
-        assert_eq!(Record::decode(&bytes), Ok((key, record)));
-        bytes[0] = 3;
-        assert!(Record::decode(&bytes).unwrap_err().to_string().contains("another version"));
+        Record::Hosted(hosted) => {
+            let flows = hosted.flows.into_iter().map(|one| flow(one, most_loss)).collect();
+            Record::Hosted(HostedSession { flows, legs: legs(hosted.legs, most_loss, of_leg), ..hosted })
+        }
+    };
+    let bytes = with(record.clone(), limit, before, of_leg).encode(key).unwrap();
+    let (mut short, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let next = bytes[at..].first_chunk().map(|next| u32::from_be_bytes(*next));
+        match MARKS.iter().position(|mark| Some(*mark) == next) {
+            // After the loss of a flow there is a price that is not told.
+            Some(2) => at += 5,
+            Some(_) => at += 4,
+            None => {
+                short.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    short[0] = 2;
+    let mut shorter = short.clone();
+    shorter[0] = 1;
+    if matches!(record, Record::Own(_)) {
+        assert_eq!(shorter.pop(), Some(0), "it has no grant");
+    }
+    (with(record, ANY_LOSS, 0, ANY_LOSS), [short, shorter])
+}
+
+#[test]
+fn records_of_earlier_versions_are_read() {
+    for (key, record) in records() {
+        let (record, [short, shorter]) = older(key, record);
+        assert!(short.len() < record.encode(key).unwrap().len());
+        for mut bytes in [short, shorter] {
+            assert_eq!(Record::decode(&bytes), Ok((key, record.clone())), "version {}", bytes[0]);
+            bytes[0] = 4;
+            assert!(Record::decode(&bytes).unwrap_err().to_string().contains("another version"));
+        }
     }
 }
 
@@ -292,7 +344,8 @@ fn mutated_records_do_no_harm() {
     // The longest is 90 kB, of which most mutations hit the same list.
     let (key, Record::Own(mut own)) = records().swap_remove(1) else { panic!("it is that of a session") };
     own.legs.truncate(2);
-    all[1] = Record::Own(own).encode(key).unwrap();
+    all[1] = Record::Own(own.clone()).encode(key).unwrap();
+    all.extend(older(key, Record::Own(own)).1);
     let mut read = 0_u64;
     for case in 0..tier.number("fuzz.stateless_executions") / 6 {
         let mut random = Random::of_case(tier.first_seed() ^ 9, case);

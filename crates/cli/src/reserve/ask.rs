@@ -119,6 +119,7 @@ fn flow(flow: &Flow) -> protocol::Flow {
         largest_packet: flow.largest_packet,
         // The program does not adapt: less would not be enough.
         least_rate: flow.rate,
+        most_loss: wan::ANY_LOSS,
         limit: flow.limit,
     }
 }

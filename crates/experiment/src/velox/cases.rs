@@ -55,6 +55,7 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
         bucket: u64::from(packet) * packets,
         largest_packet: packet,
         least_rate: rate,
+        most_loss: wan::ANY_LOSS,
         limit: LIMIT,
     }
 }

@@ -30,6 +30,7 @@ fn answers(topic: &Topic, port: u16) -> Flow {
         direction: "reverse".to_owned(),
         rate,
         least_rate: rate,
+        most_loss: wan::ANY_LOSS,
         bucket: u64::from(packet),
         largest_packet: packet,
         ..data(topic, "ef", port)

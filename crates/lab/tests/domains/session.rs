@@ -137,6 +137,7 @@ impl Session {
             class: self.class,
             desired: self.traffic,
             least_rate: 1,
+            most_loss: wan::ANY_LOSS,
             limit: u64::MAX,
         };
         let (leg, aggregate, addresses) = (self.leg(), self.aggregate(), self.addresses.clone());

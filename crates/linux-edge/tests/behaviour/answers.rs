@@ -202,6 +202,7 @@ fn flows_that_cannot_be_held_are_not_let_in() {
         class: Class::Ef,
         desired: TSpec::of_packets(200, 10_000_000).unwrap(),
         least_rate: 1,
+        most_loss: wan::ANY_LOSS,
         limit: 1,
     };
     let host = |third| IpAddr::V4(Ipv4Addr::new(10, 1, third, 2));
@@ -378,6 +379,7 @@ fn opening(leg: LegId, aggregate: AggregateId, source_port: u16) -> BackendComma
         class: Class::Ef,
         desired: TSpec::of_packets(200, 10_000_000).unwrap(),
         least_rate: 1,
+        most_loss: wan::ANY_LOSS,
         limit: 1,
     };
     let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));

@@ -79,6 +79,7 @@ fn open(number: u64, of: AggregateId, sources: Vec<IpAddr>, protocol: u8) -> Bac
         class: of.class,
         desired: TSpec::of_packets(200, 100_000_000).unwrap(),
         least_rate: 1,
+        most_loss: wan::ANY_LOSS,
         limit: 1,
     };
     let addresses = Addresses { sources, destinations: vec![IpAddr::from([10, 2, 0, 2])] };

@@ -19,7 +19,16 @@ pub(crate) fn asked(change: impl FnOnce(&mut Value)) -> CreateSession {
 }
 
 pub(crate) fn admitted(name: &str, ends: u64) -> Admitted {
-    let bound = Bound { flow: 0, to: 65_003, delay: 7_400_000, rate: 1_000_000, bucket: 1_000, dscp: 46 };
+    let bound = Bound {
+        flow: 0,
+        to: 65_003,
+        delay: 7_400_000,
+        loss: 0,
+        price: Some(0),
+        rate: 1_000_000,
+        bucket: 1_000,
+        dscp: 46,
+    };
     let caveat = Some("as declared".to_owned());
     Admitted { session: name.to_owned(), peers: vec![65_003], bounds: vec![bound], ends, caveat }
 }

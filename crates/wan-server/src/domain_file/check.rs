@@ -268,6 +268,7 @@ impl Checker<'_> {
             begins: self.time(table.begins.as_ref(), 0)?,
             ends: self.time(table.ends.as_ref(), u64::MAX)?,
             price: table.price,
+            hides_price: table.hides_price,
             destinations: asns(&table.destinations),
             excess,
         })

@@ -91,6 +91,8 @@ pub(super) struct AgreementTable {
     #[serde(default)]
     pub(super) price: u64,
     #[serde(default)]
+    pub(super) hides_price: bool,
+    #[serde(default)]
     pub(super) excess: Option<ExcessWord>,
     #[serde(default)]
     pub(super) ef: Option<TermsTable>,

@@ -74,6 +74,7 @@ function flowsOf(session) {
     const entered = delivered(bound.flow, bound.to);
     const told = measured ? time(measured.median) + ", " + time(measured.worst) + " (" + measured.samples + ")" : "";
     return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to)), number(bits(bound.rate)), number(time(bound.delay)),
+      number(bound.loss ? bound.loss + " ppm" : "0"), number(bound.price === null ? "not told" : bound.price),
       cell(told, measured && isLate(session, measured) ? "n bad" : "n"), number(entered ? entered.bytes + " bytes" : "")];
   });
 }
@@ -89,16 +90,16 @@ function showSessions() {
     const wide = (content) => el("td", span, content);
     const first = [wide(session.session), wide(session.user), wide(session.caller), wide(session.callees.join(", "))];
     const last = [wide(date(session.since)), wide(date(session.ends))];
-    const lines = (flows.length ? flows : [["none leaves here", "", "", "", ""].map((content) => cell(content))]).map((cells, at) => row(...(at ? [] : first), ...cells, ...(at ? [] : last)));
+    const lines = (flows.length ? flows : [["none leaves here", "", "", "", "", "", ""].map((content) => cell(content))]).map((cells, at) => row(...(at ? [] : first), ...cells, ...(at ? [] : last)));
     return el("tbody", {}, ...lines);
   });
   bodies.push(...hosted.slice(0, MOST_ROWS).map((session) => {
     const entered = status.delivered.filter((of) => of.session === session).reduce((sum, of) => sum + of.bytes, 0);
-    return el("tbody", {}, row(cell(session), el("td", { colspan: 7, class: "soft" }, "with callees here"), number(entered ? entered + " bytes" : ""), cell(""), cell("")));
+    return el("tbody", {}, row(cell(session), el("td", { colspan: 9, class: "soft" }, "with callees here"), number(entered ? entered + " bytes" : ""), cell(""), cell("")));
   }));
   const table = byId("sessions");
   for (const body of [...table.tBodies]) body.remove();
-  table.append(...(bodies.length ? bodies : [el("tbody", {}, row(el("td", { class: "empty", colspan: 11 }, "None.")))]));
+  table.append(...(bodies.length ? bodies : [el("tbody", {}, row(el("td", { class: "empty", colspan: 13 }, "None.")))]));
   const shown = Math.min(own.length, MOST_ROWS) + Math.min(hosted.length, MOST_ROWS);
   put(byId("count"), shown + " of " + (status.sessions.length + status.hosted.length));
   put(byId("counted"), status.counted ? "Edges have said at " + date(status.counted) + " what they have let in." : "No edge has said yet what it lets in, or none counts.");

@@ -131,7 +131,7 @@ fn a_session_goes_the_other_way_round_when_its_link_is_cut_down_silently_or_one_
             for monitor in &mut monitors {
                 let down = monitor.link(3, false);
                 let (again, (delay, why)) = monitor.first("other way", |event| match event {
-                    Event::Rerouted { session, flow: 0, to: EAST, delay, why }
+                    Event::Rerouted { session, flow: 0, to: EAST, delay, why, .. }
                         if *session == admitted.session =>
                     {
                         Some((*delay, why.clone()))

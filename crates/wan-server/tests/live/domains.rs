@@ -220,6 +220,7 @@ pub(crate) fn flow(rate: u64, limit: u64) -> Flow {
         bucket: 1_000,
         largest_packet: 1_000,
         least_rate: rate,
+        most_loss: wan::ANY_LOSS,
         limit,
     }
 }

@@ -22,6 +22,8 @@ fn reserve(from: u32) -> Message {
         traffic: Some(traffic),
         limit: 1_000_000_000,
         delay: 0,
+        loss: 0,
+        most_loss: wan::ANY_LOSS,
         jitter: 0,
         lifetime: 7_000_000_000,
     };

@@ -15,7 +15,7 @@ use crate::words::{
 };
 
 /// The first byte of a message. Records have [versions of their own](records).
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// No message is longer, in bytes.
 pub const MOST_BYTES: usize = 4_096;
@@ -50,7 +50,7 @@ impl Message {
     /// # Errors
     /// The bytes are no message.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
+        let mut reader = Reader { bytes, offset: 0, record: None };
         if bytes.len() > MOST_BYTES {
             return Err(reader.wrong("longer than any message"));
         }
@@ -73,8 +73,8 @@ struct Writer {
 struct Reader<'a> {
     bytes: &'a [u8],
     offset: usize,
-    /// Sessions of its records say nothing of grants.
-    is_before_grants: bool,
+    /// The version of a record that it reads; a message has none.
+    record: Option<u8>,
 }
 
 impl Reader<'_> {
@@ -283,19 +283,16 @@ structures! {
     TSpec { rate, bucket, peak, least_unit, largest_packet }
     Refusal { asn, link, reason }
     DeviceFault { device, what }
-    FlowRequest {
-        kind, direction, protocol, source_port, destination_port, class, desired, least_rate, limit
-    }
     Message { from, to, body }
     Reserve {
-        aggregate, id, echo, path, position, link, traffic, limit, delay, jitter, lifetime
+        aggregate, id, echo, path, position, link, traffic, limit, most_loss, delay, jitter, loss, lifetime
     }
     Response { aggregate, id, echo, verdict }
-    Granted { reserved, delay, jitter, label }
+    Granted { reserved, delay, jitter, loss, price, label }
     Notify { aggregate, id, refusal }
-    Query { number, aggregate, path, position, link, available, delay, jitter }
+    Query { number, aggregate, path, position, link, available, delay, jitter, loss }
     QueryResponse { number, path, position, verdict }
-    Available { rate, delay, jitter }
+    Available { rate, delay, jitter, loss }
     Establish { caller, callees, flows }
 }
 
@@ -309,7 +306,7 @@ choices! {
     }
     SessionBody {
         1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal),
-        7 Rerouted { flow, delay, refusal }
+        7 Rerouted { flow, delay, loss, refusal }
     }
     Reason {
         1 Invalid, 2 UnknownUser, 3 UnknownService, 4 ContractExpired, 5 ClassNotAgreed, 6 DestinationNotAgreed(asn),
@@ -317,6 +314,6 @@ choices! {
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
         21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
-        27 Aborted, 28 GrantOver
+        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }
     }
 }

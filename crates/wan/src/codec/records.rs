@@ -3,12 +3,16 @@ use alloc::vec::Vec;
 
 use super::{DecodeError, Reader, Wire, Writer};
 use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSession, Record};
-use crate::request::{MOST_CALLEES, MOST_FLOWS, SessionRequest};
+use crate::request::{ANY_LOSS, FlowRequest, MOST_CALLEES, MOST_FLOWS, SessionRequest};
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
-const VERSION: u8 = 2;
-/// That of records that say nothing of grants. They are read, as of sessions that no AAA server was asked for.
-const BEFORE_GRANTS: u8 = 1;
+const VERSION: u8 = 3;
+/// The first one whose records say what may be lost and what it costs.
+const WITH_LOSSES: u8 = 3;
+/// The first one whose sessions say until when they are granted.
+const WITH_GRANTS: u8 = 2;
+/// The oldest one: its sessions say nothing of grants. They are read, as of sessions that no AAA server was asked for.
+const OLDEST: u8 = 1;
 
 /// Each flow may go to as many domains as there are callees.
 const MOST_LEGS: usize = MOST_FLOWS * MOST_CALLEES;
@@ -27,10 +31,9 @@ impl Record {
     /// # Errors
     /// The bytes are no record, or that of another key.
     pub fn decode(bytes: &[u8]) -> Result<(Key, Self), DecodeError> {
-        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
+        let mut reader = Reader { bytes, offset: 0, record: None };
         match u8::get(&mut reader)? {
-            VERSION => {}
-            BEFORE_GRANTS => reader.is_before_grants = true,
+            version @ OLDEST..=VERSION => reader.record = Some(version),
             _ => return Err(reader.wrong("another version")),
         }
         let (key, record) = (Key::get(&mut reader)?, Self::get(&mut reader)?);
@@ -69,16 +72,105 @@ fn get_long<T: Wire>(most: usize, reader: &mut Reader<'_>) -> Result<Vec<T>, Dec
     Ok(list)
 }
 
+/// A field that records have since a version, and what is meant where they do not have it. Messages have it.
+fn since<T: Wire>(version: u8, otherwise: T, reader: &mut Reader<'_>) -> Result<T, DecodeError> {
+    if reader.record.is_some_and(|record| record < version) { Ok(otherwise) } else { T::get(reader) }
+}
+
 structures! {
-    Asked { id, path, position, link_in, traffic, limit, delay, jitter, lifetime }
     HeldAggregate { asked, link_out, delay, jitter, label_in, label_out }
-    OpenLeg { leg, aggregate, path, flow, delay }
     SessionRequest { user, service, caller, callees, flows, lasts }
 }
 
 choices! {
     Key { 1 Aggregate(id), 2 Own(id), 3 Hosted(id) }
     Record { 1 Aggregate(held), 2 Own(session), 3 Hosted(session) }
+}
+
+impl Wire for FlowRequest {
+    fn put(&self, writer: &mut Writer) {
+        self.kind.put(writer);
+        self.direction.put(writer);
+        self.protocol.put(writer);
+        self.source_port.put(writer);
+        self.destination_port.put(writer);
+        self.class.put(writer);
+        self.desired.put(writer);
+        self.least_rate.put(writer);
+        self.limit.put(writer);
+        self.most_loss.put(writer);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            kind: Wire::get(reader)?,
+            direction: Wire::get(reader)?,
+            protocol: Wire::get(reader)?,
+            source_port: Wire::get(reader)?,
+            destination_port: Wire::get(reader)?,
+            class: Wire::get(reader)?,
+            desired: Wire::get(reader)?,
+            least_rate: Wire::get(reader)?,
+            limit: Wire::get(reader)?,
+            most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
+        })
+    }
+}
+
+impl Wire for Asked {
+    fn put(&self, writer: &mut Writer) {
+        self.id.put(writer);
+        self.path.put(writer);
+        self.position.put(writer);
+        self.link_in.put(writer);
+        self.traffic.put(writer);
+        self.limit.put(writer);
+        self.delay.put(writer);
+        self.jitter.put(writer);
+        self.lifetime.put(writer);
+        self.most_loss.put(writer);
+        self.loss.put(writer);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            id: Wire::get(reader)?,
+            path: Wire::get(reader)?,
+            position: Wire::get(reader)?,
+            link_in: Wire::get(reader)?,
+            traffic: Wire::get(reader)?,
+            limit: Wire::get(reader)?,
+            delay: Wire::get(reader)?,
+            jitter: Wire::get(reader)?,
+            lifetime: Wire::get(reader)?,
+            most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
+            loss: since(WITH_LOSSES, 0, reader)?,
+        })
+    }
+}
+
+impl Wire for OpenLeg {
+    fn put(&self, writer: &mut Writer) {
+        self.leg.put(writer);
+        self.aggregate.put(writer);
+        self.path.put(writer);
+        self.flow.put(writer);
+        self.delay.put(writer);
+        self.loss.put(writer);
+        self.price.put(writer);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            leg: Wire::get(reader)?,
+            aggregate: Wire::get(reader)?,
+            path: Wire::get(reader)?,
+            flow: Wire::get(reader)?,
+            delay: Wire::get(reader)?,
+            loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
+            price: since(WITH_LOSSES, None, reader)?,
+        })
+    }
 }
 
 impl Wire for OwnSession {
@@ -98,7 +190,7 @@ impl Wire for OwnSession {
             peers: get_long(MOST_CALLEES, reader)?,
             legs: get_long(MOST_LEGS, reader)?,
             ends: Wire::get(reader)?,
-            grant: if reader.is_before_grants { None } else { Wire::get(reader)? },
+            grant: since(WITH_GRANTS, None, reader)?,
         })
     }
 }

@@ -11,6 +11,7 @@ use crate::border::{Border, Load};
 use crate::config::Config;
 use crate::message::{Body, Granted, Reserve, Response};
 use crate::record::{Asked, HeldAggregate, Key, Record};
+use crate::request::ANY_LOSS;
 use crate::routes::MOST_DOMAINS;
 use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
 use held::{Held, Pending, Step, accepts, demand, next, offer, upstream};
@@ -33,7 +34,8 @@ fn is_sane(reserve: &Reserve) -> bool {
     let traffic = reserve.traffic.as_ref();
     let fits =
         traffic.is_none_or(|traffic| 0 < traffic.rate && traffic.rate < 1 << 60 && traffic.bucket < 1 << 55);
-    fits && reserve.delay < 1 << 60 && reserve.jitter < 1 << 60
+    let losses = reserve.loss <= ANY_LOSS && reserve.most_loss <= ANY_LOSS;
+    fits && losses && reserve.delay < 1 << 60 && reserve.jitter < 1 << 60
 }
 
 impl Hops {
@@ -64,8 +66,10 @@ impl Hops {
             link_in: reserve.link,
             traffic,
             limit: reserve.limit,
+            most_loss: reserve.most_loss,
             delay: reserve.delay,
             jitter: reserve.jitter,
+            loss: reserve.loss,
             lifetime: reserve.lifetime,
         };
         let refused = |out: &mut Out, reason| {
@@ -231,6 +235,7 @@ impl Hops {
         };
         let asked = pending.asked.clone();
         let mut delay = asked.delay.saturating_add(budget.0);
+        let mut loss = asked.loss;
         if let Some((next, link)) = next(&asked).zip(link_out) {
             let destination = asked.path.last().copied().unwrap_or(next);
             let terms = self.border.terms(now, config, (next, link), aggregate.class, destination);
@@ -239,6 +244,7 @@ impl Hops {
             let others = self.load(link, aggregate.class, Some(aggregate));
             let fits = terms.and_then(|terms| {
                 delay = delay.saturating_add(terms.delay);
+                loss = terms.loss_after(loss);
                 Border::fits(&terms, others, load).map_err(|reason| refusal(Some(link), reason))
             });
             if let Err(refusal) = fits {
@@ -249,6 +255,10 @@ impl Hops {
             let reason = Reason::Delay { missing: delay - asked.limit, offer: delay };
             return self.fail(out, aggregate, refusal(link_out, reason));
         }
+        if loss > asked.most_loss {
+            let reason = Reason::Loss { missing: loss - asked.most_loss, offer: loss };
+            return self.fail(out, aggregate, refusal(link_out, reason));
+        }
         if let Some(pending) = self.held.get_mut(&aggregate).and_then(|held| held.pending.as_mut()) {
             pending.budget = Some(budget);
             pending.step = Step::Downstream;
@@ -256,7 +266,8 @@ impl Hops {
                 return self.forward(now, config, out, aggregate);
             }
             let jitter = asked.jitter.saturating_add(budget.1);
-            let granted = Granted { reserved: asked.traffic, delay, jitter, label: 0 };
+            let reserved = asked.traffic;
+            let granted = Granted { reserved, delay, jitter, loss, price: Some(0), label: 0 };
             let echo = pending.echo;
             self.granted(out, aggregate, None, granted, echo);
         }
@@ -292,8 +303,10 @@ impl Hops {
             link: Some(link),
             traffic: Some(asked.traffic),
             limit: asked.limit,
+            most_loss: asked.most_loss,
             delay: asked.delay.saturating_add(budget.0).saturating_add(terms.delay),
             jitter: asked.jitter.saturating_add(budget.1).saturating_add(terms.jitter),
+            loss: terms.loss_after(asked.loss),
             lifetime: asked.lifetime,
         };
         out.send(next, Body::Reserve(reserve));
@@ -310,6 +323,8 @@ impl Hops {
             reserved: asked.traffic,
             delay: asked.delay.saturating_add(budget.0),
             jitter: asked.jitter.saturating_add(budget.1),
+            loss: asked.loss,
+            price: Some(0),
             label: granted.label_in,
         });
         upstream(out, asked, Response { aggregate, id: asked.id, echo, verdict });
@@ -362,11 +377,16 @@ impl Hops {
     }
 
     /// The domain after this one has answered.
-    pub(crate) fn on_response(&mut self, out: &mut Out, from: Asn, response: Response) {
+    pub(crate) fn on_response(&mut self, config: &Config, out: &mut Out, from: Asn, mut response: Response) {
         let aggregate = response.aggregate;
         let Some(held) = self.held.get_mut(&aggregate) else { return };
         if held.asked().and_then(next) != Some(from) {
             return;
+        }
+        if let Ok(granted) = &mut response.verdict {
+            let own = held.link_out.and_then(|link| config.told_price(from, link));
+            // A sum that does not fit is not told.
+            granted.price = granted.price.zip(own).and_then(|(after, own)| after.checked_add(own));
         }
         if let Some(pending) = held.pending.as_ref().filter(|pending| pending.asked.id == response.id) {
             if pending.step != Step::Downstream {
@@ -385,7 +405,6 @@ impl Hops {
         else {
             return;
         };
-        let mut response = response;
         if let Ok(granted) = &mut response.verdict {
             if granted.reserved != held_granted.asked.traffic {
                 return;

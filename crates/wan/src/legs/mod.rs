@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::action::{LegEvent, Out, Said};
 use crate::backend::{Addresses, BackendAnswer, BackendCommand, Holding};
 use crate::config::Config;
+use crate::message::Granted;
 use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
 use crate::request::{Bound, FlowRequest};
@@ -41,6 +42,10 @@ struct Leg {
     /// The path with the most room so far, and the rate that it has.
     lower: Option<(Vec<Asn>, u64)>,
     delay: u64,
+    /// Packets of a million that may be lost on it.
+    loss: u32,
+    /// What it costs, as far as that is told.
+    price: Option<u64>,
     state: State,
     /// Where it is asked for because `aggregate` is no more.
     detour: Option<Detour>,
@@ -49,6 +54,11 @@ struct Leg {
 }
 
 impl Leg {
+    /// What all domains of its path have granted.
+    fn keeps(&mut self, granted: &Granted) {
+        (self.delay, self.loss, self.price) = (granted.delay, granted.loss, granted.price);
+    }
+
     fn opening(&self, ticket: u64, leg: LegId) -> BackendCommand {
         let (aggregate, flow, addresses) = (self.aggregate, self.flow, self.addresses.clone());
         BackendCommand::Open { ticket, leg, aggregate, flow, addresses }
@@ -106,7 +116,7 @@ impl Context<'_> {
         flow: &FlowRequest,
         except: Option<TunnelId>,
     ) -> AggregateId {
-        let member = Member { traffic: flow.desired, limit: flow.limit };
+        let member = Member { traffic: flow.desired, limit: flow.limit, most_loss: flow.most_loss };
         let (limits, out) = (&self.config.limits, &mut *self.out);
         self.origins.join(self.now, limits, out, (leg, path, flow.class), member, except)
     }
@@ -139,6 +149,8 @@ impl Legs {
             others,
             lower: None,
             delay: 0,
+            loss: 0,
+            price: None,
             state: State::Joining,
             detour: None,
             before: None,
@@ -158,8 +170,8 @@ impl Legs {
             return Follows::GoOn;
         }
         match said {
-            Said::Admitted(delay) if leg.state == State::Joining => {
-                leg.delay = delay;
+            Said::Admitted(granted) if leg.state == State::Joining => {
+                leg.keeps(&granted);
                 leg.state = State::Reserved;
                 Follows::GoOn
             }
@@ -229,6 +241,8 @@ impl Legs {
             path: leg.path.clone(),
             flow: leg.flow,
             delay: leg.delay,
+            loss: leg.loss,
+            price: leg.price,
         };
         self.of(session).map(record).collect()
     }
@@ -237,7 +251,7 @@ impl Legs {
     pub(crate) fn bounds(&self, session: SessionId) -> Vec<Bound> {
         let bound = |(id, leg): (&LegId, &Leg)| {
             let (traffic, dscp): (TSpec, u8) = (leg.flow.desired, leg.flow.class.dscp());
-            Bound { leg: *id, delay: leg.delay, traffic, dscp }
+            Bound { leg: *id, delay: leg.delay, loss: leg.loss, price: leg.price, traffic, dscp }
         };
         self.of(session).map(bound).collect()
     }
@@ -266,7 +280,7 @@ impl Legs {
                 leg.state = State::Open;
                 if let Some(Before { aggregate, refusal, .. }) = leg.before.take() {
                     context.leave(id, aggregate);
-                    reroute::told(context, id, leg.delay, refusal);
+                    reroute::told(context, id, (leg.delay, leg.loss), refusal);
                 }
             }
             State::Closing => {
@@ -335,7 +349,7 @@ impl Legs {
         origins: &mut Origins,
         (record, addresses): (&OpenLeg, Addresses),
     ) {
-        let member = Member { traffic: record.flow.desired, limit: record.delay };
+        let member = Member { traffic: record.flow.desired, limit: record.delay, most_loss: record.loss };
         origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
         let leg = Leg {
             flow: record.flow,
@@ -345,6 +359,8 @@ impl Legs {
             others: Vec::new(),
             lower: None,
             delay: record.delay,
+            loss: record.loss,
+            price: record.price,
             state: State::Open,
             detour: None,
             before: None,

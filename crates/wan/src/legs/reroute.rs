@@ -38,14 +38,14 @@ fn is_worth_trying(refusal: &Refusal) -> bool {
 }
 
 /// Both ends hear of it.
-pub(super) fn told(context: &mut Context<'_>, leg: LegId, delay: u64, refusal: Refusal) {
+pub(super) fn told(context: &mut Context<'_>, leg: LegId, (delay, loss): (u64, u32), refusal: Refusal) {
     let own = context.config.asn;
     let other = if leg.session.origin == own { leg.peer } else { leg.session.origin };
     if other != own {
-        let body = SessionBody::Rerouted { flow: leg.flow, delay, refusal: refusal.clone() };
+        let body = SessionBody::Rerouted { flow: leg.flow, delay, loss, refusal: refusal.clone() };
         context.out.send(other, Body::Session(leg.session, body));
     }
-    context.out.actions.push(Action::Rerouted { leg, delay, refusal });
+    context.out.actions.push(Action::Rerouted { leg, delay, loss, refusal });
 }
 
 impl Leg {
@@ -77,10 +77,11 @@ impl Leg {
     pub(super) fn on_detour(&mut self, context: &mut Context<'_>, id: LegId, said: Said) -> Follows {
         let Some(mut detour) = self.detour.take() else { return Follows::GoOn };
         match said {
-            Said::Admitted(delay) => {
+            Said::Admitted(granted) => {
                 let Detour { refusal, until, .. } = detour;
                 self.before = Some(Before { aggregate: self.aggregate, refusal, until });
-                (self.aggregate, self.path, self.delay) = (detour.aggregate, detour.path, delay);
+                (self.aggregate, self.path) = (detour.aggregate, detour.path);
+                self.keeps(&granted);
                 self.state = State::Recording;
                 Follows::Record
             }

@@ -24,6 +24,9 @@ fn surviving(leg: &OpenLeg) -> SurvivingFlow {
         largest: leg.flow.desired.largest_packet,
         limit: leg.flow.limit,
         delay: leg.delay,
+        most_loss: leg.flow.most_loss,
+        loss: leg.loss,
+        price: leg.price,
     }
 }
 
@@ -133,7 +136,7 @@ impl World {
                         rate: asked.traffic.rate,
                         bucket: asked.traffic.bucket,
                         largest: asked.traffic.largest_packet,
-                        before: (asked.delay, asked.jitter),
+                        before: (asked.delay, asked.jitter, asked.loss),
                         links: (asked.link_in.map(|link| link.0), found.link_out.map(|link| link.0)),
                     },
                 );

@@ -79,7 +79,7 @@ fn what_cannot_be_so_of_a_flow_is_not_told() {
     let session = world.admitted(0, asked.clone());
     let mut told = |from: u32, to: u32, flow: usize, delay: u64, reason: Reason| {
         let refusal = Refusal { asn: Asn(2), link: Some(LinkId(1)), reason };
-        let body = SessionBody::Rerouted { flow: u8::try_from(flow).unwrap(), delay, refusal };
+        let body = SessionBody::Rerouted { flow: u8::try_from(flow).unwrap(), delay, loss: 0, refusal };
         let (from, at) = (Asn(from), to as usize - 1);
         let message = Message { from, to: Asn(to), body: Body::Session(session, body) };
         world.input(at, Input::Message(message));
@@ -223,7 +223,8 @@ fn a_store_that_hangs_on_the_way_to_another_way_ends_the_session() {
 /// Bounds of the other way are its own: links of it are slower here.
 #[test]
 fn the_bound_that_is_told_is_that_of_the_other_way() {
-    let numbers = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: MILLISECOND, links: 0 };
+    let numbers =
+        Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: MILLISECOND, links: 0, loss: 0 };
     let mut world = of(3, &[(1, 3), (1, 2), (2, 3)], numbers);
     let session = world.admitted(0, request(1, &[3], 1_000_000));
     let delay = |world: &World| world.domains[0].manager.as_ref().unwrap().legs(session)[0].delay;

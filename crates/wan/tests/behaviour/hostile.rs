@@ -32,7 +32,7 @@ fn refusal(random: &mut Random, refusal: &mut Refusal) {
 fn spoil(random: &mut Random, message: &mut Message) {
     let value = number(random);
     match &mut message.body {
-        Body::Reserve(reserve) => match random.below(11) {
+        Body::Reserve(reserve) => match random.below(13) {
             0 => reserve.id.number = value,
             1 => reserve.echo = value,
             2 => path(random, &mut reserve.path),
@@ -43,6 +43,8 @@ fn spoil(random: &mut Random, message: &mut Message) {
             7 => reserve.delay = value,
             8 => reserve.jitter = value,
             9 => reserve.lifetime = value,
+            10 => reserve.loss = value as u32,
+            11 => reserve.most_loss = value as u32,
             _ => {
                 if let Some(traffic) = &mut reserve.traffic {
                     let of = [&mut traffic.rate, &mut traffic.bucket, &mut traffic.peak];
@@ -51,19 +53,22 @@ fn spoil(random: &mut Random, message: &mut Message) {
                 }
             }
         },
-        Body::Response(response) => match (&mut response.verdict, random.below(5)) {
+        Body::Response(response) => match (&mut response.verdict, random.below(7)) {
             (_, 0) => response.echo = value,
             (Ok(granted), 1) => granted.reserved.rate = value,
             (Ok(granted), 2) => granted.delay = value,
             (Ok(granted), 3) => granted.label = value as u32,
+            (Ok(granted), 4) => granted.loss = value as u32,
+            (Ok(granted), 5) => granted.price = Some(value),
             (Err(said), 1 | 2) => refusal(random, said),
             _ => response.id.number = value,
         },
         Body::Notify(notify) => refusal(random, &mut notify.refusal),
-        Body::Query(query) => match random.below(4) {
+        Body::Query(query) => match random.below(5) {
             0 => query.delay = value,
             1 => query.jitter = value,
             2 => query.available = value,
+            3 => query.loss = value as u32,
             _ => path(random, &mut query.path),
         },
         Body::QueryResponse(response) => match random.below(2) {

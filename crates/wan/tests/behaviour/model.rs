@@ -2,6 +2,8 @@
 //! what it judges; all it has are numbers.
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::topologies::{hides, prices};
+
 /// A tunnel and a class: the domain that chose it, its number, the code point.
 pub(crate) type Carried = (u32, u64, u8);
 /// A flow of a session: the domain of the caller, the number, the flow, the domain of callees.
@@ -14,6 +16,8 @@ pub(crate) struct Agreed {
     pub(crate) burst: u64,
     pub(crate) delay: u64,
     pub(crate) jitter: u64,
+    /// Packets of a million.
+    pub(crate) loss: u32,
 }
 
 /// What the test made: domains, their inside, links.
@@ -36,6 +40,9 @@ pub(crate) struct SurvivingFlow {
     pub(crate) largest: u32,
     pub(crate) limit: u64,
     pub(crate) delay: u64,
+    pub(crate) most_loss: u32,
+    pub(crate) loss: u32,
+    pub(crate) price: Option<u64>,
 }
 
 /// What a domain holds of an aggregate.
@@ -45,8 +52,8 @@ pub(crate) struct Held {
     pub(crate) rate: u64,
     pub(crate) bucket: u64,
     pub(crate) largest: u32,
-    /// Delay and jitter before this domain.
-    pub(crate) before: (u64, u64),
+    /// Delay, jitter and loss before this domain.
+    pub(crate) before: (u64, u64, u32),
     /// The links by which it comes and goes.
     pub(crate) links: (Option<u32>, Option<u32>),
 }
@@ -92,9 +99,9 @@ impl Topology {
             sum.2 += flow.bucket;
             sum.3 = sum.3.max(flow.largest);
         }
-        let mut delays: BTreeMap<Carried, u64> = BTreeMap::new();
+        let mut sums_of: BTreeMap<Carried, (u64, u32, BTreeSet<Option<u64>>)> = BTreeMap::new();
         for (carried, (path, rate, bucket, largest)) in sums {
-            let (mut before, mut link_in) = ((0, 0), None);
+            let (mut before, mut link_in) = ((0, 0, 0), None);
             let mut label: Option<Option<u32>> = None;
             for (at, domain) in path.iter().enumerate() {
                 let pin = pinned(*domain, carried);
@@ -112,7 +119,7 @@ impl Topology {
                 let held = Held { path: path.clone(), rate, bucket, largest, before, links };
                 expected.held.insert((*domain, carried), held);
                 let inside = self.inside[&(*domain, carried.2)];
-                before = (before.0 + inside.0, before.1 + inside.1);
+                before = (before.0 + inside.0, before.1 + inside.1, before.2);
                 link_in = pin.link_out;
                 match path.get(at + 1) {
                     None => assert_eq!(
@@ -126,20 +133,42 @@ impl Topology {
                         let agreed = self.agreed.get(&(*domain, *next, link, carried.2));
                         let agreed =
                             agreed.unwrap_or_else(|| panic!("{context}: {carried:?} without agreement"));
-                        before = (before.0 + agreed.delay, before.1 + agreed.jitter);
+                        before = (before.0 + agreed.delay, before.1 + agreed.jitter, before.2 + agreed.loss);
                     }
                 }
             }
-            delays.insert(carried, before.0);
+            let prices = self.prices_of(&path, carried.2);
+            sums_of.insert(carried, (before.0, before.2, prices));
         }
         for flow in flows {
             // A link that failed may have been replaced by a faster one, and by no slower one.
-            let delay = delays[&flow.carried];
-            assert!(flow.delay >= delay, "{context}: {delay} ns, and not what was told of {flow:?}");
+            let (delay, loss, prices) = &sums_of[&flow.carried];
+            assert!(flow.delay >= *delay, "{context}: {delay} ns, and not what was told of {flow:?}");
             assert!(flow.delay <= flow.limit, "{context}: {flow:?} is too late");
+            assert!(flow.loss >= *loss, "{context}: {loss} may be lost, and not what was told of {flow:?}");
+            assert!(flow.loss <= flow.most_loss, "{context}: too much of {flow:?} may be lost");
+            assert!(prices.contains(&flow.price), "{context}: {prices:?}, and not the price of {flow:?}");
         }
         self.is_within(&expected.held, context);
         expected
+    }
+
+    /// What a path may have cost when it was granted: a link of it may have been replaced since by one beside it.
+    fn prices_of(&self, path: &[u32], class: u8) -> BTreeSet<Option<u64>> {
+        let mut sums = BTreeSet::from([Some(0)]);
+        for pair in path.windows(2) {
+            let links =
+                self.agreed.keys().filter(|(from, to, _, of)| (*from, *to, *of) == (pair[0], pair[1], class));
+            let told = links
+                .map(|(from, to, link, _)| (!hides(*from, *to, *link)).then(|| prices(*from, *to, *link)));
+            let told: Vec<Option<u64>> = told.collect();
+            let with = |sum: &Option<u64>| {
+                let sum = *sum;
+                told.iter().map(move |one| Some(sum? + (*one)?)).collect::<Vec<_>>()
+            };
+            sums = sums.iter().flat_map(with).collect();
+        }
+        sums
     }
 
     /// What domains hold fits what is agreed on every link, in every class.

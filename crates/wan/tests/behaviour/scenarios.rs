@@ -7,7 +7,7 @@ use wan::{
 };
 
 use crate::model::Agreed;
-use crate::topologies::{MILLISECOND, Numbers, SECOND, address, build};
+use crate::topologies::{MILLISECOND, Numbers, SECOND, address, build, hides};
 use crate::world::{Outcome, World};
 
 /// All domains and all links alike.
@@ -19,6 +19,8 @@ pub(crate) struct Alike {
     /// By so much each link is slower than the one before.
     pub(crate) slower: u64,
     pub(crate) links: u64,
+    /// Packets of a million, on each link.
+    pub(crate) loss: u32,
 }
 
 impl Numbers for Alike {
@@ -26,7 +28,7 @@ impl Numbers for Alike {
         // Three classes in two directions.
         let delay = MILLISECOND + self.links / 6 * self.slower;
         self.links += 1;
-        Some(Agreed { rate: self.rate, burst: self.burst, delay, jitter: 0 })
+        Some(Agreed { rate: self.rate, burst: self.burst, delay, jitter: 0, loss: self.loss })
     }
 
     fn budget(&mut self) -> (u64, u64) {
@@ -43,7 +45,7 @@ impl Numbers for Alike {
 }
 
 pub(crate) fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
-    of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0 })
+    of(count, edges, Alike { rate, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0, loss: 0 })
 }
 
 pub(crate) fn of(count: u32, edges: &[(u32, u32)], mut numbers: Alike) -> World {
@@ -71,6 +73,7 @@ pub(crate) fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowReque
         desired,
         least_rate: rate,
         limit: 100 * MILLISECOND,
+        most_loss: wan::ANY_LOSS,
     }
 }
 
@@ -198,8 +201,11 @@ fn a_refusal_says_domain_link_what_is_missing_and_what_can_be_had() {
 /// Two packets of 1,000 bytes fit, after 0.1 ms of jitter at 1 Mbit/s for each; a third does not.
 #[test]
 fn bursts_are_admitted_like_rates() {
-    let mut world =
-        of(2, &[(1, 2)], Alike { rate: 1 << 40, burst: 2_026, capacity: 1 << 40, slower: 0, links: 0 });
+    let mut world = of(
+        2,
+        &[(1, 2)],
+        Alike { rate: 1 << 40, burst: 2_026, capacity: 1 << 40, slower: 0, links: 0, loss: 0 },
+    );
     for _ in 0..2 {
         world.admitted(0, request(1, &[2], 1_000_000));
     }
@@ -215,7 +221,7 @@ fn a_back_end_without_room_refuses() {
     let mut world = of(
         3,
         &[(1, 2), (2, 3)],
-        Alike { rate: 1 << 40, burst: 1 << 40, capacity: 2_500_000, slower: 0, links: 0 },
+        Alike { rate: 1 << 40, burst: 1 << 40, capacity: 2_500_000, slower: 0, links: 0, loss: 0 },
     );
     world.admitted(1, request(2, &[2], 1_500_000));
     let refusal = world.refused(request(1, &[3], 2_000_000));
@@ -390,7 +396,8 @@ fn a_failed_link_ends_what_passes_it_with_the_reason() {
 /// The domain that loses the link finds a slower one, and its word of that is lost: what was told is not kept by it.
 #[test]
 fn a_slower_link_does_not_replace_one_behind_the_callers_back() {
-    let numbers = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: 1_000, links: 0 };
+    let numbers =
+        Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: 1_000, links: 0, loss: 0 };
     let mut world = of(3, &[(1, 2), (2, 3), (2, 3)], numbers);
     let session = world.admitted(0, request(1, &[3], 1_000_000));
     world.faults.lost = 1_000;
@@ -401,6 +408,46 @@ fn a_slower_link_does_not_replace_one_behind_the_callers_back() {
     world.run(4 * SECOND);
     let refusal = world.ended.get(&session).map(|refusal| &refusal.reason);
     assert!(matches!(refusal, Some(Reason::Delay { missing: 1_000, .. })), "{refusal:?}");
+}
+
+/// What agreements lose adds up, whatever they are about.
+#[test]
+fn a_path_that_loses_more_than_is_allowed_is_refused_with_the_missing_part() {
+    let numbers = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0, loss: 70 };
+    let mut world = of(4, &[(1, 2), (2, 3), (3, 4)], numbers);
+    let mut asked = request(1, &[4], 1_000_000);
+    for (most_loss, at, offer) in [(209, 3, 210), (139, 2, 140), (0, 1, 70)] {
+        asked.flows[0].most_loss = most_loss;
+        let reason = Reason::Loss { missing: offer - most_loss, offer };
+        let link = Some(LinkId(at));
+        assert_eq!(world.refused(asked.clone()), Refusal { asn: Asn(at), link, reason });
+    }
+    assert!((0..4).all(|at| world.held(at) == 0));
+    asked.flows[0].most_loss = 210;
+    world.admitted(0, asked.clone());
+    let told = world.domains[0].manager.as_ref().unwrap().sessions().next().map(|(id, ..)| id);
+    let legs = world.domains[0].manager.as_ref().unwrap().legs(told.unwrap());
+    assert_eq!((legs[0].loss, legs[0].flow.most_loss), (210, 210));
+    // A stricter one does not get into the tunnel of the first, and does it no harm.
+    asked.flows[0].most_loss = 209;
+    assert!(matches!(world.refused(asked).reason, Reason::Loss { missing: 1, offer: 210 }));
+    world.input(0, Input::Query { ticket: 7, destination: Asn(4), class: Class::Ef });
+    world.run(SECOND);
+    assert!(matches!(world.answers[..], [(7, Ok(wan::Available { loss: 210, .. }))]), "{:?}", world.answers);
+    assert_eq!(world.at_rest(), 1);
+}
+
+/// Each domain adds what its agreement costs, and does not say of what the sum is.
+#[test]
+fn a_caller_is_told_what_the_path_costs_unless_a_domain_hides_it() {
+    let mut world = line(3, 5_000_000);
+    for (from, to, price) in [(1, 3, Some(1_002_001 + 2_003_002)), (3, 1, None), (2, 2, Some(0))] {
+        let id = world.admitted(from - 1, request(from as u32, &[to], 1_000_000));
+        let legs = world.domains[from - 1].manager.as_ref().unwrap().legs(id);
+        assert_eq!(legs[0].price, price, "from {from} to {to}");
+    }
+    assert!(hides(3, 2, 2) || hides(2, 1, 1), "one of the way back does");
+    assert_eq!(world.at_rest(), 3);
 }
 
 /// In a ring there is a second path, which BGP tells too.
@@ -444,7 +491,7 @@ fn a_query_says_what_is_free_and_keeps_nothing() {
     world.admitted(1, request(2, &[3], 2_000_000));
     world.input(0, Input::Query { ticket: 7, destination: Asn(4), class: Class::Ef });
     world.run(SECOND);
-    let available = wan::Available { rate: 3_000_000, delay: 11 * MILLISECOND, jitter: 400_000 };
+    let available = wan::Available { rate: 3_000_000, delay: 11 * MILLISECOND, jitter: 400_000, loss: 0 };
     assert_eq!(world.answers, [(7, Ok(available))]);
     world.input(0, Input::Query { ticket: 8, destination: Asn(9), class: Class::Ef });
     assert!(world.answers[1].1.is_err());

@@ -15,6 +15,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
     let least_rate = if random.chance(50) { rate } else { rate / 2 };
     let limit = random.range(10_000, 120_000) * MICROSECOND;
     let port = random.range(1, 9_000) as u16;
+    let most_loss = if random.chance(40) { random.range(0, 2_500) as u32 } else { wan::ANY_LOSS };
     FlowRequest {
         kind,
         direction,
@@ -25,6 +26,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
         desired,
         least_rate,
         limit,
+        most_loss,
     }
 }
 

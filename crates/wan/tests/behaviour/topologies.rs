@@ -82,6 +82,7 @@ impl Numbers for Random {
             burst: self.range(20, 200) * 1_000 + 13,
             delay: self.range(1_000, 4_000) * MICROSECOND + 7,
             jitter: self.range(10, 900) * MICROSECOND + 3,
+            loss: if self.chance(30) { 0 } else { self.range(1, 900) as u32 },
         })
     }
 
@@ -96,6 +97,16 @@ impl Numbers for Random {
     fn tells(&mut self) -> bool {
         !self.one_in(60)
     }
+}
+
+/// What a link costs: a number that no other link has.
+pub(crate) fn prices(from: u32, to: u32, link: u32) -> u64 {
+    u64::from(from * 1_000_000 + to * 1_000 + link)
+}
+
+/// Its sender does not tell it.
+pub(crate) fn hides(from: u32, to: u32, link: u32) -> bool {
+    (from * 7 + to * 3 + link) % 11 == 7
 }
 
 /// Makes a random world.
@@ -120,8 +131,8 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
             for class in CLASSES {
                 let Some(agreed) = numbers.agreed() else { continue };
                 topology.agreed.insert((from, to, link, class.dscp()), agreed);
-                let Agreed { rate, burst, delay, jitter } = agreed;
-                terms.insert(class, Terms { rate, burst, delay, jitter, loss: 0 });
+                let Agreed { rate, burst, delay, jitter, loss } = agreed;
+                terms.insert(class, Terms { rate, burst, delay, jitter, loss });
             }
             agreements.push(Agreement {
                 from: Asn(from),
@@ -130,7 +141,8 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
                 terms,
                 begins: 0,
                 ends: u64::MAX,
-                price: 17,
+                price: prices(from, to, link),
+                hides_price: hides(from, to, link),
                 destinations: all.clone(),
                 excess: Excess::Drop,
             });

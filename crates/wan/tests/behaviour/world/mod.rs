@@ -267,7 +267,9 @@ impl World {
                     let before = self.ended.insert(session, refusal);
                     assert!(before.is_none(), "{}: {session:?} ended twice", self.context);
                 }
-                Action::Rerouted { leg, delay, refusal } => self.is_rerouted(at, leg, delay, refusal),
+                Action::Rerouted { leg, delay, loss, refusal } => {
+                    self.is_rerouted(at, leg, (delay, loss), refusal);
+                }
                 Action::QueryAnswer { ticket, answer } => self.answers.push((ticket, answer)),
                 Action::ExtendAnswer { ticket, answer } => {
                     let session = self.extending.remove(&ticket).expect("an answer that is asked for");
@@ -281,7 +283,7 @@ impl World {
     }
 
     /// What is told of a flow that goes another way.
-    fn is_rerouted(&mut self, at: usize, leg: LegId, delay: u64, refusal: Refusal) {
+    fn is_rerouted(&mut self, at: usize, leg: LegId, (delay, loss): (u64, u32), refusal: Refusal) {
         let is_of_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
         assert!(is_of_fault, "{}: {refusal}", self.context);
         let of = |outcome: &Outcome| matches!(outcome, Outcome::Admitted(id) if *id == leg.session);
@@ -289,6 +291,7 @@ impl World {
         if let Some((_, _, request)) = ticket.and_then(|ticket| self.requests.get(&ticket)) {
             let flow = &request.flows[usize::from(leg.flow)];
             assert!(delay <= flow.limit, "{}: {leg:?} has {delay} of {}", self.context, flow.limit);
+            assert!(loss <= flow.most_loss, "{}: {loss} of {leg:?} may be lost", self.context);
         }
         self.counts.rerouted += 1;
         self.rerouted.push((self.now, at, leg, delay, refusal));
@@ -319,6 +322,7 @@ impl World {
                 for bound in &bounds {
                     let flow = &request.flows[usize::from(bound.leg.flow)];
                     assert!(bound.delay <= flow.limit, "{}: {bound:?} of {flow:?}", self.context);
+                    assert!(bound.loss <= flow.most_loss, "{}: {bound:?} of {flow:?}", self.context);
                     assert!(bound.traffic.rate >= flow.least_rate, "{}: {bound:?} of {flow:?}", self.context);
                 }
                 Outcome::Admitted(session)
