@@ -15,6 +15,7 @@
 
 pub mod backend;
 pub mod budget;
+mod copy;
 pub mod domain;
 pub mod entry;
 pub mod execute;

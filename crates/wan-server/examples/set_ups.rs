@@ -96,6 +96,7 @@ fn main() {
         largest_packet: 40,
         least_rate: 5_000,
         limit: 25_000_000,
+        copies: 1,
     };
     let asked = SessionAsked {
         user: "ann".to_owned(),

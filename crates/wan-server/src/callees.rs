@@ -180,6 +180,7 @@ mod tests {
             desired,
             least_rate,
             limit: 1,
+            copies: 1,
         }
     }
 

@@ -272,6 +272,7 @@ impl Judge<'_> {
             desired,
             least_rate: 8,
             limit: 1,
+            copies: 1,
         };
         let [source, destination] = self.course.addresses;
         let addresses = Addresses { sources: vec![source], destinations: vec![destination] };

@@ -67,6 +67,7 @@ fn flow_request(flow: &Flow) -> Result<FlowRequest, String> {
         desired,
         least_rate: flow.least_rate,
         limit: flow.limit,
+        copies: flow.copies,
     })
 }
 
@@ -84,6 +85,7 @@ pub(crate) fn flow(of: &FlowRequest) -> Flow {
         largest_packet: of.desired.largest_packet,
         least_rate: of.least_rate,
         limit: of.limit,
+        copies: of.copies,
     }
 }
 
@@ -112,7 +114,7 @@ pub(crate) fn request(asked: &SessionAsked, file: &DomainFile) -> Result<Session
 /// A flow with its bound.
 pub(crate) fn bound(of: &wan::Bound) -> Bound {
     Bound {
-        flow: of.leg.flow,
+        flow: of.leg.number(),
         to: of.leg.peer.0,
         delay: of.delay,
         rate: of.traffic.rate,
@@ -198,6 +200,8 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::AaaUnavailable(_) => "aaa-unavailable",
         Reason::Aborted => "aborted",
         Reason::GrantOver => "grant-over",
+        Reason::NotDisjoint { .. } => "not-disjoint",
+        Reason::CannotDuplicate => "cannot-duplicate",
     };
     Refused {
         asn: refusal.asn.0,

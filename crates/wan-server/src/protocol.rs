@@ -108,6 +108,13 @@ pub struct Flow {
     pub least_rate: u64,
     /// Nanoseconds from edge to edge at most.
     pub limit: u64,
+    /// How many copies of each packet go at once, over paths that share no domain on the way: 1 or 2.
+    #[serde(default = "one")]
+    pub copies: u8,
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// What a manager answers.
@@ -257,6 +264,28 @@ pub enum Event {
         delay: u64,
         /// What became of the way before.
         why: Refused,
+    },
+    /// One copy of a flow is no more; the other one goes on.
+    CopyLost {
+        /// The session.
+        session: String,
+        /// Which of its flows, from 0.
+        flow: u8,
+        /// The domain of callees.
+        to: u32,
+        /// What became of the copy.
+        why: Refused,
+    },
+    /// Two copies of a flow go again.
+    CopyBack {
+        /// The session.
+        session: String,
+        /// Which of its flows, from 0.
+        flow: u8,
+        /// The domain of callees.
+        to: u32,
+        /// Nanoseconds from edge to edge at most of the copy that goes again.
+        delay: u64,
     },
     /// A border link of this domain is cut, or works again.
     Link {

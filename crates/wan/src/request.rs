@@ -25,6 +25,9 @@ pub struct FlowRequest {
     pub least_rate: u64,
     /// Nanoseconds from edge to edge.
     pub limit: u64,
+    /// How many copies of each packet go at once over paths that have no domain in common but the first and the last: 1 or 2. Each copy alone has
+    /// the rate and keeps the limit.
+    pub copies: u8,
 }
 
 /// `establishSession` and `performReservation` of a caller.
@@ -66,7 +69,11 @@ pub(crate) fn flows_are_valid(flows: &[FlowRequest]) -> bool {
     flows.len() <= MOST_FLOWS
         && flows.iter().all(|flow| {
             let rates = 0 < flow.least_rate && flow.least_rate <= flow.desired.rate;
-            flow.class.is_reservable() && flow.desired.is_valid() && rates && flow.limit > 0
+            flow.class.is_reservable()
+                && flow.desired.is_valid()
+                && rates
+                && flow.limit > 0
+                && matches!(flow.copies, 1 | 2)
         })
 }
 

@@ -55,6 +55,7 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
         largest_packet: packet,
         least_rate: rate,
         limit: LIMIT,
+        copies: 1,
     }
 }
 

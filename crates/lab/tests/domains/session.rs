@@ -138,6 +138,7 @@ impl Session {
             desired: self.traffic,
             least_rate: 1,
             limit: u64::MAX,
+            copies: 1,
         };
         let (leg, aggregate, addresses) = (self.leg(), self.aggregate(), self.addresses.clone());
         let command = BackendCommand::Open { ticket: 2, leg, aggregate, flow, addresses };

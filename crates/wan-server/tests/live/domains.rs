@@ -221,6 +221,7 @@ pub(crate) fn flow(rate: u64, limit: u64) -> Flow {
         largest_packet: 1_000,
         least_rate: rate,
         limit,
+        copies: 1,
     }
 }
 

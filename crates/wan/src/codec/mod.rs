@@ -15,7 +15,7 @@ use crate::words::{
 };
 
 /// The first byte of a message. Records have [versions of their own](records).
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// No message is longer, in bytes.
 pub const MOST_BYTES: usize = 4_096;
@@ -50,7 +50,7 @@ impl Message {
     /// # Errors
     /// The bytes are no message.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
+        let mut reader = Reader { bytes, offset: 0, is_before_grants: false, is_before_copies: false };
         if bytes.len() > MOST_BYTES {
             return Err(reader.wrong("longer than any message"));
         }
@@ -75,6 +75,8 @@ struct Reader<'a> {
     offset: usize,
     /// Sessions of its records say nothing of grants.
     is_before_grants: bool,
+    /// Flows of its records say nothing of copies.
+    is_before_copies: bool,
 }
 
 impl Reader<'_> {
@@ -283,9 +285,6 @@ structures! {
     TSpec { rate, bucket, peak, least_unit, largest_packet }
     Refusal { asn, link, reason }
     DeviceFault { device, what }
-    FlowRequest {
-        kind, direction, protocol, source_port, destination_port, class, desired, least_rate, limit
-    }
     Message { from, to, body }
     Reserve {
         aggregate, id, echo, path, position, link, traffic, limit, delay, jitter, lifetime
@@ -299,6 +298,36 @@ structures! {
     Establish { caller, callees, flows }
 }
 
+impl Wire for FlowRequest {
+    fn put(&self, writer: &mut Writer) {
+        self.kind.put(writer);
+        self.direction.put(writer);
+        self.protocol.put(writer);
+        self.source_port.put(writer);
+        self.destination_port.put(writer);
+        self.class.put(writer);
+        self.desired.put(writer);
+        self.least_rate.put(writer);
+        self.limit.put(writer);
+        self.copies.put(writer);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            kind: Wire::get(reader)?,
+            direction: Wire::get(reader)?,
+            protocol: Wire::get(reader)?,
+            source_port: Wire::get(reader)?,
+            destination_port: Wire::get(reader)?,
+            class: Wire::get(reader)?,
+            desired: Wire::get(reader)?,
+            least_rate: Wire::get(reader)?,
+            limit: Wire::get(reader)?,
+            copies: if reader.is_before_copies { 1 } else { Wire::get(reader)? },
+        })
+    }
+}
+
 choices! {
     Class { 0 BestEffort, 1 Af1, 2 Af4, 3 Ef, 4 Control }
     Direction { 0 Forward, 1 Reverse }
@@ -309,7 +338,7 @@ choices! {
     }
     SessionBody {
         1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal),
-        7 Rerouted { flow, delay, refusal }
+        7 Rerouted { flow, delay, refusal }, 8 Copies { flow, said }
     }
     Reason {
         1 Invalid, 2 UnknownUser, 3 UnknownService, 4 ContractExpired, 5 ClassNotAgreed, 6 DestinationNotAgreed(asn),
@@ -317,6 +346,6 @@ choices! {
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
         21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
-        27 Aborted, 28 GrantOver
+        27 Aborted, 28 GrantOver, 40 NotDisjoint { shared }, 41 CannotDuplicate
     }
 }

@@ -6,7 +6,9 @@ use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSessio
 use crate::request::{MOST_CALLEES, MOST_FLOWS, SessionRequest};
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// That of records whose flows say nothing of copies: each has one.
+const BEFORE_COPIES: u8 = 2;
 /// That of records that say nothing of grants. They are read, as of sessions that no AAA server was asked for.
 const BEFORE_GRANTS: u8 = 1;
 
@@ -27,10 +29,11 @@ impl Record {
     /// # Errors
     /// The bytes are no record, or that of another key.
     pub fn decode(bytes: &[u8]) -> Result<(Key, Self), DecodeError> {
-        let mut reader = Reader { bytes, offset: 0, is_before_grants: false };
+        let mut reader = Reader { bytes, offset: 0, is_before_grants: false, is_before_copies: false };
         match u8::get(&mut reader)? {
             VERSION => {}
-            BEFORE_GRANTS => reader.is_before_grants = true,
+            BEFORE_COPIES => reader.is_before_copies = true,
+            BEFORE_GRANTS => (reader.is_before_grants, reader.is_before_copies) = (true, true),
             _ => return Err(reader.wrong("another version")),
         }
         let (key, record) = (Key::get(&mut reader)?, Self::get(&mut reader)?);

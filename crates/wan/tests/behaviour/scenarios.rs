@@ -71,6 +71,7 @@ pub(crate) fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowReque
         desired,
         least_rate: rate,
         limit: 100 * MILLISECOND,
+        copies: 1,
     }
 }
 

@@ -25,14 +25,21 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
         desired,
         least_rate,
         limit,
+        copies: 1,
     }
 }
 
 pub(crate) fn request(world: &mut World, at: usize) -> SessionRequest {
     let class = *world.random.pick(&CLASSES).unwrap();
     let mut flows = vec![flow(world, FlowKind::Data, Direction::Forward, class, 200_000)];
+    if world.random.one_in(8) {
+        flows[0].copies = 2;
+    }
     if world.random.chance(60) {
         flows.push(flow(world, FlowKind::AckNack, Direction::Reverse, class, 40_000));
+    }
+    if flows.len() == 2 && world.random.one_in(8) {
+        flows[1].copies = 2;
     }
     if world.random.chance(50) {
         flows.push(flow(world, FlowKind::Discovery, Direction::Forward, Class::Af1, 10_000));
@@ -179,6 +186,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.withdrawn += one.withdrawn;
         sum.told_hosts += one.told_hosts;
         sum.rerouted += one.rerouted;
+        sum.copies_lost += one.copies_lost;
+        sum.copies_back += one.copies_back;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -193,6 +202,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.grants,
         counts.told_hosts,
         counts.rerouted,
+        counts.copies_lost,
+        counts.copies_back,
     ];
     // A single seed that is repeated may have none.
     let reasons = [
@@ -209,6 +220,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         "AaaUnavailable",
         "Aborted",
         "GrantOver",
+        "NotDisjoint",
+        "CannotDuplicate",
     ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);
