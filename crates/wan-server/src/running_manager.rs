@@ -441,8 +441,7 @@ impl Running {
                     self.monitored(&protocol::Event::Rerouted { session, flow, to, delay, why });
                 }
                 Action::Copies { leg, said } => {
-                    let (session, flow, to) =
-                        (convert::session_name(leg.session), leg.number(), leg.peer.0);
+                    let (session, flow, to) = (convert::session_name(leg.session), leg.number(), leg.peer.0);
                     self.monitored(&match said {
                         Ok(delay) => protocol::Event::CopyBack { session, flow, to, delay },
                         Err(refusal) => {

@@ -226,8 +226,7 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
         to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let name = &lab.record().name;
         let data = Flow { destination_port: 7_411, copies: 2, ..flow(300_000, 100 * MILLISECOND) };
-        let asked =
-            SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![data]) };
+        let asked = SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![data]) };
         let admitted = domains.admitted(&asked);
         assert_eq!(admitted.bounds.len(), 2, "each copy has a bound: {admitted:?}");
         let mut paths: Vec<_> = domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect();
@@ -247,10 +246,13 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
         let send = |came: &mut BTreeMap<u32, u32>, number: u32| {
             from.send_to(&number.to_be_bytes(), "10.3.0.2:7411").unwrap();
             // It is sent once: whatever is lost of both copies is never seen.
-            patiently_or(|| format!("number {number}"), || {
-                take(came);
-                came.contains_key(&number).then_some(())
-            });
+            patiently_or(
+                || format!("number {number}"),
+                || {
+                    take(came);
+                    came.contains_key(&number).then_some(())
+                },
+            );
         };
         (0..50).for_each(|number| send(&mut came, number));
         patiently_or(
@@ -275,7 +277,9 @@ fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
         cut(name, 3, How::Joined).unwrap();
         for monitor in &mut monitors {
             monitor.first("copy that goes again", |event| match event {
-                Event::CopyBack { session, flow: 0, to: EAST, .. } if *session == admitted.session => Some(()),
+                Event::CopyBack { session, flow: 0, to: EAST, .. } if *session == admitted.session => {
+                    Some(())
+                }
                 _ => None,
             });
         }
