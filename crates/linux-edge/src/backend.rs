@@ -6,6 +6,7 @@ use wan::{
     Addresses, AggregateId, BackendAnswer, BackendCommand, Class, Demand, FlowRequest, Holding, LegId, Place,
 };
 
+use crate::copy::Copy;
 use crate::domain::{Domain, Family, segment};
 use crate::entry::{Entry, FROM_TUNNEL, Segments, Tuple, family};
 use crate::ledger::{Ledger, Load, Short};
@@ -111,7 +112,11 @@ impl LinuxEdge {
             }
         }
         for (record, tuples) in &observed.flows {
-            if edge.aggregates.contains_key(&record.aggregate) && edge.used_by_flows.insert(record.slot) {
+            // Both copies of a flow have one number.
+            let beside = edge.flows.get(&record.leg.other_copy());
+            let is_of_both = beside.is_some_and(|beside| beside.record.slot == record.slot);
+            let is_held = edge.aggregates.contains_key(&record.aggregate);
+            if is_held && (is_of_both || edge.used_by_flows.insert(record.slot)) {
                 edge.flows.insert(record.leg, Flow { record: record.clone(), tuples: tuples.clone() });
             } else {
                 told.push(format!("flow {:?} has no aggregate", record.leg));
@@ -167,23 +172,30 @@ impl LinuxEdge {
                 // Flows that were let in before there was a tunnel for them.
                 let is_first = self.aggregates.get(id).is_some_and(|aggregate| aggregate.labels.is_none());
                 let waiting = self.flows.iter().filter(|(_, flow)| is_first && flow.record.aggregate == *id);
-                let flows = waiting.map(|(leg, _)| Holding::Flow(*leg));
+                let flows = waiting.flat_map(|(leg, _)| self.copies(*leg));
                 std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
             }
-            BackendCommand::Open { leg, .. } => vec![Holding::Flow(*leg)],
+            BackendCommand::Open { leg, .. } => self.copies(*leg),
             BackendCommand::Release { holding: Holding::Aggregate(id), .. } => {
                 // Flows that are let in for it still are let in no more: its number may be that of another one soon.
                 let flows = self.flows.iter().filter(|(_, flow)| flow.record.aggregate == *id);
-                let flows = flows.map(|(leg, _)| Holding::Flow(*leg));
+                let flows = flows.flat_map(|(leg, _)| self.copies(*leg));
                 std::iter::once(Holding::Aggregate(*id)).chain(flows).collect()
             }
-            BackendCommand::Release { holding, .. } => vec![*holding],
+            BackendCommand::Release { holding: Holding::Flow(leg), .. } => self.copies(*leg),
         }
+    }
+
+    /// A flow, and its other copy if that is let in: what is done for one is different with the other.
+    fn copies(&self, leg: LegId) -> Vec<Holding> {
+        let other = Some(leg.other_copy()).filter(|other| self.flows.contains_key(other));
+        std::iter::once(leg).chain(other).map(Holding::Flow).collect()
     }
 
     /// The routes of aggregates that the kernel forgets when an interface of a router goes down: those into tunnels, and those that end tunnels.
     pub fn routes_again(&self, router: usize, interface: &str) -> Vec<Program> {
-        let entries = self.aggregates.keys().flat_map(|id| self.of_aggregate(*id));
+        let flows = self.flows.keys().flat_map(|leg| self.of_flow(*leg));
+        let entries = self.aggregates.keys().flat_map(|id| self.of_aggregate(*id)).chain(flows);
         let programs = entries.flat_map(|entry| entry.add());
         programs.filter(|program| is_forgotten(program, router, interface)).collect()
     }
@@ -298,13 +310,18 @@ impl LinuxEdge {
             return Err(format!("aggregate {} is not reserved", aggregate.tunnel.number));
         }
         let tuples = self.tuples(flow, addresses)?;
-        let of_others = self.flows.iter().filter(|(other, _)| **other != leg);
+        let beside = self.flows.get(&leg.other_copy()).filter(|_| flow.copies == 2).cloned();
+        let is_same = |other: &LegId| *other == leg || (beside.is_some() && *other == leg.other_copy());
+        let of_others = self.flows.iter().filter(|(other, _)| !is_same(other));
         let is_taken = |tuple: &Tuple| tuples.iter().any(|own| own.meets(tuple));
         if of_others.flat_map(|(_, flow)| &flow.tuples).any(is_taken) {
             return Err("another flow has the same addresses and ports".to_owned());
         }
+        if beside.as_ref().is_some_and(|beside| beside.tuples != tuples) {
+            return Err("the copies of a flow have other addresses or ports".to_owned());
+        }
         let before = self.flows.get(&leg).cloned();
-        let slot = match &before {
+        let slot = match before.as_ref().or(beside.as_ref()) {
             Some(flow) => flow.record.slot,
             None => match take(&mut self.used_by_flows) {
                 Some(slot) => slot,
@@ -327,7 +344,9 @@ impl LinuxEdge {
                 Some(flow) => drop(self.flows.insert(leg, flow)),
                 None => {
                     self.flows.remove(&leg);
-                    self.used_by_flows.remove(&slot);
+                    if beside.is_none() {
+                        self.used_by_flows.remove(&slot);
+                    }
                 }
             }
             return Err("there is no room for what meters round up of its rate and burst".to_owned());
@@ -345,7 +364,9 @@ impl LinuxEdge {
             }
             Holding::Flow(leg) => {
                 if let Some(flow) = self.flows.remove(&leg) {
-                    self.used_by_flows.remove(&flow.record.slot);
+                    if !self.flows.contains_key(&leg.other_copy()) {
+                        self.used_by_flows.remove(&flow.record.slot);
+                    }
                     // Less than before always fits.
                     let _ = self.hold(flow.record.aggregate);
                 }
@@ -410,6 +431,10 @@ impl LinuxEdge {
         let Some(Flow { record, tuples }) = self.flows.get(&leg) else { return Vec::new() };
         let aggregate = self.aggregates.get(&record.aggregate).filter(|aggregate| aggregate.labels.is_some());
         let Some(aggregate) = aggregate else { return Vec::new() };
+        let beside = self.flows.get(&leg.other_copy()).and_then(|beside| {
+            let of = self.aggregates.get(&beside.record.aggregate)?;
+            of.labels.is_some().then_some((of.slot, &beside.record))
+        });
         let mut edges: BTreeMap<usize, Vec<Tuple>> = BTreeMap::new();
         for tuple in tuples {
             if let Some(edge) = self.edge_of(tuple.source) {
@@ -419,6 +444,14 @@ impl LinuxEdge {
         let contract = record.contract(edges.len());
         let entry = |(edge, tuples): (usize, Vec<Tuple>)| {
             let edge = self.domain.edges.get(edge)?;
+            if let Some((first, record)) = beside.filter(|_| leg.is_second_copy()) {
+                return self.copy_of(
+                    leg,
+                    (edge.router, &edge.interface),
+                    mark(first, record.aggregate.class),
+                    tuples,
+                );
+            }
             Some(Entry::Flow {
                 router: edge.router,
                 interface: edge.interface.clone(),
@@ -427,9 +460,30 @@ impl LinuxEdge {
                 mark: mark(aggregate.slot, record.aggregate.class),
                 contract,
                 tuples,
+                beside: beside.map(|(_, record)| record.text()),
             })
         };
         edges.into_iter().filter_map(entry).collect()
+    }
+
+    /// The second copy of a flow where that is let in, in the tunnel of its own aggregate.
+    fn copy_of(
+        &self,
+        leg: LegId,
+        (router, interface): (usize, &str),
+        first: u32,
+        tuples: Vec<Tuple>,
+    ) -> Option<Entry> {
+        let record = &self.flows.get(&leg)?.record;
+        let tunnel = |entry: Entry| match entry {
+            Entry::Tunnel { router: of, mark, interface, segments, .. } if of == router => {
+                Some((mark, interface, segments))
+            }
+            _ => None,
+        };
+        let (mark, leaves, segments) = self.of_aggregate(record.aggregate).into_iter().find_map(tunnel)?;
+        let (slot, interface) = (record.slot, interface.to_owned());
+        Some(Entry::Copy(Copy { router, interface, slot, first, mark, leaves, segments, tuples }))
     }
 
     /// The entries of an aggregate.

@@ -3,6 +3,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
+use crate::copy::Copy;
 use crate::domain::{Family, TUNNEL};
 use crate::policing::{Contract, policed_rate};
 use crate::program::{Program, Step, field, matches, meta, object, rule, set};
@@ -71,7 +72,11 @@ pub enum Entry {
         contract: Contract,
         /// Its packets.
         tuples: Vec<Tuple>,
+        /// The record of its other copy, if there is one.
+        beside: Option<String>,
     },
+    /// Packets of a flow that is let in are sent into a second tunnel, too.
+    Copy(Copy),
     /// What has a mark is put into a tunnel.
     Tunnel {
         /// Where.
@@ -156,12 +161,14 @@ fn policing(router: usize, device: &str, class: u16, contract: &Contract) -> [Pr
 }
 
 /// What is done to packets of a flow.
-fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract) -> [Value; 2] {
+fn flow_rules(slot: u16, text: &str, mark: u32, contract: &Contract, beside: Option<&str>) -> Vec<Value> {
     let chain = flow_chain(slot);
-    [
+    let mut rules = vec![
         rule(&chain, vec![too_large(contract.largest.into()), json!({ "drop": null })], None),
         rule(&chain, vec![json!({ "counter": null }), set(meta("mark"), json!(mark))], Some(text)),
-    ]
+    ];
+    rules.extend(beside.map(|text| rule(&chain, vec![json!({ "counter": null })], Some(text))));
+    rules
 }
 
 /// What is done to packets with a label.
@@ -213,6 +220,7 @@ impl Entry {
             Self::Tunnel { router, slot, .. } => (1, *router, "", *slot),
             Self::Label { router, interface, slot, .. } => (2, *router, interface, *slot),
             Self::Flow { router, interface, slot, .. } => (3, *router, interface, *slot),
+            Self::Copy(copy) => (4, copy.router, &copy.interface, copy.slot),
         }
     }
 
@@ -220,14 +228,15 @@ impl Entry {
     pub fn add(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, text } => vec![Program::nft(0, vec![held(*slot, text)])],
-            Self::Flow { router, interface, slot, text, mark, contract, tuples } => {
+            Self::Copy(copy) => copy.add(),
+            Self::Flow { router, interface, slot, text, mark, contract, tuples, beside } => {
                 let device = policer(interface);
                 let mut programs: Vec<Program> = policing(*router, &device, *slot, contract).into();
                 programs
                     .extend(tuples.iter().map(|tuple| Program::tc(*router, filter(&device, *slot, tuple))));
                 let chain = flow_chain(*slot);
                 let mut commands = vec![object("add", "chain", json!({ "name": chain }))];
-                commands.extend(flow_rules(*slot, text, *mark, contract));
+                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
                 commands.extend(tuples.iter().map(|tuple| element("add", tuple, &chain)));
                 programs.push(Program::nft(*router, commands));
                 programs
@@ -305,15 +314,16 @@ impl Entry {
             }
             (
                 Self::Flow { tuples: before, .. },
-                Self::Flow { router, interface, slot, text, mark, contract, tuples },
+                Self::Flow { router, interface, slot, text, mark, contract, tuples, beside },
             ) if before == tuples => {
                 let mut commands = vec![emptied(&flow_chain(*slot))];
-                commands.extend(flow_rules(*slot, text, *mark, contract));
+                commands.extend(flow_rules(*slot, text, *mark, contract, beside.as_deref()));
                 let mut programs: Vec<Program> =
                     policing(*router, &policer(interface), *slot, contract).into();
                 programs.push(Program::nft(*router, commands));
                 Some(programs)
             }
+            (Self::Copy(before), Self::Copy(copy)) => before.change(copy),
             _ => None,
         }
     }
@@ -322,6 +332,7 @@ impl Entry {
     pub fn remove(&self) -> Vec<Program> {
         match self {
             Self::Held { slot, .. } => vec![Program::nft(0, vec![not_held(*slot)])],
+            Self::Copy(copy) => copy.remove(),
             Self::Flow { router, interface, slot, tuples, .. } => {
                 let chain = flow_chain(*slot);
                 let mut commands: Vec<Value> =

@@ -16,6 +16,7 @@
 
 pub mod backend;
 pub mod budget;
+mod copy;
 pub mod domain;
 pub mod entry;
 pub mod execute;

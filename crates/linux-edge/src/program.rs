@@ -61,6 +61,15 @@ pub(crate) fn object(verb: &str, kind: &str, mut fields: Value) -> Value {
     json!({ verb: { kind: fields } })
 }
 
+/// The same of the table beside it for one version of IP: packets are duplicated in such a one alone.
+pub(crate) fn object_of(family: Family, verb: &str, kind: &str, fields: Value) -> Value {
+    let mut command = object(verb, kind, fields);
+    if let Some(fields) = command.get_mut(verb).and_then(|command| command.get_mut(kind)) {
+        fields["family"] = json!(if family == Family::V4 { "ip" } else { "ip6" });
+    }
+    command
+}
+
 /// Adds a rule.
 pub(crate) fn rule(chain: &str, expressions: Vec<Value>, comment: Option<&str>) -> Value {
     let mut fields = json!({ "chain": chain, "expr": expressions });

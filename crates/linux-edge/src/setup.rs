@@ -388,6 +388,7 @@ fn rules(domain: &Domain, router: usize) -> Vec<Value> {
     }
 
     commands.extend(leave(domain));
+    commands.extend(crate::copy::tables());
     commands
 }
 
@@ -451,6 +452,7 @@ pub fn removal(domain: &Domain) -> Vec<Program> {
         for family in [Family::V4, Family::V6] {
             programs.push(Program::ip_of(family, router, format!("rule flush protocol {PROTOCOL}")));
         }
+        programs.extend(crate::copy::removal(router));
         programs.push(Program::nft(router, vec![object("delete", "table", json!({}))]));
     }
     programs

@@ -97,6 +97,7 @@ fn main() {
         least_rate: 5_000,
         most_loss: wan::ANY_LOSS,
         limit: 25_000_000,
+        copies: 1,
     };
     let asked = SessionAsked {
         user: "ann".to_owned(),

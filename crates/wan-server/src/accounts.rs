@@ -61,7 +61,7 @@ impl Account {
             let bytes = last.bytes.saturating_add(earlier.bytes);
             let packets = last.packets.saturating_add(earlier.packets);
             let is_from_user =
-                self.flows.get(usize::from(leg.flow)).is_none_or(|way| *way == Direction::Forward);
+                self.flows.get(usize::from(leg.number())).is_none_or(|way| *way == Direction::Forward);
             let (all_bytes, all_packets) = match is_from_user {
                 true => (&mut usage.output_bytes, &mut usage.output_packets),
                 false => (&mut usage.input_bytes, &mut usage.input_packets),

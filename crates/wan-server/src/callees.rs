@@ -181,6 +181,7 @@ mod tests {
             least_rate,
             most_loss: wan::ANY_LOSS,
             limit: 1,
+            copies: 1,
         }
     }
 

@@ -273,6 +273,7 @@ impl Judge<'_> {
             least_rate: 8,
             most_loss: wan::ANY_LOSS,
             limit: 1,
+            copies: 1,
         };
         let [source, destination] = self.course.addresses;
         let addresses = Addresses { sources: vec![source], destinations: vec![destination] };

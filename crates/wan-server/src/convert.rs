@@ -68,6 +68,7 @@ fn flow_request(flow: &Flow) -> Result<FlowRequest, String> {
         least_rate: flow.least_rate,
         limit: flow.limit,
         most_loss: flow.most_loss,
+        copies: flow.copies,
     })
 }
 
@@ -86,6 +87,7 @@ pub(crate) fn flow(of: &FlowRequest) -> Flow {
         least_rate: of.least_rate,
         limit: of.limit,
         most_loss: of.most_loss,
+        copies: of.copies,
     }
 }
 
@@ -114,7 +116,7 @@ pub(crate) fn request(asked: &SessionAsked, file: &DomainFile) -> Result<Session
 /// A flow with its bound.
 pub(crate) fn bound(of: &wan::Bound) -> Bound {
     Bound {
-        flow: of.leg.flow,
+        flow: of.leg.number(),
         to: of.leg.peer.0,
         delay: of.delay,
         loss: of.loss,
@@ -206,6 +208,8 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::AaaUnavailable(_) => "aaa-unavailable",
         Reason::Aborted => "aborted",
         Reason::GrantOver => "grant-over",
+        Reason::NotDisjoint { .. } => "not-disjoint",
+        Reason::CannotDuplicate => "cannot-duplicate",
     };
     Refused {
         asn: refusal.asn.0,

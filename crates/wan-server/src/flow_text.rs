@@ -17,6 +17,7 @@ const NAMES: [&str; 12] = [
     "protocol",
     "from-port",
     "to-port",
+    "copies",
 ];
 
 /// Nanoseconds of a time, rounded down.
@@ -74,6 +75,10 @@ pub fn parse(text: &str) -> Result<Flow, String> {
     if bucket < largest {
         return Err("the burst is smaller than the largest packet".to_owned());
     }
+    let copies = said.get("copies").map_or(Ok(1), |text| small("copies", text))?;
+    if !matches!(copies, 1 | 2) {
+        return Err(format!("copies={copies}: a flow has 1 or 2 copies"));
+    }
     let port = |name: &str, otherwise: u16| said.get(name).map_or(Ok(otherwise), |text| small(name, text));
     Ok(Flow {
         kind: (*said.get("kind").unwrap_or(&"data")).to_owned(),
@@ -88,6 +93,7 @@ pub fn parse(text: &str) -> Result<Flow, String> {
         least_rate: said.get("least").map_or(Ok(rate), |text| network::rate(text))?,
         limit: parse_time(needed("limit")?)?,
         most_loss: said.get("most-loss").map_or(Ok(wan::ANY_LOSS), |text| loss(text))?,
+        copies,
     })
 }
 
@@ -111,11 +117,16 @@ mod tests {
             least_rate: 1_000_000,
             limit: 25_000_000,
             most_loss: wan::ANY_LOSS,
+            copies: 1,
         };
         assert_eq!(flow, expected);
         let flow = parse("class=af1,rate=2 kbit/s,least=1 kbit/s,packet=100 B,burst=1 kB,limit=1.5 ns,kind=acknack,direction=reverse,protocol=6,from-port=1,to-port=2").unwrap();
         assert_eq!((flow.least_rate, flow.bucket, flow.limit), (1_000, 1_000, 1), "limits are rounded down");
+        assert_eq!(parse("class=ef, rate=1 kbit/s, limit=1 ms, copies=2").unwrap().copies, 2);
         for (text, what) in [
+            ("class=ef, rate=1 kbit/s, limit=1 ms, copies=3", "1 or 2"),
+            ("class=ef, rate=1 kbit/s, limit=1 ms, copies=0", "1 or 2"),
+            ("class=ef, rate=1 kbit/s, limit=1 ms, copies=two", "no such number"),
             ("", "name=value"),
             ("class=ef", "needs rate"),
             ("class=be, rate=1 kbit/s, limit=1 ms", "class=be"),

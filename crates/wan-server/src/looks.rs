@@ -54,7 +54,7 @@ impl Looks {
     pub(crate) fn delivered(&self, is_there: impl Fn(SessionId) -> bool) -> Vec<DeliveredStatus> {
         let status = |(leg, delivered): (&LegId, &Delivered)| DeliveredStatus {
             session: session_name(leg.session),
-            flow: leg.flow,
+            flow: leg.number(),
             to: leg.peer.0,
             packets: delivered.packets,
             bytes: delivered.bytes,

@@ -111,10 +111,17 @@ pub struct Flow {
     /// Packets of a million that agreements of the path may lose together; a million is no limit.
     #[serde(default = "any_loss")]
     pub most_loss: u32,
+    /// How many copies of each packet go at once, over paths that share no domain on the way: 1 or 2.
+    #[serde(default = "one")]
+    pub copies: u8,
 }
 
 fn any_loss() -> u32 {
     wan::ANY_LOSS
+}
+
+fn one() -> u8 {
+    1
 }
 
 /// What a manager answers.
@@ -272,6 +279,28 @@ pub enum Event {
         loss: u32,
         /// What became of the way before.
         why: Refused,
+    },
+    /// One copy of a flow is no more; the other one goes on.
+    CopyLost {
+        /// The session.
+        session: String,
+        /// Which of its flows, from 0.
+        flow: u8,
+        /// The domain of callees.
+        to: u32,
+        /// What became of the copy.
+        why: Refused,
+    },
+    /// Two copies of a flow go again.
+    CopyBack {
+        /// The session.
+        session: String,
+        /// Which of its flows, from 0.
+        flow: u8,
+        /// The domain of callees.
+        to: u32,
+        /// Nanoseconds from edge to edge at most of the copy that goes again.
+        delay: u64,
     },
     /// A border link of this domain is cut, or works again.
     Link {

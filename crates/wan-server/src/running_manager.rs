@@ -437,8 +437,18 @@ impl Running {
                 }
                 Action::Rerouted { leg, delay, loss, refusal } => {
                     let session = convert::session_name(leg.session);
-                    let (flow, to, why) = (leg.flow, leg.peer.0, convert::refused(&refusal));
+                    let (flow, to, why) = (leg.number(), leg.peer.0, convert::refused(&refusal));
                     self.monitored(&protocol::Event::Rerouted { session, flow, to, delay, loss, why });
+                }
+                Action::Copies { leg, said } => {
+                    let (session, flow, to) = (convert::session_name(leg.session), leg.number(), leg.peer.0);
+                    self.monitored(&match said {
+                        Ok(delay) => protocol::Event::CopyBack { session, flow, to, delay },
+                        Err(refusal) => {
+                            let why = convert::refused(&refusal);
+                            protocol::Event::CopyLost { session, flow, to, why }
+                        }
+                    });
                 }
                 Action::AskGrant { .. }
                 | Action::KeepGrant { .. }

@@ -250,6 +250,18 @@ pub(crate) fn shown(answer: &Answer) -> String {
                 "session {session}: flow {flow} to AS {to} goes another way: at most {delay}{loss}; the way before: {why}\n"
             );
         }
+        Answer::Event(Event::CopyLost { session, flow, to, why }) => {
+            text = format!(
+                "session {session}: one copy of flow {flow} to AS {to} is left; the other one: {}\n",
+                refused(why)
+            );
+        }
+        Answer::Event(Event::CopyBack { session, flow, to, delay }) => {
+            let delay = time(*delay);
+            text = format!(
+                "session {session}: two copies of flow {flow} to AS {to} go again, the new one in at most {delay}\n"
+            );
+        }
         Answer::Event(Event::Link { link, is_up, what }) => {
             let state = if *is_up { "up" } else { "down" };
             text = format!("link {link} is {state}: {what}\n");

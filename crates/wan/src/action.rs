@@ -162,6 +162,13 @@ pub enum Action {
         /// What became of the way before.
         refusal: Refusal,
     },
+    /// One copy of a flow is no more and the other one goes on, or two go again. Said in the domain that the flow leaves, and in the one that it goes to.
+    Copies {
+        /// Which copy.
+        leg: LegId,
+        /// Nanoseconds from edge to edge at most of this copy, which goes again, or what became of it.
+        said: Result<u64, Refusal>,
+    },
     /// A session that was admitted has ended.
     Ended {
         /// Which.

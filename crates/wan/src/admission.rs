@@ -4,16 +4,17 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::config::{Config, Contract};
-use crate::request::SessionRequest;
+use crate::request::{FlowRequest, SessionRequest};
 use crate::words::{Asn, Direction, Reason};
 
 /// A session that counts already: its request, and how many domains it goes to.
 pub(crate) type Counted<'a> = (&'a SessionRequest, usize);
 
-/// Bits per second toward callees, once for each of their domains.
+/// Bits per second toward callees, once for each of their domains and each copy.
 fn forward(request: &SessionRequest, domains: usize) -> u64 {
     let flows = request.flows.iter().filter(|flow| flow.direction == Direction::Forward);
-    let sum = flows.fold(0_u64, |sum, flow| sum.saturating_add(flow.desired.rate));
+    let rate = |flow: &FlowRequest| flow.desired.rate.saturating_mul(flow.copies.into());
+    let sum = flows.fold(0_u64, |sum, flow| sum.saturating_add(rate(flow)));
     sum.saturating_mul(domains as u64)
 }
 

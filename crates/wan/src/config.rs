@@ -22,6 +22,8 @@ pub struct Config {
     pub session_services: Vec<SessionService>,
     /// Sessions of callers are granted by an AAA server before anything is reserved for them.
     pub needs_grants: bool,
+    /// Its edges can send two copies of a flow into two tunnels.
+    pub can_duplicate: bool,
     /// Times and limits.
     pub limits: Limits,
 }

@@ -190,6 +190,13 @@ pub enum SessionBody {
         /// What became of the way before.
         refusal: Refusal,
     },
+    /// The domain that a flow comes from: one copy of it is left, or two go again.
+    Copies {
+        /// Which of the flows; the second copy has 128 added.
+        flow: u8,
+        /// Nanoseconds from edge to edge at most of this copy, which goes again, or what became of it.
+        said: Result<u64, Refusal>,
+    },
 }
 
 /// What a callee's domain is told of a session.

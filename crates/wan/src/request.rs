@@ -27,6 +27,9 @@ pub struct FlowRequest {
     pub limit: u64,
     /// Packets of a million that agreements of the path may lose together; [`ANY_LOSS`] is no limit.
     pub most_loss: u32,
+    /// How many copies of each packet go at once over paths that have no domain in common but the first and the last: 1 or 2. Each copy alone has
+    /// the rate and keeps the limit.
+    pub copies: u8,
 }
 
 /// `establishSession` and `performReservation` of a caller.
@@ -76,6 +79,7 @@ pub(crate) fn flows_are_valid(flows: &[FlowRequest]) -> bool {
                 && rates
                 && flow.limit > 0
                 && flow.most_loss <= ANY_LOSS
+                && matches!(flow.copies, 1 | 2)
         })
 }
 

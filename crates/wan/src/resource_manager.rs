@@ -197,6 +197,9 @@ impl ResourceManager {
             self.hops.tick(now, &self.config, &mut self.out);
             self.origins.tick(now, &self.config.limits, &mut self.out);
             self.settle(now);
+            let (_, _, legs, mut context) = self.parts(now);
+            legs.renew(&mut context);
+            self.settle(now);
             for (leg, refusal) in self.legs.late(now) {
                 self.end_of(now, leg.session, refusal);
             }
@@ -274,10 +277,11 @@ impl ResourceManager {
                     }
                     SessionBody::Rerouted { flow, delay, loss, refusal } => {
                         let own = context.config.asn;
+                        let number = LegId { session: id, flow, peer: from }.number();
                         // A domain says so of flows that leave it, and none goes another way that keeps less than was asked for.
                         let (peer, of, leaves) = match is_own {
-                            true => (from, callers.flow(id, from, flow), Direction::Reverse),
-                            false => (own, callees.flow(id, flow), Direction::Forward),
+                            true => (from, callers.flow(id, from, number), Direction::Reverse),
+                            false => (own, callees.flow(id, number), Direction::Forward),
                         };
                         let may_say = is_own || id.origin == from;
                         let is_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
@@ -287,6 +291,22 @@ impl ResourceManager {
                         if may_say && is_fault && of.is_some_and(is_possible) {
                             let leg = LegId { session: id, flow, peer };
                             context.out.actions.push(Action::Rerouted { leg, delay, loss, refusal });
+                        }
+                    }
+                    SessionBody::Copies { flow, said } if is_own || id.origin == from => {
+                        let own = context.config.asn;
+                        let number = LegId { session: id, flow, peer: from }.number();
+                        let (peer, of, leaves) = match is_own {
+                            true => (from, callers.flow(id, from, number), Direction::Reverse),
+                            false => (own, callees.flow(id, number), Direction::Forward),
+                        };
+                        let is_possible = |of: &FlowRequest| {
+                            let keeps = said.as_ref().is_ok_and(|delay| *delay <= of.limit) || said.is_err();
+                            of.copies == 2 && of.direction == leaves && keeps
+                        };
+                        if of.is_some_and(is_possible) {
+                            let leg = LegId { session: id, flow, peer };
+                            context.out.actions.push(Action::Copies { leg, said });
                         }
                     }
                     _ => {}
@@ -383,7 +403,7 @@ impl ResourceManager {
     fn on_fault(&mut self, now: u64, answer: &BackendAnswer) {
         self.hops.on_backend(now, &self.config, &mut self.out, answer);
         self.queries.on_backend(&self.config, &mut self.out, answer);
-        let Some((session, reason)) = self.legs.on_fault(answer) else {
+        let Some((leg, reason)) = self.legs.on_fault(answer) else {
             // A flow that is being shut was not let in: that is an answer, too.
             if let BackendAnswer::Failed { ticket, .. } = answer {
                 self.on_done(now, *ticket);
@@ -391,7 +411,21 @@ impl ResourceManager {
             return;
         };
         let refusal = Refusal { asn: self.config.asn, link: None, reason };
-        self.end_of(now, session, refusal);
+        match self.legs.is_spare(leg) {
+            true => self.lose(now, leg, refusal),
+            false => self.end_of(now, leg.session, refusal),
+        }
+    }
+
+    /// One copy of a flow is given up, and its session goes on.
+    fn lose(&mut self, now: u64, leg: LegId, refusal: Refusal) {
+        let (callers, callees, legs, mut context) = self.parts(now);
+        if legs.lose(&mut context, leg, refusal) {
+            match callers.has(leg.session) {
+                true => callers.record(context.out, legs, leg.session),
+                false => callees.record(context.out, legs, leg.session),
+            };
+        }
     }
 
     /// What the parts tell each other.
@@ -417,6 +451,7 @@ impl ResourceManager {
         let (callers, callees, legs, mut context) = self.parts(now);
         match (legs.on_event(&mut context, event), callers.has(session)) {
             (Follows::End(refusal), _) => self.end_of(now, session, refusal),
+            (Follows::Lose(refusal), _) => self.lose(now, leg, refusal),
             (Follows::GoOn, true) => callers.proceed(&mut context, legs, session),
             (Follows::GoOn, false) => callees.proceed(&mut context, legs, session),
             (Follows::Record, is_own) => {

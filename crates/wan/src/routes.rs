@@ -28,6 +28,30 @@ impl BgpPath {
     }
 }
 
+/// Whether two paths between the same domains have no other domain in common, and so no link between domains either.
+pub(crate) fn are_disjoint(one: &[Asn], other: &[Asn]) -> bool {
+    let between = |path: &[Asn]| path.get(1..path.len().saturating_sub(1)).unwrap_or_default().to_vec();
+    let inner = between(other);
+    one != other && !between(one).iter().any(|asn| inner.contains(asn))
+}
+
+/// The places of two disjoint paths, those with the least slower one of all: paths come with the fastest first. Otherwise a domain that the two fastest
+/// share.
+pub(crate) fn disjoint_pair(paths: &[Vec<Asn>]) -> Result<(usize, usize), Option<Asn>> {
+    for (second, path) in paths.iter().enumerate() {
+        let first = paths.iter().take(second).position(|first| are_disjoint(first, path));
+        if let Some(first) = first {
+            return Ok((first, second));
+        }
+    }
+    let ends = paths.first().map_or(0, |path| path.len().saturating_sub(1));
+    let inner = paths.first().and_then(|path| path.get(1..ends)).unwrap_or_default();
+    Err(inner.iter().copied().find(|asn| paths.iter().skip(1).all(|path| path.contains(asn))).or_else(|| {
+        let second = paths.get(1)?;
+        inner.iter().copied().find(|asn| second.contains(asn))
+    }))
+}
+
 /// Paths from `own` to a destination that say enough and meet the limit, the fastest first: all that BGP tells are looked at. Otherwise the least
 /// sum of any that says enough. Each path begins with `own`.
 pub(crate) fn candidates(

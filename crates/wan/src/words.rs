@@ -172,10 +172,30 @@ pub enum FlowKind {
 pub struct LegId {
     /// The session.
     pub session: SessionId,
-    /// Which of its flows.
+    /// Which of its flows; the second copy of a flow has 128 added.
     pub flow: u8,
     /// The domain of the callees.
     pub peer: Asn,
+}
+
+impl LegId {
+    /// Added to the number of a flow for its second copy: no session has so many flows.
+    const SECOND: u8 = 0x80;
+
+    /// It is the second copy of a flow.
+    pub fn is_second_copy(&self) -> bool {
+        self.flow & Self::SECOND != 0
+    }
+
+    /// The other copy: the second one of the first, and the first one of the second.
+    pub fn other_copy(&self) -> Self {
+        Self { flow: self.flow ^ Self::SECOND, ..*self }
+    }
+
+    /// The place of the flow in its session, whichever copy this is.
+    pub fn number(&self) -> u8 {
+        self.flow & !Self::SECOND
+    }
 }
 
 /// A way through domains, chosen by the first of them, that keeps its path while it exists.
@@ -357,6 +377,14 @@ pub enum Reason {
     Aborted,
     /// What the AAA server granted has run out, and was not renewed.
     GrantOver,
+    /// Two copies need paths without a domain in common apart from the first and the last, and there are none: a domain that the fastest paths share,
+    /// or none where there is one path only.
+    NotDisjoint {
+        /// The domain.
+        shared: Option<Asn>,
+    },
+    /// The domain that the flow leaves cannot send two copies of it.
+    CannotDuplicate,
 }
 
 impl fmt::Display for Refusal {
@@ -411,6 +439,18 @@ impl fmt::Display for Refusal {
             Reason::AaaUnavailable(what) => write!(f, ": nothing is admitted without the AAA server: {what}"),
             Reason::Aborted => write!(f, ": ended by the operator, at its AAA server"),
             Reason::GrantOver => write!(f, ": its authorization has run out, and was not renewed"),
+            Reason::NotDisjoint { shared: Some(asn) } => {
+                write!(f, ": two copies need two disjoint paths, and those that are known share AS {}", asn.0)
+            }
+            Reason::NotDisjoint { shared: None } => {
+                write!(
+                    f,
+                    ": two copies need two disjoint paths, and one path alone is known within the limit"
+                )
+            }
+            Reason::CannotDuplicate => {
+                write!(f, ": the back-end of this domain cannot send two copies of a flow")
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ fn messages() -> Vec<Message> {
         least_rate: 1,
         limit: 3,
         most_loss: 4,
+        copies: 2,
     };
     let callees = (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
     let establish = Establish { caller: "2001:db8::2".parse().unwrap(), callees, flows: vec![flow; 8] };
@@ -151,6 +152,7 @@ fn records() -> Vec<(Key, Record)> {
         least_rate: 1,
         limit: 3,
         most_loss: 4,
+        copies: 1,
     };
     let session = SessionId { origin: Asn(1), number: 5 };
     let leg = |number: u32| OpenLeg {
@@ -275,20 +277,20 @@ fn records_are_read_as_they_were_written() {
     assert_eq!(Record::Own(own).encode(key), None);
 }
 
-/// A limit of loss, a loss before a domain and that of a flow that no other bytes of a record look like.
-const MARKS: [u32; 3] = [703_710, 703_711, 703_712];
+/// A limit of loss, a loss before a domain, that of a flow, and the limit of an aggregate, that no other bytes of a record look like.
+const MARKS: [u32; 4] = [703_710, 703_711, 703_712, 703_713];
 
-/// A record without grant, losses and price, and the bytes that the version before losses, and the one before grants, have written of it.
+/// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it.
 fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
-    let [limit, before, of_leg] = MARKS;
+    let [limit, before, of_leg, of_aggregate] = MARKS;
     let flow = |flow: FlowRequest, most_loss| FlowRequest { most_loss, ..flow };
     let legs = |legs: Vec<OpenLeg>, most_loss, loss| {
         let with = |leg: OpenLeg| OpenLeg { flow: flow(leg.flow, most_loss), loss, price: None, ..leg };
         legs.into_iter().map(with).collect::<Vec<_>>()
     };
-    let with = |record: Record, most_loss: u32, before: u32, of_leg: u32| match record {
+    let with = |record: Record, [most_loss, before, of_leg, of_aggregate]: [u32; 4]| match record {
         Record::Aggregate(held) => Record::Aggregate(HeldAggregate {
-            asked: Asked { most_loss, loss: before, ..held.asked },
+            asked: Asked { most_loss: of_aggregate, loss: before, ..held.asked },
             ..held
         }),
         Record::Own(own) => {
@@ -301,13 +303,13 @@ fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
             Record::Hosted(HostedSession { flows, legs: legs(hosted.legs, most_loss, of_leg), ..hosted })
         }
     };
-    let bytes = with(record.clone(), limit, before, of_leg).encode(key).unwrap();
+    let bytes = with(record.clone(), [limit, before, of_leg, of_aggregate]).encode(key).unwrap();
     let (mut short, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let next = bytes[at..].first_chunk().map(|next| u32::from_be_bytes(*next));
         match MARKS.iter().position(|mark| Some(*mark) == next) {
-            // After the loss of a flow there is a price that is not told.
-            Some(2) => at += 5,
+            // After the loss of a flow there is a price that is not told, after its limit that there is one copy.
+            Some(0 | 2) => at += 5,
             Some(_) => at += 4,
             None => {
                 short.push(bytes[at]);
@@ -321,7 +323,7 @@ fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
     if matches!(record, Record::Own(_)) {
         assert_eq!(shorter.pop(), Some(0), "it has no grant");
     }
-    (with(record, ANY_LOSS, 0, ANY_LOSS), [short, shorter])
+    (with(record, [ANY_LOSS, 0, ANY_LOSS, ANY_LOSS]), [short, shorter])
 }
 
 #[test]

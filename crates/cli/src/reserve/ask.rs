@@ -121,6 +121,7 @@ fn flow(flow: &Flow) -> protocol::Flow {
         least_rate: flow.rate,
         most_loss: wan::ANY_LOSS,
         limit: flow.limit,
+        copies: 1,
     }
 }
 
@@ -204,7 +205,11 @@ fn watch(asn: u32, tell: &SyncSender<News>) {
                             // All are looked at, as after a start.
                             Event::Missed { .. } => News::Here,
                             // Who asked has the answer; a session that goes another way keeps its limit.
-                            Event::Refused { .. } | Event::Rerouted { .. } | Event::Link { .. } => continue,
+                            Event::Refused { .. }
+                            | Event::Rerouted { .. }
+                            | Event::CopyLost { .. }
+                            | Event::CopyBack { .. }
+                            | Event::Link { .. } => continue,
                         };
                         if tell.send(news).is_err() {
                             return;

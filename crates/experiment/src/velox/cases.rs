@@ -57,6 +57,7 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
         least_rate: rate,
         most_loss: wan::ANY_LOSS,
         limit: LIMIT,
+        copies: 1,
     }
 }
 

@@ -139,6 +139,7 @@ impl Session {
             least_rate: 1,
             most_loss: wan::ANY_LOSS,
             limit: u64::MAX,
+            copies: 1,
         };
         let (leg, aggregate, addresses) = (self.leg(), self.aggregate(), self.addresses.clone());
         let command = BackendCommand::Open { ticket: 2, leg, aggregate, flow, addresses };

@@ -204,6 +204,7 @@ fn flows_that_cannot_be_held_are_not_let_in() {
         least_rate: 1,
         most_loss: wan::ANY_LOSS,
         limit: 1,
+        copies: 1,
     };
     let host = |third| IpAddr::V4(Ipv4Addr::new(10, 1, third, 2));
     let mut open = |number, protocol, source| {
@@ -381,6 +382,7 @@ fn opening(leg: LegId, aggregate: AggregateId, source_port: u16) -> BackendComma
         least_rate: 1,
         most_loss: wan::ANY_LOSS,
         limit: 1,
+        copies: 1,
     };
     let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));
     let addresses = Addresses { sources: vec![host(1)], destinations: vec![host(2)] };

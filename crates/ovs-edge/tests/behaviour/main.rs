@@ -81,6 +81,7 @@ fn open(number: u64, of: AggregateId, sources: Vec<IpAddr>, protocol: u8) -> Bac
         least_rate: 1,
         most_loss: wan::ANY_LOSS,
         limit: 1,
+        copies: 1,
     };
     let addresses = Addresses { sources, destinations: vec![IpAddr::from([10, 2, 0, 2])] };
     BackendCommand::Open { ticket: 2, leg: leg(number), aggregate: of, flow, addresses }

@@ -158,7 +158,10 @@ pub(super) fn watch(app: &Arc<App>) {
                     // Who asked for it has the answer.
                     Event::Refused { .. } => {}
                     // What is asked for is kept on the other way, too.
-                    Event::Rerouted { .. } | Event::Link { .. } => {}
+                    Event::Rerouted { .. }
+                    | Event::CopyLost { .. }
+                    | Event::CopyBack { .. }
+                    | Event::Link { .. } => {}
                     Event::Admitted(_) => {
                         if app.change(|sessions, _| sessions.looks_for_sessions()).unwrap_or(true) {
                             app.work.look();

@@ -48,6 +48,8 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
         network_services,
         session_services,
         needs_grants: document.aaa.is_some(),
+        // Routers of Linux alone send a packet into two tunnels.
+        can_duplicate: document.linux.is_some(),
         limits,
     };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;

@@ -1,4 +1,5 @@
 //! Links of real routers in a ring that are cut: both ends of a session hear of it, and its flows go the other way.
+use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -211,5 +212,85 @@ fn what_passes_a_link_inside_that_is_cut_is_lost_and_refused_until_it_works() {
         assert!(matches!(&refused[..], [BackendAnswer::Failed { ticket: 2, .. }]), "{refused:?}");
         assert_eq!(backend.link(0, true), []);
         assert!(is_reserved(&reserve(&mut backend, 2)));
+    });
+}
+
+/// Both copies go around the ring, one each way. What is sent while a link is cut silently arrives by the other copy: a packet at least once, each.
+#[test]
+fn of_two_copies_no_packet_is_lost_while_a_link_of_the_ring_is_cut_silently() {
+    in_lab(RING, |lab| {
+        let domains = domains(lab, "copies");
+        let mut monitors = [WEST, EAST].map(|asn| Monitor::of(&domains, asn));
+        let socket = |host: &str, address: &str| lab.on(host, || UdpSocket::bind(address).unwrap()).unwrap();
+        let (from, to) = (socket("a", "10.1.0.2:0"), socket("c", "10.3.0.2:7411"));
+        to.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let name = &lab.record().name;
+        let data = Flow { destination_port: 7_411, copies: 2, ..flow(300_000, 100 * MILLISECOND) };
+        let asked = SessionAsked { caller: "10.1.0.2".parse().unwrap(), ..session("10.3.0.2", vec![data]) };
+        let admitted = domains.admitted(&asked);
+        assert_eq!(admitted.bounds.len(), 2, "each copy has a bound: {admitted:?}");
+        let mut paths: Vec<_> = domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect();
+        paths.sort();
+        assert_eq!(paths, [vec![WEST, TRANSIT, EAST], vec![WEST, EAST]]);
+        // How often each number came. One is sent when the one before is there, so that no policer drops any; after that as often as a second
+        // copy may still come.
+        let mut came: BTreeMap<u32, u32> = BTreeMap::new();
+        let take = |came: &mut BTreeMap<u32, u32>| {
+            let mut packet = [0; 64];
+            match to.recv(&mut packet) {
+                Ok(4) => *came.entry(u32::from_be_bytes(packet[..4].try_into().unwrap())).or_default() += 1,
+                _ => return false,
+            }
+            true
+        };
+        let send = |came: &mut BTreeMap<u32, u32>, number: u32| {
+            from.send_to(&number.to_be_bytes(), "10.3.0.2:7411").unwrap();
+            // It is sent once: whatever is lost of both copies is never seen.
+            patiently_or(
+                || format!("number {number}"),
+                || {
+                    take(came);
+                    came.contains_key(&number).then_some(())
+                },
+            );
+        };
+        (0..50).for_each(|number| send(&mut came, number));
+        patiently_or(
+            || "two copies of each".to_owned(),
+            || {
+                take(&mut came);
+                came.values().all(|times| *times == 2).then_some(())
+            },
+        );
+        cut(name, 3, How::Silent).unwrap();
+        (50..150).for_each(|number| send(&mut came, number));
+        for monitor in &mut monitors {
+            let (_, why) = monitor.first("copy that is lost", |event| match event {
+                Event::CopyLost { session, flow: 0, to: EAST, why } if *session == admitted.session => {
+                    Some(why.clone())
+                }
+                _ => None,
+            });
+            assert_eq!((why.reason.as_str(), why.link), ("link-down", Some(3)), "{why:?}");
+        }
+        (150..200).for_each(|number| send(&mut came, number));
+        cut(name, 3, How::Joined).unwrap();
+        for monitor in &mut monitors {
+            monitor.first("copy that goes again", |event| match event {
+                Event::CopyBack { session, flow: 0, to: EAST, .. } if *session == admitted.session => {
+                    Some(())
+                }
+                _ => None,
+            });
+        }
+        // Then the other way is cut: the copy that has come back is the one that goes on.
+        (200..220).for_each(|number| send(&mut came, number));
+        cut(name, 1, How::Silent).unwrap();
+        (220..300).for_each(|number| send(&mut came, number));
+        assert_eq!(came.len(), 300);
+        assert!(came.values().all(|times| (1..=2).contains(times)), "{came:?}");
+        let stopped = domains.ask(WEST, &Ask::Stop { session: admitted.session.clone() });
+        assert_eq!(stopped, Answer::Stopped { session: admitted.session });
+        domains.aggregates(0);
     });
 }

@@ -222,6 +222,7 @@ pub(crate) fn flow(rate: u64, limit: u64) -> Flow {
         least_rate: rate,
         most_loss: wan::ANY_LOSS,
         limit,
+        copies: 1,
     }
 }
 

@@ -306,7 +306,7 @@ choices! {
     }
     SessionBody {
         1 Establish(asked), 2 Established(said), 3 Commit { echo, rates }, 4 Committed { echo }, 5 Stop(refusal), 6 Ended(refusal),
-        7 Rerouted { flow, delay, loss, refusal }
+        7 Rerouted { flow, delay, loss, refusal }, 8 Copies { flow, said }
     }
     Reason {
         1 Invalid, 2 UnknownUser, 3 UnknownService, 4 ContractExpired, 5 ClassNotAgreed, 6 DestinationNotAgreed(asn),
@@ -314,6 +314,6 @@ choices! {
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
         21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
-        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }
+        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }, 40 NotDisjoint { shared }, 41 CannotDuplicate
     }
 }

@@ -7,7 +7,7 @@ use crate::request::{ANY_LOSS, FlowRequest, MOST_CALLEES, MOST_FLOWS, SessionReq
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
 const VERSION: u8 = 3;
-/// The first one whose records say what may be lost and what it costs.
+/// The first one whose records say what may be lost, what it costs, and how many copies there are.
 const WITH_LOSSES: u8 = 3;
 /// The first one whose sessions say until when they are granted.
 const WITH_GRANTS: u8 = 2;
@@ -99,6 +99,7 @@ impl Wire for FlowRequest {
         self.least_rate.put(writer);
         self.limit.put(writer);
         self.most_loss.put(writer);
+        self.copies.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -113,6 +114,7 @@ impl Wire for FlowRequest {
             least_rate: Wire::get(reader)?,
             limit: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
+            copies: since(WITH_LOSSES, 1, reader)?,
         })
     }
 }

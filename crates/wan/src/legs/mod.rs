@@ -1,4 +1,5 @@
 //! Flows that leave this domain, of sessions of its own and of other domains: asked for along one path after the other, let in at the edge, shut.
+mod copies;
 mod reroute;
 
 use alloc::collections::BTreeMap;
@@ -11,7 +12,7 @@ use crate::message::Granted;
 use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
 use crate::request::{Bound, FlowRequest};
-use crate::routes::{BgpPath, candidates};
+use crate::routes::{BgpPath, are_disjoint, candidates, disjoint_pair};
 use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
 use reroute::{Before, Detour};
 
@@ -51,6 +52,10 @@ struct Leg {
     detour: Option<Detour>,
     /// What carried it before: it leaves that when the edge lets it in anew.
     before: Option<Before>,
+    /// It comes in place of a copy that was lost: the session does not wait for it.
+    is_renewed: bool,
+    /// When the other copy is asked for again, if it is missing.
+    next_copy: u64,
 }
 
 impl Leg {
@@ -85,6 +90,8 @@ pub(crate) enum Follows {
     Record,
     /// All of it end.
     End(Refusal),
+    /// The other copy of it goes on.
+    Lose(Refusal),
 }
 
 /// How far the flows of a session are.
@@ -138,8 +145,36 @@ impl Legs {
     ) -> Result<(), Refusal> {
         let found = candidates(context.config.asn, context.paths, destination, flow.class, flow.limit);
         let mut others = found.map_err(|offer| context.refusal(Reason::NoPath { offer }))?;
-        let flow = FlowRequest { desired: flow.desired.lowered_to(rate), ..*flow };
-        let path = others.remove(0);
+        let mut flow = FlowRequest { desired: flow.desired.lowered_to(rate), ..*flow };
+        if flow.copies == 1 {
+            let path = others.remove(0);
+            self.begin(context, leg, (flow, addresses), (path, others), false);
+            return Ok(());
+        }
+        if !context.config.can_duplicate {
+            return Err(context.refusal(Reason::CannotDuplicate));
+        }
+        let pair = disjoint_pair(&others);
+        let (first, second) = pair.map_err(|shared| context.refusal(Reason::NotDisjoint { shared }))?;
+        // Both have the same rate: the network lowers neither.
+        flow.least_rate = flow.desired.rate;
+        for (id, own) in [(leg, first), (leg.other_copy(), second)] {
+            let all = others.iter().enumerate();
+            let rest = all.filter(|(at, _)| *at != first && *at != second).map(|(_, path)| path.clone());
+            let Some(path) = others.get(own).cloned() else { continue };
+            self.begin(context, id, (flow, addresses.clone()), (path, rest.collect()), false);
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        context: &mut Context<'_>,
+        leg: LegId,
+        (flow, addresses): (FlowRequest, Addresses),
+        (path, others): (Vec<Asn>, Vec<Vec<Asn>>),
+        is_renewed: bool,
+    ) {
         let aggregate = context.join(leg, &path, &flow, None);
         let leg_of = Leg {
             flow,
@@ -154,14 +189,16 @@ impl Legs {
             state: State::Joining,
             detour: None,
             before: None,
+            is_renewed,
+            next_copy: 0,
         };
         self.legs.insert(leg, leg_of);
-        Ok(())
     }
 
     /// What became of a flow in an aggregate.
     pub(crate) fn on_event(&mut self, context: &mut Context<'_>, event: LegEvent) -> Follows {
         let LegEvent { leg: id, aggregate, said } = event;
+        let (is_spare, beside) = (self.is_spare(id), self.beside(id));
         let Some(leg) = self.legs.get_mut(&id) else { return Follows::GoOn };
         if leg.is_asked_elsewhere(aggregate) {
             return leg.on_detour(context, id, said);
@@ -169,7 +206,17 @@ impl Legs {
         if leg.aggregate != aggregate {
             return Follows::GoOn;
         }
+        let is_beside = |path: &[Asn]| beside.as_ref().is_none_or(|beside| are_disjoint(path, beside));
         match said {
+            Said::Admitted(granted) if leg.state == State::Joining && leg.is_renewed => {
+                leg.keeps(&granted);
+                if !is_spare || !is_beside(&leg.path) {
+                    // The other copy goes another way by now.
+                    return Follows::Lose(context.refusal(Reason::NotDisjoint { shared: None }));
+                }
+                leg.state = State::Recording;
+                Follows::Record
+            }
             Said::Admitted(granted) if leg.state == State::Joining => {
                 leg.keeps(&granted);
                 leg.state = State::Reserved;
@@ -184,6 +231,7 @@ impl Legs {
                         leg.lower = Some((leg.path.clone(), rate));
                     }
                 }
+                leg.others.retain(|path| is_beside(path));
                 if !leg.others.is_empty() {
                     leg.path = leg.others.remove(0);
                 } else if let Some((path, rate)) =
@@ -193,13 +241,26 @@ impl Legs {
                     leg.flow.desired = leg.flow.desired.lowered_to(rate);
                     // Less than this is not asked for a second time.
                     leg.flow.least_rate = rate;
+                } else if leg.is_renewed {
+                    return Follows::Lose(refusal);
                 } else {
                     return Follows::End(refusal);
                 }
                 leg.aggregate = context.join(id, &leg.path, &leg.flow, None);
                 Follows::GoOn
             }
-            Said::Failed(refusal) if leg.state != State::Closing => leg.on_failed(context, id, refusal),
+            Said::Failed(refusal) if leg.state != State::Closing && (is_spare || leg.is_renewed) => {
+                Follows::Lose(refusal)
+            }
+            Said::Failed(refusal) if leg.state != State::Closing => {
+                let follows = leg.on_failed(context, id, refusal);
+                let other = id.other_copy();
+                // What was to come beside it may be on the way that it goes now.
+                if self.legs.get(&other).is_some_and(|other| other.is_renewed) {
+                    self.close_one(context, other);
+                }
+                follows
+            }
             _ => Follows::GoOn,
         }
     }
@@ -223,7 +284,8 @@ impl Legs {
     }
 
     pub(crate) fn progress(&self, session: SessionId) -> Progress {
-        self.of(session).fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
+        let of = self.of(session).filter(|(_, leg)| !leg.is_renewed);
+        of.fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
             (Progress::Under, _) | (_, State::Joining | State::Closing) => Progress::Under,
             (_, State::Reserved | State::Recording | State::Opening) | (Progress::Reserved, _) => {
                 Progress::Reserved
@@ -244,7 +306,8 @@ impl Legs {
             loss: leg.loss,
             price: leg.price,
         };
-        self.of(session).map(record).collect()
+        let of = self.of(session).filter(|(_, leg)| !leg.is_renewed || leg.state != State::Joining);
+        of.map(record).collect()
     }
 
     /// Bounds of a session.
@@ -278,6 +341,9 @@ impl Legs {
         match leg.state {
             State::Opening => {
                 leg.state = State::Open;
+                if core::mem::take(&mut leg.is_renewed) {
+                    copies::told(context, id, Ok(leg.delay));
+                }
                 if let Some(Before { aggregate, refusal, .. }) = leg.before.take() {
                     context.leave(id, aggregate);
                     reroute::told(context, id, (leg.delay, leg.loss), refusal);
@@ -298,7 +364,7 @@ impl Legs {
     }
 
     /// The back-end could not let one in, or has it no more: the session that ends by that. It is shut all the same, so that nothing stays of it.
-    pub(crate) fn on_fault(&mut self, answer: &BackendAnswer) -> Option<(SessionId, Reason)> {
+    pub(crate) fn on_fault(&mut self, answer: &BackendAnswer) -> Option<(LegId, Reason)> {
         let (id, fault) = match answer {
             BackendAnswer::Failed { ticket, fault } => {
                 (*self.tickets.get(ticket).or_else(|| self.reopened.get(ticket))?, fault)
@@ -317,27 +383,29 @@ impl Legs {
             self.tickets.remove(ticket);
             self.reopened.remove(ticket);
         }
-        Some((id.session, Reason::Device(fault.clone())))
+        Some((id, Reason::Device(fault.clone())))
     }
 
     /// Ends all flows of a session.
     pub(crate) fn close(&mut self, context: &mut Context<'_>, session: SessionId) {
         let ids: Vec<LegId> = self.of(session).map(|(id, _)| *id).collect();
         for id in ids {
-            let Some(leg) = self.legs.get_mut(&id) else { continue };
-            if matches!(leg.state, State::Opening | State::Open | State::Recording) {
-                leg.state = State::Closing;
-                if let Some(detour) = leg.detour.take() {
-                    context.leave(id, detour.aggregate);
-                }
-                let ticket = context.out.ticket();
-                self.tickets.insert(ticket, id);
-                context.out.command(BackendCommand::Release { ticket, holding: Holding::Flow(id) });
-            } else {
-                if let Some(leg) = self.legs.remove(&id) {
-                    leg.leave_all(context, id);
-                }
+            self.close_one(context, id);
+        }
+    }
+
+    fn close_one(&mut self, context: &mut Context<'_>, id: LegId) {
+        let Some(leg) = self.legs.get_mut(&id).filter(|leg| leg.state != State::Closing) else { return };
+        if matches!(leg.state, State::Opening | State::Open | State::Recording) {
+            leg.state = State::Closing;
+            if let Some(detour) = leg.detour.take() {
+                context.leave(id, detour.aggregate);
             }
+            let ticket = context.out.ticket();
+            self.tickets.insert(ticket, id);
+            context.out.command(BackendCommand::Release { ticket, holding: Holding::Flow(id) });
+        } else if let Some(leg) = self.legs.remove(&id) {
+            leg.leave_all(context, id);
         }
     }
 
@@ -364,6 +432,8 @@ impl Legs {
             state: State::Open,
             detour: None,
             before: None,
+            is_renewed: false,
+            next_copy: 0,
         };
         self.legs.insert(record.leg, leg);
     }

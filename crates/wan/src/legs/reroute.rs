@@ -147,6 +147,6 @@ impl Legs {
     /// When there are some.
     pub(crate) fn due(&self) -> u64 {
         let until = self.legs.values().filter_map(|leg| leg.until().map(|(until, _)| until));
-        until.min().unwrap_or(u64::MAX)
+        until.min().unwrap_or(u64::MAX).min(self.renewal_due())
     }
 }

@@ -74,6 +74,7 @@ pub(crate) fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowReque
         least_rate: rate,
         limit: 100 * MILLISECOND,
         most_loss: wan::ANY_LOSS,
+        copies: 1,
     }
 }
 

@@ -27,14 +27,21 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
         least_rate,
         limit,
         most_loss,
+        copies: 1,
     }
 }
 
 pub(crate) fn request(world: &mut World, at: usize) -> SessionRequest {
     let class = *world.random.pick(&CLASSES).unwrap();
     let mut flows = vec![flow(world, FlowKind::Data, Direction::Forward, class, 200_000)];
+    if world.random.one_in(8) {
+        flows[0].copies = 2;
+    }
     if world.random.chance(60) {
         flows.push(flow(world, FlowKind::AckNack, Direction::Reverse, class, 40_000));
+    }
+    if flows.len() == 2 && world.random.one_in(8) {
+        flows[1].copies = 2;
     }
     if world.random.chance(50) {
         flows.push(flow(world, FlowKind::Discovery, Direction::Forward, Class::Af1, 10_000));
@@ -181,6 +188,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.withdrawn += one.withdrawn;
         sum.told_hosts += one.told_hosts;
         sum.rerouted += one.rerouted;
+        sum.copies_lost += one.copies_lost;
+        sum.copies_back += one.copies_back;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -195,6 +204,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.grants,
         counts.told_hosts,
         counts.rerouted,
+        counts.copies_lost,
+        counts.copies_back,
     ];
     // A single seed that is repeated may have none.
     let reasons = [
@@ -211,6 +222,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         "AaaUnavailable",
         "Aborted",
         "GrantOver",
+        "NotDisjoint",
+        "CannotDuplicate",
     ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);

@@ -203,6 +203,7 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
             network_services: vec![network(1, 1 << 40), network(2, 8_000_000)],
             session_services: vec![session(1, 1), session(2, 2)],
             needs_grants: false,
+            can_duplicate: true,
             limits: Limits::default(),
         };
         Domain::new(config, paths, backend)

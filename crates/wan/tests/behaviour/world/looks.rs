@@ -43,6 +43,19 @@ impl World {
     pub(super) fn look(&self, at: usize) {
         let domain = &self.domains[at];
         let Some(manager) = &domain.manager else { return };
+        // Two copies of a flow that are let in meet in no domain on the way.
+        for (leg, (_, _, path)) in &domain.backend.open {
+            let other = LegId { flow: leg.flow ^ 0x80, ..*leg };
+            let Some((_, _, beside)) = domain.backend.open.get(&other) else { continue };
+            let between = |path: &[u32]| path.iter().skip(1).rev().skip(1).copied().collect::<Vec<_>>();
+            let meets = between(path).iter().any(|asn| between(beside).contains(asn));
+            assert!(
+                !meets && (path != beside || path.is_empty()),
+                "{}, {}: both copies of {leg:?} go {path:?} and {beside:?}",
+                self.context,
+                self.now
+            );
+        }
         let records = manager.aggregates().map(|(id, held)| (id.class, held));
         let sums = self.sums(at, records);
         for ((next, link, class), (rate, burst)) in sums {

@@ -74,6 +74,8 @@ pub(crate) struct Counts {
     pub(crate) withdrawn: u64,
     pub(crate) told_hosts: u64,
     pub(crate) rerouted: u64,
+    pub(crate) copies_lost: u64,
+    pub(crate) copies_back: u64,
 }
 
 pub(crate) struct World {
@@ -92,6 +94,8 @@ pub(crate) struct World {
     pub(crate) hosted_ended: BTreeMap<(usize, SessionId), Refusal>,
     /// Flows that go another way: when it was said, at which domain, and what.
     pub(crate) rerouted: Vec<(u64, usize, LegId, u64, Refusal)>,
+    /// Copies of flows that are no more, or go again: at which domain it was said, and what.
+    pub(crate) copies: Vec<(usize, LegId, Result<u64, Refusal>)>,
     /// Which sessions are to last longer, by ticket; until when others do, as their callers have heard; why others do not.
     extending: BTreeMap<u64, SessionId>,
     extensions: u64,
@@ -116,6 +120,7 @@ impl World {
         let mut random = Random::of_case(seed, 36);
         let (topology, mut domains) = make(&mut random);
         domains.iter_mut().for_each(|domain| domain.config.needs_grants = random.chance(50));
+        domains.iter_mut().for_each(|domain| domain.config.can_duplicate = !random.one_in(10));
         Self::of(random, topology, domains)
     }
 
@@ -134,6 +139,7 @@ impl World {
             outcomes: BTreeMap::new(),
             ended: BTreeMap::new(),
             rerouted: Vec::new(),
+            copies: Vec::new(),
             hosted_ended: BTreeMap::new(),
             extending: BTreeMap::new(),
             extensions: 0,
@@ -270,6 +276,11 @@ impl World {
                 Action::Rerouted { leg, delay, loss, refusal } => {
                     self.is_rerouted(at, leg, (delay, loss), refusal);
                 }
+                Action::Copies { leg, said } => {
+                    self.counts.copies_lost += u64::from(said.is_err());
+                    self.counts.copies_back += u64::from(said.is_ok());
+                    self.copies.push((at, leg, said));
+                }
                 Action::QueryAnswer { ticket, answer } => self.answers.push((ticket, answer)),
                 Action::ExtendAnswer { ticket, answer } => {
                     let session = self.extending.remove(&ticket).expect("an answer that is asked for");
@@ -289,7 +300,7 @@ impl World {
         let of = |outcome: &Outcome| matches!(outcome, Outcome::Admitted(id) if *id == leg.session);
         let ticket = self.outcomes.iter().find(|(_, outcome)| of(outcome)).map(|(ticket, _)| *ticket);
         if let Some((_, _, request)) = ticket.and_then(|ticket| self.requests.get(&ticket)) {
-            let flow = &request.flows[usize::from(leg.flow)];
+            let flow = &request.flows[usize::from(leg.flow & 0x7f)];
             assert!(delay <= flow.limit, "{}: {leg:?} has {delay} of {}", self.context, flow.limit);
             assert!(loss <= flow.most_loss, "{}: {loss} of {leg:?} may be lost", self.context);
         }
@@ -320,7 +331,7 @@ impl World {
             QosAnswer::Refused(refusal) => Outcome::Refused(refusal),
             QosAnswer::Admitted { session, bounds, .. } => {
                 for bound in &bounds {
-                    let flow = &request.flows[usize::from(bound.leg.flow)];
+                    let flow = &request.flows[usize::from(bound.leg.flow & 0x7f)];
                     assert!(bound.delay <= flow.limit, "{}: {bound:?} of {flow:?}", self.context);
                     assert!(bound.loss <= flow.most_loss, "{}: {bound:?} of {flow:?}", self.context);
                     assert!(bound.traffic.rate >= flow.least_rate, "{}: {bound:?} of {flow:?}", self.context);
