@@ -4,7 +4,7 @@ use diagnostics::{nearest, number, parts_per_million, picoseconds};
 use crate::domain_file::class;
 use crate::protocol::Flow;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "kind",
     "direction",
     "class",

@@ -625,10 +625,9 @@ impl Running {
 
     fn bounds(&self, session: SessionId) -> Vec<protocol::Bound> {
         let bound = |leg: &wan::OpenLeg| {
-            let LegId { flow, peer, .. } = leg.leg;
             protocol::Bound {
-                flow,
-                to: peer.0,
+                flow: leg.leg.number(),
+                to: leg.leg.peer.0,
                 delay: leg.delay,
                 loss: leg.loss,
                 price: leg.price,

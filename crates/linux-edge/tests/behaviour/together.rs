@@ -241,6 +241,8 @@ fn command(random: &mut Random, ticket: u64) -> BackendCommand {
                 desired: TSpec::of_packets(200, 10_000_000).unwrap(),
                 least_rate: 1,
                 limit: 1,
+                most_loss: wan::ANY_LOSS,
+                copies: 1,
             };
             let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));
             let addresses = Addresses { sources: vec![host(1)], destinations: vec![host(2)] };
