@@ -274,9 +274,15 @@ impl LinuxEdge {
                 // A demand without a size is about the largest packets.
                 let packet = if demand.largest_packet > 1 { demand.least_packet } else { 1_500 };
                 let rate = self.ledger.free(&self.domain, &ways, demand.class, packet, None);
-                BackendAnswer::Offered { ticket, rate, delay: ways.budget.delay, jitter: ways.budget.jitter }
+                BackendAnswer::Offered {
+                    ticket,
+                    rate,
+                    delay: ways.budget.delay,
+                    jitter: ways.budget.jitter,
+                    loss: 0,
+                }
             }
-            None => BackendAnswer::Offered { ticket, rate: 0, delay: u64::MAX, jitter: u64::MAX },
+            None => BackendAnswer::Offered { ticket, rate: 0, delay: u64::MAX, jitter: u64::MAX, loss: 0 },
         }
     }
 
@@ -294,7 +300,7 @@ impl LinuxEdge {
                 {
                     self.aggregates.insert(id, Aggregate { slot, labels: None });
                 }
-                BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter }
+                BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter, loss: 0 }
             }
         }
     }

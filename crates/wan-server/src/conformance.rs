@@ -51,8 +51,10 @@ impl Course {
     }
 }
 
-/// Delay and jitter; or what is missing and what is offered.
-type Verdict = Result<(u64, u64), (u64, u64)>;
+/// Delay, jitter and loss.
+type Budget = (u64, u64, u32);
+/// A budget; or what is missing and what is offered.
+type Verdict = Result<Budget, (u64, u64)>;
 
 struct Judge<'b> {
     backend: &'b mut dyn Backend,
@@ -92,12 +94,12 @@ impl Judge<'_> {
     }
 
     /// What is free, and the budget.
-    fn offer(&mut self, rate: u64) -> Result<(u64, (u64, u64)), String> {
+    fn offer(&mut self, rate: u64) -> Result<(u64, Budget), String> {
         let ticket = self.ticket();
         let demand = self.demand(rate);
         match self.answer(BackendCommand::Offer { ticket, demand })? {
-            BackendAnswer::Offered { ticket: of, rate, delay, jitter } if of == ticket => {
-                Ok((rate, (delay, jitter)))
+            BackendAnswer::Offered { ticket: of, rate, delay, jitter, loss } if of == ticket => {
+                Ok((rate, (delay, jitter, loss)))
             }
             other => wrong("no offer", &other),
         }
@@ -107,7 +109,9 @@ impl Judge<'_> {
         let ticket = self.ticket();
         let (aggregate, demand) = (aggregate(self.course.class, number), self.demand(rate));
         match self.answer(BackendCommand::Reserve { ticket, aggregate, demand })? {
-            BackendAnswer::Reserved { ticket: of, delay, jitter } if of == ticket => Ok(Ok((delay, jitter))),
+            BackendAnswer::Reserved { ticket: of, delay, jitter, loss } if of == ticket => {
+                Ok(Ok((delay, jitter, loss)))
+            }
             BackendAnswer::Refused { ticket: of, missing, offer } if of == ticket => {
                 Ok(Err((missing, offer)))
             }
@@ -115,7 +119,7 @@ impl Judge<'_> {
         }
     }
 
-    fn reserved(&mut self, number: u64, rate: u64, budget: (u64, u64)) -> Result<(), String> {
+    fn reserved(&mut self, number: u64, rate: u64, budget: Budget) -> Result<(), String> {
         match self.reserve(number, rate)? {
             Ok(of) if of == budget => Ok(()),
             other => wrong("reserved, with the budget that was offered", &other),
@@ -286,7 +290,7 @@ impl Judge<'_> {
     }
 
     /// A flow goes into another aggregate while both are there, and is shut with the one that it is in.
-    fn moves(&mut self, one: Holding, rate: u64, budget: (u64, u64)) -> Result<(), String> {
+    fn moves(&mut self, one: Holding, rate: u64, budget: Budget) -> Result<(), String> {
         let two = Holding::Aggregate(aggregate(self.course.class, 2));
         self.open(1, 1)?;
         self.open(1, 2)?;

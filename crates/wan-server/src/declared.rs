@@ -10,6 +10,10 @@ use crate::backend::Backend;
 
 /// What is said beside each bound.
 const CAVEAT: &str = "no device is set up: the bound holds only if the network is configured as declared";
+/// What is said instead where links are declared to lose packets.
+const CAVEAT_LOSSY: &str = "no device is set up: the bound holds only if the network is configured as declared, and only for packets that arrive: links inside lose some, as declared";
+/// All packets, in packets of a million.
+const ALL: u32 = 1_000_000;
 
 /// A node inside a domain.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,7 +29,7 @@ pub enum Node {
 pub struct InnerLink {
     /// Its ends.
     pub between: [Node; 2],
-    /// What it carries in each class: while no more comes in, all of it has this delay and jitter at most.
+    /// What it carries in each class: while no more comes in, all of it has this delay and jitter at most, but for the loss.
     pub terms: BTreeMap<Class, Terms>,
 }
 
@@ -57,6 +61,14 @@ pub struct Declared {
 
 /// Bits per second, and bytes at once.
 type Load = (u64, u64);
+
+/// What ways keep: nanoseconds of delay and jitter, and packets of a million that are lost, each at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Budget {
+    delay: u64,
+    jitter: u64,
+    loss: u32,
+}
 
 impl Inside {
     /// Nodes of a place.
@@ -145,15 +157,22 @@ impl Declared {
         self.inside.links.get(link.0).and_then(|link| link.terms.get(&class)).copied().unwrap_or(none)
     }
 
-    /// Nanoseconds of delay and of jitter on the slowest of the ways.
-    fn budget(&self, ways: &[Vec<Directed>], class: Class) -> (u64, u64) {
+    /// The most delay, jitter and loss of the ways. Losses of links add up: that is never less than what all of them lose together, however the
+    /// loss of one depends on that of another.
+    fn budget(&self, ways: &[Vec<Directed>], class: Class) -> Budget {
         let of = |way: &Vec<Directed>| {
             let terms = way.iter().map(|link| self.terms(*link, class));
-            terms.fold((0_u64, 0_u64), |(delay, jitter), terms| {
-                (delay.saturating_add(terms.delay), jitter.saturating_add(terms.jitter))
+            terms.fold(Budget::default(), |sum, terms| Budget {
+                delay: sum.delay.saturating_add(terms.delay),
+                jitter: sum.jitter.saturating_add(terms.jitter),
+                loss: sum.loss.saturating_add(terms.loss).min(ALL),
             })
         };
-        ways.iter().map(of).fold((0, 0), |most, one| (most.0.max(one.0), most.1.max(one.1)))
+        ways.iter().map(of).fold(Budget::default(), |most, one| Budget {
+            delay: most.delay.max(one.delay),
+            jitter: most.jitter.max(one.jitter),
+            loss: most.loss.max(one.loss),
+        })
     }
 
     /// What a demand takes of each link. All of it may go on each of its ways; on a link of several ways it is there once, with the greatest burst.
@@ -228,8 +247,14 @@ impl Declared {
             BackendCommand::Offer { ticket, demand } => {
                 let (room, fits) = self.room(&demand, None);
                 let ways = self.ways(demand.from, demand.to);
-                let (delay, jitter) = self.budget(&ways, demand.class);
-                Some(BackendAnswer::Offered { ticket, rate: if fits { room } else { 0 }, delay, jitter })
+                let Budget { delay, jitter, loss } = self.budget(&ways, demand.class);
+                Some(BackendAnswer::Offered {
+                    ticket,
+                    rate: if fits { room } else { 0 },
+                    delay,
+                    jitter,
+                    loss,
+                })
             }
             BackendCommand::Reserve { ticket, aggregate, demand } => {
                 let before = self.held.get(&aggregate).map(|(demand, _)| *demand);
@@ -253,8 +278,8 @@ impl Declared {
                 }
                 self.hold(aggregate, Some(demand));
                 let ways = self.ways(demand.from, demand.to);
-                let (delay, jitter) = self.budget(&ways, demand.class);
-                Some(BackendAnswer::Reserved { ticket, delay, jitter })
+                let Budget { delay, jitter, loss } = self.budget(&ways, demand.class);
+                Some(BackendAnswer::Reserved { ticket, delay, jitter, loss })
             }
             BackendCommand::Commit { aggregate, label_in, label_out } => {
                 if self.held.contains_key(&aggregate) {
@@ -292,6 +317,8 @@ impl Backend for Declared {
     }
 
     fn caveat(&self) -> Option<&'static str> {
-        Some(CAVEAT)
+        let is_lossy =
+            self.inside.links.iter().flat_map(|link| link.terms.values()).any(|terms| terms.loss > 0);
+        Some(if is_lossy { CAVEAT_LOSSY } else { CAVEAT })
     }
 }

@@ -132,6 +132,8 @@ pub enum BackendAnswer {
         delay: u64,
         /// Nanoseconds by which that varies.
         jitter: u64,
+        /// Packets of a million that devices may lose inside the domain, at most. The delay is one of those that arrive.
+        loss: u32,
     },
     /// Capacity is held, with a budget that stays true whatever is reserved later.
     Reserved {
@@ -141,6 +143,8 @@ pub enum BackendAnswer {
         delay: u64,
         /// Nanoseconds by which that varies at most.
         jitter: u64,
+        /// Packets of a million that devices may lose inside the domain, at most. The delay is one of those that arrive.
+        loss: u32,
     },
     /// There is too little.
     Refused {

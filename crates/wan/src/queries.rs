@@ -111,7 +111,9 @@ impl Queries {
     /// The back-end has said what it has.
     pub(crate) fn on_backend(&mut self, config: &Config, out: &mut Out, answer: &BackendAnswer) {
         let (ticket, offered) = match answer {
-            BackendAnswer::Offered { ticket, rate, delay, jitter } => (*ticket, Ok((*rate, *delay, *jitter))),
+            BackendAnswer::Offered { ticket, rate, delay, jitter, .. } => {
+                (*ticket, Ok((*rate, *delay, *jitter)))
+            }
             BackendAnswer::Failed { ticket, fault } => (*ticket, Err(Reason::Device(fault.clone()))),
             _ => return,
         };

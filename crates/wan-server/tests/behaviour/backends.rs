@@ -180,7 +180,7 @@ type Answers = fn(BackendAnswer) -> BackendAnswer;
 fn what_does_not_conform_is_seen() {
     let same: Commands = |command, all| all.push(command.clone());
     let honest: Answers = |answer| answer;
-    let faults: [(&str, Commands, Answers); 10] = [
+    let faults: [(&str, Commands, Answers); 11] = [
         // An offer reserves.
         (
             "an offer is no reservation",
@@ -230,8 +230,15 @@ fn what_does_not_conform_is_seen() {
         }),
         // The budget grows with what is reserved.
         ("with the budget that was offered", same, |answer| match answer {
-            BackendAnswer::Reserved { ticket, delay, jitter } => {
-                BackendAnswer::Reserved { ticket, delay: delay + ticket % 2, jitter }
+            BackendAnswer::Reserved { ticket, delay, jitter, loss } => {
+                BackendAnswer::Reserved { ticket, delay: delay + ticket % 2, jitter, loss }
+            }
+            answer => answer,
+        }),
+        // What is lost is told by the offer, and no more when it is reserved.
+        ("with the budget that was offered", same, |answer| match answer {
+            BackendAnswer::Offered { ticket, rate, delay, jitter, loss } => {
+                BackendAnswer::Offered { ticket, rate, delay, jitter, loss: loss + 1 }
             }
             answer => answer,
         }),
@@ -310,7 +317,7 @@ fn all_that_goes_to_the_edges_may_go_to_each_and_counts_once_on_what_they_share(
     assert_eq!(refused(&answer), Some((100_000, 800_000)));
     // The slowest way is the budget: b, the core, the border.
     let answer = reserve(&mut backend, 1, EDGES, border(1), 600_000, 100);
-    assert_eq!(answer, BackendAnswer::Reserved { ticket: 1, delay: 1_000, jitter: 2_000_000 });
+    assert_eq!(answer, BackendAnswer::Reserved { ticket: 1, delay: 1_000, jitter: 2_000_000, loss: 0 });
     // From the core to the border it is there once: 300 kbit/s are left. The other direction is free.
     assert_eq!(refused(&reserve(&mut backend, 2, EDGES, border(1), 300_001, 100)), Some((100_001, 200_000)));
     let answer = reserve(&mut backend, 2, border(1), EDGES, 800_000, 100);
@@ -347,4 +354,51 @@ fn a_class_or_a_border_that_is_not_declared_carries_nothing() {
     let demand = Demand { from, to, class, rate: 1, burst: 100, least_packet: 64, largest_packet: 100 };
     let answer = backend.execute(vec![BackendCommand::Reserve { ticket: 1, aggregate, demand }]).remove(0);
     assert_eq!(refused(&answer), Some((1, 0)));
+}
+
+/// Sites behind accesses that lose packets: a satellite of 2 %, a line of 0.5 %, and a border link after 100 ppm.
+fn lossy() -> Inside {
+    let link = |from: Node, to: Node, delay, loss| InnerLink {
+        between: [from, to],
+        terms: BTreeMap::from([(
+            Class::Ef,
+            Terms { rate: 1_000_000, burst: 10_000, delay, jitter: delay / 10, loss },
+        )]),
+    };
+    Inside {
+        edges: vec!["satellite".to_owned(), "line".to_owned()],
+        links: vec![
+            link(inner("satellite"), inner("core"), 250_000_000, 20_000),
+            link(inner("line"), inner("core"), 300_000_000, 5_000),
+            link(inner("core"), Node::Border(LinkId(1)), 1_000_000, 100),
+        ],
+    }
+}
+
+#[test]
+fn losses_of_links_add_up_on_the_way_that_loses_most_and_are_told_beside_the_bound() {
+    let mut backend = Declared::new(lossy());
+    // The line is slower, and the satellite loses more: each is at most what is told.
+    let told = |delay, jitter, loss| BackendAnswer::Reserved { ticket: 1, delay, jitter, loss };
+    let answer = reserve(&mut backend, 1, EDGES, border(1), 100_000, 100);
+    assert_eq!(answer, told(301_000_000, 30_100_000, 20_100));
+    let answer = reserve(&mut backend, 2, EDGES, EDGES, 100_000, 100);
+    assert_eq!(answer, told(550_000_000, 55_000_000, 25_000));
+    // That packets are lost is said with each bound; where none are, it is not.
+    assert!(backend.caveat().unwrap().contains("only for packets that arrive"));
+    assert!(!Declared::new(inside()).caveat().unwrap().contains("arrive"));
+    for (from, to) in [(EDGES, border(1)), (border(1), EDGES), (EDGES, EDGES)] {
+        let course = Course::new(from, to, Class::Ef, 100);
+        assert_eq!(conforms(&mut Declared::new(lossy()), course), Ok(()), "{course:?}");
+    }
+}
+
+#[test]
+fn ways_that_lose_all_lose_no_more_than_all() {
+    let mut inside = lossy();
+    for terms in inside.links.iter_mut().flat_map(|link| link.terms.values_mut()) {
+        terms.loss = 900_000;
+    }
+    let answer = reserve(&mut Declared::new(inside), 1, EDGES, border(1), 1, 100);
+    assert!(matches!(answer, BackendAnswer::Reserved { loss: 1_000_000, .. }), "{answer:?}");
 }

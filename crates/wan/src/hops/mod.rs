@@ -207,7 +207,7 @@ impl Hops {
     /// The back-end has answered.
     pub(crate) fn on_backend(&mut self, now: u64, config: &Config, out: &mut Out, answer: &BackendAnswer) {
         let (ticket, said) = match answer {
-            BackendAnswer::Reserved { ticket, delay, jitter } => (*ticket, Ok((*delay, *jitter))),
+            BackendAnswer::Reserved { ticket, delay, jitter, .. } => (*ticket, Ok((*delay, *jitter))),
             BackendAnswer::Refused { ticket, missing, offer } => {
                 (*ticket, Err(Reason::Rate { missing: *missing, offer: *offer }))
             }

@@ -31,7 +31,7 @@ impl Backend {
             BackendCommand::Offer { ticket, demand } => {
                 let (delay, jitter) = self.budget[&demand.class];
                 let rate = self.capacity[&demand.class].saturating_sub(self.others(demand.class, None));
-                Some(BackendAnswer::Offered { ticket, rate, delay, jitter })
+                Some(BackendAnswer::Offered { ticket, rate, delay, jitter, loss: 0 })
             }
             BackendCommand::Reserve { ticket, aggregate, demand } => {
                 assert_eq!(aggregate.class, demand.class);
@@ -43,7 +43,7 @@ impl Backend {
                 }
                 self.held.insert(aggregate, demand);
                 let (delay, jitter) = self.budget[&demand.class];
-                Some(BackendAnswer::Reserved { ticket, delay, jitter })
+                Some(BackendAnswer::Reserved { ticket, delay, jitter, loss: 0 })
             }
             BackendCommand::Commit { aggregate, label_in, label_out } => {
                 if self.held.contains_key(&aggregate) {
