@@ -10,7 +10,7 @@ use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 use wan::{
-    Action, Asn, Excess, Input, LegId, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
+    Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
 };
 
 use crate::authorization::{Authorization, Told};
@@ -624,17 +624,15 @@ impl Running {
     }
 
     fn bounds(&self, session: SessionId) -> Vec<protocol::Bound> {
-        let bound = |leg: &wan::OpenLeg| {
-            protocol::Bound {
-                flow: leg.leg.number(),
-                to: leg.leg.peer.0,
-                delay: leg.delay,
-                loss: leg.loss,
-                price: leg.price,
-                rate: leg.flow.desired.rate,
-                bucket: leg.flow.desired.bucket,
-                dscp: leg.flow.class.dscp(),
-            }
+        let bound = |leg: &wan::OpenLeg| protocol::Bound {
+            flow: leg.leg.number(),
+            to: leg.leg.peer.0,
+            delay: leg.delay,
+            loss: leg.loss,
+            price: leg.price,
+            rate: leg.flow.desired.rate,
+            bucket: leg.flow.desired.bucket,
+            dscp: leg.flow.class.dscp(),
         };
         self.machine.legs(session).iter().map(bound).collect()
     }
