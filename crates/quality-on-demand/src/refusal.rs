@@ -44,9 +44,8 @@ pub(crate) fn remedy(why: &Refused) -> String {
         }
         "delay" | "no-path" => format!("ask for a profile whose delay is {offer} or more"),
         "callee-refused" => "ask the operator of the servers to accept such sessions".to_owned(),
-        "contract-expired" | "no-agreement" | "not-authorized" | "aborted" => {
-            "ask the operator of the network".to_owned()
-        }
+        "contract-expired" | "no-agreement" | "not-authorized" | "aborted" | "loss" | "not-disjoint"
+        | "cannot-duplicate" => "ask the operator of the network".to_owned(),
         "no-answer" | "link-down" | "device" | "busy" | "aaa-unavailable" => {
             "ask again later: a part of the network is away".to_owned()
         }
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     /// Each word of a manager, the status of the error that it is (0: a session that is unavailable), and a part of what can be done.
-    const WORDS: [(&str, u16, &str); 28] = [
+    const WORDS: [(&str, u16, &str); 31] = [
         ("invalid", 422, "new session"),
         ("unknown-user", 422, "new session"),
         ("unknown-service", 422, "new session"),
@@ -94,6 +93,9 @@ mod tests {
         ("aaa-unavailable", 503, "later"),
         ("aborted", 0, "operator"),
         ("grant-over", 0, "operator"),
+        ("loss", 0, "operator"),
+        ("not-disjoint", 0, "operator"),
+        ("cannot-duplicate", 0, "operator"),
     ];
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
         let source = include_str!("../../wan-server/src/convert.rs");
         let (_, source) = source.split_once("let reason = match &refusal.reason {").unwrap();
         let (arms, _) = source.split_once("    };\n    Refused {").unwrap();
-        let is_word = |text: &&str| !text.contains(['/', ' ', '\n']) && !matches!(*text, "bytes" | "ns");
+        let is_word = |text: &&str| !text.contains(['/', ' ', '\n']) && !matches!(*text, "bytes" | "ns" | "ppm");
         let words: BTreeSet<&str> = arms.split('"').skip(1).step_by(2).filter(is_word).collect();
         assert_eq!(words, WORDS.iter().map(|(word, _, _)| *word).collect());
     }

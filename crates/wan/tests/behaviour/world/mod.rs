@@ -389,6 +389,19 @@ impl World {
         self.now = end;
     }
 
+    /// Goes on to a moment at which nothing is under way: a flow that lacks a copy asks for it again at each refresh, for ever.
+    pub(crate) fn settle(&mut self) {
+        let end = self.now + 60_000_000_000;
+        let is_under_way = |event: &Event| {
+            matches!(event, Event::Deliver(_) | Event::Command(_) | Event::Stored(..) | Event::Answer(..))
+        };
+        while self.events.values().any(is_under_way) {
+            assert!(self.now < end, "{}: something is under way all the time", self.context);
+            let Some(((time, _), _)) = self.events.first_key_value() else { return };
+            self.run(time - self.now);
+        }
+    }
+
     fn happen(&mut self, event: Event) {
         match event {
             Event::Deliver(message) => {
