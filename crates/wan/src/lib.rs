@@ -13,6 +13,7 @@ mod action;
 mod admission;
 mod agreement;
 mod backend;
+mod bgp;
 mod border;
 mod callees;
 mod callers;
@@ -33,6 +34,7 @@ mod words;
 pub use action::{Action, Input};
 pub use agreement::{Agreement, Excess, Terms};
 pub use backend::{Addresses, BackendAnswer, BackendCommand, Demand, Holding, Place};
+pub use bgp::{BgpRoute, LeftOut, MOST_PATHS, Segment, large_community, paths_of_routes};
 pub use codec::{DecodeError, MOST_BYTES};
 pub use config::{Config, Contract, Limits, NetworkService, SessionService};
 pub use message::{

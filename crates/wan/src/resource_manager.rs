@@ -120,7 +120,13 @@ impl ResourceManager {
     /// Something happens.
     pub fn step(&mut self, now: u64, input: Input) -> Vec<Action> {
         match input {
-            Input::Paths(paths) => self.paths = paths,
+            Input::Paths(paths) => {
+                let before = core::mem::replace(&mut self.paths, paths);
+                if matches!(self.start, Start::Ready) {
+                    let (_, _, legs, mut context) = self.parts(now);
+                    legs.on_paths(&mut context, &before);
+                }
+            }
             Input::Link { link, is_up } => self.hops.border.set_link(link, is_up),
             Input::Measured { link, class, rate } => self.hops.border.measured(link, class, rate),
             Input::Backend(answer) => self.on_backend(now, &answer),
@@ -284,11 +290,14 @@ impl ResourceManager {
                             false => (own, callees.flow(id, number), Direction::Forward),
                         };
                         let may_say = is_own || id.origin == from;
-                        let is_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
+                        let is_cause = matches!(
+                            refusal.reason,
+                            Reason::LinkDown | Reason::Device(_) | Reason::NoPath { offer: None }
+                        );
                         let is_possible = |of: &FlowRequest| {
                             of.direction == leaves && delay <= of.limit && loss <= of.most_loss
                         };
-                        if may_say && is_fault && of.is_some_and(is_possible) {
+                        if may_say && is_cause && of.is_some_and(is_possible) {
                             let leg = LegId { session: id, flow, peer };
                             context.out.actions.push(Action::Rerouted { leg, delay, loss, refusal });
                         }

@@ -1,4 +1,5 @@
 //! Paths through domains, as BGP tells them, with the delays that each domain appends as a community.
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::words::{Asn, Class};
@@ -26,6 +27,27 @@ impl BgpPath {
         }
         Some(sum)
     }
+
+    /// All domains from `own` on, each once: a domain may prepend itself several times.
+    fn domains(&self, own: Asn) -> Vec<Asn> {
+        let mut domains = alloc::vec![own];
+        domains.extend(&self.as_path);
+        domains.dedup();
+        domains
+    }
+}
+
+/// Which paths are told for which classes, each from `own` on.
+pub(crate) fn told(own: Asn, paths: &[BgpPath]) -> BTreeSet<(Class, Vec<Asn>)> {
+    let of = |path: &BgpPath| {
+        let classes: Vec<Class> = [Class::Ef, Class::Af4, Class::Af1]
+            .into_iter()
+            .filter(|class| path.delay(*class).is_some())
+            .collect();
+        let domains = path.domains(own);
+        classes.into_iter().map(move |class| (class, domains.clone()))
+    };
+    paths.iter().flat_map(of).collect()
 }
 
 /// Whether two paths between the same domains have no other domain in common, and so no link between domains either.
@@ -66,10 +88,7 @@ pub(crate) fn candidates(
     }
     let mut found: Vec<(u64, Vec<Asn>)> = Vec::new();
     for path in paths.iter().filter(|path| path.as_path.last() == Some(&destination)) {
-        // A domain may prepend itself several times.
-        let mut domains = alloc::vec![own];
-        domains.extend(&path.as_path);
-        domains.dedup();
+        let domains = path.domains(own);
         let has_loop =
             domains.iter().enumerate().any(|(at, asn)| domains.iter().skip(at + 1).any(|other| other == asn));
         if has_loop || domains.len() > MOST_DOMAINS {

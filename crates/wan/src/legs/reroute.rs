@@ -1,12 +1,13 @@
-//! Flows whose aggregate is no more because a link or a device has failed: they are asked for on another way while their edges are as they were. When all
-//! domains of it have granted one and the store knows it, the edge lets the flow into the other tunnel in one step, and only then does it leave the one before.
+//! Flows whose aggregate is no more because a link or a device has failed, or whose path BGP tells no more: they are asked for on another way while their
+//! edges are as they were. When all domains of it have granted one and the store knows it, the edge lets the flow into the other tunnel in one step, and only
+//! then does it leave the one before.
 use alloc::vec::Vec;
 
 use super::{Context, Follows, Leg, Legs, State};
 use crate::action::{Action, Out, Said};
 use crate::backend::BackendCommand;
 use crate::message::{Body, SessionBody};
-use crate::routes::candidates;
+use crate::routes::{BgpPath, candidates, told as told_paths};
 use crate::words::{AggregateId, Asn, LegId, Reason, Refusal};
 
 /// Another way that is asked for.
@@ -20,6 +21,8 @@ pub(super) struct Detour {
     refusal: Refusal,
     /// It is given up then.
     until: u64,
+    /// The way before is as it was, and carries the flow if there is no other one: BGP tells it no more.
+    is_optional: bool,
 }
 
 /// The way before, until the edge lets the flow into the other one.
@@ -55,6 +58,16 @@ impl Leg {
 
     /// What carries it is no more.
     pub(super) fn on_failed(&mut self, context: &mut Context<'_>, id: LegId, refusal: Refusal) -> Follows {
+        let limits = &context.config.limits;
+        let held = context.origins.is_held_until(self.aggregate, limits);
+        let until = context.now.saturating_add(limits.patience).min(held);
+        if let Some(detour) = self.detour.as_mut().filter(|detour| detour.is_optional)
+            && is_worth_trying(&refusal)
+        {
+            // What is asked for already is needed now.
+            (detour.is_optional, detour.refusal, detour.until) = (false, refusal, until);
+            return Follows::GoOn;
+        }
         if self.state != State::Open || self.detour.is_some() || !is_worth_trying(&refusal) {
             return Follows::End(refusal);
         }
@@ -65,12 +78,26 @@ impl Leg {
         // Between two domains of the same path there may be a link beside the one that failed; it comes last.
         others.sort_by_key(|path| *path == self.path);
         let path = others.remove(0);
-        let limits = &context.config.limits;
-        let held = context.origins.is_held_until(self.aggregate, limits);
-        let until = context.now.saturating_add(limits.patience).min(held);
         let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
-        self.detour = Some(Detour { aggregate, path, others, refusal, until });
+        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: false });
         Follows::GoOn
+    }
+
+    /// BGP tells the path of it no more: it goes another way, if one grants it. Otherwise it stays in its tunnel, which the managers of its domains
+    /// keep or end; a route that is away for a moment, or a BGP speaker that begins again, ends no session.
+    fn on_withdrawn(&mut self, context: &mut Context<'_>, id: LegId) {
+        let Some(destination) = self.path.last().copied() else { return };
+        let (flow, own) = (&self.flow, context.config.asn);
+        let found = candidates(own, context.paths, destination, flow.class, flow.limit);
+        let mut others = found.unwrap_or_default();
+        if others.is_empty() {
+            return;
+        }
+        let path = others.remove(0);
+        let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
+        let refusal = context.refusal(Reason::NoPath { offer: None });
+        let until = u64::MAX;
+        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: true });
     }
 
     /// What became of the other way.
@@ -78,7 +105,13 @@ impl Leg {
         let Some(mut detour) = self.detour.take() else { return Follows::GoOn };
         match said {
             Said::Admitted(granted) => {
-                let Detour { refusal, until, .. } = detour;
+                let Detour { refusal, mut until, is_optional, .. } = detour;
+                if is_optional {
+                    // The way before may fail meanwhile.
+                    let limits = &context.config.limits;
+                    let held = context.origins.is_held_until(self.aggregate, limits);
+                    until = context.now.saturating_add(limits.patience).min(held);
+                }
                 self.before = Some(Before { aggregate: self.aggregate, refusal, until });
                 (self.aggregate, self.path) = (detour.aggregate, detour.path);
                 self.keeps(&granted);
@@ -89,6 +122,11 @@ impl Leg {
                 detour.path = detour.others.remove(0);
                 detour.aggregate = context.join(id, &detour.path, &self.flow, Some(self.aggregate.tunnel));
                 self.detour = Some(detour);
+                Follows::GoOn
+            }
+            Said::Refused(_) if detour.is_optional => Follows::GoOn,
+            Said::Failed(_) if detour.is_optional => {
+                context.leave(id, detour.aggregate);
                 Follows::GoOn
             }
             Said::Refused(_) => Follows::End(detour.refusal),
@@ -119,6 +157,22 @@ impl Leg {
 }
 
 impl Legs {
+    /// BGP tells other paths than before. Two copies stay on the paths that are disjoint.
+    pub(crate) fn on_paths(&mut self, context: &mut Context<'_>, before: &[BgpPath]) {
+        let own = context.config.asn;
+        let (before, now) = (told_paths(own, before), told_paths(own, context.paths));
+        for (id, leg) in &mut self.legs {
+            let is_settled = leg.state == State::Open && leg.detour.is_none() && leg.before.is_none();
+            if !is_settled || leg.flow.copies != 1 {
+                continue;
+            }
+            let path = (leg.flow.class, leg.path.clone());
+            if before.contains(&path) && !now.contains(&path) {
+                leg.on_withdrawn(context, *id);
+            }
+        }
+    }
+
     /// The record of a session that has the other ways of its flows is being stored.
     pub(crate) fn is_recorded_by(&mut self, leg: LegId, ticket: u64) {
         self.recording.insert(ticket, leg);

@@ -236,3 +236,82 @@ fn the_bound_that_is_told_is_that_of_the_other_way() {
     assert!(world.rerouted.iter().all(|(.., told, _)| *told == 11 * MILLISECOND));
     assert_eq!(world.rerouted.len(), 2);
 }
+
+/// What BGP tells a domain of all that it could: paths that pass none of these domains.
+fn tell_without(world: &mut World, at: usize, without: &[u32]) {
+    let mut paths = world.domains[at].paths.clone();
+    paths.retain(|path| !path.as_path.iter().any(|asn| without.contains(&asn.0)));
+    world.input(at, Input::Paths(paths));
+}
+
+#[test]
+fn a_flow_whose_path_is_withdrawn_goes_another_one_and_stays_where_there_is_none() {
+    let mut world = world(4, &RING, 1 << 40);
+    let session = world.admitted(0, reliable(1, &[3], 1_000_000));
+    let (before, legs) = (links(&world, session), open(&world));
+    let via = if before.contains(&1) { 2 } else { 4 };
+    // Of the flows to the callees: those that come back are routed by the other domain.
+    tell_without(&mut world, 0, &[via]);
+    run_open(&mut world, &legs, 3 * SECOND);
+    let all: BTreeSet<u32> = (1..=4).collect();
+    assert_eq!(links(&world, session), all, "forward one way, back the other");
+    let told: Vec<_> =
+        world.rerouted.iter().map(|(_, at, leg, _, why)| (*at, leg.flow, why.clone())).collect();
+    let why = Refusal { asn: Asn(1), link: None, reason: Reason::NoPath { offer: None } };
+    let forward = [0, 2].map(|flow| [0, 2].map(|at| (at, flow, why.clone()))).concat();
+    assert_eq!(told.len(), forward.len(), "{told:?}");
+    assert!(forward.iter().all(|expected| told.contains(expected)), "{told:?}");
+    // Without any path it stays: its tunnel is kept by the managers of its domains.
+    tell_without(&mut world, 0, &[2, 4]);
+    run_open(&mut world, &legs, 20 * SECOND);
+    assert_eq!((links(&world, session), world.rerouted.len()), (all, 4));
+    let refusal = world.refused(request(1, &[3], 1_000));
+    assert_eq!(refusal, why);
+    // A path that comes back moves nothing.
+    tell_without(&mut world, 0, &[]);
+    run_open(&mut world, &legs, 5 * SECOND);
+    assert_eq!(world.rerouted.len(), 4);
+    assert!(world.ended.is_empty());
+    assert_eq!(world.at_rest(), 1);
+}
+
+/// The other way has no room: the flow stays, and ends only when its link is cut.
+#[test]
+fn a_flow_whose_path_is_withdrawn_stays_where_the_other_one_refuses() {
+    let mut world = world(4, &RING, 1 << 40);
+    let session = world.admitted(0, request(1, &[3], 1_000_000));
+    let (before, legs) = (links(&world, session), open(&world));
+    let (via, other) = if before.contains(&1) { (2, 4) } else { (4, 1) };
+    for at in 0..4 {
+        world.domains[at].measured.insert((other, Class::Ef), 500_000);
+        world.input(at, Input::Measured { link: LinkId(other), class: Class::Ef, rate: 500_000 });
+    }
+    tell_without(&mut world, 0, &[via]);
+    run_open(&mut world, &legs, 20 * SECOND);
+    assert_eq!((links(&world, session), world.rerouted.len()), (before.clone(), 0));
+    world.cut_link(LinkId(*before.last().unwrap()), 100 * SECOND);
+    world.run(4 * SECOND);
+    assert_eq!(ends(&world, session, 2).reason, Reason::LinkDown);
+    world.run(20 * SECOND);
+    assert_eq!(world.at_rest(), 0);
+}
+
+/// A link of the path that is withdrawn fails at each step of the way to another one: the flow is let in without a gap, on the other way.
+#[test]
+fn a_link_that_fails_while_a_withdrawn_path_is_left_ends_nothing() {
+    for step in 0..60_u64 {
+        let mut world = world(4, &RING, 1 << 40);
+        let session = world.admitted(0, request(1, &[3], 1_000_000));
+        let (before, legs) = (links(&world, session), open(&world));
+        let via = if before.contains(&1) { 2 } else { 4 };
+        world.context = format!("step {step}");
+        tell_without(&mut world, 0, &[via]);
+        world.run(step * MILLISECOND);
+        world.cut_link(LinkId(*before.last().unwrap()), 100 * SECOND);
+        run_open(&mut world, &legs, 5 * SECOND);
+        let after: BTreeSet<u32> = (1..=4).filter(|link| !before.contains(link)).collect();
+        assert_eq!((links(&world, session), world.rerouted.len()), (after, 2), "{}", world.context);
+        world.run(20 * SECOND);
+        assert_eq!(world.at_rest(), 1);
+    }
+}

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod at_rest;
+mod bgp;
 mod copies;
 mod detours;
 mod domain;

@@ -89,6 +89,7 @@ fn play(seed: u64) -> Count {
         Faults { measured: 100, lost: 50, ..Faults::default() },
         Faults { cut: 40, doubled: 100, ..Faults::default() },
         Faults { device: 60, ..Faults::default() },
+        Faults { paths: 60, link: 10, ..Faults::default() },
         Faults { aaa: 30, ..Faults::default() },
         Faults { aaa: 20, crash: 40, late: 30, ..Faults::default() },
         Faults {
@@ -101,6 +102,7 @@ fn play(seed: u64) -> Count {
             cut: 10,
             device: 10,
             aaa: 10,
+            paths: 10,
         },
     ];
     world.run(SECOND);
@@ -183,6 +185,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.cuts += one.cuts;
         sum.lost += one.lost;
         sum.devices += one.devices;
+        sum.fewer_paths += one.fewer_paths;
         sum.covered += one.covered;
         sum.grants += one.grants;
         sum.withdrawn += one.withdrawn;
@@ -200,6 +203,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.cuts,
         counts.lost,
         counts.devices,
+        counts.fewer_paths,
         counts.covered,
         counts.grants,
         counts.told_hosts,

@@ -32,6 +32,9 @@ impl World {
         if faults.device > 0 && self.random.below_u64(10_000) < faults.device {
             self.lose(at);
         }
+        if faults.paths > 0 && self.random.below_u64(10_000) < faults.paths {
+            self.withdraw(at);
+        }
         if self.random.below_u64(10_000) < faults.cut {
             let others = self.domains.len() as u64;
             let (one, other) = (at as u32 + 1, self.random.range(1, others) as u32);
@@ -78,6 +81,22 @@ impl World {
         self.cut_link(link, lasts);
     }
 
+    /// BGP tells a domain some of its paths only, and all of them later.
+    fn withdraw(&mut self, at: usize) {
+        let mut paths = self.domains[at].paths.clone();
+        paths.retain(|_| self.random.chance(60));
+        self.counts.fewer_paths += 1;
+        self.input(at, Input::Paths(paths));
+        let time = self.after(12 * SECOND);
+        self.at(time, Event::Paths(at));
+    }
+
+    /// BGP tells a domain all paths.
+    pub(super) fn all_paths(&mut self, at: usize) {
+        let paths = self.domains[at].paths.clone();
+        self.input(at, Input::Paths(paths));
+    }
+
     /// A link fails for so long, on both sides.
     pub(crate) fn cut_link(&mut self, link: LinkId, lasts: u64) {
         self.counts.links += 1;
@@ -100,6 +119,7 @@ impl World {
             if self.domains[at].manager.is_none() {
                 self.start(at);
             }
+            self.all_paths(at);
         }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Faults {
     pub(crate) cut: u64,
     /// So many commands are not carried out; at each event, so many of ten thousand times something is lost.
     pub(crate) device: u64,
+    /// At each event, so many of ten thousand times BGP tells a domain some of its paths only, for a while.
+    pub(crate) paths: u64,
     /// At each event, so many of ten thousand times an AAA server is away for a while; otherwise only whether its messages go astray.
     pub(crate) aaa: u64,
 }
@@ -45,6 +47,7 @@ enum Event {
     Callee(usize, u32, SessionId, Option<Vec<u64>>),
     Restart(usize),
     Link(usize, LinkId, bool),
+    Paths(usize),
     Mend(u32, u32),
     Aaa(usize, u32, SessionId, aaa::Step),
 }
@@ -68,6 +71,7 @@ pub(crate) struct Counts {
     pub(crate) cuts: u64,
     pub(crate) lost: u64,
     pub(crate) devices: u64,
+    pub(crate) fewer_paths: u64,
     pub(crate) covered: u64,
     pub(crate) spoilt: u64,
     pub(crate) grants: u64,
@@ -295,8 +299,9 @@ impl World {
 
     /// What is told of a flow that goes another way.
     fn is_rerouted(&mut self, at: usize, leg: LegId, (delay, loss): (u64, u32), refusal: Refusal) {
-        let is_of_fault = matches!(refusal.reason, Reason::LinkDown | Reason::Device(_));
-        assert!(is_of_fault, "{}: {refusal}", self.context);
+        let is_cause =
+            matches!(refusal.reason, Reason::LinkDown | Reason::Device(_) | Reason::NoPath { offer: None });
+        assert!(is_cause, "{}: {refusal}", self.context);
         let of = |outcome: &Outcome| matches!(outcome, Outcome::Admitted(id) if *id == leg.session);
         let ticket = self.outcomes.iter().find(|(_, outcome)| of(outcome)).map(|(ticket, _)| *ticket);
         if let Some((_, _, request)) = ticket.and_then(|ticket| self.requests.get(&ticket)) {
@@ -448,6 +453,7 @@ impl World {
                     self.start(at);
                 }
             }
+            Event::Paths(at) => self.all_paths(at),
             Event::Link(at, link, is_up) => {
                 let domain = &mut self.domains[at];
                 if is_up {
