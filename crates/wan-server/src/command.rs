@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::control::{Client, NoManager, line};
 use crate::flow_text;
 use crate::protocol::{Answer, Ask, Flow, Measured, Question, Reply, SessionAsked};
-use crate::{authorization, serve, wording};
+use crate::{authorization, bgp_announcing, serve, wording};
 
 /// It was done, and nothing is wrong.
 pub(crate) const DONE: u8 = 0;
@@ -201,6 +201,21 @@ enum Verb {
         #[command(flatten)]
         at: At,
     },
+    /// Shows the paths to other domains, of the file and as BGP tells, and what their domains need together
+    #[command(after_help = "Examples:\n  punctual rm paths --asn 65001\n  punctual rm paths --json")]
+    Paths {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Prints lines for FRR by which the domain appends what it needs to all that it announces by BGP
+    #[command(after_help = "Examples:\n  \
+        punctual rm bgp domain.toml >> frr.conf     then name the route-map at each neighbour, as the lines say\n\n\
+        The delays are those of [bgp] in the file.")]
+    Bgp {
+        /// The file of the domain
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Prints questions to callees, and takes answers from standard input, each a line of JSON
     #[command(after_help = "Examples:\n  \
         punctual rm callee 10.3.2.0/24 < answers > questions     joined with a program that decides\n\n\
@@ -268,6 +283,17 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
             let (session, flow, to) = (session.clone(), *flow, *to);
             let (samples, median, worst) = (*samples, *median, *worst);
             one(at, &Ask::Measured(Measured { session, flow, to, samples, median, worst }), out)
+        }
+        Verb::Paths { at } => one(at, &Ask::Paths, out),
+        Verb::Bgp { file } => {
+            let read = serve::read(file)?;
+            let told = read.bgp.map(|bgp| bgp.told).unwrap_or_default();
+            if told.is_empty() {
+                let file = file.display();
+                return Err((WRONG, format!("{file}: add [bgp] with what the domain needs: ef = \"4 ms\"")));
+            }
+            print(out, format_args!("{}", bgp_announcing::lines(read.config.asn, &told)))?;
+            Ok(DONE)
         }
         Verb::Status { at } => one(at, &Ask::Status, out),
         Verb::Monitor { at } => {

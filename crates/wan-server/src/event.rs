@@ -6,6 +6,7 @@ use linux_edge::observed::Delivered;
 use wan::{BackendAnswer, LegId, Message};
 
 use crate::authorization::Told;
+use crate::bgp_watch::BgpNews;
 use crate::durable::Written;
 use crate::link_watch::LinkNews;
 use crate::protocol::{Ask, Reply};
@@ -24,6 +25,8 @@ pub(crate) enum Event {
     Counted(Option<BTreeMap<LegId, Delivered>>),
     /// A link is cut, or works again.
     Link(LinkNews),
+    /// BGP tells other paths than before, or cannot be asked.
+    Bgp(BgpNews),
     /// The AAA server says something of a session.
     Aaa(Told),
     /// A command asks. The number is that of its connection.

@@ -8,6 +8,9 @@
 mod accounts;
 mod authorization;
 mod backend;
+mod bgp_announcing;
+mod bgp_table;
+mod bgp_watch;
 mod callees;
 mod command;
 pub mod conformance;
@@ -30,13 +33,15 @@ mod permitted;
 pub mod protocol;
 mod running_manager;
 mod serve;
+mod told_paths;
 mod wording;
 
 pub use backend::Backend;
+pub use bgp_table::routes as bgp_routes;
 pub use command::{Arguments, run};
 pub use control::{Client, NoManager};
 pub use declared::{Declared, InnerLink, Inside, Node};
-pub use domain_file::{CalleeAnswer, CalleeRule, DomainFile, Within, prefix};
+pub use domain_file::{BgpSource, CalleeAnswer, CalleeRule, DomainFile, Within, prefix};
 pub use flow_text::parse as parse_flow;
 pub use linux_routers::{LinuxRouters, Routers};
 pub use open_vswitch::Switches;

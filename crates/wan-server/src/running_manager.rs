@@ -9,9 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{
-    Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
-};
+use wan::{Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
@@ -27,6 +25,7 @@ use crate::outgoing::Outgoing;
 use crate::protocol::{
     self, Answer, Ask, LinkStatus, ManagerStatus, Measured, Question, SessionAsked, SessionStatus, Status,
 };
+use crate::told_paths::ToldPaths;
 
 /// What store and back-end have not done yet, at most. Beyond it nothing more is asked of them: messages are left out, as if they were lost, and
 /// callers are told to try again.
@@ -71,6 +70,7 @@ pub(crate) struct Running {
     pub(crate) machine: ResourceManager,
     pub(crate) epoch: u32,
     pub(crate) file: DomainFile,
+    pub(crate) paths: ToldPaths,
     pub(crate) clock: Clock,
     pub(crate) writes: StdSender<Write>,
     pub(crate) commands: StdSender<Order>,
@@ -127,8 +127,7 @@ impl Running {
         let hosted: Vec<SessionId> = self.machine.hosted().map(|(session, _)| session).collect();
         let own = self.machine.asn();
         self.account_hosted(hosted.into_iter().filter(|session| session.origin != own));
-        let paths = std::mem::take(&mut self.file.paths);
-        self.input(Input::Paths(paths));
+        self.input(Input::Paths(self.paths.all()));
         loop {
             let wait = {
                 let now = self.clock.now();
@@ -212,6 +211,13 @@ impl Running {
                     for session in std::mem::take(&mut self.interims) {
                         authorization.interim(session);
                     }
+                }
+            }
+            Event::Bgp(news) => {
+                let is_read = news.is_ok();
+                tell(&self.paths.news(news));
+                if is_read {
+                    self.input(Input::Paths(self.paths.all()));
                 }
             }
             Event::Aaa(told) => self.authorized(told),
@@ -361,6 +367,10 @@ impl Running {
                     let _ = self.commands.send(Order::Count);
                 }
                 answer(lines, &Answer::Status(Box::new(self.status())));
+            }
+            Ask::Paths => {
+                let paths = self.paths.status(self.machine.asn().0);
+                answer(lines, &Answer::Paths(Box::new(paths)));
             }
             Ask::Measured(measured) => {
                 let session = convert::session_of(&measured.session)?;

@@ -16,6 +16,7 @@ use wan::{ResourceManager, SessionId};
 
 use crate::authorization;
 use crate::backend::{self, Backend, Done};
+use crate::bgp_watch;
 use crate::callees::CalleePolicy;
 use crate::command::{BAD_NEWS, DONE, FAILED, Failure, WRONG, WebOptions, print};
 use crate::control::{self, Client};
@@ -30,6 +31,7 @@ use crate::looks::Looks;
 use crate::outgoing::{self, Outgoing};
 use crate::page;
 use crate::running_manager::{self, Clock, OtherManager, Running};
+use crate::told_paths::ToldPaths;
 
 /// Events that wait at most; connections wait then.
 const WAITING: usize = 1_024;
@@ -105,6 +107,11 @@ pub(crate) fn run(
         link_watch::run(routers, clock, tell_link, running_manager::tell)
             .map_err(|error| failed(error.to_string()))?;
     }
+    if let Some(source) = file.bgp.clone() {
+        let told = tell.clone();
+        let tell_news = move |news| told.blocking_send(Event::Bgp(news)).is_ok();
+        bgp_watch::run(source, file.config.clone(), tell_news).map_err(|error| failed(error.to_string()))?;
+    }
     let caveat = backend.caveat();
     let (commands, commanded) = std_channel();
     let told = tell.clone();
@@ -165,10 +172,12 @@ pub(crate) fn run(
             print(out, format_args!("AS {} listens at {}; holds {held} records{at}\n", asn.0, file.listen))?;
             out.flush().map_err(|error| failed(error.to_string()))?;
             let callees = CalleePolicy::new(file.callees.clone(), file.callee_patience);
+            let paths = ToldPaths::new(file.paths.clone(), file.bgp.is_some());
             let running = Running {
                 machine,
                 epoch,
                 file,
+                paths,
                 clock,
                 writes,
                 commands,

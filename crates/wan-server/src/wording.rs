@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use diagnostics::printable;
 use time::OffsetDateTime;
 
-use crate::protocol::{Admitted, Answer, Bound, Event, Refused, Status};
+use crate::protocol::{Admitted, Answer, Bound, Event, Paths, Refused, Status};
 
 /// A number with a unit, exactly: in the largest of the units, which are powers of a thousand from the smallest on, that it has one of.
 fn exact(number: u64, units: &[&str]) -> String {
@@ -212,6 +212,22 @@ fn status(text: &mut String, status: &Status) {
     }
 }
 
+fn paths(text: &mut String, paths: &Paths) {
+    let count = paths.paths.len();
+    let _ = writeln!(text, "AS {}: {count} paths", paths.asn);
+    for path in &paths.paths {
+        let domains: Vec<String> = path.domains.iter().map(|asn| format!("AS {asn}")).collect();
+        let told: Vec<String> =
+            path.told.iter().map(|(class, delay)| format!("{class} {}", time(*delay))).collect();
+        let told = if told.is_empty() { "no class".to_owned() } else { told.join(", ") };
+        let source = if path.is_of_bgp { "BGP" } else { "the file" };
+        let _ = writeln!(text, "{}: {told}; told by {source}", domains.join(", "));
+    }
+    if let Some(trouble) = paths.bgp.as_ref().and_then(|bgp| bgp.trouble.as_ref()) {
+        let _ = writeln!(text, "the table of BGP cannot be read: {}", printable(trouble));
+    }
+}
+
 /// An answer, in lines.
 pub(crate) fn shown(answer: &Answer) -> String {
     let mut text = String::new();
@@ -230,6 +246,7 @@ pub(crate) fn shown(answer: &Answer) -> String {
             );
         }
         Answer::Status(of) => status(&mut text, of),
+        Answer::Paths(of) => paths(&mut text, of),
         Answer::Event(Event::Admitted(of)) => admitted(&mut text, of),
         Answer::Noted { session } => text = format!("noted for session {session}\n"),
         Answer::Event(Event::Refused { user, caller, callees, why }) => {
@@ -245,7 +262,11 @@ pub(crate) fn shown(answer: &Answer) -> String {
             text = format!("session {session} has ended: {}\n", refused(why));
         }
         Answer::Event(Event::Rerouted { session, flow, to, delay, loss, why }) => {
-            let (delay, loss, why) = (time(*delay), lost(*loss), refused(why));
+            let why = match &*why.reason {
+                "no-path" => format!("AS {}: BGP tells it no more", why.asn),
+                _ => refused(why),
+            };
+            let (delay, loss) = (time(*delay), lost(*loss));
             text = format!(
                 "session {session}: flow {flow} to AS {to} goes another way: at most {delay}{loss}; the way before: {why}\n"
             );

@@ -1,5 +1,5 @@
 //! Paths through domains, as BGP tells them, with the delays that each domain appends as a community.
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::words::{Asn, Class};
@@ -86,7 +86,7 @@ pub(crate) fn candidates(
     if own == destination {
         return Ok(alloc::vec![alloc::vec![own]]);
     }
-    let mut found: Vec<(u64, Vec<Asn>)> = Vec::new();
+    let mut told: BTreeMap<Vec<Asn>, u64> = BTreeMap::new();
     for path in paths.iter().filter(|path| path.as_path.last() == Some(&destination)) {
         let domains = path.domains(own);
         let has_loop =
@@ -99,11 +99,13 @@ pub(crate) fn candidates(
             communities: path.communities.clone(),
         };
         if let Some(delay) = once.delay(class) {
-            found.push((delay, domains));
+            // The file and BGP may tell the same one: the longer delay counts.
+            let known = told.entry(domains).or_default();
+            *known = delay.max(*known);
         }
     }
+    let mut found: Vec<(u64, Vec<Asn>)> = told.into_iter().map(|(path, delay)| (delay, path)).collect();
     found.sort();
-    found.dedup();
     let least = found.first().map(|(delay, _)| *delay);
     found.retain(|(delay, _)| *delay <= limit);
     if found.is_empty() { Err(least) } else { Ok(found.into_iter().map(|(_, path)| path).collect()) }

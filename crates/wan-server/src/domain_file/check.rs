@@ -79,6 +79,7 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
         listen,
         managers,
         paths,
+        bgp: document.bgp.as_ref().map(|table| checker.bgp(table)).transpose()?,
         users: user_names,
         services,
         callees,

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::value::Datetime;
 
+use super::bgp::BgpTable;
 use super::linux::LinuxTable;
 use super::ovs::OvsTable;
 use super::quantities::{Addresses, Bytes, Loss, Rate, SessionClass, Time};
@@ -38,6 +39,8 @@ pub(super) struct Document {
     pub(super) ovs: Option<Spanned<OvsTable>>,
     #[serde(default)]
     pub(super) aaa: Option<AaaTable>,
+    #[serde(default)]
+    pub(super) bgp: Option<BgpTable>,
 }
 
 /// The AAA server that sessions are granted by.

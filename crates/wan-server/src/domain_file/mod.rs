@@ -1,4 +1,5 @@
 //! The file of one domain: all that an operator says to its manager, as TOML. `docs/wan.md` says what it looks like.
+mod bgp;
 mod check;
 mod document;
 mod inside;
@@ -16,6 +17,7 @@ use wan::{Asn, BgpPath, Class, Config, Prefix};
 use crate::declared::Inside;
 use crate::linux_routers::Routers;
 use crate::open_vswitch::Switches;
+pub use bgp::BgpSource;
 pub use quantities::prefix;
 pub(crate) use quantities::{class, class_name};
 
@@ -33,8 +35,10 @@ pub struct DomainFile {
     pub listen: SocketAddr,
     /// Where managers of other domains are: host and port.
     pub managers: BTreeMap<Asn, String>,
-    /// Paths to other domains, as BGP would tell them.
+    /// Paths to other domains that the file tells.
     pub paths: Vec<BgpPath>,
+    /// The BGP speaker that tells further ones.
+    pub bgp: Option<BgpSource>,
     /// Numbers of users by their names.
     pub users: BTreeMap<String, u32>,
     /// Numbers of session services by their names.

@@ -41,6 +41,11 @@ impl Domains {
         Self::added(test, FILES.map(|(asn, _, text)| (asn, limited(text))), add)
     }
 
+    /// The same, with files that are changed as a whole.
+    pub(crate) fn changed(test: &str, limits: &str, change: impl Fn(u32, &str) -> String) -> Self {
+        Self::prepared(test, limits, |_, asn, text| *text = change(asn, text))
+    }
+
     /// The same, of files with these texts.
     pub(crate) fn of(test: &str, texts: [(u32, String); 3]) -> Self {
         Self::added(test, texts, |_, _, _| {})

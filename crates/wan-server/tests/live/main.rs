@@ -4,6 +4,8 @@
 mod aaa_server;
 mod admitted;
 mod authorized;
+mod bgp;
+mod bgp_speakers;
 mod callees;
 mod cuts;
 mod domains;
