@@ -106,6 +106,11 @@ fn deployment_descriptors() {
 }
 
 #[test]
+fn tables_of_bgp() {
+    withstands(&targets::BGP_TABLE, "fuzz.stateless_executions", 20);
+}
+
+#[test]
 fn files_of_domains() {
     withstands(&targets::DOMAIN_FILE, "fuzz.stateless_executions", 20);
 }

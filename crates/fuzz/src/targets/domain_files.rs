@@ -18,7 +18,11 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/ovs/west.toml"),
         include_str!("../../../wan-server/examples/ovs/transit.toml"),
     ];
-    files.map(|text| text.as_bytes().to_vec()).into()
+    let mut seeds: Vec<Vec<u8>> = files.map(|text| text.as_bytes().to_vec()).into();
+    let bgp =
+        "\n[bgp]\ncommand = [\"vtysh\", \"--vty_socket\", \"/run/frr\"]\ninterval = \"1 s\"\nef = \"4 ms\"\n";
+    seeds.push(format!("{}{bgp}", files[0]).into_bytes());
+    seeds
 }
 
 /// A file of a domain.

@@ -2,6 +2,7 @@
 mod aaa;
 mod admission;
 mod agents;
+mod bgp_tables;
 mod cdr;
 mod deployment;
 mod discovery;
@@ -38,6 +39,7 @@ use crate::runner::Target;
 pub use aaa::{AAA_FILE, AAA_PEER, DIAMETER_MESSAGE, aaa_file, aaa_peer, diameter_message};
 pub use admission::{admission_sample, gate_line};
 pub use agents::{bridge_orders, etcd_answer};
+pub use bgp_tables::bgp_table;
 pub use cdr::cdr_rich_type;
 pub use deployment::{dataflow, deployment_descriptor, deployment_plan, launch_file, type_manifest};
 pub use discovery::discovery_data;

@@ -1,10 +1,10 @@
-//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, files of domains, and what comes over Zenoh.
+//! The part of the list about deployments: plans, what is imported into them, the lines of those who carry them out, pictures; QoS files, files of domains and tables of BGP, and what comes over Zenoh.
 use super::list::STATELESS_BATCH;
 use super::{
-    dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan, domain_file, domain_files,
-    execution_line, hosts, launch_file, launching, picture_layout, pictures, prediction_file,
-    prediction_records, predictions, qos_file, qos_files, quality_on_demand, quality_on_demand_body,
-    type_manifest, zenoh_message, zenoh_messages,
+    bgp_table, bgp_tables, dataflow, deployment, deployment_descriptor, deployment_line, deployment_plan,
+    domain_file, domain_files, execution_line, hosts, launch_file, launching, picture_layout, pictures,
+    prediction_file, prediction_records, predictions, qos_file, qos_files, quality_on_demand,
+    quality_on_demand_body, type_manifest, zenoh_message, zenoh_messages,
 };
 use crate::runner::Target;
 use crate::structure::Structure;
@@ -107,6 +107,17 @@ pub const DOMAIN_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: domain_files::seeds,
     session: || Box::new(domain_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: PLAN_HUNGER,
+};
+
+/// Answers of a BGP speaker about ranges of addresses.
+pub const BGP_TABLE: Target = Target {
+    name: "bgp_table",
+    structure: Structure::Plain,
+    seeds: bgp_tables::seeds,
+    session: || Box::new(bgp_table),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: PLAN_HUNGER,

@@ -255,3 +255,24 @@ fn a_domain_with_a_client_of_an_aaa_server_admits_nothing_without_it() {
     let table = "client = \"client.toml\"";
     wrong(&text, &[(table, "clients = \"client.toml\"", "unknown field", "clients")]);
 }
+
+#[test]
+fn a_speaker_of_bgp_is_a_command_an_interval_and_what_the_domain_tells() {
+    assert_eq!(read(WEST).bgp, None);
+    let plain = read(&format!("{WEST}\n[bgp]\n")).bgp.unwrap();
+    let own = ["vtysh".to_owned()];
+    assert_eq!((&plain.command[..], plain.interval, plain.told), (&own[..], 5_000_000_000, Vec::new()));
+    let command = "command = [\"vtysh\", \"--vty_socket\", \"/run/x\"]\n";
+    let text = format!("{WEST}\n[bgp]\n{command}interval = \"1 s\"\naf4 = \"2 ms\"\nef = \"1000001 ps\"\n");
+    let said = read(&text).bgp.unwrap();
+    assert_eq!((said.command.len(), said.interval), (3, 1_000_000_000));
+    // Microseconds, rounded up.
+    assert_eq!(said.told, [(Class::Ef, 2), (Class::Af4, 2_000)]);
+    let cases = [
+        (command, "command = []\n", "no command of 1 to 32 words", "[]"),
+        (command, "command = [\"\"]\n", "no command of 1 to 32 words", "[\"\"]"),
+        ("interval = \"1 s\"", "interval = \"99 ms\"", "shorter than 100 ms", "\"99 ms\""),
+        ("af4 = \"2 ms\"", "be = \"2 ms\"", "unknown field `be`", "be"),
+    ];
+    wrong(&text, &cases);
+}
