@@ -9,9 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use linux_edge::keep_alive::News;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
-use wan::{
-    Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId,
-};
+use wan::{Action, Asn, Excess, Input, Message, QosAnswer, Reason, Refusal, ResourceManager, SessionId};
 
 use crate::authorization::{Authorization, Told};
 use crate::backend::Order;
