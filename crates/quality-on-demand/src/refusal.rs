@@ -125,7 +125,8 @@ mod tests {
         let source = include_str!("../../wan-server/src/convert.rs");
         let (_, source) = source.split_once("let reason = match &refusal.reason {").unwrap();
         let (arms, _) = source.split_once("    };\n    Refused {").unwrap();
-        let is_word = |text: &&str| !text.contains(['/', ' ', '\n']) && !matches!(*text, "bytes" | "ns" | "ppm");
+        let is_word =
+            |text: &&str| !text.contains(['/', ' ', '\n']) && !matches!(*text, "bytes" | "ns" | "ppm");
         let words: BTreeSet<&str> = arms.split('"').skip(1).step_by(2).filter(is_word).collect();
         assert_eq!(words, WORDS.iter().map(|(word, _, _)| *word).collect());
     }
