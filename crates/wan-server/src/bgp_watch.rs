@@ -57,7 +57,7 @@ fn read(source: &BgpSource, asked: &[Prefix]) -> Result<Vec<BgpRoute>, String> {
     let mut found = Vec::new();
     for some in asked.chunks(TOGETHER) {
         let questions: Vec<String> = some.iter().map(|prefix| question(*prefix)).collect();
-        let said = ask(&source.command, &questions)
+        let said = ask(&source.command, &questions, PATIENCE)
             .map_err(|what| format!("{}: {what}", source.command.join(" ")))?;
         found.extend(routes(some, &said).map_err(|what| format!("{}: {what}", source.command.join(" ")))?);
     }
@@ -79,8 +79,8 @@ impl Drop for Asked {
     }
 }
 
-/// What a command says to these questions.
-fn ask(command: &[String], questions: &[String]) -> Result<Vec<u8>, String> {
+/// What a command says to these questions, if it says so in time.
+fn ask(command: &[String], questions: &[String], patience: Duration) -> Result<Vec<u8>, String> {
     let (program, first) = command.split_first().ok_or("it is empty")?;
     let mut run = Command::new(program);
     run.args(first);
@@ -89,10 +89,10 @@ fn ask(command: &[String], questions: &[String]) -> Result<Vec<u8>, String> {
     }
     run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = Asked(run.spawn().map_err(|error| format!("it cannot be started: {error}"))?);
-    let ends = Instant::now() + PATIENCE;
+    let ends = Instant::now() + patience;
     let said = reader(child.0.stdout.take(), LARGEST + 1);
     let told = reader(child.0.stderr.take(), LONGEST);
-    let late = || format!("it has not ended in {} s", PATIENCE.as_secs());
+    let late = || format!("it has not ended in {patience:?}");
     let left = || ends.saturating_duration_since(Instant::now());
     let said = said.recv_timeout(left()).map_err(|_| late())?;
     let said = said.map_err(|error| format!("what it says cannot be read: {error}"))?;
@@ -139,7 +139,11 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> Result<Vec<u8>, String> {
-        ask(&["sh", "-c", script, "sh"].map(str::to_owned), &["a question".to_owned()])
+        ask(
+            &["sh", "-c", script, "sh"].map(str::to_owned),
+            &["a question".to_owned()],
+            Duration::from_secs(60),
+        )
     }
 
     #[test]
@@ -147,7 +151,7 @@ mod tests {
         assert_eq!(shell("printf %s \"$*\""), Ok(b"-c a question".to_vec()));
         let failed = shell("echo half; echo 'no daemon' >&2; exit 3").unwrap_err();
         assert!(failed.contains("status: 3") && failed.contains("no daemon half"), "{failed}");
-        let missing = ask(&["/nowhere/vtysh".to_owned()], &[]).unwrap_err();
+        let missing = ask(&["/nowhere/vtysh".to_owned()], &[], Duration::from_secs(60)).unwrap_err();
         assert!(missing.contains("cannot be started"), "{missing}");
     }
 
@@ -155,6 +159,16 @@ mod tests {
     fn a_command_that_says_too_much_is_ended() {
         let said = shell("while :; do printf '%65536s' x; done").unwrap_err();
         assert!(said.contains("more than 67108864 bytes"), "{said}");
+    }
+
+    /// Whether it has closed its streams or not.
+    #[test]
+    fn a_command_that_hangs_is_ended() {
+        for script in ["sleep 600; true", "exec >&- 2>&-; sleep 600; true"] {
+            let command = ["sh", "-c", script].map(str::to_owned);
+            let said = ask(&command, &[], Duration::from_millis(300)).unwrap_err();
+            assert_eq!(said, "it has not ended in 300ms");
+        }
     }
 
     /// It says all, and something that it has started goes on.

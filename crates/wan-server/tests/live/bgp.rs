@@ -146,7 +146,7 @@ fn sessions_go_over_paths_that_bgp_alone_tells_and_leave_those_that_it_withdraws
         let admitted = domains.admitted(&asked);
         let over = || domains.status(WEST).aggregates.into_iter().map(|of| of.path).collect::<Vec<_>>();
         assert_eq!(over(), [[WEST, EAST]]);
-        // Its link between the speakers is cut: BGP withdraws it, and the session goes the other way.
+        // The link between the speakers is taken down: BGP withdraws it, and the session goes the other way.
         west.cut(&east);
         west_has(
             &domains,

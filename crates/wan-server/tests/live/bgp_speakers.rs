@@ -52,7 +52,7 @@ impl Speaker {
         let number = asn % 100;
         let mut text = format!(
             "router bgp {asn}\n bgp router-id 192.0.2.{number}\n no bgp ebgp-requires-policy\n\
-             no bgp default ipv4-unicast\n no bgp network import-check\n timers bgp 1 3\n"
+             no bgp default ipv4-unicast\n no bgp network import-check\n timers bgp 20 60\n"
         );
         for neighbour in neighbours {
             let peer = address(*neighbour, asn);
@@ -129,8 +129,14 @@ impl Speaker {
         }
     }
 
-    /// Cuts the link to another one.
+    /// Takes the link to another one down, as an operator does: both withdraw what they have heard by it.
     pub(crate) fn cut(&self, other: &Self) {
+        let shutdown = format!("neighbor {} shutdown", address(other.asn, self.asn));
+        let router = format!("router bgp {}", self.asn);
+        let mut command = Command::new("vtysh");
+        command.args(["--vty_socket", &socket(self.asn), "-c", "configure terminal", "-c", &router]);
+        let said = command.args(["-c", &shutdown]).current_dir(&self.folder).output().unwrap();
+        assert!(said.status.success(), "{said:?}");
         self.ip(&format!("link set dev to{} down", other.asn));
     }
 }
