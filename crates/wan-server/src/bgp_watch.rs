@@ -136,6 +136,8 @@ fn reader(stream: Option<impl Read + Send + 'static>, most: u64) -> Receiver<io:
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::signal::kill;
+
     use super::*;
 
     fn shell(script: &str) -> Result<Vec<u8>, String> {
@@ -174,6 +176,9 @@ mod tests {
     /// It says all, and something that it has started goes on.
     #[test]
     fn what_a_command_leaves_behind_holds_up_nothing() {
-        assert_eq!(shell("sleep 600 >/dev/null 2>&1 & echo said"), Ok(b"said\n".to_vec()));
+        let said = shell("sleep 600 >/dev/null 2>&1 & echo $!").unwrap();
+        let left: i32 = String::from_utf8(said).unwrap().trim().parse().unwrap();
+        // It still is there.
+        kill(Pid::from_raw(left), Signal::SIGKILL).unwrap();
     }
 }

@@ -181,9 +181,10 @@ fn said(answer: protocol::Answer, is_extension: bool, user: &str) -> Answer {
             };
             Answer::Held(own.map(listed).collect())
         }
-        protocol::Answer::Free { .. } | protocol::Answer::Noted { .. } | protocol::Answer::Event(_) => {
-            Answer::Lost("the manager has answered something else".to_owned())
-        }
+        protocol::Answer::Free { .. }
+        | protocol::Answer::Noted { .. }
+        | protocol::Answer::Paths(_)
+        | protocol::Answer::Event(_) => Answer::Lost("the manager has answered something else".to_owned()),
     }
 }
 
