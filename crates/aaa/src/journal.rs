@@ -200,27 +200,11 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("punctual-aaa-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            std::fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
-
     /// However much of the last commit a crash leaves, all before is there, and the next commit is read.
     #[test]
     fn a_torn_tail_is_cut_wherever_it_ends() {
-        let folder = Folder::new("torn");
-        let path = folder.0.join("j");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
         let (mut journal, _) = Journal::open::<u32>(&path).unwrap();
         journal.append(&[1, 2]).unwrap();
         let before = journal.len() as usize;
@@ -240,8 +224,8 @@ mod tests {
 
     #[test]
     fn damage_before_whole_commits_is_told_and_left() {
-        let folder = Folder::new("damage");
-        let path = folder.0.join("j");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
         let (mut journal, _) = Journal::open::<u32>(&path).unwrap();
         [[1], [2], [3]].iter().for_each(|entry| journal.append(entry).unwrap());
         assert!(Journal::open::<u32>(&path).unwrap_err().what.contains("another process"));
@@ -261,8 +245,8 @@ mod tests {
 
     #[test]
     fn all_commits_are_replaced_by_one() {
-        let folder = Folder::new("rewrite");
-        let path = folder.0.join("j");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("j");
         let (mut journal, _) = Journal::open::<u32>(&path).unwrap();
         journal.append(&[1, 2]).unwrap();
         journal.rewrite(&[2]).unwrap();

@@ -1,12 +1,16 @@
 //! How long events take from just before the push to the handler of the last consumer, 1:1 and 1:32, by each service, beside floors of the
 //! same run: docs/measurements/components.md.
 //!
-//! `cargo run --release --package punctual-container --example latencies -- [iterations]`
+//! `cargo run --release --package punctual-container --example latencies -- [iterations] [one-core]`
+//!
+//! With `one-core`, all threads are on the core on which the program was started (`taskset --cpu-list 0`): the thread that pushes sleeps until the
+//! last consumer has been reached, and only lanes whose threads sleep are measured.
 use std::error::Error;
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use container::{
@@ -72,11 +76,13 @@ impl Handle<taker::Input> for Taker {
 struct Stamp {
     start: Instant,
     at: Arc<AtomicU64>,
+    /// The thread that waits for it if it sleeps meanwhile.
+    sleeper: Option<Thread>,
 }
 
 impl Default for Stamp {
     fn default() -> Self {
-        Self { start: Instant::now(), at: Arc::default() }
+        Self { start: Instant::now(), at: Arc::default(), sleeper: None }
     }
 }
 
@@ -85,14 +91,23 @@ impl Stamp {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
+    /// One for which the calling thread waits, and sleeps meanwhile.
+    fn asleep() -> Self {
+        Self { sleeper: Some(std::thread::current()), ..Self::default() }
+    }
+
     fn set(&self) {
         self.at.store(self.now(), Release);
+        if let Some(thread) = &self.sleeper {
+            thread.unpark();
+        }
     }
 
     /// Waits for it, and takes it back.
     fn wait(&self) -> u64 {
         loop {
             match self.at.swap(0, Acquire) {
+                0 if self.sleeper.is_some() => std::thread::park(),
                 0 => spin_loop(),
                 at => return at,
             }
@@ -149,8 +164,7 @@ fn bare(iterations: usize, count: usize) -> (u64, u64) {
 }
 
 /// A thread that sleeps is woken, and stamps.
-fn wake_up(iterations: usize) -> (u64, u64) {
-    let stamp = Stamp::default();
+fn wake_up(iterations: usize, pause: Duration, stamp: Stamp) -> (u64, u64) {
     let other = stamp.clone();
     let thread = std::thread::spawn(move || {
         loop {
@@ -161,7 +175,7 @@ fn wake_up(iterations: usize) -> (u64, u64) {
             other.set();
         }
     });
-    let found = quantiles(iterations, PAUSE, || {
+    let found = quantiles(iterations, pause, || {
         let before = stamp.now();
         thread.thread().unpark();
         stamp.wait() - before
@@ -202,13 +216,13 @@ fn components(
     pause: Duration,
     (count, misses): (usize, usize),
     service: &dyn Service,
+    stamp: Stamp,
 ) -> Result<(u64, u64), Box<dyn Error>> {
     let mut server = Server::new(&Locality::default());
     let awake = Threads { spin: Duration::from_secs(1), ..Threads::default() };
     let lanes = vec![(1, Threads::default()), (2, awake)];
     server.container("box", Policy { lanes, ..Policy::default() })?;
     server.install::<Tap>("box", "tap", &[])?;
-    let stamp = Stamp::default();
     let mut ports = Vec::new();
     for number in 1..=count {
         let name = format!("t{number}");
@@ -250,44 +264,57 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(text) => text.parse()?,
         None => 100_000,
     };
+    let is_one_core = std::env::args().nth(2).is_some_and(|word| word == "one-core");
+    println!("{:32} {:>10} {:>10} {:>14}", "", "p50 ns", "p99 ns", "p50 / floor");
+    if is_one_core { one_core(iterations) } else { several_cores(iterations) }
+}
+
+fn line(name: &str, (median, tail): (u64, u64), floor: u64) {
+    println!("{name:32} {median:>10} {tail:>10} {:>14.2}", median as f64 / floor.max(1) as f64);
+}
+
+fn one_core(iterations: usize) -> Result<(), Box<dyn Error>> {
+    let lane = ByChannel::new(Dispatch::Lane(1));
+    // In turn, since a loaded machine drifts.
+    for _ in 0..3 {
+        let wake = wake_up(iterations, Duration::ZERO, Stamp::asleep());
+        line("a thread is woken", wake, wake.0);
+        for count in [1, 32] {
+            let found = components(iterations, Duration::ZERO, (count, 0), &lane, Stamp::asleep())?;
+            line(&format!("channel, lane, 1:{count}"), found, wake.0);
+        }
+    }
+    Ok(())
+}
+
+fn several_cores(iterations: usize) -> Result<(), Box<dyn Error>> {
     let here = ByChannel::new(Dispatch::Publisher);
     let lane = ByChannel::new(Dispatch::Lane(1));
     let floors = [1, 32].map(|count| bare(iterations, count));
-    let wake = wake_up(iterations);
-    println!("{:32} {:>10} {:>10} {:>14}", "", "p50 ns", "p99 ns", "p50 / floor");
-    let line = |name: String, (median, tail): (u64, u64), floor: u64| {
-        println!("{name:32} {median:>10} {tail:>10} {:>14.2}", median as f64 / floor.max(1) as f64);
+    let wake = wake_up(iterations, PAUSE, Stamp::default());
+    let measured = |pause, consumers, service: &dyn Service| {
+        components(iterations, pause, consumers, service, Stamp::default())
     };
     for (count, floor) in [1, 32].into_iter().zip(floors) {
-        line(format!("bare calls, 1:{count}"), floor, floor.0);
-        line(
-            format!("direct, 1:{count}"),
-            components(iterations, Duration::ZERO, (count, 0), &Direct::default())?,
-            floor.0,
-        );
-        line(
-            format!("channel, same thread, 1:{count}"),
-            components(iterations, Duration::ZERO, (count, 0), &here)?,
-            floor.0,
-        );
+        line(&format!("bare calls, 1:{count}"), floor, floor.0);
+        let direct = measured(Duration::ZERO, (count, 0), &Direct::default())?;
+        line(&format!("direct, 1:{count}"), direct, floor.0);
+        let channel = measured(Duration::ZERO, (count, 0), &here)?;
+        line(&format!("channel, same thread, 1:{count}"), channel, floor.0);
     }
-    line("a thread is woken".to_owned(), wake, wake.0);
+    line("a thread is woken", wake, wake.0);
     for count in [1, 32] {
-        line(format!("channel, lane, 1:{count}"), components(iterations, PAUSE, (count, 0), &lane)?, wake.0);
+        line(&format!("channel, lane, 1:{count}"), measured(PAUSE, (count, 0), &lane)?, wake.0);
     }
     for misses in [1, 33] {
-        let found = components(iterations, Duration::ZERO, (1, misses), &here)?;
-        line(format!("channel, same thread, 1:1, {misses} miss"), found, floors[0].0);
+        let found = measured(Duration::ZERO, (1, misses), &here)?;
+        line(&format!("channel, same thread, 1:1, {misses} miss"), found, floors[0].0);
     }
     let looks = awake(iterations);
-    line("a thread that looks is told".to_owned(), looks, looks.0);
+    line("a thread that looks is told", looks, looks.0);
     let awake = ByChannel::new(Dispatch::Lane(2));
     for count in [1, 32] {
-        line(
-            format!("channel, lane awake, 1:{count}"),
-            components(iterations, PAUSE, (count, 0), &awake)?,
-            looks.0,
-        );
+        line(&format!("channel, lane awake, 1:{count}"), measured(PAUSE, (count, 0), &awake)?, looks.0);
     }
     Ok(())
 }

@@ -82,23 +82,13 @@ fn network(switches: usize) -> String {
     text
 }
 
-/// Removed when it goes.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn measure(switches: usize, flows: &[usize], with_etcd: bool) -> Result<(), Failure> {
     let planned = network::Network::parse("admissions", &network(switches), |_| Err(String::new()))?;
     // The example is built a folder below the program.
     let program = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("punctual-lab"));
     let program: Option<PathBuf> = program.filter(|path| path.is_file());
     let name = format!("a{}", std::process::id() % 10_000_000);
-    let folder = Folder(std::env::temp_dir().join(format!("punctual-{name}")));
-    std::fs::create_dir_all(&folder.0)?;
+    let folder = tempfile::tempdir()?;
     let lab = Lab::up_with(&planned, &name, &Options { program, ..Options::default() })?;
     let mut etcd = with_etcd.then(|| Etcd::prepared(2379, &[]));
     if let Some(etcd) = &mut etcd {
@@ -106,7 +96,8 @@ fn measure(switches: usize, flows: &[usize], with_etcd: bool) -> Result<(), Fail
     }
     let stop = AtomicBool::new(false);
     let measured = std::thread::scope(|scope| {
-        let manager = scope.spawn(|| lab.on("manager", || manage(&planned, &folder.0, etcd.as_ref(), &stop)));
+        let manager =
+            scope.spawn(|| lab.on("manager", || manage(&planned, folder.path(), etcd.as_ref(), &stop)));
         let asked = lab.on("asker", || ask(&lab, switches, flows));
         stop.store(true, Ordering::Relaxed);
         let managed = manager.join().map_err(|_| "the manager panicked")?;

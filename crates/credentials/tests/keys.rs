@@ -3,36 +3,29 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use credentials::KeyFolder;
 use keys::{Authority, Role};
+use tempfile::TempDir;
 use wire::GuidPrefix;
 use wire::admission::Identity;
 use wire::seal::{Credentials as _, Holder, SEAL_SIZE, Signature, check_identity, identity};
 
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn of(test: &str, roles: &[(&str, i64)]) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-credentials-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let authority = Authority::open(&path).unwrap();
+    fn of(roles: &[(&str, i64)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::open(folder.path()).unwrap();
         for (role, days) in roles {
             assert!(authority.issue_for(role.parse::<Role>().unwrap(), *days).unwrap());
         }
-        Self(path)
+        Self(folder)
     }
 
     fn load(&self, role: &str) -> KeyFolder {
-        KeyFolder::load(&self.0, role).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
+        KeyFolder::load(self.0.path(), role).unwrap()
     }
 }
 
@@ -45,7 +38,7 @@ const BOB: GuidPrefix = GuidPrefix([2; 12]);
 
 #[test]
 fn a_certificate_names_its_holder_and_is_good_for_its_own_participant_alone() {
-    let folder = Folder::of("names", &[("user-alice", 10), ("manager", 10)]);
+    let folder = Folder::of(&[("user-alice", 10), ("manager", 10)]);
     let (alice, manager) = (folder.load("user-alice"), folder.load("manager"));
     let shown = identity(&alice, ALICE, 0).unwrap();
     let certified = check_identity(&manager, ALICE, &shown, now()).unwrap();
@@ -79,28 +72,27 @@ fn a_certificate_names_its_holder_and_is_good_for_its_own_participant_alone() {
 
 #[test]
 fn other_authorities_other_roles_and_certificates_that_are_over_are_refused() {
-    let folder =
-        Folder::of("refused", &[("user-alice", 10), ("manager", 10), ("user-old", 0), ("switch-1", 10)]);
+    let folder = Folder::of(&[("user-alice", 10), ("manager", 10), ("user-old", 0), ("switch-1", 10)]);
     let manager = folder.load("manager");
     let refused = |keys: &KeyFolder, at: u64| {
         let shown = identity(keys, ALICE, 0).unwrap();
         check_identity(&manager, ALICE, &shown, at).unwrap_err()
     };
-    let elsewhere = Folder::of("elsewhere", &[("user-alice", 10)]);
+    let elsewhere = Folder::of(&[("user-alice", 10)]);
     assert_eq!(refused(&elsewhere.load("user-alice"), now()), "its certificate is of another authority");
     assert_eq!(refused(&folder.load("user-old"), now() + 1), "its certificate has expired");
     let alice = folder.load("user-alice");
     assert_eq!(refused(&alice, now() + 11 * 86_400), "its certificate has expired");
     assert!(refused(&alice, now() - 3 * 86_400).contains("does not hold yet"));
-    let switch = KeyFolder::load(&folder.0, "switch-1").unwrap_err().to_string();
+    let switch = KeyFolder::load(folder.0.path(), "switch-1").unwrap_err().to_string();
     assert!(switch.contains("neither asks nor manages"), "{switch}");
 }
 
 #[test]
 fn a_key_that_others_can_read_or_that_is_of_another_certificate_is_refused() {
-    let folder = Folder::of("files", &[("user-alice", 10), ("user-bob", 10)]);
-    let path = |name: &str| folder.0.join(name);
-    let said = |role: &str| KeyFolder::load(&folder.0, role).unwrap_err().to_string();
+    let folder = Folder::of(&[("user-alice", 10), ("user-bob", 10)]);
+    let path = |name: &str| folder.0.path().join(name);
+    let said = |role: &str| KeyFolder::load(folder.0.path(), role).unwrap_err().to_string();
     assert!(said("user-carol").contains("punctual grm keys"));
     assert!(said("../user-bob").contains("no role"));
     fs::set_permissions(path("user-alice.key"), fs::Permissions::from_mode(0o644)).unwrap();
@@ -114,7 +106,7 @@ fn a_key_that_others_can_read_or_that_is_of_another_certificate_is_refused() {
 
 #[test]
 fn signatures_fit_seals() {
-    let folder = Folder::of("sizes", &[("user-alice", 10)]);
+    let folder = Folder::of(&[("user-alice", 10)]);
     let alice = folder.load("user-alice");
     let message = [3; 300];
     let certified = alice.certify(alice.certificate(), now()).unwrap();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, SanType,
 };
+use tempfile::TempDir;
 use testkit::random::Random;
 use time::OffsetDateTime;
 use wire::seal::{Credentials as _, Holder};
@@ -40,31 +41,24 @@ const ROLES: [&str; 10] = [
 type Der = CertificateDer<'static>;
 
 /// A folder of keys, which goes with this.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn of(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-unauthorised-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let authority = Authority::open(&path).unwrap();
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::open(folder.path()).unwrap();
         for role in ROLES {
             assert!(authority.issue(role.parse().unwrap()).unwrap());
         }
-        Self(path)
+        Self(folder)
     }
 
     fn certificate(&self, role: &str) -> Der {
-        CertificateDer::from_pem_file(self.0.join(format!("{role}.pem"))).unwrap()
+        CertificateDer::from_pem_file(self.0.path().join(format!("{role}.pem"))).unwrap()
     }
 
     fn load(&self, role: &str) -> Identity {
-        Identity::load(&self.0, role.parse().unwrap()).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
+        Identity::load(self.0.path(), role.parse().unwrap()).unwrap()
     }
 }
 
@@ -184,7 +178,7 @@ fn forgeries(ours: &Folder, theirs: &Folder) -> Forgeries {
         for role in ROLES {
             for depth in [1, 2, 4, 9] {
                 let mut chain = vec![ours.certificate(signer)];
-                let mut issuer = Issuer::new(parameters(signer, true), key(&ours.0, signer));
+                let mut issuer = Issuer::new(parameters(signer, true), key(ours.0.path(), signer));
                 for level in (0..depth).rev() {
                     let pair = KeyPair::generate().unwrap();
                     let between = format!("between-{level}");
@@ -265,13 +259,13 @@ fn attempt(
 
 #[test]
 fn no_certificate_without_a_right_is_taken() {
-    let (ours, theirs) = (Folder::of("ours"), Folder::of("theirs"));
+    let (ours, theirs) = (Folder::new(), Folder::new());
     let good: BTreeMap<&str, Der> = ROLES.map(|role| (role, ours.certificate(role))).into();
     let made = forgeries(&ours, &theirs);
     let guards = Guards {
         manager: ours.load("manager"),
         gates: ours.load("gates-1"),
-        askers: KeyFolder::load(&ours.0, "manager").unwrap(),
+        askers: KeyFolder::load(ours.0.path(), "manager").unwrap(),
     };
     let now = u64::try_from(OffsetDateTime::now_utc().unix_timestamp()).unwrap();
     let all_rightful = || {
@@ -339,7 +333,7 @@ fn is_heard(server: &Arc<ServerConfig>, bytes: &[u8]) -> bool {
 
 #[test]
 fn nothing_is_heard_before_both_know_each_other() {
-    let folder = Folder::of("lines");
+    let folder = Folder::new();
     let (manager, gates) = (folder.load("manager"), folder.load("gates-1"));
     let doors = [
         ("switches", manager.server().unwrap()),

@@ -3,23 +3,21 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::PathBuf;
 
 use keys::rustls::{ClientConnection, ServerConnection};
 use keys::{Authority, Identity, Role};
+use tempfile::TempDir;
 
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-keys-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
-    fn of(test: &str, roles: &[Role]) -> Self {
-        let folder = Self::new(test);
-        let authority = Authority::open(&folder.0).unwrap();
+    fn of(roles: &[Role]) -> Self {
+        let folder = Self::new();
+        let authority = Authority::open(folder.0.path()).unwrap();
         for role in roles {
             assert!(authority.issue(*role).unwrap());
         }
@@ -27,13 +25,7 @@ impl Folder {
     }
 
     fn load(&self, role: Role) -> Identity {
-        Identity::load(&self.0, role).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
+        Identity::load(self.0.path(), role).unwrap()
     }
 }
 
@@ -62,7 +54,7 @@ fn meet(client: &Identity, to: Role, server: &Identity) -> Result<ServerConnecti
 
 #[test]
 fn both_ends_show_what_they_are() {
-    let folder = Folder::of("both", &[Role::Manager, Role::Switch(1), Role::Gates(1)]);
+    let folder = Folder::of(&[Role::Manager, Role::Switch(1), Role::Gates(1)]);
     let [manager, switch, gates] =
         [Role::Manager, Role::Switch(1), Role::Gates(1)].map(|role| folder.load(role));
     let met = meet(&switch, Role::Manager, &manager).unwrap();
@@ -81,13 +73,13 @@ fn both_ends_show_what_they_are() {
 
 #[test]
 fn another_authority_is_not_trusted_by_either_end() {
-    let ours = Folder::of("ours", &[Role::Manager, Role::Switch(1)]);
-    let theirs = Folder::of("theirs", &[Role::Manager, Role::Switch(1)]);
+    let ours = Folder::of(&[Role::Manager, Role::Switch(1)]);
+    let theirs = Folder::of(&[Role::Manager, Role::Switch(1)]);
     let trusts_theirs =
         meet(&theirs.load(Role::Switch(1)), Role::Manager, &ours.load(Role::Manager)).unwrap_err();
     assert!(trusts_theirs.starts_with("client: "), "{trusts_theirs}");
     // A client that trusts the manager, with a certificate of another authority.
-    fs::copy(ours.0.join("authority.pem"), theirs.0.join("authority.pem")).unwrap();
+    fs::copy(ours.0.path().join("authority.pem"), theirs.0.path().join("authority.pem")).unwrap();
     let refused = meet(&theirs.load(Role::Switch(1)), Role::Manager, &ours.load(Role::Manager)).unwrap_err();
     assert!(refused.starts_with("server: "), "{refused}");
 }
@@ -95,9 +87,9 @@ fn another_authority_is_not_trusted_by_either_end() {
 /// A certificate of a switch signs nothing, and is no server's.
 #[test]
 fn a_switch_cannot_stand_for_a_manager() {
-    let folder = Folder::of("stand", &[Role::Manager, Role::Switch(1), Role::Gates(1)]);
-    fs::copy(folder.0.join("switch-1.pem"), folder.0.join("gates-1.pem")).unwrap();
-    fs::copy(folder.0.join("switch-1.key"), folder.0.join("gates-1.key")).unwrap();
+    let folder = Folder::of(&[Role::Manager, Role::Switch(1), Role::Gates(1)]);
+    fs::copy(folder.0.path().join("switch-1.pem"), folder.0.path().join("gates-1.pem")).unwrap();
+    fs::copy(folder.0.path().join("switch-1.key"), folder.0.path().join("gates-1.key")).unwrap();
     let pretender = folder.load(Role::Gates(1));
     assert!(
         meet(&folder.load(Role::Manager), Role::Gates(1), &pretender).unwrap_err().starts_with("client: ")
@@ -109,35 +101,35 @@ fn a_switch_cannot_stand_for_a_manager() {
 
 #[test]
 fn what_is_there_is_kept_and_keys_are_secret() {
-    let folder = Folder::of("kept", &[Role::Manager]);
-    let before = fs::read(folder.0.join("manager.pem")).unwrap();
-    let authority = Authority::open(&folder.0).unwrap();
+    let folder = Folder::of(&[Role::Manager]);
+    let before = fs::read(folder.0.path().join("manager.pem")).unwrap();
+    let authority = Authority::open(folder.0.path()).unwrap();
     assert!(!authority.issue(Role::Manager).unwrap() && authority.issue(Role::Switch(3)).unwrap());
-    assert_eq!(fs::read(folder.0.join("manager.pem")).unwrap(), before);
+    assert_eq!(fs::read(folder.0.path().join("manager.pem")).unwrap(), before);
     for key in ["authority.key", "manager.key", "switch-3.key"] {
-        assert_eq!(fs::metadata(folder.0.join(key)).unwrap().mode() & 0o777, 0o600, "{key}");
+        assert_eq!(fs::metadata(folder.0.path().join(key)).unwrap().mode() & 0o777, 0o600, "{key}");
     }
     // What was issued by an authority that was opened again is as good.
     meet(&folder.load(Role::Switch(3)), Role::Manager, &folder.load(Role::Manager)).unwrap();
-    fs::set_permissions(folder.0.join("manager.key"), fs::Permissions::from_mode(0o640)).unwrap();
-    let wrong = Identity::load(&folder.0, Role::Manager).unwrap_err();
+    fs::set_permissions(folder.0.path().join("manager.key"), fs::Permissions::from_mode(0o640)).unwrap();
+    let wrong = Identity::load(folder.0.path(), Role::Manager).unwrap_err();
     assert!(wrong.to_string().contains("others than its owner may read this key"), "{wrong}");
 }
 
 #[test]
 fn damaged_and_missing_files_are_named() {
-    let folder = Folder::of("damaged", &[Role::Manager, Role::Switch(1)]);
-    let said = |role: Role| Identity::load(&folder.0, role).unwrap_err().to_string();
+    let folder = Folder::of(&[Role::Manager, Role::Switch(1)]);
+    let said = |role: Role| Identity::load(folder.0.path(), role).unwrap_err().to_string();
     let told = said(Role::Gates(9));
     assert!(told.contains("gates-9.pem") && told.contains("punctual grm keys"), "{told}");
-    fs::copy(folder.0.join("switch-1.key"), folder.0.join("manager.key")).unwrap();
+    fs::copy(folder.0.path().join("switch-1.key"), folder.0.path().join("manager.key")).unwrap();
     assert!(said(Role::Manager).contains("manager.pem"), "{}", said(Role::Manager));
     for bytes in [&b""[..], b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &[0xff; 3_000]]
     {
-        fs::write(folder.0.join("switch-1.pem"), bytes).unwrap();
+        fs::write(folder.0.path().join("switch-1.pem"), bytes).unwrap();
         assert!(said(Role::Switch(1)).contains("switch-1.pem"), "{}", said(Role::Switch(1)));
     }
-    fs::write(folder.0.join("authority.key"), "no key").unwrap();
-    let told = Authority::open(&folder.0).unwrap_err().to_string();
+    fs::write(folder.0.path().join("authority.key"), "no key").unwrap();
+    let told = Authority::open(folder.0.path()).unwrap_err().to_string();
     assert!(told.contains("no authority"), "{told}");
 }

@@ -35,7 +35,7 @@ fn assert_growth(name: &str, small: [u64; 3], large: [u64; 3]) {
 
 #[test]
 fn work_grows_with_the_file() {
-    let folder = Folder::new("growth");
+    let folder = Folder::new();
     for (name, shape, size) in shapes::LINEAR {
         let [small, large] =
             [size, 4 * size].map(|size| work(&arguments(&folder.file("net.toml", &shape(size)))));
@@ -45,7 +45,7 @@ fn work_grows_with_the_file() {
 
 #[test]
 fn the_work_of_a_page_grows_with_the_file() {
-    let folder = Folder::new("growth-page");
+    let folder = Folder::new();
     let [small, large] = [100, 400].map(|size| {
         let network = arguments(&folder.file("net.toml", &shapes::one_port(size)));
         let page = Some(folder.path("page.html"));
@@ -56,7 +56,7 @@ fn the_work_of_a_page_grows_with_the_file() {
 
 #[test]
 fn the_work_of_a_change_grows_with_the_files() {
-    let folder = Folder::new("growth-change");
+    let folder = Folder::new();
     let [small, large] = [200, 800].map(|size| {
         let network = arguments(&folder.file("net.toml", &shapes::one_port(size)));
         work(&Arguments { what_if: Some(folder.file("if.toml", &shapes::exchange(size))), ..network })

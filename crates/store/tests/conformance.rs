@@ -167,13 +167,8 @@ fn memory_conforms() {
 
 #[test]
 fn a_file_conforms() {
-    let folder = std::env::temp_dir().join(format!("punctual-conformance-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let tested = std::panic::catch_unwind(|| {
-        conforms(&|| Box::new(FileStore::open(&folder.join("grants")).unwrap()), true);
-    });
-    let _ = std::fs::remove_dir_all(&folder);
-    tested.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    conforms(&|| Box::new(FileStore::open(&folder.path().join("grants")).unwrap()), true);
 }
 
 /// Leases of six seconds, of which tests use four and a half: a machine that stands still for a second costs no manager its lead.
@@ -469,9 +464,10 @@ fn with_keys_etcd_shows_that_it_is_the_store_and_serves_managers_of_its_authorit
         return;
     }
     alone(|| {
-        let folder = std::env::temp_dir().join(format!("punctual-store-keys-{}", std::process::id()));
+        let made = tempfile::tempdir().unwrap();
+        let folder = made.path();
         let theirs = folder.join("theirs");
-        let authority = Authority::open(&folder).unwrap();
+        let authority = Authority::open(folder).unwrap();
         for role in [Role::Manager, Role::Store, Role::Gates(1)] {
             authority.issue(role).unwrap();
         }
@@ -490,7 +486,7 @@ fn with_keys_etcd_shows_that_it_is_the_store_and_serves_managers_of_its_authorit
             ];
             Etcd::start(2379, &[names.as_flattened(), &["--client-cert-auth"]].concat())
         };
-        let manager = Identity::load(&folder, Role::Manager).unwrap();
+        let manager = Identity::load(folder, Role::Manager).unwrap();
         let address: Address = "https://127.0.0.1:2379".parse().unwrap();
         let etcd = serving("store");
         let mut store = EtcdStore::open(&address, Some(&manager)).unwrap();
@@ -510,6 +506,5 @@ fn with_keys_etcd_shows_that_it_is_the_store_and_serves_managers_of_its_authorit
         patiently("why not", || store.trouble().filter(|trouble| trouble.contains("certificate")));
         assert_ne!(store.standing(), Standing::Leads);
         drop((store, etcd));
-        let _ = std::fs::remove_dir_all(&folder);
     });
 }

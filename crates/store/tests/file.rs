@@ -1,29 +1,22 @@
 //! What the store keeps, and what it says when it cannot.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use store::{Change, FileStore, Key, MemoryStore, Store};
+use tempfile::TempDir;
 use testkit::patience::patiently;
 
 /// A file in a folder of its own, which goes with it.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("punctual-store-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("grants.redb")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join("grants.redb")
     }
 }
 
@@ -33,7 +26,7 @@ fn put(number: u64, grant: &str) -> Change {
 
 #[test]
 fn grants_and_epochs_survive_a_restart() {
-    let folder = Folder::new("restart");
+    let folder = Folder::new();
     let first = {
         let mut store = FileStore::open(&folder.file()).unwrap();
         store.change(&[put(1, "one"), put(2, "two")]).unwrap();
@@ -49,7 +42,7 @@ fn grants_and_epochs_survive_a_restart() {
 
 #[test]
 fn a_second_manager_is_refused_and_told_what_to_do() {
-    let folder = Folder::new("second");
+    let folder = Folder::new();
     let _first = FileStore::open(&folder.file()).unwrap();
     let Err(error) = FileStore::open(&folder.file()) else { panic!("two managers on one store") };
     let text = error.to_string();
@@ -58,7 +51,7 @@ fn a_second_manager_is_refused_and_told_what_to_do() {
 
 #[test]
 fn something_else_is_refused_and_left_as_it_is() {
-    let folder = Folder::new("else");
+    let folder = Folder::new();
     // An image of a disk begins with zeros.
     let image = [vec![0; 100_000], b"CD001".to_vec()].concat();
     for content in [b"not a store, but a letter".to_vec(), image, vec![0xff; 10_000]] {
@@ -79,7 +72,7 @@ const BEFORE: &str = r#"{"number":4,"pairs":[{"writer":[1,1,1,1,1,1,1,1,1,1,1,1,
 
 #[test]
 fn a_store_of_the_formats_before_is_read_and_one_of_another_format_is_refused() {
-    let folder = Folder::new("format");
+    let folder = Folder::new();
     let format = |number: u64| {
         let database = redb::Database::create(folder.file()).unwrap();
         let transaction = database.begin_write().unwrap();
@@ -119,27 +112,27 @@ fn changes_again(store: &mut FileStore, change: &Change) {
 }
 
 /// Files beside the store that were damaged.
-fn aside(folder: &Folder) -> usize {
-    let files = std::fs::read_dir(&folder.0).unwrap();
+fn aside(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).unwrap();
     files.filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().contains("damaged")).count()
 }
 
 #[test]
 fn a_store_of_zeros_is_put_aside_and_a_new_one_is_made() {
-    let folder = Folder::new("zeros");
+    let folder = Folder::new();
     for length in [1, 4_096, 1_000_000] {
         std::fs::write(folder.file(), vec![0; length]).unwrap();
         let mut store = FileStore::open(&folder.file()).unwrap();
-        assert_eq!((grants(&store), aside(&folder)), (vec![], 1), "{length}");
+        assert_eq!((grants(&store), aside(folder.0.path())), (vec![], 1), "{length}");
         store.change(&[put(1, "one")]).unwrap();
         drop(store);
-        std::fs::remove_file(folder.0.join("grants.redb.damaged-1")).unwrap();
+        std::fs::remove_file(folder.0.path().join("grants.redb.damaged-1")).unwrap();
     }
 }
 
 #[test]
 fn a_store_that_was_cut_off_is_put_aside_and_never_panics() {
-    let folder = Folder::new("cut");
+    let folder = Folder::new();
     let whole = {
         let mut store = FileStore::open(&folder.file()).unwrap();
         let many: Vec<Change> = (0..500).map(|number| put(number, &"grant".repeat(100))).collect();
@@ -172,14 +165,14 @@ fn a_store_that_was_cut_off_is_put_aside_and_never_panics() {
             // Less than the beginning of a store is something else.
             Err(error) => panic!("{length}: {error}"),
         }
-        assert!(aside(&folder) <= index + 1);
+        assert!(aside(folder.0.path()) <= index + 1);
     }
-    assert!(aside(&folder) >= lengths.len() - 2, "{} were put aside", aside(&folder));
+    assert!(aside(folder.0.path()) >= lengths.len() - 2, "{} were put aside", aside(folder.0.path()));
 }
 
 #[test]
 fn a_store_of_zeros_within_is_put_aside() {
-    let folder = Folder::new("zeros-within");
+    let folder = Folder::new();
     let mut content = {
         let mut store = FileStore::open(&folder.file()).unwrap();
         store.change(&[put(1, "one")]).unwrap();
@@ -189,17 +182,17 @@ fn a_store_of_zeros_within_is_put_aside() {
     content[9..].fill(0);
     std::fs::write(folder.file(), &content).unwrap();
     let store = FileStore::open(&folder.file()).unwrap();
-    assert_eq!((store.grants().unwrap().len(), aside(&folder)), (0, 1));
+    assert_eq!((store.grants().unwrap().len(), aside(folder.0.path())), (0, 1));
 }
 
 #[test]
 fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again() {
-    let folder = Folder::new("open");
+    let folder = Folder::new();
     let mut store = FileStore::open(&folder.file()).unwrap();
     let epoch = store.next_epoch().unwrap();
     let drain = (Key::Drain("s1".to_owned()), Some(b"why".to_vec()));
     store.change(&[put(1, "one"), put(2, "two"), drain]).unwrap();
-    let spoilt: [fn(&std::path::Path); 4] = [
+    let spoilt: [fn(&Path); 4] = [
         |file| std::fs::remove_file(file).unwrap(),
         |file| {
             std::fs::remove_file(file).unwrap();
@@ -223,8 +216,8 @@ fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again()
 /// In a file system of its own, which is full for a while.
 #[test]
 fn a_disk_that_was_full_once_does_no_harm() {
-    let folder = Folder::new("full");
-    let path = folder.0.clone();
+    let folder = Folder::new();
+    let path = folder.0.path().to_owned();
     let tested = std::thread::spawn(move || {
         use nix::sched::{CloneFlags, unshare};
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNS) {
@@ -258,8 +251,7 @@ fn a_disk_that_was_full_once_does_no_harm() {
         drop(store);
         let store = FileStore::open(&file).unwrap();
         assert_eq!(grants(&store), [kept, vec![6_000]].concat());
-        let folder = std::mem::ManuallyDrop::new(Folder(path.clone()));
-        assert_eq!(aside(&folder), 0);
+        assert_eq!(aside(&path), 0);
     });
     tested.join().unwrap();
 }

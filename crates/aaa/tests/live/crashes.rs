@@ -81,7 +81,7 @@ fn a_torn_record_is_cut_at_the_next_start() {
         ]);
         assert!(done.ends_with("the server has all records\n"), "{done}");
         process.kill();
-        let path = folder.0.join("server/records");
+        let path = folder.path().join("server/records");
         let whole = std::fs::read(&path).unwrap();
         let torn: Vec<u8> = whole.iter().chain(&whole[..whole.len() / 3]).copied().collect();
         std::fs::write(&path, &torn).unwrap();

@@ -33,14 +33,14 @@ fn the_commands_of_the_manual_do_what_it_says() {
         }
     }
     in_network(|folder| {
-        let program = folder.0.join("punctual");
+        let program = folder.path().join("punctual");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_punctual-aaa"), program).unwrap();
-        let path = format!("{}:{}", folder.0.display(), std::env::var("PATH").unwrap());
-        let out = folder.0.join("out");
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let out = folder.path().join("out");
         let output = std::fs::File::create(&out).unwrap();
         let status = Command::new("bash")
             .args(["-c", &script])
-            .current_dir(&folder.0)
+            .current_dir(folder.path())
             .env("PATH", path)
             .stdout(output.try_clone().unwrap())
             .stderr(output)

@@ -12,8 +12,8 @@ use crate::scene::{
 
 /// Starts the agent, which connects to these peers.
 fn agent(folder: &Folder, peers: &str) -> Agent {
-    printed(&["keys", folder.0.join("keys").to_str().unwrap(), "relay.example.net"]);
-    Agent::start(&folder.0, "keys", RELAY, peers)
+    printed(&["keys", folder.path().join("keys").to_str().unwrap(), "relay.example.net"]);
+    Agent::start(folder.path(), "keys", RELAY, peers)
 }
 
 /// A session through the agent: granted, accounted, aborted by the server, and another one refused.
@@ -23,7 +23,7 @@ fn a_session_goes_through(folder: &Folder, server: &std::path::Path) {
     connected(&handle);
     // The agent may know the client before it knows the server: then it says that there is no way.
     let permit = testkit::patience::patiently_or(
-        || std::fs::read_to_string(folder.0.join("relay.log")).unwrap(),
+        || std::fs::read_to_string(folder.path().join("relay.log")).unwrap(),
         || authorize(&handle, 600_000).ok(),
     );
     handle.start_accounting(&permit.session).wait().unwrap().unwrap();

@@ -2,13 +2,13 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use aaa::client::{Ask, Permit, Refusal};
 use aaa::entry::Record;
 use aaa::node_file;
 use aaa::resources::{Wish, resources};
 use aaa::run::handle::Handle;
+use tempfile::TempDir;
 use testkit::namespace::{bare, ip};
 use testkit::patience::patiently_or;
 use wan::Class;
@@ -32,28 +32,21 @@ most-sessions = 3
 "#;
 
 /// A folder that is removed in the end.
-pub(crate) struct Folder(pub PathBuf);
-
-static COUNT: AtomicU32 = AtomicU32::new(0);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new() -> Self {
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("punctual-aaa-live-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::scene::{
 #[test]
 fn certificates_decide_who_may_ask() {
     in_network(|folder| {
-        let path = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         printed(&["keys", &path("keys"), "aaa.example.net", "rm.example.net", "eve.example.net"]);
         printed(&["keys", &path("others"), "aaa.example.net", "rm.example.net"]);
         let server = server_file(

@@ -5,7 +5,7 @@ const PAGE: &str = include_str!("../../../../docs/advise.md");
 
 #[test]
 fn the_page_shows_what_is_advised_and_the_files_are_read_by_others() {
-    let folder = Folder::new("advise");
+    let folder = Folder::new();
     std::fs::write(folder.join("topics.toml"), block(PAGE, "```toml")).unwrap();
     let (code, out, told) = run(&folder, &["advise", "topics.toml", "--group", "ward"]);
     assert_eq!((code, told.as_str()), (0, ""), "{out}");

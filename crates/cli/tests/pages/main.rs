@@ -1,20 +1,20 @@
 //! Commands whose pages show what they print: what a page shows is what comes, and others read the files that are written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use tempfile::TempDir;
 
 mod advise;
 mod predict;
 
 /// A folder of a test, gone when this is dropped.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-page-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 }
 
@@ -22,14 +22,7 @@ impl Deref for Folder {
     type Target = Path;
 
     fn deref(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is some text in the folder for such.
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path()
     }
 }
 

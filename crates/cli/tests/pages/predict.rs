@@ -6,7 +6,7 @@ const RECORDS: &str = include_str!("../../../../docs/measurements/prediction-rec
 
 #[test]
 fn the_page_shows_what_is_predicted_and_the_profile_is_read_by_others() {
-    let folder = Folder::new("predict");
+    let folder = Folder::new();
     let file = block(PAGE, "```toml");
     std::fs::write(folder.join("ward.toml"), file).unwrap();
     std::fs::write(folder.join("host.jsonl"), RECORDS).unwrap();

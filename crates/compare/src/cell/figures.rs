@@ -54,7 +54,7 @@ const FOLLOW: &str = "follow=1";
 const LISTENER: &str = "wake=listener";
 
 /// All cells of figures, in their order.
-pub(crate) const CELLS: [Cell; 25] = [
+pub(crate) const CELLS: [Cell; 27] = [
     alone("ciao-13-64", "64 bytes", 13, 64, 1),
     alone("ciao-13-1k", "1 KiB", 13, 1_024, 1),
     alone("ciao-13-16k", "16 KiB", 13, 16_384, 1),
@@ -67,6 +67,8 @@ pub(crate) const CELLS: [Cell; 25] = [
     between("ciao-15-x-64", "two cores, 64 bytes", 15, Placement::X, 64, 1),
     between("ciao-15-x-1k", "two cores, 1 KiB", 15, Placement::X, 1_024, 1),
     between("ciao-15-x-16k", "two cores, 16 KiB", 15, Placement::X, 16_384, 1),
+    spinning("ciao-15-x-64-spin", "two cores, 64 bytes, shared memory, spinning", 64),
+    spinning("ciao-15-x-1k-spin", "two cores, 1 KiB, shared memory, spinning", 1_024),
     between("ciao-16-s-1k-32", "one core, 1 KiB, 32 subscribers", 16, Placement::S, 1_024, 32),
     between("ciao-16-x-1k-8", "two cores, 1 KiB, 8 subscribers", 16, Placement::X, 1_024, 8),
     between("ciao-16-x-1k-32", "two cores, 1 KiB, 32 subscribers", 16, Placement::X, 1_024, 32),
@@ -100,6 +102,11 @@ const fn between(
 ) -> Cell {
     let (kind, terms) = (Kind::OneWay, &[LISTENER]);
     Cell { id, title, kind, placement, size, terms, figure: Some(figure), subscribers }
+}
+
+/// Consumers do not sleep. Gateways cannot do that.
+const fn spinning(id: &'static str, title: &'static str, size: usize) -> Cell {
+    Cell { terms: &["wake=spin", "memory=1"], ..between(id, title, 15, Placement::X, size, 1) }
 }
 
 const fn many(id: &'static str, title: &'static str, figure: u8, kind: Kind, subscribers: usize) -> Cell {

@@ -31,7 +31,7 @@ const TYPE: &str = "Message";
 /// How long a sample may wait for others if it may.
 const COMPANY: Duration = Duration::from_micros(500);
 /// How long its threads look before they sleep if they are to spin: longer than any round trip.
-const SPIN: std::time::Duration = std::time::Duration::from_millis(100);
+pub(super) const SPIN: std::time::Duration = std::time::Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 const EARLY: std::time::Duration = std::time::Duration::from_millis(1);

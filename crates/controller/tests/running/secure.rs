@@ -1,35 +1,30 @@
 //! With keys a switch is who shows that it is: others get nothing, and do no harm.
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use keys::{Authority, Identity, Role};
 use store::MemoryStore;
+use tempfile::TempDir;
 use testkit::openflow_switch::Switch;
 use wire::admission::State;
 
 use crate::fake;
 use crate::site::{Asker, LISTEN, alone, managed_with, patiently, report};
 
-struct Keys(PathBuf);
+struct Keys(TempDir);
 
 impl Keys {
-    fn new(name: &str, roles: &[Role]) -> Self {
-        let folder = std::env::temp_dir().join(format!("punctual-{name}-{}", std::process::id()));
-        let authority = Authority::open(&folder).unwrap();
+    fn new(roles: &[Role]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::open(folder.path()).unwrap();
         roles.iter().for_each(|role| assert!(authority.issue(*role).unwrap()));
         Self(folder)
     }
 
     fn load(&self, role: Role) -> Identity {
-        Identity::load(&self.0, role).unwrap()
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
+        Identity::load(self.0.path(), role).unwrap()
     }
 }
 
@@ -40,10 +35,10 @@ fn copy(file: &str, from: &Path, to: &Path) {
 #[test]
 fn who_does_not_show_that_it_is_the_switch_gets_nothing() {
     alone(|| {
-        let ours = Keys::new("ours", &[Role::Manager, Role::Switch(1), Role::Switch(2)]);
-        let theirs = Keys::new("theirs", &[Role::Switch(1)]);
+        let ours = Keys::new(&[Role::Manager, Role::Switch(1), Role::Switch(2)]);
+        let theirs = Keys::new(&[Role::Switch(1)]);
         // It trusts the manager, which does not trust it.
-        copy("authority.pem", &ours.0, &theirs.0);
+        copy("authority.pem", ours.0.path(), theirs.0.path());
         let (first, second, stranger) =
             (ours.load(Role::Switch(1)), ours.load(Role::Switch(2)), theirs.load(Role::Switch(1)));
         let stop = &AtomicBool::new(false);

@@ -11,21 +11,21 @@ fn limited(folder: &Folder, latency: &str) {
 
 #[test]
 fn a_connection_is_admitted_as_the_page_says() {
-    let folder = Folder::new("connection-admitted");
+    let folder = Folder::new();
     limited(&folder, "20 ms");
     let (code, out, told) = folder.deploy("admit {arm.toml}");
     assert_eq!((code, told.as_str()), (0, ""), "{out}");
     let page = include_str!("../../../../docs/components-bounds.md");
     assert!(page.contains(&format!("admit arm.toml\n{out}```")), "{out}");
     folder.deploy("graph {arm.toml} --html {arm.html}");
-    let page = std::fs::read_to_string(folder.0.join("arm.html")).unwrap();
+    let page = std::fs::read_to_string(folder.0.path().join("arm.html")).unwrap();
     assert!(page.contains("All connections with a limit are proved to keep it: 1."), "{page}");
 }
 
 /// What is missing, the largest parts of the bound, and changes; a launch is refused with the same.
 #[test]
 fn a_connection_is_refused() {
-    let folder = Folder::new("connection-refused");
+    let folder = Folder::new();
     limited(&folder, "1 ms");
     let (code, out, _) = folder.deploy("admit {arm.toml}");
     assert_eq!(code, 1);
@@ -41,16 +41,16 @@ fn a_connection_is_refused() {
     let (code, _, told) = folder.deploy("launch {arm.toml}");
     assert!(code == 1 && told.contains(first) && told.contains("nothing was changed"), "{told}");
     folder.deploy("graph {arm.toml} --html {arm.html}");
-    let page = std::fs::read_to_string(folder.0.join("arm.html")).unwrap();
+    let page = std::fs::read_to_string(folder.0.path().join("arm.html")).unwrap();
     assert!(page.contains("Connections: 1 of 1 with a limit are not proved to keep it."), "{page}");
 }
 
 /// Without a real-time class there is no bound, and the limit is not kept.
 #[test]
 fn a_host_without_a_class_has_no_bound() {
-    let folder = Folder::new("connection-host");
+    let folder = Folder::new();
     limited(&folder, "1 s");
-    let plan = std::fs::read_to_string(folder.0.join("arm.toml")).unwrap();
+    let plan = std::fs::read_to_string(folder.0.path().join("arm.toml")).unwrap();
     let (fifo, normal) = (
         "lanes.control = { class = \"fifo\", priority = 40, cores = [1] }",
         "lanes.control = { class = \"normal\", cores = [1] }",

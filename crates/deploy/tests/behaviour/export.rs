@@ -50,12 +50,12 @@ fn list(values: &[&str]) -> String {
 
 /// A folder with the plan of the example and something to execute.
 fn folder(test: &str) -> Folder {
-    let folder = Folder::new(&format!("export-{test}"));
+    let folder = Folder::new();
     folder.has("tracker.toml", &plan());
     folder.has("tracker.json", TYPES);
     folder.has("program", "#!/bin/sh\n");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(folder.0.join("program"), mode).unwrap();
+    fs::set_permissions(folder.0.path().join("program"), mode).unwrap();
     folder
 }
 
@@ -75,11 +75,11 @@ fn files(folder: &Path) -> BTreeSet<String> {
 
 /// The unit of a process of the deployment `tracker`.
 fn unit(folder: &Folder, process: &str) -> Unit {
-    Unit::open(&folder.0.join(format!("units/punctual-tracker.{process}.service")))
+    Unit::open(&folder.0.path().join(format!("units/punctual-tracker.{process}.service")))
 }
 
 fn manifests(folder: &Folder) -> Vec<Value> {
-    read(&fs::read_to_string(folder.0.join("manifests/punctual-tracker.yaml")).unwrap())
+    read(&fs::read_to_string(folder.0.path().join("manifests/punctual-tracker.yaml")).unwrap())
 }
 
 /// The pod of a process.
@@ -108,10 +108,10 @@ fn units_start_what_a_launch_starts() {
     folder.has("tracker.toml", &plan);
     let out = ok(&folder, &format!("{SYSTEMD} --user robot"));
     assert!(out.contains("not kept: Changes of the plan are not atomic"), "{out}");
-    let units = folder.0.join("units");
+    let units = folder.0.path().join("units");
     let plan_file = files(&units).into_iter().find(|name| name.ends_with(".toml")).unwrap();
     let sense = unit(&folder, "sense");
-    let at = |name: &str| fs::canonicalize(folder.0.join(name)).unwrap().to_str().unwrap().to_owned();
+    let at = |name: &str| fs::canonicalize(folder.0.path().join(name)).unwrap().to_str().unwrap().to_owned();
     let order = |process: &str| format!("--serve={process}@{}", at(&format!("units/{plan_file}")));
     assert_eq!(sense.command(), [at("program"), order("sense"), "--own".to_owned(), "a b".to_owned()]);
     assert_eq!(sense.environment(), ["LEVEL=2 3"]);
@@ -197,7 +197,7 @@ fn odd_texts_stay_what_they_are() {
     let mut environment = sense.environment();
     environment.sort();
     assert_eq!(environment, expected);
-    verify(&folder.0.join("units"));
+    verify(&folder.0.path().join("units"));
 
     ok(&folder, KUBERNETES);
     let all = manifests(&folder);
@@ -242,13 +242,13 @@ fn odd_names_become_names_of_the_manager() {
     let plan = testkit::changed(&plan(), "id = \"tracker\"", deployment) + &processes.concat();
     folder.has("tracker.toml", &plan.replace("here", "-here"));
     ok(&folder, SYSTEMD);
-    let units = files(&folder.0.join("units"));
+    let units = files(&folder.0.path().join("units"));
     for name in names {
         assert!(units.contains(&format!("punctual-Odd__h_____name.{name}.service")), "{name}: {units:?}");
     }
-    verify(&folder.0.join("units"));
+    verify(&folder.0.path().join("units"));
     ok(&folder, KUBERNETES);
-    let text = fs::read_to_string(folder.0.join("manifests/punctual-Odd__h_____name.yaml")).unwrap();
+    let text = fs::read_to_string(folder.0.path().join("manifests/punctual-Odd__h_____name.yaml")).unwrap();
     let all = read(&text);
     let mut seen = BTreeSet::new();
     for manifest in &all {
@@ -311,24 +311,24 @@ fn manifests_have_what_the_processes_need() {
 #[test]
 fn files_of_others_stay_as_they_are() {
     let folder = folder("others");
-    fs::create_dir(folder.0.join("units")).unwrap();
+    fs::create_dir(folder.0.path().join("units")).unwrap();
     folder.has("units/punctual-tracker.show.service", "[Service]\n");
     let (code, out, told) = folder.deploy(SYSTEMD);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(told.contains("punctual-tracker.show.service is in the way"), "{told}");
-    assert_eq!(files(&folder.0.join("units")).len(), 1);
-    let place = folder.0.join("units/punctual-tracker.show.service");
+    assert_eq!(files(&folder.0.path().join("units")).len(), 1);
+    let place = folder.0.path().join("units/punctual-tracker.show.service");
     fs::remove_file(&place).unwrap();
-    std::os::unix::fs::symlink(folder.0.join("program"), &place).unwrap();
+    std::os::unix::fs::symlink(folder.0.path().join("program"), &place).unwrap();
     assert_eq!(folder.deploy(SYSTEMD).0, 1);
-    assert_eq!(fs::read_to_string(folder.0.join("program")).unwrap(), "#!/bin/sh\n");
+    assert_eq!(fs::read_to_string(folder.0.path().join("program")).unwrap(), "#!/bin/sh\n");
     fs::remove_file(&place).unwrap();
 
     // Those of an earlier export are replaced; what is not there any more is told.
     ok(&folder, SYSTEMD);
-    let before = files(&folder.0.join("units"));
+    let before = files(&folder.0.path().join("units"));
     assert!(!ok(&folder, SYSTEMD).contains("left from"));
-    assert_eq!(files(&folder.0.join("units")), before);
+    assert_eq!(files(&folder.0.path().join("units")), before);
     let renamed = plan().replace("process.show", "process.screen").replace("\"show\"", "\"screen\"");
     folder.has("tracker.toml", &renamed);
     let out = ok(&folder, SYSTEMD);
@@ -373,7 +373,7 @@ fn what_cannot_be_exported_writes_nothing() {
         assert_eq!((code, out.as_str()), (expected, ""), "{line}: {told}");
         assert!(told.contains(told_of), "{told_of}: {told}");
         for place in ["units", "manifests"] {
-            let written = fs::read_dir(folder.0.join(place)).map_or(0, Iterator::count);
+            let written = fs::read_dir(folder.0.path().join(place)).map_or(0, Iterator::count);
             assert_eq!(written, 0, "{line}: {told_of}");
         }
     }
@@ -387,7 +387,7 @@ fn what_cannot_be_exported_writes_nothing() {
     // One host of several, and chains without a proof if that is wanted.
     folder.has("tracker.toml", &two);
     ok(&folder, &format!("{SYSTEMD} --host there"));
-    assert_eq!(files(&folder.0.join("units")).len(), 3);
+    assert_eq!(files(&folder.0.path().join("units")).len(), 3);
     folder.has("tracker.toml", &(plan() + chain));
     ok(&folder, &format!("{SYSTEMD} --unproved"));
     assert!(unit(&folder, "sense").command()[1].starts_with("--serve-unproved=sense@"));
@@ -398,9 +398,9 @@ fn what_cannot_be_exported_writes_nothing() {
 fn the_page_shows_what_is_exported() {
     let folder = folder("page");
     ok(&folder, SYSTEMD);
-    let at = fs::canonicalize(&folder.0).unwrap();
+    let at = fs::canonicalize(folder.0.path()).unwrap();
     let here = std::env::current_dir().unwrap();
-    let text = fs::read_to_string(folder.0.join("units/punctual-tracker.sense.service")).unwrap();
+    let text = fs::read_to_string(folder.0.path().join("units/punctual-tracker.sense.service")).unwrap();
     let service = &text[text.find("[Unit]").unwrap()..];
     let service =
         service.replace(at.to_str().unwrap(), "/srv/tracker").replace(here.to_str().unwrap(), "/srv/tracker");

@@ -104,7 +104,7 @@ fn are_apart(picture: &Document<'_>) {
 
 #[test]
 fn all_of_each_example_is_in_the_picture() {
-    let folder = Folder::new("graph-all");
+    let folder = Folder::new();
     for example in examples() {
         let (plan, types) = example.read();
         let svg = example.drawn(&folder);
@@ -157,7 +157,7 @@ fn all_of_each_example_is_in_the_picture() {
 
 #[test]
 fn a_refused_chain_is_shown_with_the_time_that_is_missing() {
-    let folder = Folder::new("graph-refused");
+    let folder = Folder::new();
     folder.has("arm.toml", ARM);
     folder.has("arm.json", ARM_TYPES);
     // What the analysis says is what the command for it says.
@@ -186,7 +186,7 @@ fn a_refused_chain_is_shown_with_the_time_that_is_missing() {
 /// The documents show the picture of the plan that they explain bounds by. `PUNCTUAL_WRITE=1` writes it.
 #[test]
 fn the_picture_of_the_documents_is_up_to_date() {
-    let folder = Folder::new("graph-documents");
+    let folder = Folder::new();
     folder.has("arm.toml", ARM);
     folder.has("arm.json", ARM_TYPES);
     let (code, svg, _) = folder.deploy("graph {arm.toml}");
@@ -201,7 +201,7 @@ fn the_picture_of_the_documents_is_up_to_date() {
 
 #[test]
 fn what_is_not_proved_has_no_number_and_tells_what_is_missing() {
-    let folder = Folder::new("graph-unproved");
+    let folder = Folder::new();
     folder.has("arm.json", ARM_TYPES);
     let costs = ARM.lines().find(|line| line.starts_with("costs")).unwrap();
     for (taken, element, told) in [
@@ -214,7 +214,7 @@ fn what_is_not_proved_has_no_number_and_tells_what_is_missing() {
         for option in ["--svg {picture}", "--html {picture}"] {
             let (code, ..) = folder.deploy(&format!("graph {{arm.toml}} {option}"));
             assert_eq!(code, 0);
-            let shown = std::fs::read_to_string(folder.0.join("picture")).unwrap();
+            let shown = std::fs::read_to_string(folder.0.path().join("picture")).unwrap();
             assert!(!shown.contains("response proved"), "{taken}");
             assert!(
                 shown.contains("angle-to-torque: no bound: ")
@@ -242,7 +242,7 @@ fn what_is_not_proved_has_no_number_and_tells_what_is_missing() {
 
 #[test]
 fn names_are_text() {
-    let folder = Folder::new("graph-hostile");
+    let folder = Folder::new();
     let hostile = "\\\"><script>alert(1)</script>&\\u0001\\u202e' onload=x";
     let plan = format!(
         "name = \"{hostile}\"\n[component.a]\ntype = \"{hostile}\"\nhost = \"h\"\nprocess = \"p\"\nsettings.{0} = \"{hostile}\"\n\
@@ -264,7 +264,7 @@ fn names_are_text() {
             .any(|title| title.contains("\"><script>alert(1)</script>&\u{fffd}\u{fffd}' onload=x"))
     );
     assert_eq!(folder.deploy("graph {plan.toml} --html {page.html}").0, 0);
-    let page = std::fs::read_to_string(folder.0.join("page.html")).unwrap();
+    let page = std::fs::read_to_string(folder.0.path().join("page.html")).unwrap();
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (1, 1));
     assert!(
         page.contains("&lt;script&gt;alert(1)") && !page.contains("\" onload") && !page.contains('\u{202e}')
@@ -302,7 +302,7 @@ fn fifty() -> String {
 
 #[test]
 fn fifty_components_do_not_overlap() {
-    let folder = Folder::new("graph-fifty");
+    let folder = Folder::new();
     folder.has("plan.toml", &fifty());
     let (code, svg, told) = folder.deploy("graph {plan.toml}");
     assert_eq!((code, told.as_str()), (0, ""));
@@ -315,7 +315,7 @@ fn fifty_components_do_not_overlap() {
 /// A type of many ports that many components are of does not multiply what is drawn.
 #[test]
 fn the_size_of_a_picture_is_in_proportion_to_the_plan() {
-    let folder = Folder::new("graph-size");
+    let folder = Folder::new();
     let mut plan = "manifests = [\"wide.json\"]\n".to_owned();
     for component in 0..300 {
         writeln!(plan, "[component.c{component}]\ntype = \"Wide\"\nhost = \"h\"\nprocess = \"p\"").unwrap();
@@ -342,7 +342,7 @@ fn the_size_of_a_picture_is_in_proportion_to_the_plan() {
 
 #[test]
 fn several_plans_share_their_hosts() {
-    let folder = Folder::new("graph-several");
+    let folder = Folder::new();
     folder.has("arm.json", ARM_TYPES);
     folder.has("one.toml", &ARM.replace("name = \"Arm\"", "name = \"Left\""));
     // On another core, so that neither keeps the other.
@@ -374,7 +374,7 @@ fn way(picture: &Document<'_>, number: usize) -> [String; 2] {
 
 #[test]
 fn a_chain_goes_through_services_and_beside_others() {
-    let folder = Folder::new("graph-ways");
+    let folder = Folder::new();
     let tracker = include_str!("../../../assembly/plans/tracker.toml");
     folder.has("tracker.json", include_str!("../../../assembly/plans/tracker.json"));
     let service = "[service.bus]\nkind = \"channel\"\nat = \"flight\"\nplacement = \"container\"\n[chain.again]\npath = [\"gps.timer\", \"airframe.fix\"]\nage = \"9 ms\"\n";
@@ -403,7 +403,7 @@ fn a_chain_goes_through_services_and_beside_others() {
 /// What a port waits for stands beside it, with all groups.
 #[test]
 fn joins_are_in_the_picture() {
-    let folder = Folder::new("graph-joins");
+    let folder = Folder::new();
     let mut plan =
         String::from("id = \"joins\"\nmanifests = [\"t.json\"]\n[host.n1]\n[process.p]\nhost = \"n1\"\n");
     for name in ["a", "b", "c", "d"] {
@@ -432,13 +432,13 @@ fn joins_are_in_the_picture() {
 
 #[test]
 fn the_page_has_tables_of_all_of_the_plan() {
-    let folder = Folder::new("graph-page");
+    let folder = Folder::new();
     for example in examples() {
         let (plan, types) = example.read();
         let svg = example.drawn(&folder);
         let (code, out, told) = folder.deploy("graph {plan.toml} --html {page.html}");
         assert_eq!((code, out.as_str(), told.as_str()), (0, "", ""));
-        let page = std::fs::read_to_string(folder.0.join("page.html")).unwrap();
+        let page = std::fs::read_to_string(folder.0.path().join("page.html")).unwrap();
         // The same picture.
         let drawn = |text: &str| {
             text.split_once("<g class=\"dg\">").unwrap().1.split_once("</svg>").unwrap().0.to_owned()
@@ -478,7 +478,7 @@ fn the_page_has_tables_of_all_of_the_plan() {
 
 #[test]
 fn files_and_options_that_do_not_fit_are_told() {
-    let folder = Folder::new("graph-wrong");
+    let folder = Folder::new();
     let (code, _, told) = folder.deploy("graph {tracker.toml} --svg {no/picture.svg}");
     assert!(code == 3 && told.starts_with("punctual: --svg no/picture.svg: "), "{told}");
     folder.has("wrong.toml", &crate::PLAN.replace("\"display.position\"", "\"display.positon\""));

@@ -8,9 +8,8 @@ mod networks;
 mod programs;
 mod units;
 
-use std::path::PathBuf;
-
 use clap::Parser;
+use tempfile::TempDir;
 
 #[derive(Parser)]
 struct Typed {
@@ -19,7 +18,7 @@ struct Typed {
 }
 
 /// A folder with files; gone when this is dropped.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 const PLAN: &str = r#"name = "Tracker"
 manifests = ["tracker.json"]
@@ -63,17 +62,15 @@ const MANIFEST: &str = r#"{ "component": {
     "Display": { "port": { "position": { "kind": "consumer", "type": "Position" } } } } }"#;
 
 impl Folder {
-    fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("punctual-deploy-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let folder = Self(folder);
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
         folder.has("tracker.toml", PLAN);
         folder.has("tracker.json", MANIFEST);
         folder
     }
 
     fn has(&self, name: &str, text: &str) {
-        std::fs::write(self.0.join(name), text).unwrap();
+        std::fs::write(self.0.path().join(name), text).unwrap();
     }
 
     /// Whether the command line is wrong.
@@ -84,27 +81,21 @@ impl Folder {
     /// The exit code, what was printed, and what was told on the standard error. Names in braces are files of this folder.
     fn deploy(&self, line: &str) -> (u8, String, String) {
         let words = line.split(' ').map(|word| match word.strip_prefix('{') {
-            Some(name) => self.0.join(name.trim_end_matches('}')).to_str().unwrap().to_owned(),
+            Some(name) => self.0.path().join(name.trim_end_matches('}')).to_str().unwrap().to_owned(),
             None => word.to_owned(),
         });
         let typed = Typed::try_parse_from(["deploy".to_owned()].into_iter().chain(words)).unwrap();
         let (mut out, mut told) = (Vec::new(), Vec::new());
         let code = deploy::run(&typed.arguments, &mut out, &mut told);
-        let place = format!("{}/", self.0.display());
+        let place = format!("{}/", self.0.path().display());
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(&place, "");
         (code, text(out), text(told))
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_plan_is_checked() {
-    let folder = Folder::new("validate");
+    let folder = Folder::new();
     let said =
         "tracker.toml: 3 components, 2 processes, 2 hosts, 2 connections, 0 chains; nothing is wrong\n";
     assert_eq!(folder.deploy("validate {tracker.toml}"), (0, said.to_owned(), String::new()));
@@ -132,7 +123,7 @@ fn a_plan_is_checked() {
 
 #[test]
 fn plans_are_checked_together() {
-    let folder = Folder::new("together");
+    let folder = Folder::new();
     let needs = PLAN.replace("to = [\"airframe.fix\"]", "to = [\"airframe.fix\"]\nrequires = { memory = 5 }");
     let of = |name: &str| needs.replace("Tracker", name);
     let on_component = |text: String| {
@@ -148,7 +139,7 @@ fn plans_are_checked_together() {
 
 #[test]
 fn what_holds_is_explained() {
-    let folder = Folder::new("explain");
+    let folder = Folder::new();
     let (code, out, told) = folder.deploy("explain {tracker.toml} fix");
     assert_eq!((code, told.as_str()), (0, ""));
     assert!(out.starts_with("fix: gps.fix → airframe.fix by channel, because "), "{out}");
@@ -165,7 +156,7 @@ fn what_holds_is_explained() {
 
 #[test]
 fn a_plan_is_split() {
-    let folder = Folder::new("split");
+    let folder = Folder::new();
     let (code, out, _) = folder.deploy("split {tracker.toml}");
     assert_eq!(code, 0);
     assert_eq!(
@@ -181,7 +172,7 @@ fn a_plan_is_split() {
 
 #[test]
 fn plans_are_compared() {
-    let folder = Folder::new("diff");
+    let folder = Folder::new();
     assert_eq!(
         folder.deploy("diff {tracker.toml} {tracker.toml}"),
         (0, "the plans do the same\n".to_owned(), String::new())
@@ -198,7 +189,7 @@ fn plans_are_compared() {
 
 #[test]
 fn descriptors_become_a_plan() {
-    let folder = Folder::new("import");
+    let folder = Folder::new();
     folder.has(
         "plan.cdp",
         r#"<Deployment:DeploymentPlan xmlns:Deployment="http://www.omg.org/Deployment">
@@ -224,7 +215,7 @@ fn descriptors_become_a_plan() {
 
 #[test]
 fn schemas_are_printed() {
-    let folder = Folder::new("schema");
+    let folder = Folder::new();
     for of in ["plan", "manifest"] {
         let (code, out, _) = folder.deploy(&format!("schema {of}"));
         assert!(code == 0 && out.starts_with('{') && out.contains("\"$schema\""), "{of}");
@@ -238,7 +229,7 @@ const ARM_TYPES: &str = include_str!("../plans/arm.json");
 #[test]
 fn the_page_shows_what_is_admitted() {
     const PAGE: &str = include_str!("../../../../docs/components-bounds.md");
-    let folder = Folder::new("admit");
+    let folder = Folder::new();
     folder.has("arm.toml", ARM);
     folder.has("arm.json", ARM_TYPES);
     let (code, out, told) = folder.deploy("admit {arm.toml}");
@@ -259,7 +250,7 @@ fn the_page_shows_what_is_admitted() {
 
 #[test]
 fn what_a_bound_lacks_is_told_with_its_place() {
-    let folder = Folder::new("lacks");
+    let folder = Folder::new();
     folder.has("arm.json", ARM_TYPES);
     let costs = ARM.lines().find(|line| line.starts_with("costs")).unwrap();
     folder.has("arm.toml", &ARM.replace(costs, "").replace("port.tick.period = \"2 ms\"\n", ""));

@@ -1,6 +1,4 @@
 //! Transfers that the network of a plan bounds: against the same flows written by hand, and what is refused.
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use network::{FileLatency, FlowFile, Network};
 
 use crate::Folder;
@@ -15,8 +13,7 @@ const TYPES: &str = include_str!("../plans/line.json");
 
 /// What the command says of the plan and the network with these changes.
 fn admitted(plan: &[(&str, &str)], lab: Option<&str>, arguments: &str) -> (Folder, u8, String, String) {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let folder = Folder::new(&format!("networks-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    let folder = Folder::new();
     let text = plan.iter().fold(PLAN.to_owned(), |text, (from, to)| {
         assert!(text.contains(from), "{from}");
         text.replace(from, to)
@@ -72,7 +69,7 @@ fn transfers_are_those_of_the_network() {
     let view = flow("view", ["act", "show"], 2_000 + STAMPS + OWN_STAMP, of_view, "10 ms");
     let both = bounds(&[angle("10 ms"), view]);
     assert_eq!(both[0], first, "they have no link in common");
-    let written = std::fs::read_to_string(folder.0.join("new.toml")).unwrap();
+    let written = std::fs::read_to_string(folder.0.path().join("new.toml")).unwrap();
     for (name, bound) in ["angle", "view"].iter().zip(&both) {
         let most = diagnostics::written(20_000_000 + bound + 30_000_000);
         assert!(written.contains(&format!("most = \"{most}\"")), "{name} {most}\n{written}");
@@ -81,7 +78,7 @@ fn transfers_are_those_of_the_network() {
     assert!(both[1] > 2_704 * 8 * 10_000 + 1_500 * 8 * 1_000, "{both:?}");
     assert!(both[1] < 2_000_000_000, "{both:?}");
     // What is asked of a manager is what the proof counts with.
-    let flows = std::fs::read_to_string(folder.0.join("flows.toml")).unwrap();
+    let flows = std::fs::read_to_string(folder.0.path().join("flows.toml")).unwrap();
     let flows = FlowFile::parse("flows.toml", &flows, &["sense", "act", "show"]).unwrap();
     let of_angle = flows.topics.iter().find(|topic| topic.name == "Line/angle/traced").unwrap();
     assert_eq!(of_angle.latency, FileLatency::Fixed(both[0].div_ceil(1_000)));

@@ -18,7 +18,7 @@ fn completed(folder: &Folder) -> String {
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
-    let mut text = std::fs::read_to_string(folder.0.join("line.toml")).unwrap();
+    let mut text = std::fs::read_to_string(folder.0.path().join("line.toml")).unwrap();
     let costs = "{ wake = \"50 us\", switch = \"5 us\", dispatch = \"5 us\", slack = \"60 us\" }";
     let mut add = |at: &str, more: &str| text = testkit::changed(&text, at, &format!("{at}\n{more}"));
     add("[host.here]", &format!("cores = 4\ncosts = {costs}"));
@@ -41,7 +41,7 @@ fn completed(folder: &Folder) -> String {
 
 #[test]
 fn a_dataflow_is_admitted_once_all_is_said() {
-    let folder = Folder::new("dataflow");
+    let folder = Folder::new();
     let text = completed(&folder);
     let (code, out, told) = folder.deploy("admit {line.toml}");
     assert!(code == 0 && out.contains("look: admitted"), "{out}{told}");
@@ -61,9 +61,9 @@ fn a_dataflow_is_admitted_once_all_is_said() {
 
 #[test]
 fn a_launch_file_is_imported_with_its_arguments_and_files() {
-    let folder = Folder::new("launch-file");
+    let folder = Folder::new();
     folder.has("arm.launch.xml", ARM);
-    std::fs::create_dir(folder.0.join("more")).unwrap();
+    std::fs::create_dir(folder.0.path().join("more")).unwrap();
     folder.has("more/second.launch.xml", SECOND);
     let line = "import {arm.launch.xml} --arg rate=100 --arg view=true --prefix /opt/ros/x -o {arm.toml}";
     let (code, _, told) = folder.deploy(line);
@@ -78,15 +78,15 @@ fn a_launch_file_is_imported_with_its_arguments_and_files() {
         "{told}"
     );
     // What is outside is not read, not even by a link.
-    std::fs::remove_file(folder.0.join("more/second.launch.xml")).unwrap();
-    std::os::unix::fs::symlink("/etc/hostname", folder.0.join("more/second.launch.xml")).unwrap();
+    std::fs::remove_file(folder.0.path().join("more/second.launch.xml")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.0.path().join("more/second.launch.xml")).unwrap();
     let (_, _, told) = folder.deploy(line);
     assert!(told.contains("a link leads out of the folder"), "{told}");
 }
 
 #[test]
 fn what_is_no_such_file_is_refused() {
-    let folder = Folder::new("no-programs");
+    let folder = Folder::new();
     folder.has("line.yml", LINE);
     folder.has("bad.yml", "nodes: [");
     folder.has("robot.launch.py", "");
@@ -105,9 +105,9 @@ fn what_is_no_such_file_is_refused() {
 
 #[test]
 fn what_depends_on_something_else_is_exported_so() {
-    let folder = Folder::new("depends");
+    let folder = Folder::new();
     completed(&folder);
-    let text = std::fs::read_to_string(folder.0.join("line.toml")).unwrap();
+    let text = std::fs::read_to_string(folder.0.path().join("line.toml")).unwrap();
     let text = format!("id = \"line\"\ndepends-on = [\"base\", \"a b\"]\n{text}")
         .replace("[process.eye]\n", "[process.eye]\ndepends-on = [\"screen\", \"finder\"]\n")
         .replace("\"bin/", "\"");
@@ -117,8 +117,8 @@ fn what_depends_on_something_else_is_exported_so() {
     }
     let (code, out, told) = folder.deploy("export {line.toml} --to systemd -o {units}");
     assert_eq!(code, 0, "{out}{told}");
-    let unit = |name: &str| Unit::open(&folder.0.join(format!("units/punctual-line.{name}")));
-    let target = Unit::open(&folder.0.join("units/punctual-line.target"));
+    let unit = |name: &str| Unit::open(&folder.0.path().join(format!("units/punctual-line.{name}")));
+    let target = Unit::open(&folder.0.path().join("units/punctual-line.target"));
     let others = ["punctual-base.target", "punctual-a_b.target"];
     assert_eq!(target.all("Unit", "Requires"), others);
     assert_eq!(target.all("Unit", "After"), others);

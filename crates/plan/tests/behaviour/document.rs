@@ -18,7 +18,7 @@ fn blocks(language: &str) -> Vec<String> {
 
 #[test]
 fn the_example_gives_what_is_shown() {
-    let folder = Folder::new("document");
+    let folder = Folder::new();
     let (files, shown) = (blocks("toml"), blocks("text"));
     let net = arguments(&folder.file("net.toml", &files[0]));
     assert_eq!(run(&net), (REFUSED, shown[0].clone(), String::new()));

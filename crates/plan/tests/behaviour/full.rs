@@ -29,7 +29,7 @@ fn shares(report: &Value, name: &str) -> Vec<u64> {
 
 #[test]
 fn what_a_full_link_frees_goes_to_later_hops_and_bounds_are_less() {
-    let folder = Folder::new("full");
+    let folder = Folder::new();
     let planned = |full: &str| {
         let file = folder.file("full.toml", &text(full));
         let (code, report) = json(&Arguments { certify: true, simulate: Some(3), ..arguments(&file) });
@@ -57,7 +57,7 @@ fn what_a_full_link_frees_goes_to_later_hops_and_bounds_are_less() {
 
 #[test]
 fn what_comes_later_is_refused_at_a_full_link() {
-    let folder = Folder::new("full-later");
+    let folder = Folder::new();
     let file = folder.file("full.toml", &text("full = true\n"));
     let more = |from: &str, to: &str| {
         let flow = format!(
@@ -81,7 +81,7 @@ fn what_comes_later_is_refused_at_a_full_link() {
 /// Flows of the file come to full links whatever their order, and one that found no room is looked at again when shares have come down.
 #[test]
 fn flows_of_the_file_are_those_that_a_full_link_takes() {
-    let folder = Folder::new("full-file");
+    let folder = Folder::new();
     for full in ["full = true\n", "full = \"one\"\n", "full = \"s1\"\n", "full = false\n"] {
         let (code, report) = json(&arguments(&folder.file("full.toml", &text(full))));
         assert_eq!((code, report["admitted"].as_u64()), (ADMITTED, Some(3)), "{full}");

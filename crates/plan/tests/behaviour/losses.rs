@@ -55,7 +55,7 @@ fn the_bound_is_that_of_the_table() {
 
 #[test]
 fn more_losses_take_longer_and_too_many_are_refused() {
-    let folder = Folder::new("more-losses");
+    let folder = Folder::new();
     for frames in 1..=4 {
         let losses = format!("losses = {{ frames = {frames}, within = \"1 s\", reaction = \"100 us\" }}");
         let file = folder.file("network.toml", &with(&losses, "30 ms"));
@@ -80,7 +80,7 @@ fn more_losses_take_longer_and_too_many_are_refused() {
 
 #[test]
 fn what_leaves_takes_its_repairs_along() {
-    let folder = Folder::new("leaving-losses");
+    let folder = Folder::new();
     let change = |text: &str| Arguments {
         what_if: Some(folder.file("change.toml", text)),
         ..arguments(&example("losses.toml"))

@@ -40,7 +40,7 @@ fn numbers(text: &str) -> Vec<f64> {
 
 #[test]
 fn every_flow_has_a_line_for_each_subscriber_and_a_bar_as_long_as_its_bound() {
-    let folder = Folder::new("page-bars");
+    let folder = Folder::new();
     let text = WARD.replace(
         "[{ host = \"display\", limit = \"500 us\" }]",
         "[{ host = \"display\", limit = \"500 us\" }, { host = \"camera\", limit = \"700 us\" }]",
@@ -72,7 +72,7 @@ fn every_flow_has_a_line_for_each_subscriber_and_a_bar_as_long_as_its_bound() {
 
 #[test]
 fn ways_begin_at_the_publisher_and_end_at_the_subscriber() {
-    let folder = Folder::new("page-ways");
+    let folder = Folder::new();
     for file in [example("figure-four.toml"), example("table-two.toml"), folder.file("ward.toml", WARD)] {
         let (page, report) = shown(&folder, &arguments(&file));
         let place = |host: &str| {
@@ -99,7 +99,7 @@ fn ways_begin_at_the_publisher_and_end_at_the_subscriber() {
 
 #[test]
 fn a_refused_flow_has_a_mark_at_the_port_with_the_reason() {
-    let folder = Folder::new("page-refused");
+    let folder = Folder::new();
     let (page, report) = shown(&folder, &arguments(&folder.file("ward.toml", WARD)));
     let refused = flow(&report, "camera/image");
     let reason = refused["reason"].as_str().unwrap().replace('"', "&quot;");
@@ -126,7 +126,7 @@ fn a_refused_flow_has_a_mark_at_the_port_with_the_reason() {
 
 #[test]
 fn the_terms_of_each_bound_are_those_of_explain() {
-    let folder = Folder::new("page-terms");
+    let folder = Folder::new();
     for file in ["figure-four.toml", "table-two.toml"] {
         let asked = arguments(&example(file));
         let (page, report) = shown(&folder, &asked);
@@ -152,7 +152,7 @@ fn the_terms_of_each_bound_are_those_of_explain() {
 
 #[test]
 fn what_a_change_does_stands_beside_each_flow() {
-    let folder = Folder::new("page-change");
+    let folder = Folder::new();
     let change = folder.file("change.toml", "remove = [\"T1\"]\n");
     let (page, report) =
         shown(&folder, &Arguments { what_if: Some(change), ..arguments(&example("table-two.toml")) });
@@ -179,7 +179,7 @@ fn what_a_change_does_stands_beside_each_flow() {
 
 #[test]
 fn the_page_says_what_was_asked_beside_the_plan() {
-    let folder = Folder::new("beside");
+    let folder = Folder::new();
     let page = folder.file("plan.html", "");
     let change = folder.file("change.toml", "remove = [\"T1\"]\n");
     let (_, text, told) = run(&Arguments {
@@ -200,7 +200,7 @@ fn the_page_says_what_was_asked_beside_the_plan() {
 
 #[test]
 fn names_are_text_and_nothing_is_loaded() {
-    let folder = Folder::new("page");
+    let folder = Folder::new();
     let hostile = "</script><script>alert(1)</script>'\\\" onclick=alert(2) ";
     let text = fs::read_to_string(example("table-two.toml"))
         .unwrap()
@@ -233,7 +233,7 @@ fn a_page_that_cannot_be_written_is_told_before_the_plan() {
 /// A network too large for a picture has all of its flows on the page all the same, and nothing there leads to a picture.
 #[test]
 fn a_large_network_has_a_table_and_no_picture() {
-    let folder = Folder::new("page-large");
+    let folder = Folder::new();
     let mut text = "[[switch-model]]\nname = \"m\"\nports = 400\nqueues = 8\nrate = \"1 Gb/s\"\ngates = {}\n[[switch]]\nname = \"s\"\nmodel = \"m\"\n".to_owned();
     for host in 0..250 {
         text += &format!("[[host]]\nname = \"h{host}\"\n[[link]]\nends = [\"h{host}\", \"s\"]\n");

@@ -39,7 +39,7 @@ fn table_two_with_our_framing_and_with_meters() {
     assert!(t2["offered_latency_ps"].as_u64().unwrap() > 5_227_000_000, "{t2}");
     // With a limit that it can have its bound is 5.227 ms and what a bucket needs beyond a message, because frames of two
     // messages may be nearer to each other.
-    let folder = Folder::new("meters");
+    let folder = Folder::new();
     let patient = "remove = [\"T2\", \"T3\"]\n[[flow]]\nname = \"T2\"\ntopic = \"T2\"\npublisher = \"monitor\"\nsize = 96_000\n\
         framing = \"udp\"\nseparation = \"3 ms\"\nsubscribers = [{ host = \"display\", limit = \"6 ms\" }]\n";
     let patient = folder.file("patient.toml", patient);
@@ -52,7 +52,7 @@ fn table_two_with_our_framing_and_with_meters() {
 /// Where meters do not count what is around a frame, they are set to less, and those who share a port with them wait longer.
 #[test]
 fn what_meters_count_is_in_the_plan() {
-    let folder = Folder::new("counts");
+    let folder = Folder::new();
     let text = fs::read_to_string(example("table-two-meters.toml")).unwrap();
     // Less often, so that T2 can be admitted behind either kind.
     let text = text
@@ -131,7 +131,7 @@ fn an_explanation_of_what_is_not_there() {
 
 #[test]
 fn what_if_a_flow_goes_and_others_come() {
-    let folder = Folder::new("what-if");
+    let folder = Folder::new();
     let base = arguments(&example("table-two.toml"));
     let change = folder.file("change.toml", "remove = [\"T1\"]\n");
     let what_if = |path| json(&Arguments { what_if: Some(path), ..base.clone() });
@@ -192,7 +192,7 @@ fn the_evidence_for_every_admission_holds() {
 
 #[test]
 fn a_bundle_is_one_flow() {
-    let folder = Folder::new("bundle");
+    let folder = Folder::new();
     let text = fs::read_to_string(example("figure-four.toml")).unwrap();
     let text = text.replace("model-files = [\"switches.xml\"]\n", "").replace("P-3290", "gigabit-openflow");
     let more = |topic: &str, separation: &str| {
@@ -219,7 +219,7 @@ fn reports_are_repeatable() {
 /// Discovery takes a gate for each host, as it does from the manager of the same network; only what is left is for flows.
 #[test]
 fn discovery_takes_its_gates() {
-    let folder = Folder::new("gates");
+    let folder = Folder::new();
     let admitted = |count: u32, control: &str| {
         let mut text = format!(
             "{control}\n[[switch-model]]\nname = \"few\"\nports = 8\nqueues = 8\nrate = \"100 Mb/s\"\n\
@@ -259,7 +259,7 @@ fn ids(value: &Value) -> Vec<&str> {
 /// Every verdict names what it rests on, and each name is explained.
 #[test]
 fn verdicts_name_their_assumptions() {
-    let folder = Folder::new("assumptions");
+    let folder = Folder::new();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
     let text = text.unwrap();
     let planned = |name: &str, text: &str| json(&arguments(&folder.file(name, text))).1;

@@ -40,7 +40,7 @@ fn a_babbler_behind_a_tagged_link_sends_large_frames() {
 fn frames_that_overtake_wait_for_those_behind_them() {
     let (worst, bound) = worst("overtaking.toml", 4, "meter/readings");
     assert!(worst > 3_595_900_000 && worst <= bound, "{worst} {bound}");
-    let folder = Folder::new("order");
+    let folder = Folder::new();
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/overtaking.toml"));
     let text = text.unwrap().replace("queues = 2\n", "queues = 2\nkeeps-order = true\n");
@@ -91,7 +91,7 @@ fn small_frames_of_a_babbler_are_padded_without_their_tags() {
 #[test]
 fn clocks_that_run_apart_bring_more() {
     let (worst, bound) = worst("clocks.toml", 3, "camera/image");
-    let folder = Folder::new("clocks");
+    let folder = Folder::new();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/clocks.toml"));
     let one = folder.file("one.toml", &text.unwrap().replace("\"2 %\"", "\"0 ppm\""));
     let (_, report) = json(&arguments(&one));
@@ -102,7 +102,7 @@ fn clocks_that_run_apart_bring_more() {
 /// What hosts send besides, links that wake, and what a card has taken: without any one of them the bound would be too small.
 #[test]
 fn ordinary_ports_are_slower_than_ideal_ones() {
-    let folder = Folder::new("ordinary");
+    let folder = Folder::new();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
     let text = text.unwrap();
     let silent = "name = \"sensor\"\nbest-effort = false\n";
@@ -124,7 +124,7 @@ fn ordinary_ports_are_slower_than_ideal_ones() {
 /// Frames of 84 bytes take cells of 256: a buffer that would hold the bytes of all of them loses some, and is refused.
 #[test]
 fn small_frames_take_whole_cells() {
-    let folder = Folder::new("cells");
+    let folder = Folder::new();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
     // 200 frames of 84 bytes each are 16,800, and 40,000 bytes hold 13,104 of them in cells.
     let small = text.unwrap().replace("size = 100\n", "size = 3_600\ndatagram = 18\n");
@@ -150,7 +150,7 @@ fn small_frames_take_whole_cells() {
 /// Nothing is promised along a link that PAUSE frames may stop; if one end does not take part, they stop nothing.
 #[test]
 fn pause_is_refused_where_both_ends_have_it() {
-    let folder = Folder::new("pause");
+    let folder = Folder::new();
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
     let on = text.unwrap().replace("buffer = 20_000\n", "buffer = 20_000\npause = \"on\"\n");
     let (code, report) = json(&arguments(&folder.file("on.toml", &on)));

@@ -17,7 +17,7 @@ fn with_flow(flow: &str) -> String {
 /// Networks that are well written and cannot work are refused flow by flow, with the cause.
 #[test]
 fn impossible_networks_are_named() {
-    let folder = Folder::new("impossible");
+    let folder = Folder::new();
     let usual = "publisher = \"a\"\nsubscribers = [{ host = \"b\", limit = \"2 ms\" }]\nsize = 100\nseparation = \"1 ms\"";
     let reason = |name: &str, text: &str| {
         let (code, report) = json(&arguments(&folder.file(name, text)));
@@ -58,7 +58,7 @@ fn impossible_networks_are_named() {
 
 #[test]
 fn files_that_cannot_be_read() {
-    let folder = Folder::new("unreadable");
+    let folder = Folder::new();
     let (code, out, told) = run(&arguments(&folder.path("none.toml")));
     assert_eq!((code, out.as_str()), (WRONG, ""));
     assert!(told.contains("none.toml: No such file"), "{told}");
@@ -69,7 +69,7 @@ fn files_that_cannot_be_read() {
 /// Numbers out of all proportion are planned or refused: no sum overflows, and nothing takes long.
 #[test]
 fn wild_numbers_do_no_harm() {
-    let folder = Folder::new("wild");
+    let folder = Folder::new();
     let text = fs::read_to_string(example("figure-four.toml")).unwrap();
     let text = text.replace("model-files = [\"switches.xml\"]\n", "").replace("P-3290", "wild");
     let model = "[[switch-model]]\nname = \"wild\"\nports = 48\nqueues = 8\nrate = \"1 Gb/s\"\nbuffer = 500000\n\

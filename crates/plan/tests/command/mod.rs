@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use plan::Arguments;
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// A shipped example.
 pub(crate) fn example(name: &str) -> PathBuf {
@@ -13,29 +14,21 @@ pub(crate) fn example(name: &str) -> PathBuf {
 }
 
 /// A folder of a test, which goes with it.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub(crate) fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("punctual-plan-{test}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
     }
 }
 

@@ -120,8 +120,8 @@ impl Tally {
 fn judge_all(seeds: Range<u64>) -> Tally {
     const STEP: u64 = 10_000;
     let next = AtomicU64::new(seeds.start);
-    let part = |thread: usize| {
-        let folder = Folder::new(&format!("promises-{thread}"));
+    let part = || {
+        let folder = Folder::new();
         let mut tally = Tally::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +138,7 @@ fn judge_all(seeds: Range<u64>) -> Tally {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut tally = Tally::default();
     std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
+        let parts: Vec<_> = (0..threads).map(|_| scope.spawn(part)).collect();
         parts.into_iter().for_each(|part| tally.add(part.join().unwrap()));
     });
     tally

@@ -240,7 +240,7 @@ impl Judge<'_> {
 
 #[test]
 fn with_losses_nothing_is_worse_than_promised() {
-    let folder = Folder::new("losses");
+    let folder = Folder::new();
     let (mut admitted, mut refused, mut ratios) = (0, 0, Vec::new());
     let one = std::env::var("LOSSES_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     for seed in one.map_or_else(|| tiers::current().seeds("plan.losses"), |seed| seed..seed + 1) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use keys::rustls::pki_types::pem::PemObject;
 use keys::rustls::pki_types::{CertificateDer, ServerName};
 use keys::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
+use tempfile::TempDir;
 use testkit::namespace::alone;
 use web::Settings;
 
@@ -16,32 +17,25 @@ use crate::stage::{Stage, connect};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-struct Files(PathBuf);
+struct Files(TempDir);
 
 impl Files {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("punctual-web-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        write(folder.join("token"), TOKEN).unwrap();
-        std::fs::set_permissions(folder.join("token"), Permissions::from_mode(0o600)).unwrap();
-        Self(folder)
+    fn new() -> Self {
+        let files = Self(tempfile::tempdir().unwrap());
+        write(files.path("token"), TOKEN).unwrap();
+        std::fs::set_permissions(files.path("token"), Permissions::from_mode(0o600)).unwrap();
+        files
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path().join(name)
     }
 }
 
 #[test]
 fn without_the_token_only_the_empty_page_is_shown() {
     alone(|| {
-        let files = Files::new("token");
+        let files = Files::new();
         let settings = Settings::new("127.0.0.1:0".parse().unwrap(), None, Some(&files.path("token")), None);
         let stage = Stage::of(settings.unwrap());
         stage.show(1);
@@ -60,7 +54,7 @@ fn without_the_token_only_the_empty_page_is_shown() {
 #[test]
 fn tls_of_version_1_3_is_spoken_and_nothing_else_is() {
     alone(|| {
-        let files = Files::new("tls");
+        let files = Files::new();
         let made = Command::new("openssl")
             .args([
                 "req",

@@ -9,7 +9,7 @@ use udp::monotonic;
 use super::board::{Board, address};
 use super::load::{Load, Seen, Tap, calls};
 use super::{Order, gateway, topic};
-use crate::driver::measure::Wrong;
+use crate::driver::measure::{Wake, Wrong};
 
 /// What carries events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,9 +134,18 @@ fn datagrams(order: &Order, board: &Arc<Board>) -> Result<Kept, Wrong> {
     if order.has_network {
         socket.join_multicast_v4(&GROUP, &own)?;
     }
+    socket.set_nonblocking(order.task.wake == Wake::Spin)?;
     let (calls, mut bytes) = (calls(order.subscribers, board), vec![0; HEAD + order.task.size + 1]);
     std::thread::spawn(move || {
-        while let Ok(count) = socket.recv(&mut bytes) {
+        loop {
+            let count = match socket.recv(&mut bytes) {
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    std::hint::spin_loop();
+                    continue;
+                }
+                Err(_) => return,
+            };
             let Some((head, data)) = bytes.get(..count).and_then(|bytes| bytes.split_at_checked(HEAD)) else {
                 continue;
             };

@@ -8,7 +8,7 @@ mod load;
 mod publish;
 mod topic;
 
-use super::measure::{Role, Task, Wrong};
+use super::measure::{Role, Task, Wake, Wrong, cannot};
 pub(crate) use carriers::{Carrier, Transfer};
 
 /// Who is measured.
@@ -91,6 +91,10 @@ pub(crate) fn run(way: Way, order: &Order) -> Result<(), Wrong> {
         Way::Floor => Some((Carrier::Datagrams, false)),
         Way::Channel | Way::Direct | Way::Channelled => None,
     };
+    if order.task.wake == Wake::Spin && matches!(between, Some((Carrier::Gateway(_), _))) {
+        cannot("threads of gateways sleep");
+        return Ok(());
+    }
     match (order.task.role, between) {
         (Role::Early, _) => alone::run(way, order),
         (Role::Ping | Role::Pub, Some((carrier, has_ports))) => publish::run(carrier, has_ports, order),

@@ -13,7 +13,8 @@ use super::Order;
 use super::board::Board;
 use super::carriers::{Kept, Out, Ported};
 use super::load::{Load, Tap, calls, server, takers};
-use crate::driver::measure::Wrong;
+use crate::driver::measure::{Wake, Wrong};
+use crate::driver::ours::SPIN;
 
 const DOMAIN: u32 = 7;
 const TOPIC: &str = "LOAD";
@@ -25,9 +26,13 @@ const AT_ONCE: usize = 256;
 /// Samples that a history holds, at least.
 const SAMPLES: usize = 1_024;
 
-fn participant() -> Result<DomainParticipant, Wrong> {
+fn participant(order: &Order) -> Result<DomainParticipant, Wrong> {
     let factory = DomainParticipantFactory::get_instance();
-    Ok(factory.create_participant_with(DOMAIN, QosKind::Default, &Config::default(), None, NO_STATUS)?)
+    let mut config = Config::default();
+    if order.task.wake == Wake::Spin {
+        config.shared_memory.spin = SPIN;
+    }
+    Ok(factory.create_participant_with(DOMAIN, QosKind::Default, &config, None, NO_STATUS)?)
 }
 
 fn adjust(qos: &mut EndpointQos) {
@@ -59,7 +64,7 @@ fn reader_qos(order: &Order) -> DataReaderQos {
 
 /// The publishing end.
 pub(super) fn publishing(has_ports: bool, order: &Order) -> Result<Box<dyn Out>, Wrong> {
-    let participant = participant()?;
+    let participant = participant(order)?;
     if !has_ports {
         let writer = participant.writer::<Load>(TOPIC).qos(writer_qos(order)).create()?;
         return Ok(Box::new(Bare { writer, _participant: participant }));
@@ -82,7 +87,8 @@ pub(super) fn consuming(
     board: &Arc<Board>,
 ) -> Result<Kept, Wrong> {
     let count = if is_apart { order.subscribers } else { 1 };
-    let participants: Vec<DomainParticipant> = (0..count).map(|_| participant()).collect::<Result<_, _>>()?;
+    let participants: Vec<DomainParticipant> =
+        (0..count).map(|_| participant(order)).collect::<Result<_, _>>()?;
     if !has_ports {
         let mut readers = Vec::new();
         for (index, call) in calls(order.subscribers, board).into_iter().enumerate() {
