@@ -49,7 +49,7 @@ fn list(values: &[&str]) -> String {
 }
 
 /// A folder with the plan of the example and something to execute.
-fn folder(test: &str) -> Folder {
+fn folder() -> Folder {
     let folder = Folder::new();
     folder.has("tracker.toml", &plan());
     folder.has("tracker.json", TYPES);
@@ -101,7 +101,7 @@ fn ok(folder: &Folder, line: &str) -> String {
 
 #[test]
 fn units_start_what_a_launch_starts() {
-    let folder = folder("units");
+    let folder = folder();
     let lanes = "lanes.control = { class = \"fifo\", priority = 70 }\nlanes.slow = { class = \"fifo\", priority = 7 }";
     let more = "cores = [0]\nlock-memory = true\narguments = [\"--own\", \"a b\"]\nenvironment = { LEVEL = \"2 3\" }";
     let plan = testkit::changed(&with(more), "lanes.control = { threads = 1 }", lanes);
@@ -152,7 +152,7 @@ fn units_start_what_a_launch_starts() {
 
 #[test]
 fn restart_policies_become_those_of_the_manager() {
-    let folder = folder("restart");
+    let folder = folder();
     let said = "restart = { policy = \"on-failure\", limit = 5, within = \"1 min\", delay = \"100 ms\" }";
     for (policy, restart, interval, burst, kind) in [
         ("{ policy = \"never\" }", "no", "0", None, "Job"),
@@ -184,7 +184,7 @@ fn restart_policies_become_those_of_the_manager() {
 /// What the plan says comes to the process as it is written, whatever it is.
 #[test]
 fn odd_texts_stay_what_they_are() {
-    let folder = folder("odd");
+    let folder = folder();
     let variables = ODD.iter().enumerate().map(|(index, odd)| format!("V{index} = {}", text(odd)));
     let variables: Vec<String> = variables.collect();
     let more = format!("arguments = {}\nenvironment = {{ {} }}", list(&ODD), variables.join(", "));
@@ -235,7 +235,7 @@ fn expanded(text: &str) -> String {
 
 #[test]
 fn odd_names_become_names_of_the_manager() {
-    let folder = folder("names");
+    let folder = folder();
     let names = ["-", "_", "-a", "A", "a", "a-b", "a_b", &"x".repeat(64)];
     let processes = names.map(|name| format!("[process.{name}]\nhost = \"here\"\nartefact = \"tracker\"\n"));
     let deployment = "id = \"Odd %h/../ name\"";
@@ -274,7 +274,7 @@ fn odd_names_become_names_of_the_manager() {
 
 #[test]
 fn manifests_have_what_the_processes_need() {
-    let folder = folder("pods");
+    let folder = folder();
     let lane = "lanes.control = { class = \"fifo\", priority = 70, cores = [0] }";
     let plan = testkit::changed(&plan(), "lanes.control = { threads = 1 }", lane);
     folder.has("tracker.toml", &plan);
@@ -310,7 +310,7 @@ fn manifests_have_what_the_processes_need() {
 
 #[test]
 fn files_of_others_stay_as_they_are() {
-    let folder = folder("others");
+    let folder = folder();
     fs::create_dir(folder.0.path().join("units")).unwrap();
     folder.has("units/punctual-tracker.show.service", "[Service]\n");
     let (code, out, told) = folder.deploy(SYSTEMD);
@@ -339,7 +339,7 @@ fn files_of_others_stay_as_they_are() {
 
 #[test]
 fn what_cannot_be_exported_writes_nothing() {
-    let folder = folder("refused");
+    let folder = folder();
     let chain = "\n[chain.fix]\npath = [\"gps.tick\", \"airframe.fix\"]\nreaction = \"1 ms\"\n";
     let two = plan().replace("[host.here]", "[host.there]\n[host.here]");
     let two = two.replacen("[process.show]\nhost = \"here\"", "[process.show]\nhost = \"there\"", 1);
@@ -396,7 +396,7 @@ fn what_cannot_be_exported_writes_nothing() {
 /// The page shows the units of the example as they are written.
 #[test]
 fn the_page_shows_what_is_exported() {
-    let folder = folder("page");
+    let folder = folder();
     ok(&folder, SYSTEMD);
     let at = fs::canonicalize(folder.0.path()).unwrap();
     let here = std::env::current_dir().unwrap();
