@@ -214,7 +214,7 @@ pub struct Bound {
     pub to: u32,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
-    /// Packets of a million that agreements of the path may lose at most.
+    /// Packets of a million that the path may lose at most: its links, and the domains inside.
     pub loss: u32,
     /// What agreements of the path cost for a million bits per second and hour, in the smallest coin; none if a domain does not tell.
     pub price: Option<u64>,
@@ -282,7 +282,7 @@ pub enum Event {
         to: u32,
         /// Nanoseconds from edge to edge at most, from now on.
         delay: u64,
-        /// Packets of a million that agreements of the way may lose, from now on.
+        /// Packets of a million that the way may lose, from now on.
         loss: u32,
         /// What became of the way before.
         why: Refused,
