@@ -6,6 +6,7 @@ use wan::{
     Addresses, AggregateId, BackendAnswer, BackendCommand, Class, Demand, FlowRequest, Holding, LegId, Place,
 };
 
+use crate::budget::Budget;
 use crate::copy::Copy;
 use crate::domain::{Domain, Family, segment};
 use crate::entry::{Entry, FROM_TUNNEL, Segments, Tuple, family};
@@ -279,7 +280,7 @@ impl LinuxEdge {
                     rate,
                     delay: ways.budget.delay,
                     jitter: ways.budget.jitter,
-                    loss: 0,
+                    loss: ways.budget.loss,
                 }
             }
             None => BackendAnswer::Offered { ticket, rate: 0, delay: u64::MAX, jitter: u64::MAX, loss: 0 },
@@ -300,7 +301,8 @@ impl LinuxEdge {
                 {
                     self.aggregates.insert(id, Aggregate { slot, labels: None });
                 }
-                BackendAnswer::Reserved { ticket, delay: budget.delay, jitter: budget.jitter, loss: 0 }
+                let Budget { delay, jitter, loss } = budget;
+                BackendAnswer::Reserved { ticket, delay, jitter, loss }
             }
         }
     }

@@ -18,13 +18,15 @@ pub const KEEP_ALIVE: u64 = 40 + 8 + 8;
 /// Bytes that a port saves at least.
 const LEAST_SAVED: u64 = 100;
 
-/// A delay, and by how much it varies, in nanoseconds.
+/// How long packets take that arrive, and how many do not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// At most.
+    /// Nanoseconds at most.
     pub delay: u64,
-    /// The most less the least.
+    /// Nanoseconds: the most less the least.
     pub jitter: u64,
+    /// Packets of a million that accesses lose, at most; queues lose none of what is admitted.
+    pub loss: u32,
 }
 
 /// Bytes that a port may send at once beside a frame.
@@ -91,11 +93,11 @@ pub fn answered(domain: &Domain, wire: &Wire) -> Option<(u64, u64)> {
 }
 
 /// The wire of a port.
-pub fn wire(domain: &Domain, port: PortId) -> Option<&Wire> {
+pub fn wire(domain: &Domain, port: PortId) -> Option<Wire> {
     match port {
-        PortId::Core(link, _) => domain.links.get(link).map(|link| &link.wire),
-        PortId::Edge(edge) => domain.edges.get(edge).map(|edge| &edge.wire),
-        PortId::Border(border) => domain.borders.get(border).map(|border| &border.wire),
+        PortId::Core(link, end) => domain.links.get(link).map(|link| link.wire_from(end)),
+        PortId::Edge(edge) => domain.edges.get(edge).map(|edge| edge.wire),
+        PortId::Border(border) => domain.borders.get(border).map(|border| border.wire),
     }
 }
 
@@ -104,5 +106,5 @@ pub fn wire(domain: &Domain, port: PortId) -> Option<&Wire> {
 pub fn border(domain: &Domain, link: LinkId, class: Class) -> Option<Budget> {
     let wire = &domain.border(link)?.wire;
     let delay = port_delay(domain, wire, class)?;
-    Some(Budget { delay: delay.checked_add(wire.propagation)?, jitter: delay })
+    Some(Budget { delay: delay.checked_add(wire.propagation)?, jitter: delay, loss: 0 })
 }

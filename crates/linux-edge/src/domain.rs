@@ -80,6 +80,38 @@ pub struct CoreLink {
     pub ends: [End; 2],
     /// What it is.
     pub wire: Wire,
+    /// What is said besides if it is an access. Its `wire` has what is sent from the first end, and how long that takes at least.
+    pub access: Option<Access>,
+}
+
+/// An access: between the ports of two routers there are devices of others, such as modems, satellites or a mobile network. Ports send at the rates
+/// of the access, which are below what those devices carry; so what waits does so at the ports, and not where all classes are alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Bits per second from the second end to the first.
+    pub back: u64,
+    /// Nanoseconds by which a packet may take longer than the propagation of the wire.
+    pub jitter: u64,
+    /// Packets of a million that do not arrive, at most.
+    pub loss: u32,
+}
+
+impl CoreLink {
+    /// What a port of an end sends on.
+    pub fn wire_from(&self, end: usize) -> Wire {
+        let back = self.access.as_ref().filter(|_| end == 1);
+        back.map_or(self.wire, |access| Wire { rate: access.back, ..self.wire })
+    }
+
+    /// Nanoseconds by which a packet may take longer than the propagation.
+    pub fn jitter(&self) -> u64 {
+        self.access.as_ref().map_or(0, |access| access.jitter)
+    }
+
+    /// Packets of a million that do not arrive, at most.
+    pub fn loss(&self) -> u32 {
+        self.access.as_ref().map_or(0, |access| access.loss)
+    }
 }
 
 /// An interface with hosts behind it.
@@ -161,6 +193,11 @@ fn is_plain(text: &str, longest: usize) -> bool {
 /// The most times that a class may have the bytes at once of its ceiling on a wire.
 pub const MOST_BURSTS: u32 = 1_000;
 
+/// The longest that a packet may be under way, in nanoseconds, and that it may take longer on an access.
+const LONGEST_WAY: u64 = 10_000_000_000;
+/// All packets, in packets of a million.
+pub const ALL: u32 = 1_000_000;
+
 /// The longest name of an interface, so that a device for its policers can be named after it.
 pub const LONGEST_INTERFACE: usize = 11;
 
@@ -186,7 +223,7 @@ impl Wire {
                 self.bursts
             ));
         }
-        if self.propagation > 10_000_000_000 {
+        if self.propagation > LONGEST_WAY {
             return Err(format!("{of}: {} ns on the way; 10 s is possible at most", self.propagation));
         }
         Ok(())
@@ -229,7 +266,17 @@ impl Domain {
             for end in &link.ends {
                 take(end.router, &end.interface)?;
             }
-            link.wire.check(&link.ends[0].interface)?;
+            for (sends, end) in link.ends.iter().enumerate() {
+                link.wire_from(sends).check(&end.interface)?;
+            }
+            if link.jitter() > LONGEST_WAY || link.loss() >= ALL {
+                return Err(format!(
+                    "{}: {} ns of jitter, and {} of a million packets lost; 10 s and less than all are possible",
+                    link.ends[0].interface,
+                    link.jitter(),
+                    link.loss()
+                ));
+            }
         }
         for edge in &self.edges {
             take(edge.router, &edge.interface)?;
@@ -263,6 +310,11 @@ impl Domain {
             ));
         }
         Ok(())
+    }
+
+    /// Whether a link of it is an access, of which no more is known than what its operator says.
+    pub fn has_access(&self) -> bool {
+        self.links.iter().any(|link| link.access.is_some())
     }
 
     /// The border link with this number.

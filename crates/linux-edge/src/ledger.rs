@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use wan::{AggregateId, Class, Demand, Place};
 
 use crate::budget::{Budget, allowed, port_delay, wire};
-use crate::domain::Domain;
+use crate::domain::{ALL, Domain};
 use crate::routes::{PortId, Routes};
 
 /// Nanoseconds in a second, eight times: from bits per second to bytes.
@@ -24,7 +24,7 @@ pub struct Load {
 pub struct Ways {
     /// Each port that it may use, with the nanoseconds by which the delay before its queue varies at most.
     pub ports: BTreeMap<PortId, u64>,
-    /// Over the slowest of them.
+    /// Over the slowest of them, and the one that loses most.
     pub budget: Budget,
 }
 
@@ -69,7 +69,7 @@ impl Ledger {
         let mut delays = BTreeMap::new();
         for port in ports {
             for class in [Class::Ef, Class::Af4, Class::Af1] {
-                let delay = wire(domain, port).and_then(|wire| port_delay(domain, wire, class));
+                let delay = wire(domain, port).and_then(|wire| port_delay(domain, &wire, class));
                 delays.extend(delay.map(|delay| ((port, class), delay)));
             }
         }
@@ -107,13 +107,13 @@ impl Ledger {
                 }
             }
         };
-        let (mut ports, mut most, mut least) = (BTreeMap::new(), None, u64::MAX);
+        let (mut ports, mut most, mut least, mut loss) = (BTreeMap::new(), None, u64::MAX, 0_u32);
         for (begins, _) in routers(from)? {
             for (ends, last) in routers(to)? {
                 let mut path = self.routes.path(domain, begins, ends)?;
                 path.push(last);
-                // What varies: the work of each router and the queues. What does not: the way over the links.
-                let (mut varies, mut fixed) = (0_u64, 0_u64);
+                // What varies: the work of each router, the queues, and accesses. What does not: the way over the links.
+                let (mut varies, mut fixed, mut lost) = (0_u64, 0_u64, 0_u32);
                 for port in path {
                     varies = varies.checked_add(domain.processing)?;
                     let before = ports.entry(port).or_insert(0_u64);
@@ -122,13 +122,20 @@ impl Ledger {
                         varies = varies.checked_add(*self.delays.get(&(port, class))?)?;
                         fixed = fixed.checked_add(wire(domain, port)?.propagation)?;
                     }
+                    if let PortId::Core(link, _) = port {
+                        let link = domain.links.get(link)?;
+                        varies = varies.checked_add(link.jitter())?;
+                        // The sum is never less than what is lost, however accesses depend on each other.
+                        lost = lost.saturating_add(link.loss()).min(ALL);
+                    }
                 }
                 most = most.max(Some(varies.checked_add(fixed)?));
                 least = least.min(fixed);
+                loss = loss.max(lost);
             }
         }
         let delay = most?;
-        Some(Ways { ports, budget: Budget { delay, jitter: delay.checked_sub(least)? } })
+        Some(Ways { ports, budget: Budget { delay, jitter: delay.checked_sub(least)?, loss } })
     }
 
     /// What is free for an aggregate beside the others, in bits per second of packets of this size.
@@ -145,7 +152,7 @@ impl Ledger {
             let (wire, ceiling) = (wire(domain, *port)?, domain.ceilings.get(&class)?);
             let own = own.and_then(|own| own.loads.get(port)).map_or(0, |load| load.rate);
             let taken = self.sum(*port, class).rate.saturating_sub(own);
-            Some(allowed(wire, ceiling).0.saturating_sub(taken))
+            Some(allowed(&wire, ceiling).0.saturating_sub(taken))
         };
         let least = ways.ports.keys().map(|port| of_port(port).unwrap_or(0)).min();
         // Without a port nothing inside is the limit.
@@ -185,7 +192,7 @@ impl Ledger {
                 continue;
             }
             let sum = self.sum(*port, demand.class);
-            let (rate, burst) = allowed(wire, ceiling);
+            let (rate, burst) = allowed(&wire, ceiling);
             if largest > u64::from(wire.mtu) || (sum.burst - before.burst).saturating_add(load.burst) > burst
             {
                 return Err(nothing);

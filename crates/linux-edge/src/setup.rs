@@ -57,7 +57,7 @@ fn without_mark(domain: &Domain) -> Vec<Program> {
         addresses(domain, router, &mut programs);
         inside(domain, &routes, router, &mut programs);
         for (port, interface, wire) in ports(domain, router) {
-            programs.extend(queues(domain, interface, wire).lines().map(|line| Program::tc(router, line)));
+            programs.extend(queues(domain, interface, &wire).lines().map(|line| Program::tc(router, line)));
             let around = match port {
                 PortId::Core(..) => continue,
                 PortId::Edge(_) => ETHERNET,
@@ -101,19 +101,18 @@ pub(crate) fn is_forgotten(program: &Program, router: usize, interface: &str) ->
 }
 
 /// The ports of a router.
-fn ports(domain: &Domain, router: usize) -> Vec<(PortId, &str, &Wire)> {
+fn ports(domain: &Domain, router: usize) -> Vec<(PortId, &str, Wire)> {
     let mut ports = Vec::new();
     for (at, link) in domain.links.iter().enumerate() {
         for (sends, end) in link.ends.iter().enumerate().filter(|(_, end)| end.router == router) {
-            ports.push((PortId::Core(at, sends), end.interface.as_str(), &link.wire));
+            ports.push((PortId::Core(at, sends), end.interface.as_str(), link.wire_from(sends)));
         }
     }
     let edges = domain.edges.iter().enumerate().filter(|(_, edge)| edge.router == router);
-    ports.extend(edges.map(|(at, edge)| (PortId::Edge(at), edge.interface.as_str(), &edge.wire)));
+    ports.extend(edges.map(|(at, edge)| (PortId::Edge(at), edge.interface.as_str(), edge.wire)));
     let borders = domain.borders.iter().enumerate().filter(|(_, border)| border.end.router == router);
-    ports.extend(
-        borders.map(|(at, border)| (PortId::Border(at), border.end.interface.as_str(), &border.wire)),
-    );
+    ports
+        .extend(borders.map(|(at, border)| (PortId::Border(at), border.end.interface.as_str(), border.wire)));
     ports
 }
 

@@ -2,7 +2,7 @@
 use serde::Serialize;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use wan_server::protocol::Flow;
+use wan_server::protocol::{BoundKind, Flow};
 
 use crate::body::{ApplicationServer, Device, Ports};
 use crate::record::{Session, State, Why};
@@ -99,7 +99,11 @@ struct FlowShown<'s> {
 struct BoundShown {
     flow: u8,
     domain: u32,
+    /// Whether the delay is one of every packet, or of what arrives.
+    kind: BoundKind,
     delay: u64,
+    /// Packets of a million that do not arrive, at most.
+    loss: u32,
     rate: u64,
     burst: u64,
     dscp: u8,
@@ -160,7 +164,9 @@ pub fn bounds(session: &Session) -> Bounds<'_> {
     let bounds = admitted.iter().flat_map(|admitted| &admitted.bounds).map(|bound| BoundShown {
         flow: bound.flow,
         domain: bound.to,
+        kind: bound.kind,
         delay: bound.delay,
+        loss: bound.loss,
         rate: bound.rate,
         burst: bound.bucket,
         dscp: bound.dscp,

@@ -545,6 +545,7 @@ impl Entry {
                         session: held.session.clone(),
                         budget: *budget,
                         bound: bound.delay,
+                        loss: bound.loss,
                     },
                     None => Verdict::Without("the manager has told no bound of its flow".to_string()),
                 }

@@ -51,8 +51,10 @@ impl Default for Limits {
 pub struct Bound {
     /// Which flow of the session.
     pub flow: usize,
-    /// Nanoseconds from edge to edge at most.
+    /// Nanoseconds from edge to edge at most, of packets that arrive.
     pub delay: u64,
+    /// Packets of a million that do not arrive, at most.
+    pub loss: u32,
     /// Bits per second.
     pub rate: u64,
 }
@@ -103,8 +105,10 @@ pub enum Verdict {
         session: String,
         /// How its limit is divided.
         budget: Budget,
-        /// Nanoseconds from edge to edge at most.
+        /// Nanoseconds from edge to edge at most, of packets that arrive.
         bound: u64,
+        /// Packets of a million that do not arrive, at most.
+        loss: u32,
     },
     /// It is in none: why.
     Without(String),

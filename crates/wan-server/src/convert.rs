@@ -5,7 +5,7 @@ use wan::{
 };
 
 use crate::domain_file::{DomainFile, class, class_name};
-use crate::protocol::{Admitted, AggregateStatus, Bound, Flow, Refused, SessionAsked};
+use crate::protocol::{Admitted, AggregateStatus, Bound, BoundKind, Flow, Refused, SessionAsked};
 
 const KINDS: [(&str, FlowKind); 3] =
     [("data", FlowKind::Data), ("acknack", FlowKind::AckNack), ("discovery", FlowKind::Discovery)];
@@ -119,6 +119,7 @@ pub(crate) fn bound(of: &wan::Bound) -> Bound {
         flow: of.leg.number(),
         to: of.leg.peer.0,
         delay: of.delay,
+        kind: BoundKind::of(of.loss),
         loss: of.loss,
         price: of.price,
         rate: of.traffic.rate,

@@ -17,6 +17,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How often routers are asked whether they hold what they should.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// What is said beside each bound where there is an access.
+const CAVEAT_ACCESS: &str = "queues before accesses are set up; that the accesses carry, delay and lose no more than the file says is declared";
+
 /// The routers of a domain, and where they are on this machine.
 #[derive(Clone, Debug)]
 pub struct Routers {
@@ -338,6 +341,6 @@ impl Backend for LinuxRouters {
     }
 
     fn caveat(&self) -> Option<&'static str> {
-        None
+        self.running.edge().domain().has_access().then_some(CAVEAT_ACCESS)
     }
 }

@@ -204,6 +204,24 @@ pub struct Admitted {
     pub caveat: Option<String>,
 }
 
+/// What a bound promises. The two are never the same promise, and no number is made of both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoundKind {
+    /// Each packet arrives, and is in time.
+    EveryPacket,
+    /// Each packet that arrives is in time. How many do not is said beside it.
+    #[default]
+    WhatArrives,
+}
+
+impl BoundKind {
+    /// That of a bound on a way that may lose so many packets of a million.
+    pub const fn of(loss: u32) -> Self {
+        if loss == 0 { Self::EveryPacket } else { Self::WhatArrives }
+    }
+}
+
 /// One reserved flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -212,9 +230,12 @@ pub struct Bound {
     pub flow: u8,
     /// The domain that it goes to.
     pub to: u32,
+    /// What its delay is about; if a record of an earlier version does not say it, the lesser promise.
+    #[serde(default)]
+    pub kind: BoundKind,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
-    /// Packets of a million that agreements of the path may lose at most.
+    /// Packets of a million that the path may lose at most: its links, and the domains inside.
     pub loss: u32,
     /// What agreements of the path cost for a million bits per second and hour, in the smallest coin; none if a domain does not tell.
     pub price: Option<u64>,
@@ -282,7 +303,7 @@ pub enum Event {
         to: u32,
         /// Nanoseconds from edge to edge at most, from now on.
         delay: u64,
-        /// Packets of a million that agreements of the way may lose, from now on.
+        /// Packets of a million that the way may lose, from now on.
         loss: u32,
         /// What became of the way before.
         why: Refused,

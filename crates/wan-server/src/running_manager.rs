@@ -637,6 +637,7 @@ impl Running {
         let bound = |leg: &wan::OpenLeg| protocol::Bound {
             flow: leg.leg.number(),
             to: leg.leg.peer.0,
+            kind: protocol::BoundKind::of(leg.loss),
             delay: leg.delay,
             loss: leg.loss,
             price: leg.price,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use diagnostics::printable;
 use time::OffsetDateTime;
 
-use crate::protocol::{Admitted, Answer, Bound, Event, Paths, Refused, Status};
+use crate::protocol::{Admitted, Answer, Bound, BoundKind, Event, Paths, Refused, Status};
 
 /// A number with a unit, exactly: in the largest of the units, which are powers of a thousand from the smallest on, that it has one of.
 fn exact(number: u64, units: &[&str]) -> String {
@@ -51,12 +51,17 @@ fn date(nanoseconds: u64) -> String {
     }
 }
 
-/// What agreements of a path may lose, if they may lose anything.
-fn lost(loss: u32) -> String {
-    match loss {
-        0 => String::new(),
-        wan::ANY_LOSS => ", of which all may be lost".to_owned(),
-        loss => format!(", {loss} ppm may be lost"),
+/// A bound, by its kind: one of every packet, or one of what arrives.
+fn delayed(delay: u64, loss: u32) -> String {
+    let delay = time(delay);
+    match (BoundKind::of(loss), loss) {
+        (BoundKind::EveryPacket, _) => format!("at most {delay}"),
+        (BoundKind::WhatArrives, wan::ANY_LOSS) => {
+            format!("what arrives takes at most {delay}, all may be lost")
+        }
+        (BoundKind::WhatArrives, loss) => {
+            format!("what arrives takes at most {delay}, at most {loss} ppm are lost")
+        }
     }
 }
 
@@ -67,8 +72,8 @@ fn bound(bound: &Bound) -> String {
         Some(0) => String::new(),
         Some(price) => format!(", price {price} for 1 Mbit/s and hour"),
     };
-    let (delay, bits, loss) = (time(*delay), rate(*bits), lost(*loss));
-    format!("flow {flow} to AS {to}: at most {delay}, {bits} reserved, DSCP {dscp}{loss}{price}")
+    let (delayed, bits) = (delayed(*delay, *loss), rate(*bits));
+    format!("flow {flow} to AS {to}: {delayed}, {bits} reserved, DSCP {dscp}{price}")
 }
 
 fn admitted(text: &mut String, admitted: &Admitted) {
@@ -238,11 +243,10 @@ pub(crate) fn shown(answer: &Answer) -> String {
         Answer::Extended { ends } => text = format!("it lasts until {}\n", date(*ends)),
         Answer::Free { rate: bits, delay, jitter, loss } => {
             text = format!(
-                "free: {}, with a delay of at most {}, which varies by at most {}{}\n",
+                "free: {}, with a delay that varies by at most {}: {}\n",
                 rate(*bits),
-                time(*delay),
                 time(*jitter),
-                lost(*loss)
+                delayed(*delay, *loss)
             );
         }
         Answer::Status(of) => status(&mut text, of),
@@ -266,9 +270,9 @@ pub(crate) fn shown(answer: &Answer) -> String {
                 "no-path" => format!("AS {}: BGP tells it no more", why.asn),
                 _ => refused(why),
             };
-            let (delay, loss) = (time(*delay), lost(*loss));
+            let delayed = delayed(*delay, *loss);
             text = format!(
-                "session {session}: flow {flow} to AS {to} goes another way: at most {delay}{loss}; the way before: {why}\n"
+                "session {session}: flow {flow} to AS {to} goes another way: {delayed}; the way before: {why}\n"
             );
         }
         Answer::Event(Event::CopyLost { session, flow, to, why }) => {
@@ -298,6 +302,14 @@ pub(crate) fn shown(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_what_arrives_are_told_as_such() {
+        assert_eq!(delayed(7_400_000, 0), "at most 7.4 ms");
+        let lossy = "what arrives takes at most 7.4 ms, at most 20100 ppm are lost";
+        assert_eq!(delayed(7_400_000, 20_100), lossy);
+        assert_eq!(delayed(1, wan::ANY_LOSS), "what arrives takes at most 1 ns, all may be lost");
+    }
 
     #[test]
     fn quantities_are_shown_exactly() {

@@ -54,12 +54,10 @@ pub struct Agreement {
     pub excess: Excess,
 }
 
-impl Terms {
-    /// Packets of a million that may be lost up to the end of the link, where `before` of them may be lost until its beginning. It is the sum of
-    /// both: it holds however losses depend on each other, and never is below what is lost of what has arrived.
-    pub(crate) fn loss_after(&self, before: u32) -> u32 {
-        before.saturating_add(self.loss).min(ANY_LOSS)
-    }
+/// Packets of a million that may be lost up to the end of a part of a path that loses `own` at most, where `before` of them may be lost until its
+/// beginning. It is the sum of both: it holds however losses depend on each other, and never is below what is lost of what has arrived.
+pub(crate) fn loss_after(before: u32, own: u32) -> u32 {
+    before.saturating_add(own).min(ANY_LOSS)
 }
 
 impl Agreement {

@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::{Action, Out};
-use crate::agreement::Terms;
+use crate::agreement::{Terms, loss_after};
 use crate::backend::{BackendAnswer, BackendCommand, Demand, Place};
 use crate::config::Config;
 use crate::hops::Hops;
@@ -111,14 +111,14 @@ impl Queries {
     /// The back-end has said what it has.
     pub(crate) fn on_backend(&mut self, config: &Config, out: &mut Out, answer: &BackendAnswer) {
         let (ticket, offered) = match answer {
-            BackendAnswer::Offered { ticket, rate, delay, jitter, .. } => {
-                (*ticket, Ok((*rate, *delay, *jitter)))
+            BackendAnswer::Offered { ticket, rate, delay, jitter, loss } => {
+                (*ticket, Ok((*rate, *delay, *jitter, *loss)))
             }
             BackendAnswer::Failed { ticket, fault } => (*ticket, Err(Reason::Device(fault.clone()))),
             _ => return,
         };
         let Some((mut query, onward)) = self.waiting.remove(&ticket) else { return };
-        let (rate, delay, jitter) = match offered {
+        let (rate, delay, jitter, loss) = match offered {
             Ok(offered) => offered,
             Err(reason) => {
                 let refusal = Refusal { asn: config.asn, link: None, reason };
@@ -128,6 +128,7 @@ impl Queries {
         query.available = query.available.min(rate);
         query.delay = query.delay.saturating_add(delay);
         query.jitter = query.jitter.saturating_add(jitter);
+        query.loss = loss_after(query.loss, loss);
         let Some((next, link, terms)) = onward else {
             let available = Available {
                 rate: query.available,
@@ -143,7 +144,7 @@ impl Queries {
             available: query.available.min(terms.rate),
             delay: query.delay.saturating_add(terms.delay),
             jitter: query.jitter.saturating_add(terms.jitter),
-            loss: terms.loss_after(query.loss),
+            loss: loss_after(query.loss, terms.loss),
             ..query
         };
         out.send(next, Body::Query(onward));

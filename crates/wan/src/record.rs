@@ -65,6 +65,8 @@ pub struct HeldAggregate {
     pub delay: u64,
     /// Nanoseconds by which that varies.
     pub jitter: u64,
+    /// Packets of a million that may be lost inside this domain; 0 if an older record does not say it.
+    pub loss: u32,
     /// The label that comes in; 0 at the first domain, which has none.
     pub label_in: u32,
     /// The label that goes out; none at the last domain.

@@ -90,7 +90,7 @@ pub struct Bound {
     pub leg: LegId,
     /// Nanoseconds from edge to edge at most.
     pub delay: u64,
-    /// Packets of a million that agreements of the path may lose at most.
+    /// Packets of a million that the path may lose at most: its links, and the insides of its domains.
     pub loss: u32,
     /// What agreements of the path cost for a million bits per second and hour, in the smallest coin; none if a domain of it does not tell.
     pub price: Option<u64>,

@@ -160,7 +160,12 @@ fn said(answer: protocol::Answer, is_extension: bool, user: &str) -> Answer {
             bounds: admitted
                 .bounds
                 .iter()
-                .map(|bound| Bound { flow: bound.flow.into(), delay: bound.delay, rate: bound.rate })
+                .map(|bound| Bound {
+                    flow: bound.flow.into(),
+                    delay: bound.delay,
+                    loss: bound.loss,
+                    rate: bound.rate,
+                })
                 .collect(),
         },
         protocol::Answer::Refused(why) if is_extension && why.reason == "unknown-session" => Answer::Unknown,

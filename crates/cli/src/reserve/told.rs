@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use diagnostics::{printable, written};
 use reservation::{Budget, Pair, PairId, Share, Verdict};
 use serde_json::{Value, json};
+use wan_server::protocol::BoundKind;
 
 use crate::output::print;
 
@@ -25,10 +26,15 @@ fn share(share: Share) -> String {
 }
 
 /// The division of a limit.
-fn divided(budget: &Budget, bound: u64) -> String {
+fn divided(budget: &Budget, bound: u64, loss: u32) -> String {
     let Budget { latency, writer, reader, .. } = *budget;
+    // A bound of what arrives is another promise than one of every packet.
+    let lost = match loss {
+        0 => String::new(),
+        loss => format!(" for what arrives, at most {loss} ppm lost"),
+    };
     format!(
-        "of {}: the writer's host {}, the network at most {} of {}, the reader's host {}",
+        "of {}: the writer's host {}, the network at most {} of {}{lost}, the reader's host {}",
         time(latency),
         share(writer),
         time(bound),
@@ -94,8 +100,8 @@ impl Told {
 fn shown(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Pending => "is asked for".to_owned(),
-        Verdict::Admitted { session, budget, bound } => {
-            format!("session {}, {}", printable(session), divided(budget, *bound))
+        Verdict::Admitted { session, budget, bound, loss } => {
+            format!("session {}, {}", printable(session), divided(budget, *bound, *loss))
         }
         Verdict::Without(why) => format!("no session: {}", printable(why)),
         Verdict::Over => "writer and reader match no more".to_owned(),
@@ -105,13 +111,15 @@ fn shown(verdict: &Verdict) -> String {
 fn as_json(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Pending => json!({ "verdict": "pending" }),
-        Verdict::Admitted { session, budget, bound } => {
+        Verdict::Admitted { session, budget, bound, loss } => {
             let share = |of: Share| json!({ "time": of.time, "announced": of.is_announced });
             json!({
                 "verdict": "admitted",
                 "session": session,
                 "latency": budget.latency,
                 "bound": bound,
+                "kind": BoundKind::of(*loss),
+                "loss": loss,
                 "network": budget.network(),
                 "writer-host": share(budget.writer),
                 "reader-host": share(budget.reader),

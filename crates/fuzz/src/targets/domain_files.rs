@@ -15,6 +15,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/wan/east.toml"),
         include_str!("../../../wan-server/examples/linux/west.toml"),
         include_str!("../../../wan-server/examples/linux/transit.toml"),
+        include_str!("../../../wan-server/examples/access/site.toml"),
         include_str!("../../../wan-server/examples/ovs/west.toml"),
         include_str!("../../../wan-server/examples/ovs/transit.toml"),
     ];

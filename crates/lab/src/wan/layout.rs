@@ -195,7 +195,7 @@ impl WanLayout {
                 };
                 let wire =
                     Wire { rate: of_file.rate, propagation: 0, mtu: BORDER_MTU, bursts: of_file.bursts };
-                CoreLink { ends: [end(at, 1), end(at + 1, 2)], wire }
+                CoreLink { ends: [end(at, 1), end(at + 1, 2)], wire, access: None }
             };
             let count = u16::try_from(of_file.routers).unwrap_or(1);
             let domain = Domain {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use linux_edge::LinuxEdge;
-use linux_edge::domain::{Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
+use linux_edge::domain::{Access, Border, Ceiling, CoreLink, Domain, Edge, End, Router, Wire};
 use linux_edge::policing::Policing;
 use testkit::random::Random;
 use wan::{AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, LinkId, Place, Prefix, TunnelId};
@@ -14,6 +14,7 @@ pub(crate) struct Promise {
     pub(crate) demand: Demand,
     pub(crate) delay: u64,
     pub(crate) jitter: u64,
+    pub(crate) loss: u32,
 }
 
 pub(crate) const RESERVABLE: [Class; 3] = [Class::Ef, Class::Af4, Class::Af1];
@@ -27,6 +28,18 @@ fn wire(random: &mut Random) -> Wire {
     Wire { rate, propagation: random.below_u64(3_000_000), mtu: 1_540, bursts: 1 }
 }
 
+/// Makes accesses of some links.
+pub(crate) fn with_accesses(mut domain: Domain, random: &mut Random) -> Domain {
+    for link in &mut domain.links {
+        link.access = random.chance(60).then(|| Access {
+            back: *random.pick(&[1_000_000, 8_000_003, 50_000_000]).unwrap(),
+            jitter: random.below_u64(8_000_000),
+            loss: u32::try_from(random.below_u64(400_000)).unwrap(),
+        });
+    }
+    domain
+}
+
 /// A tree of routers with some links more.
 pub(crate) fn domain(random: &mut Random) -> Domain {
     let count = 1 + random.below(4);
@@ -37,10 +50,11 @@ pub(crate) fn domain(random: &mut Random) -> Domain {
     };
     let mut links = Vec::new();
     for router in 1..count {
-        links.push(CoreLink { ends: [end(router), end(random.below(router))], wire: wire(random) });
+        let ends = [end(router), end(random.below(router))];
+        links.push(CoreLink { ends, wire: wire(random), access: None });
     }
     if count > 2 && random.chance(50) {
-        links.push(CoreLink { ends: [end(0), end(count - 1)], wire: wire(random) });
+        links.push(CoreLink { ends: [end(0), end(count - 1)], wire: wire(random), access: None });
     }
     let mut edges = Vec::new();
     for at in 0..1 + random.below(3) {
@@ -117,8 +131,8 @@ pub(crate) fn fill(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
             let demand = Demand { from, to, class, rate, burst, least_packet, largest_packet };
             let command = BackendCommand::Reserve { ticket: number, aggregate, demand };
             match edge.handle(command).answer {
-                Some(BackendAnswer::Reserved { delay, jitter, .. }) => {
-                    promises.push(Promise { demand, delay, jitter });
+                Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => {
+                    promises.push(Promise { demand, delay, jitter, loss });
                     break;
                 }
                 Some(BackendAnswer::Refused { offer: 0, .. }) => {
@@ -142,7 +156,7 @@ pub(crate) fn chain() -> Domain {
         interface: interface.to_owned(),
         address: address(601, last),
     };
-    found.links = vec![CoreLink { ends: [end(0, "core0", 1), end(1, "core1", 2)], wire }];
+    found.links = vec![CoreLink { ends: [end(0, "core0", 1), end(1, "core1", 2)], wire, access: None }];
     found.edges[0].router = 1;
     found.edges[0].wire = wire;
     found.ceilings = BTreeMap::from([(Class::Ef, Ceiling { share: 500, burst: 10_000 })]);
@@ -188,8 +202,8 @@ pub(crate) fn stuff(edge: &mut LinuxEdge, random: &mut Random) -> Vec<Promise> {
         for _ in 0..200 {
             let demand = Demand { from, to: Place::Edges, class, rate, burst, least_packet, largest_packet };
             match edge.handle(BackendCommand::Reserve { ticket: 1, aggregate, demand }).answer {
-                Some(BackendAnswer::Reserved { delay, jitter, .. }) => {
-                    promises.push(Promise { demand, delay, jitter });
+                Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => {
+                    promises.push(Promise { demand, delay, jitter, loss });
                     break;
                 }
                 Some(BackendAnswer::Refused { offer: 0, .. }) => burst = burst * 39 / 40,

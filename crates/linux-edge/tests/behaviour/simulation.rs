@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use linux_edge::domain::{Domain, Wire};
+use linux_edge::domain::{CoreLink, Domain, Wire};
 use testkit::random::Random;
 use wan::{Class, Demand, Place};
 
@@ -20,6 +20,8 @@ const PLAYED: u64 = 60_000_000_000;
 pub(crate) struct Seen {
     pub(crate) most: u64,
     pub(crate) least: u64,
+    /// Packets of a million that accesses of the way of a frame that has arrived lose.
+    pub(crate) lost: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -89,9 +91,26 @@ fn path(domain: &Domain, from: usize, to: usize) -> Vec<Port> {
 impl World<'_> {
     fn wire(&self, port: Port) -> Wire {
         match port {
-            Port::Core(link, _) => self.domain.links[link].wire,
+            Port::Core(link, sends) => {
+                let CoreLink { wire, access, .. } = self.domain.links[link].clone();
+                let rate = access.filter(|_| sends == 1).map_or(wire.rate, |access| access.back);
+                Wire { rate, ..wire }
+            }
             Port::Edge(edge) => self.domain.edges[edge].wire,
         }
+    }
+
+    /// How much longer than its propagation an access takes, in picoseconds; `None` if the packet is lost.
+    fn access(&mut self, port: Port) -> Option<u64> {
+        let Port::Core(link, _) = port else { return Some(0) };
+        let Some(access) = self.domain.links[link].access else { return Some(0) };
+        let most = access.jitter * NANO;
+        let late = match self.random.below(3) {
+            0 => most,
+            1 => 0,
+            _ => self.random.range(0, most),
+        };
+        (self.random.below_u64(1_000_000) >= access.loss.into()).then_some(late)
     }
 
     fn at(&mut self, time: u64, event: Event) {
@@ -146,7 +165,11 @@ impl World<'_> {
                 Event::Sent(port, frame) => {
                     if let Some(mut frame) = frame.filter(|frame| frame.of.is_some()) {
                         frame.at += 1;
-                        let there = now + self.wire(port).propagation * NANO;
+                        let Some(late) = self.access(port) else {
+                            self.serve(now, port);
+                            continue;
+                        };
+                        let there = now + self.wire(port).propagation * NANO + late;
                         if frame.at == frame.path.len() && matches!(port, Port::Edge(_)) {
                             self.arrived(there, &frame);
                         } else {
@@ -161,9 +184,18 @@ impl World<'_> {
     }
 
     fn arrived(&mut self, now: u64, frame: &Frame) {
+        let lost = |port: &Port| match port {
+            Port::Core(link, _) => self.domain.links[*link].access.map_or(0, |access| access.loss.into()),
+            Port::Edge(_) => 0,
+        };
+        let lost: u64 = frame.path.iter().map(lost).sum();
         let (taken, seen) = (now - frame.begun, &mut self.seen[frame.of.unwrap()]);
-        let before = seen.unwrap_or(Seen { most: 0, least: u64::MAX });
-        *seen = Some(Seen { most: before.most.max(taken), least: before.least.min(taken) });
+        let before = seen.unwrap_or(Seen { most: 0, least: u64::MAX, lost: 0 });
+        *seen = Some(Seen {
+            most: before.most.max(taken),
+            least: before.least.min(taken),
+            lost: before.lost.max(lost),
+        });
     }
 
     /// What a policer lets through of a source that always has more: it sends while its bucket is not in debt, and the bucket is smaller than

@@ -43,7 +43,7 @@ fn domain() -> Domain {
     let plan = linux_edge::Domain {
         asn: Asn(1),
         routers: ["one", "two"].map(|name| Router { name: name.to_owned(), address }).into(),
-        links: vec![CoreLink { ends: [end(0, "core0"), end(1, "core1")], wire }],
+        links: vec![CoreLink { ends: [end(0, "core0"), end(1, "core1")], wire, access: None }],
         edges: vec![edge(0, 0), edge(1, 1)],
         borders: vec![border(0, 1), border(1, 2)],
         ceilings: BTreeMap::from([

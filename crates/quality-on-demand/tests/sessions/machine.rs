@@ -2,7 +2,7 @@
 use quality_on_demand::body::CreateSession;
 use quality_on_demand::{Act, Answered, Client, Problem, Session, Sessions, State, Uuid, bounds, info};
 use serde_json::{Value, json};
-use wan_server::protocol::{Admitted, Bound, Refused, SessionAsked, SessionStatus};
+use wan_server::protocol::{Admitted, Bound, BoundKind, Refused, SessionAsked, SessionStatus};
 
 use crate::bodies::good;
 use crate::files::file;
@@ -22,6 +22,7 @@ pub(crate) fn admitted(name: &str, ends: u64) -> Admitted {
     let bound = Bound {
         flow: 0,
         to: 65_003,
+        kind: BoundKind::EveryPacket,
         delay: 7_400_000,
         loss: 0,
         price: Some(0),

@@ -144,7 +144,10 @@ impl Run {
                 let (port, until) = (flows[0].port, self.now + lasts);
                 self.held.insert(name.clone(), AtManager { ends: *ends, port, until, is_ours: true });
                 self.event(&name, None);
-                Answer::Admitted { session: name, bounds: vec![Bound { flow: 0, delay: 7, rate: 1_000 }] }
+                Answer::Admitted {
+                    session: name,
+                    bounds: vec![Bound { flow: 0, delay: 7, loss: 0, rate: 1_000 }],
+                }
             }
             Action::Stop { session, .. } => match self.held.remove(session) {
                 Some(_) => {

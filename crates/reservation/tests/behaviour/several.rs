@@ -70,7 +70,8 @@ fn told(bounds: &[(usize, u64)]) -> BTreeMap<PairId, Verdict> {
     assert_eq!(asked(&mut sessions, &mut told), None, "a need settles first");
     sessions.timeout(3 * SECOND);
     let ticket = asked(&mut sessions, &mut told).expect("a request");
-    let bounds = bounds.iter().map(|(flow, delay)| Bound { flow: *flow, delay: *delay, rate: 1_000 });
+    let bounds =
+        bounds.iter().map(|(flow, delay)| Bound { flow: *flow, delay: *delay, loss: 30, rate: 1_000 });
     let answer = Answer::Admitted { session: "one".to_owned(), bounds: bounds.collect() };
     sessions.answered(3 * SECOND, ticket, answer);
     assert_eq!(asked(&mut sessions, &mut told), None);
@@ -81,14 +82,14 @@ fn told(bounds: &[(usize, u64)]) -> BTreeMap<PairId, Verdict> {
 fn each_pair_of_a_session_is_told_the_bound_of_its_own_flow() {
     let all = told(&[(0, 7), (1, 9)]);
     let bound = |number| match &all[&id(number)] {
-        Verdict::Admitted { session, budget, bound } => (session.as_str(), budget.flow, *bound),
+        Verdict::Admitted { session, budget, bound, .. } => (session.as_str(), budget.flow, *bound),
         other => panic!("{number}: {other:?}"),
     };
     assert_eq!((bound(1), bound(2)), (("one", 0, 7), ("one", 1, 9)));
     assert_eq!(all[&id(3)], Verdict::Without("its class is not known".to_owned()));
     // A flow without a bound is not told the one of another.
     let all = told(&[(0, 7)]);
-    assert!(matches!(&all[&id(1)], Verdict::Admitted { bound: 7, .. }));
+    assert!(matches!(&all[&id(1)], Verdict::Admitted { bound: 7, loss: 30, .. }));
     assert!(matches!(&all[&id(2)], Verdict::Without(why) if why.contains("no bound")), "{all:?}");
 }
 

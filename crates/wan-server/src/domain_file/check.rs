@@ -14,6 +14,7 @@ use wan::{
 use super::document::{
     AgreementTable, CalleeTable, Document, ExcessWord, LimitsTable, PathTable, TermsTable,
 };
+use super::linux::LinuxTable;
 use super::quantities::{Rate, SessionClass, Time};
 use super::{CalleeAnswer, CalleeRule, DomainFile, MOST, Within};
 
@@ -49,27 +50,32 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
         session_services,
         needs_grants: document.aaa.is_some(),
         // Routers of Linux alone send a packet into two tunnels.
-        can_duplicate: document.linux.is_some(),
+        can_duplicate: document.linux.is_some() || document.access.is_some(),
         limits,
     };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;
     let callees = document.callees.iter().map(|it| checker.callee(it)).collect::<Result<_, _>>()?;
-    let inside = match (&document.declared, &document.linux, &document.ovs) {
-        (Some(declared), None, None) => Within::Declared(checker.inside(declared, &config)?),
-        (None, Some(linux), None) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
-        (None, None, Some(ovs)) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
-        (None, None, None) => {
-            let remedy = "add [linux] with its routers, [ovs] with its switches, or [declared] with what its links keep";
+    let routers = |at: usize, table: &LinuxTable| {
+        Ok(Within::Linux(Box::new(checker.linux(at, table, document, &config)?)))
+    };
+    let inside = match (&document.declared, &document.linux, &document.ovs, &document.access) {
+        (Some(declared), None, None, None) => Within::Declared(checker.inside(declared, &config)?),
+        (None, Some(linux), None, None) => routers(linux.span().start, linux.get_ref())?,
+        (None, None, Some(ovs), None) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
+        (None, None, None, Some(access)) => routers(access.span().start, &access.get_ref().0)?,
+        (None, None, None, None) => {
+            let remedy = "add [linux] with its routers, [access] with its lines, [ovs] with its switches, or [declared] with what its links keep";
             return checker.wrong(0, "nothing says what is inside the domain", remedy);
         }
-        (_, linux, ovs) => {
-            let ovs = ovs.as_ref().map(|table| table.span().start);
+        (_, linux, ovs, access) => {
+            let access = access.as_ref().map(|table| table.span().start);
+            let ovs = access.or_else(|| Some(ovs.as_ref()?.span().start));
             let at = ovs.or_else(|| Some(linux.as_ref()?.span().start));
             let what = "the inside of the domain is there twice";
             return checker.wrong(
                 at.unwrap_or(0),
                 what,
-                "remove all but one of [linux], [ovs] and [declared]",
+                "remove all but one of [linux], [access], [ovs] and [declared]",
             );
         }
     };
@@ -291,7 +297,8 @@ impl Checker<'_> {
                 let what = format!("AS {} is a neighbour, and has no manager", other.0);
                 return self.wrong(at, what, "add `manager = \"HOST:PORT\"` to its [[domain]]");
             }
-            if document.linux.is_some() && agreement.excess == Excess::Demote {
+            let has_routers = document.linux.is_some() || document.access.is_some();
+            if has_routers && agreement.excess == Excess::Demote {
                 let what = "routers drop what is beyond an agreement, and demote nothing";
                 return self.wrong(at, what, "agree on `excess = \"drop\"`, or leave it out");
             }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::value::Datetime;
 
+use super::access::AccessRouters;
 use super::bgp::BgpTable;
 use super::linux::LinuxTable;
 use super::ovs::OvsTable;
@@ -37,6 +38,8 @@ pub(super) struct Document {
     pub(super) linux: Option<Spanned<LinuxTable>>,
     #[serde(default)]
     pub(super) ovs: Option<Spanned<OvsTable>>,
+    #[serde(default)]
+    pub(super) access: Option<Spanned<AccessRouters>>,
     #[serde(default)]
     pub(super) aaa: Option<AaaTable>,
     #[serde(default)]

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use wan::{Class, Config, LinkId, Place};
 
+use super::access::LineTable;
 use super::check::Checker;
 use super::document::Document;
 use super::quantities::{Addresses, Bytes, InterfaceAddress, Rate, Share, Time};
@@ -33,26 +34,29 @@ const MTU: u32 = 1_540;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LinuxTable {
     /// What a router takes until a packet is in a queue.
-    processing: Time,
+    pub(super) processing: Time,
     /// From one keep-alive to the next.
     #[serde(default)]
-    keep_alive: Option<Time>,
+    pub(super) keep_alive: Option<Time>,
     #[serde(default)]
-    control: Option<CeilingTable>,
+    pub(super) control: Option<CeilingTable>,
     #[serde(default)]
-    ef: Option<CeilingTable>,
+    pub(super) ef: Option<CeilingTable>,
     #[serde(default)]
-    af4: Option<CeilingTable>,
+    pub(super) af4: Option<CeilingTable>,
     #[serde(default)]
-    af1: Option<CeilingTable>,
+    pub(super) af1: Option<CeilingTable>,
     #[serde(rename = "router")]
-    routers: Vec<Spanned<RouterTable>>,
+    pub(super) routers: Vec<Spanned<RouterTable>>,
     #[serde(default, rename = "link")]
-    links: Vec<Spanned<CoreTable>>,
+    pub(super) links: Vec<Spanned<CoreTable>>,
     #[serde(default, rename = "edge")]
-    edges: Vec<Spanned<EdgeTable>>,
+    pub(super) edges: Vec<Spanned<EdgeTable>>,
     #[serde(default, rename = "border")]
-    borders: Vec<Spanned<BorderTable>>,
+    pub(super) borders: Vec<Spanned<BorderTable>>,
+    /// Accesses, if the table is `[access]`.
+    #[serde(skip)]
+    pub(super) lines: Option<Vec<Spanned<LineTable>>>,
 }
 
 #[derive(Deserialize, Clone, Copy, Debug)]
@@ -64,7 +68,7 @@ pub(super) struct CeilingTable {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct RouterTable {
+pub(super) struct RouterTable {
     name: String,
     address: Ipv6Addr,
     /// Without it this host.
@@ -74,7 +78,7 @@ struct RouterTable {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct EndTable {
+pub(super) struct EndTable {
     router: Spanned<String>,
     interface: String,
     address: Ipv6Addr,
@@ -82,7 +86,7 @@ struct EndTable {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct CoreTable {
+pub(super) struct CoreTable {
     ends: [EndTable; 2],
     rate: Rate,
     #[serde(default)]
@@ -95,7 +99,7 @@ struct CoreTable {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct EdgeTable {
+pub(super) struct EdgeTable {
     router: Spanned<String>,
     interface: String,
     addresses: Vec<InterfaceAddress>,
@@ -110,7 +114,7 @@ struct EdgeTable {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct BorderTable {
+pub(super) struct BorderTable {
     link: u32,
     router: Spanned<String>,
     interface: String,
@@ -153,16 +157,22 @@ pub(super) fn is_namespace(name: &str) -> bool {
 }
 
 impl Checker<'_> {
-    /// The routers of the domain.
+    /// The routers of the domain, by a table that begins at `at`.
     pub(super) fn linux(
         &self,
-        table: &Spanned<LinuxTable>,
+        at: usize,
+        table: &LinuxTable,
         document: &Document,
         config: &Config,
     ) -> Result<Routers, Problem> {
-        let (at, table) = (table.span().start, table.get_ref());
+        let name = if table.lines.is_some() { "access" } else { "linux" };
+        let lines = table.lines.as_deref().unwrap_or_default();
+        if table.lines.is_some() && lines.is_empty() {
+            let what = "there is no access in [access]";
+            return self.wrong(at, what, "add an [[access.line]], or say [linux] for routers without one");
+        }
         let ends = table.edges.len() + table.borders.len();
-        if ends > MOST_ENDS || table.routers.len() > MOST || table.links.len() > MOST {
+        if ends > MOST_ENDS || table.routers.len() > MOST || table.links.len() + lines.len() > MOST {
             let what = format!("more than {MOST_ENDS} edges and border links, or {MOST} routers or links");
             return self.wrong(at, what, "divide the domain");
         }
@@ -172,7 +182,7 @@ impl Checker<'_> {
             found.map_or_else(
                 || {
                     let near = nearest(name.get_ref(), names.keys().copied());
-                    let remedy = near.map_or("add a [[linux.router]] of that name".to_owned(), |near| {
+                    let remedy = near.map_or(format!("add a [[{name}.router]] of that name"), |near| {
                         format!("\"{near}\" is there")
                     });
                     let what = format!("there is no router \"{}\"", name.get_ref());
@@ -188,7 +198,11 @@ impl Checker<'_> {
         let link = |it: &Spanned<CoreTable>| {
             let CoreTable { ends: [one, other], rate, propagation, mtu, bursts } = it.get_ref();
             let wire = wire(*rate, *propagation, [*mtu, *bursts], MTU);
-            Ok(CoreLink { ends: [end(one)?, end(other)?], wire })
+            Ok(CoreLink { ends: [end(one)?, end(other)?], wire, access: None })
+        };
+        let line = |it: &Spanned<LineTable>| {
+            let ends = [end(&it.get_ref().site)?, end(&it.get_ref().head)?];
+            it.get_ref().link(ends).or_else(|(what, remedy)| self.wrong(it.span().start, what, remedy))
         };
         let edge = |it: &Spanned<EdgeTable>| {
             let (at, it) = (it.span().start, it.get_ref());
@@ -226,7 +240,7 @@ impl Checker<'_> {
         let domain = Domain {
             asn: config.asn,
             routers: routers.map(|it| Router { name: it.name.clone(), address: it.address }).collect(),
-            links: table.links.iter().map(link).collect::<Result<_, _>>()?,
+            links: table.links.iter().map(link).chain(lines.iter().map(line)).collect::<Result<_, _>>()?,
             edges: table.edges.iter().map(edge).collect::<Result<_, _>>()?,
             borders: table.borders.iter().map(border).collect::<Result<_, _>>()?,
             ceilings: ceilings([table.control, table.ef, table.af4, table.af1]),
@@ -234,7 +248,7 @@ impl Checker<'_> {
             policing: Policing::Classes,
         };
         if let Err(what) = domain.check() {
-            return self.wrong(at, what, "docs/wan.md says what [linux] needs");
+            return self.wrong(at, what, &format!("docs/wan.md says what [{name}] needs"));
         }
         self.is_bounded(at, &domain, config)?;
         self.is_kept(document, &domain, config)?;

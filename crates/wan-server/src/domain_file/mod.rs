@@ -1,4 +1,5 @@
 //! The file of one domain: all that an operator says to its manager, as TOML. `docs/wan.md` says what it looks like.
+mod access;
 mod bgp;
 mod check;
 mod document;
@@ -58,7 +59,7 @@ pub struct DomainFile {
 pub enum Within {
     /// Links of which the operator says what they keep; nothing is set up.
     Declared(Inside),
-    /// Linux routers, which are set up.
+    /// Linux routers, which are set up; between some of them there may be accesses.
     Linux(Box<Routers>),
     /// Switches of Open vSwitch, which are set up.
     Ovs(Box<Switches>),

@@ -159,7 +159,7 @@ impl Checker<'_> {
         let link = |it: &Spanned<CoreTable>| -> Result<CoreLink, Problem> {
             let CoreTable { ends: [one, other], rate, propagation, mtu } = it.get_ref();
             let ends = [end(&one.switch, &one.interface)?, end(&other.switch, &other.interface)?];
-            Ok(CoreLink { ends, wire: wire(*rate, *propagation, [*mtu, None], MTU) })
+            Ok(CoreLink { ends, wire: wire(*rate, *propagation, [*mtu, None], MTU), access: None })
         };
         let (mut edges, mut stations) = (Vec::new(), Vec::new());
         for it in &table.edges {

@@ -73,7 +73,7 @@ function flowsOf(session) {
     const measured = session.measured.find((of) => of.flow === bound.flow && of.to === bound.to);
     const entered = delivered(bound.flow, bound.to);
     const told = measured ? time(measured.median) + ", " + time(measured.worst) + " (" + measured.samples + ")" : "";
-    return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to)), number(bits(bound.rate)), number(time(bound.delay)),
+    return [cell(bound.flow + " " + (flow.kind || "") + " " + (flow.class || "") + " to " + as(bound.to)), number(bits(bound.rate)), number(time(bound.delay) + (bound.kind === "what-arrives" ? " of what arrives" : "")),
       number(bound.loss ? bound.loss + " ppm" : "0"), number(bound.price === null ? "not told" : bound.price),
       cell(told, measured && isLate(session, measured) ? "n bad" : "n"), number(entered ? entered.bytes + " bytes" : "")];
   });
@@ -112,7 +112,7 @@ function showHistory() {
     if (kind === "missed") return row(when, el("td", { colspan: 5, class: "soft" }, of.count + " events were too many to be shown"));
     if (kind === "admitted") return row(when, cell("session " + of.session + " is admitted"), el("td", { colspan: 4 }, ""));
     if (kind === "link") return row(when, cell("link " + of.link + (of.is_up ? " works again" : " is cut")), cell(""), el("td", { colspan: 3 }, of.what));
-    const rerouted = () => "flow " + of.flow + " of session " + of.session + " to " + as(of.to) + " goes another way, in " + time(of.delay) + " at most";
+    const rerouted = () => "flow " + of.flow + " of session " + of.session + " to " + as(of.to) + " goes another way, in " + time(of.delay) + " at most" + (of.loss ? ", what arrives" : "");
     const what = kind === "rerouted" ? rerouted() : kind === "refused" ? "refused: a session of " + of.user + " from " + of.caller + " to " + of.callees.join(", ") : "session " + of.session + " has ended";
     const why = of.why;
     const place = as(why.asn) + (why.link === null ? "" : ", link " + why.link);

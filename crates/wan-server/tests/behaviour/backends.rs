@@ -104,6 +104,50 @@ fn linux_routers_conform_but_for_what_is_rounded() {
     assert!(rounded > 0, "nothing is rounded: what is the room for?");
 }
 
+/// The routers of an example at both ends of an access, without routers.
+#[test]
+fn an_access_conforms_and_its_loss_is_that_of_each_way_over_it() {
+    let text = include_str!("../../examples/access/site.toml");
+    let Within::Linux(routers) = DomainFile::read("site.toml", text).unwrap().inside else { panic!() };
+    let mut domain = routers.domain;
+    // Rates alone are to decide.
+    domain.ceilings.values_mut().for_each(|ceiling| ceiling.burst = 200_000);
+    domain.edges.iter_mut().for_each(|edge| edge.wire.bursts = 8);
+    let addresses = ["10.1.0.2", "10.1.1.2"].map(|text| text.parse().unwrap());
+    for packet in [64, 333, 1_028] {
+        for class in [Class::Ef, Class::Af4] {
+            let course = Course::new(EDGES, EDGES, class, packet);
+            let course = Course { addresses, rounding: ROUNDING, ..course };
+            let mut backend = WithoutRouters(LinuxEdge::new(domain.clone()).unwrap());
+            assert_eq!(conforms(&mut backend, course), Ok(()), "{course:?}");
+        }
+    }
+    let told = |loss: u32, jitter: u64| {
+        let mut domain = domain.clone();
+        let access = domain.links[0].access.as_mut().unwrap();
+        (access.loss, access.jitter) = (loss, jitter);
+        let demand = Demand {
+            from: EDGES,
+            to: EDGES,
+            class: Class::Ef,
+            rate: 100_000,
+            burst: 1_000,
+            least_packet: 64,
+            largest_packet: 1_000,
+        };
+        let aggregate = AggregateId { tunnel: TunnelId { origin: Asn(1), number: 1 }, class: Class::Ef };
+        let reserve = BackendCommand::Reserve { ticket: 1, aggregate, demand };
+        match LinuxEdge::new(domain).unwrap().handle(reserve).answer {
+            Some(BackendAnswer::Reserved { delay, jitter, loss, .. }) => (delay, jitter, loss),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (calm, shaken) = (told(20_000, 0), told(70_000, 9_000_000));
+    assert_eq!((calm.2, shaken.2), (20_000, 70_000));
+    // The port before the access keeps its queue at the slower rate, whatever the access does beside.
+    assert_eq!((shaken.0 - calm.0, shaken.1 - calm.1), (9_000_000, 9_000_000));
+}
+
 /// The switches of an example, without switches.
 struct WithoutSwitches(ovs_edge::OvsEdge);
 

@@ -6,6 +6,7 @@ use wan_server::{CalleeAnswer, DomainFile, Within};
 const WEST: &str = include_str!("../../examples/wan/west.toml");
 const TRANSIT: &str = include_str!("../../examples/wan/transit.toml");
 const EAST: &str = include_str!("../../examples/wan/east.toml");
+const ACCESS: &str = include_str!("../../examples/access/site.toml");
 const LINUX_WEST: &str = include_str!("../../examples/linux/west.toml");
 const LINUX_TRANSIT: &str = include_str!("../../examples/linux/transit.toml");
 const LINUX_EAST: &str = include_str!("../../examples/linux/east.toml");
@@ -190,6 +191,34 @@ fn routers_that_do_not_fit_together_are_told() {
     let text = LINUX_WEST.split("# The inside").next().unwrap();
     let problem = DomainFile::read("domain.toml", text).unwrap_err();
     assert!(problem.what.contains("nothing says what is inside"), "{problem}");
+}
+
+#[test]
+fn an_access_is_a_link_of_two_rates_that_varies_and_loses() {
+    let Within::Linux(routers) = read(ACCESS).inside else { panic!("{ACCESS}") };
+    let link = &routers.domain.links[0];
+    assert_eq!([0, 1].map(|end| link.wire_from(end).rate), [2_000_000, 8_000_000]);
+    assert_eq!((link.wire.propagation, link.jitter(), link.loss()), (250_000_000, 150_000_000, 50_000));
+    // What an access loses would look like a cut.
+    assert_eq!(routers.keep_alive, 0);
+    let line = "[[access.line]]";
+    let cases = [
+        ("jitter = \"150 ms\"", "jitter = \"401 ms\"", "varies by more than it is", line),
+        ("loss = \"5 %\"", "loss = \"100 %\"", "loses all packets", line),
+        ("loss = \"5 %\"", "loss = \"5\"", "is not a loss", "\"5\""),
+        ("up = \"2 Mbit/s\"", "up = \"7 kbit/s\"", "a rate of 7000 bit/s", "[access]"),
+        ("down = \"8 Mbit/s\"", "down = \"7 kbit/s\"", "a rate of 7000 bit/s", "[access]"),
+        ("delay = \"400 ms\"", "delay = \"11 s\"", "10 s is possible at most", "[access]"),
+        ("head = { router = \"head\"", "head = { router = \"heat\"", "no router \"heat\"", "\"heat\""),
+        ("delay = \"400 ms\"\n", "delay = \"400 ms\"\nkeep-alive = \"1 s\"\n", "unknown field", "keep-alive"),
+        ("[access]\n", "[declared]\nedges = [\"a\"]\n\n[access]\n", "there twice", "[access]"),
+    ];
+    wrong(ACCESS, &cases);
+    let begin = ACCESS.find(line).unwrap();
+    let end = ACCESS.find("[[access.edge]]").unwrap();
+    let none = ACCESS.replacen("[access]\n", "[access]\nline = []\n", 1);
+    let text = none.replace(&ACCESS[begin..end], "");
+    wrong(&text, &[("line = []", "line = [ ]", "there is no access", "[access]")]);
 }
 
 #[test]

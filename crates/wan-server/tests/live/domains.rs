@@ -51,14 +51,28 @@ impl Domains {
         Self::added(test, texts, |_, _, _| {})
     }
 
+    /// The manager of AS 65001 alone, with this text.
+    pub(crate) fn one(test: &str, text: String) -> Self {
+        let mut domains = Self::empty(test);
+        let authority = Authority::open(&domains.path("keys")).unwrap();
+        authority.issue(Role::Domain(WEST)).unwrap();
+        std::fs::write(domains.path(&format!("{}.toml", Self::name(WEST))), text).unwrap();
+        domains.start(WEST);
+        domains
+    }
+
+    fn empty(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("punctual-rm-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self { folder, managers: BTreeMap::new() }
+    }
+
     pub(crate) fn added(
         test: &str,
         texts: [(u32, String); 3],
         add: impl Fn(&Path, u32, &mut String),
     ) -> Self {
-        let folder = std::env::temp_dir().join(format!("punctual-rm-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut domains = Self { folder, managers: BTreeMap::new() };
+        let mut domains = Self::empty(test);
         let authority = Authority::open(&domains.path("keys")).unwrap();
         for (asn, mut text) in texts {
             add(&domains.folder, asn, &mut text);

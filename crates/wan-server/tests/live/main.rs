@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod aaa_server;
+mod access;
 mod admitted;
 mod authorized;
 mod bgp;

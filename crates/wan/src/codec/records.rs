@@ -6,7 +6,9 @@ use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSessio
 use crate::request::{ANY_LOSS, FlowRequest, MOST_CALLEES, MOST_FLOWS, SessionRequest};
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// The first one whose aggregates say what may be lost inside the domain.
+const WITH_LOSSES_INSIDE: u8 = 4;
 /// The first one whose records say what may be lost, what it costs, and how many copies there are.
 const WITH_LOSSES: u8 = 3;
 /// The first one whose sessions say until when they are granted.
@@ -78,7 +80,6 @@ fn since<T: Wire>(version: u8, otherwise: T, reader: &mut Reader<'_>) -> Result<
 }
 
 structures! {
-    HeldAggregate { asked, link_out, delay, jitter, label_in, label_out }
     SessionRequest { user, service, caller, callees, flows, lasts }
 }
 
@@ -147,6 +148,31 @@ impl Wire for Asked {
             lifetime: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
             loss: since(WITH_LOSSES, 0, reader)?,
+        })
+    }
+}
+
+impl Wire for HeldAggregate {
+    fn put(&self, writer: &mut Writer) {
+        self.asked.put(writer);
+        self.link_out.put(writer);
+        self.delay.put(writer);
+        self.jitter.put(writer);
+        self.label_in.put(writer);
+        self.label_out.put(writer);
+        self.loss.put(writer);
+    }
+
+    fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            asked: Wire::get(reader)?,
+            link_out: Wire::get(reader)?,
+            delay: Wire::get(reader)?,
+            jitter: Wire::get(reader)?,
+            label_in: Wire::get(reader)?,
+            label_out: Wire::get(reader)?,
+            // A back-end that loses something says so when it is told of the aggregate again.
+            loss: since(WITH_LOSSES_INSIDE, 0, reader)?,
         })
     }
 }

@@ -3,8 +3,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Hops;
-use super::held::{Held, demand, next, notify_upstream, upstream};
+use super::held::{Budget, Held, demand, next, notify_upstream, upstream};
 use crate::action::Out;
+use crate::agreement::loss_after;
 use crate::backend::{BackendCommand, Holding};
 use crate::border::{Border, Load};
 use crate::config::Config;
@@ -126,21 +127,24 @@ impl Hops {
         }
     }
 
-    /// The back-end holds what the store had, or its operator has left it too little or made it slower: then that ends, and its origin is told.
+    /// The back-end holds what the store had, or its operator has left it too little or made it slower or less reliable: then that ends, and its origin is told.
     pub(super) fn on_restored(
         &mut self,
         config: &Config,
         out: &mut Out,
         aggregate: AggregateId,
-        said: Result<(u64, u64), Reason>,
+        said: Result<Budget, Reason>,
     ) {
         let granted = self.held.get(&aggregate).and_then(|held| held.granted.as_ref());
         let Some(granted) = granted else { return };
         let reason = match said {
             Err(reason) => reason,
-            Ok((delay, jitter)) if delay > granted.delay || jitter > granted.jitter => {
+            Ok(Budget { delay, jitter, .. }) if delay > granted.delay || jitter > granted.jitter => {
                 let missing = delay.saturating_sub(granted.delay);
                 Reason::Delay { missing, offer: granted.asked.delay.saturating_add(delay) }
+            }
+            Ok(Budget { loss, .. }) if loss > granted.loss => {
+                Reason::Loss { missing: loss - granted.loss, offer: loss_after(granted.asked.loss, loss) }
             }
             Ok(_) => return,
         };

@@ -15,14 +15,33 @@ pub(super) enum Step {
     Store(u64),
 }
 
+/// What a back-end keeps of an aggregate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Budget {
+    /// Nanoseconds through the domain.
+    pub(super) delay: u64,
+    /// Nanoseconds by which that varies.
+    pub(super) jitter: u64,
+    /// Packets of a million that may be lost inside.
+    pub(super) loss: u32,
+}
+
+impl Budget {
+    /// That of what is granted.
+    pub(super) fn of(granted: &HeldAggregate) -> Self {
+        let HeldAggregate { delay, jitter, loss, .. } = *granted;
+        Self { delay, jitter, loss }
+    }
+}
+
 /// A reservation under way.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) asked: Asked,
     pub(super) echo: u64,
     pub(super) step: Step,
-    /// Delay and jitter of this domain, once the back-end has said them. From then on it is in the ledger.
-    pub(super) budget: Option<(u64, u64)>,
+    /// The budget of this domain, once the back-end has said it. From then on it is in the ledger.
+    pub(super) budget: Option<Budget>,
     /// What the domains after this one granted.
     pub(super) downstream: Option<(Option<u32>, Granted, u64)>,
 }
@@ -53,7 +72,8 @@ impl Held {
         };
         let granted =
             self.granted.as_ref().map_or(Load::default(), |granted| of(&granted.asked, granted.jitter));
-        let pending = self.pending.as_ref().and_then(|pending| Some(of(&pending.asked, pending.budget?.1)));
+        let pending =
+            self.pending.as_ref().and_then(|pending| Some(of(&pending.asked, pending.budget?.jitter)));
         granted.at_least(pending.unwrap_or_default())
     }
 }

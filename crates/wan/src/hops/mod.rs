@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::Out;
+use crate::agreement::loss_after;
 use crate::backend::{BackendAnswer, BackendCommand, Holding};
 use crate::border::{Border, Load};
 use crate::config::Config;
@@ -14,7 +15,7 @@ use crate::record::{Asked, HeldAggregate, Key, Record};
 use crate::request::ANY_LOSS;
 use crate::routes::MOST_DOMAINS;
 use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
-use held::{Held, Pending, Step, accepts, demand, next, offer, upstream};
+use held::{Budget, Held, Pending, Step, accepts, demand, next, offer, upstream};
 
 /// All aggregates that pass this domain.
 #[derive(Debug, Default)]
@@ -207,7 +208,9 @@ impl Hops {
     /// The back-end has answered.
     pub(crate) fn on_backend(&mut self, now: u64, config: &Config, out: &mut Out, answer: &BackendAnswer) {
         let (ticket, said) = match answer {
-            BackendAnswer::Reserved { ticket, delay, jitter, .. } => (*ticket, Ok((*delay, *jitter))),
+            BackendAnswer::Reserved { ticket, delay, jitter, loss } => {
+                (*ticket, Ok(Budget { delay: *delay, jitter: *jitter, loss: *loss }))
+            }
             BackendAnswer::Refused { ticket, missing, offer } => {
                 (*ticket, Err(Reason::Rate { missing: *missing, offer: *offer }))
             }
@@ -234,17 +237,18 @@ impl Hops {
             Err(reason) => return self.fail(out, aggregate, refusal(None, reason)),
         };
         let asked = pending.asked.clone();
-        let mut delay = asked.delay.saturating_add(budget.0);
-        let mut loss = asked.loss;
+        let mut delay = asked.delay.saturating_add(budget.delay);
+        let inside = loss_after(asked.loss, budget.loss);
+        let mut loss = inside;
         if let Some((next, link)) = next(&asked).zip(link_out) {
             let destination = asked.path.last().copied().unwrap_or(next);
             let terms = self.border.terms(now, config, (next, link), aggregate.class, destination);
-            let burst = asked.traffic.burst_after(asked.jitter.saturating_add(budget.1));
+            let burst = asked.traffic.burst_after(asked.jitter.saturating_add(budget.jitter));
             let load = Load { rate: asked.traffic.rate, burst };
             let others = self.load(link, aggregate.class, Some(aggregate));
             let fits = terms.and_then(|terms| {
                 delay = delay.saturating_add(terms.delay);
-                loss = terms.loss_after(loss);
+                loss = loss_after(loss, terms.loss);
                 Border::fits(&terms, others, load).map_err(|reason| refusal(Some(link), reason))
             });
             if let Err(refusal) = fits {
@@ -257,7 +261,9 @@ impl Hops {
         }
         if loss > asked.most_loss {
             let reason = Reason::Loss { missing: loss - asked.most_loss, offer: loss };
-            return self.fail(out, aggregate, refusal(link_out, reason));
+            // Where what is inside alone loses too much, no other link helps.
+            let link = link_out.filter(|_| inside <= asked.most_loss);
+            return self.fail(out, aggregate, refusal(link, reason));
         }
         if let Some(pending) = self.held.get_mut(&aggregate).and_then(|held| held.pending.as_mut()) {
             pending.budget = Some(budget);
@@ -265,7 +271,7 @@ impl Hops {
             if link_out.is_some() {
                 return self.forward(now, config, out, aggregate);
             }
-            let jitter = asked.jitter.saturating_add(budget.1);
+            let jitter = asked.jitter.saturating_add(budget.jitter);
             let reserved = asked.traffic;
             let granted = Granted { reserved, delay, jitter, loss, price: Some(0), label: 0 };
             let echo = pending.echo;
@@ -287,7 +293,7 @@ impl Hops {
         config: &Config,
         out: &mut Out,
         aggregate: AggregateId,
-        (asked, link_out, budget, echo): (&Asked, Option<LinkId>, (u64, u64), u64),
+        (asked, link_out, budget, echo): (&Asked, Option<LinkId>, Budget, u64),
     ) {
         let Some((next, link)) = next(asked).zip(link_out) else { return };
         let destination = asked.path.last().copied().unwrap_or(next);
@@ -304,9 +310,9 @@ impl Hops {
             traffic: Some(asked.traffic),
             limit: asked.limit,
             most_loss: asked.most_loss,
-            delay: asked.delay.saturating_add(budget.0).saturating_add(terms.delay),
-            jitter: asked.jitter.saturating_add(budget.1).saturating_add(terms.jitter),
-            loss: terms.loss_after(asked.loss),
+            delay: asked.delay.saturating_add(budget.delay).saturating_add(terms.delay),
+            jitter: asked.jitter.saturating_add(budget.jitter).saturating_add(terms.jitter),
+            loss: loss_after(loss_after(asked.loss, budget.loss), terms.loss),
             lifetime: asked.lifetime,
         };
         out.send(next, Body::Reserve(reserve));
@@ -315,15 +321,15 @@ impl Hops {
     /// What is granted is asked for again.
     fn refresh(&mut self, now: u64, config: &Config, out: &mut Out, aggregate: AggregateId, echo: u64) {
         let Some(granted) = self.held.get(&aggregate).and_then(|held| held.granted.as_ref()) else { return };
-        let (asked, budget) = (&granted.asked, (granted.delay, granted.jitter));
+        let (asked, budget) = (&granted.asked, Budget::of(granted));
         if granted.link_out.is_some() {
             return self.onward(now, config, out, aggregate, (asked, granted.link_out, budget, echo));
         }
         let verdict = Ok(Granted {
             reserved: asked.traffic,
-            delay: asked.delay.saturating_add(budget.0),
-            jitter: asked.jitter.saturating_add(budget.1),
-            loss: asked.loss,
+            delay: asked.delay.saturating_add(budget.delay),
+            jitter: asked.jitter.saturating_add(budget.jitter),
+            loss: loss_after(asked.loss, budget.loss),
             price: Some(0),
             label: granted.label_in,
         });
@@ -341,12 +347,13 @@ impl Hops {
     ) {
         let Some(held) = self.held.get_mut(&aggregate) else { return };
         let Some(pending) = held.pending.as_mut() else { return };
-        let Some((delay, jitter)) = pending.budget else { return };
+        let Some(Budget { delay, jitter, loss }) = pending.budget else { return };
         let record = HeldAggregate {
             asked: pending.asked.clone(),
             link_out: held.link_out,
             delay,
             jitter,
+            loss,
             label_in: held.label_in,
             label_out: label,
         };
@@ -363,17 +370,15 @@ impl Hops {
         let Some(pending) = held.pending.take_if(|pending| pending.step == Step::Store(ticket)) else {
             return;
         };
-        let (Some((delay, jitter)), Some((label_out, granted, echo))) = (pending.budget, pending.downstream)
-        else {
-            return;
-        };
+        let Some(Budget { delay, jitter, loss }) = pending.budget else { return };
+        let Some((label_out, granted, echo)) = pending.downstream else { return };
         let asked = pending.asked;
         let label_in = (asked.position > 0).then_some(held.label_in);
         out.command(BackendCommand::Commit { aggregate, label_in, label_out });
         let verdict = Ok(Granted { label: held.label_in, ..granted });
         upstream(out, &asked, Response { aggregate, id: asked.id, echo, verdict });
         let (link_out, label_in) = (held.link_out, held.label_in);
-        held.granted = Some(HeldAggregate { asked, link_out, delay, jitter, label_in, label_out });
+        held.granted = Some(HeldAggregate { asked, link_out, delay, jitter, loss, label_in, label_out });
     }
 
     /// The domain after this one has answered.

@@ -13,6 +13,8 @@ use crate::world::Account;
 pub(crate) struct Backend {
     pub(crate) capacity: BTreeMap<Class, u64>,
     pub(crate) budget: BTreeMap<Class, (u64, u64)>,
+    /// Packets of a million that it loses.
+    pub(crate) loss: BTreeMap<Class, u32>,
     pub(crate) held: BTreeMap<AggregateId, Demand>,
     pub(crate) committed: BTreeMap<AggregateId, (Option<u32>, Option<u32>)>,
     /// What edges let in, with the path at the time.
@@ -31,7 +33,7 @@ impl Backend {
             BackendCommand::Offer { ticket, demand } => {
                 let (delay, jitter) = self.budget[&demand.class];
                 let rate = self.capacity[&demand.class].saturating_sub(self.others(demand.class, None));
-                Some(BackendAnswer::Offered { ticket, rate, delay, jitter, loss: 0 })
+                Some(BackendAnswer::Offered { ticket, rate, delay, jitter, loss: self.loss[&demand.class] })
             }
             BackendCommand::Reserve { ticket, aggregate, demand } => {
                 assert_eq!(aggregate.class, demand.class);
@@ -43,7 +45,7 @@ impl Backend {
                 }
                 self.held.insert(aggregate, demand);
                 let (delay, jitter) = self.budget[&demand.class];
-                Some(BackendAnswer::Reserved { ticket, delay, jitter, loss: 0 })
+                Some(BackendAnswer::Reserved { ticket, delay, jitter, loss: self.loss[&demand.class] })
             }
             BackendCommand::Commit { aggregate, label_in, label_out } => {
                 if self.held.contains_key(&aggregate) {

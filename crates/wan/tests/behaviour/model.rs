@@ -23,8 +23,8 @@ pub(crate) struct Agreed {
 /// What the test made: domains, their inside, links.
 #[derive(Default, Debug)]
 pub(crate) struct Topology {
-    /// Delay and jitter inside each domain, by code point.
-    pub(crate) inside: BTreeMap<(u32, u8), (u64, u64)>,
+    /// Delay, jitter and packets of a million that are lost inside each domain, by code point.
+    pub(crate) inside: BTreeMap<(u32, u8), (u64, u64, u32)>,
     /// By sender, receiver, link and code point.
     pub(crate) agreed: BTreeMap<(u32, u32, u32, u8), Agreed>,
 }
@@ -119,7 +119,7 @@ impl Topology {
                 let held = Held { path: path.clone(), rate, bucket, largest, before, links };
                 expected.held.insert((*domain, carried), held);
                 let inside = self.inside[&(*domain, carried.2)];
-                before = (before.0 + inside.0, before.1 + inside.1, before.2);
+                before = (before.0 + inside.0, before.1 + inside.1, before.2 + inside.2);
                 link_in = pin.link_out;
                 match path.get(at + 1) {
                     None => assert_eq!(

@@ -69,6 +69,8 @@ fn ways(near: &BTreeMap<u32, BTreeSet<u32>>, from: u32) -> Vec<Vec<u32>> {
 pub(crate) trait Numbers {
     fn agreed(&mut self) -> Option<Agreed>;
     fn budget(&mut self) -> (u64, u64);
+    /// Packets of a million that a domain loses inside.
+    fn loss(&mut self, asn: u32, class: Class) -> u32;
     fn capacity(&mut self) -> u64;
     /// A domain tells its delay in a class.
     fn tells(&mut self) -> bool;
@@ -88,6 +90,12 @@ impl Numbers for Random {
 
     fn budget(&mut self) -> (u64, u64) {
         (self.range(5_000, 8_000) * MICROSECOND, self.range(1_000, 2_000) * MICROSECOND)
+    }
+
+    fn loss(&mut self, asn: u32, class: Class) -> u32 {
+        // Numbers that tell domains and classes apart; most lose nothing.
+        let number = asn * 97 + u32::from(class.dscp()) * 31;
+        if number % 5 < 3 { 0 } else { 1 + number % 400 }
     }
 
     fn capacity(&mut self) -> u64 {
@@ -152,9 +160,10 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
     for asn in 1..=count {
         let mut backend = Backend::default();
         for class in CLASSES {
-            let budget = numbers.budget();
-            topology.inside.insert((asn, class.dscp()), budget);
+            let (budget, loss) = (numbers.budget(), numbers.loss(asn, class));
+            topology.inside.insert((asn, class.dscp()), (budget.0, budget.1, loss));
             backend.budget.insert(class, budget);
+            backend.loss.insert(class, loss);
             backend.capacity.insert(class, numbers.capacity());
         }
         backends.push(backend);
