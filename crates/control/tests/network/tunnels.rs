@@ -329,6 +329,15 @@ fn what_is_wrong_changes_nothing_and_says_where() {
 }
 
 #[test]
+fn a_station_that_sorts_by_levels_is_refused() {
+    let mut world = World::up(network(&open_vswitch(METERS), 2, &[0, 0, 1, 1], &[(0, 1)]));
+    world.greet();
+    world.settle();
+    let all = hold(&mut world, &[wish("01", 0, 2)]);
+    assert!(all[0].state == TunnelState::Refused && all[0].reason.contains("queues = 1"), "{all:?}");
+}
+
+#[test]
 fn a_station_behind_gates_is_refused() {
     let mut world = World::up(with_one_queue(network(&open_vswitch(GATES), 2, &[0, 0, 1, 1], &[(0, 1)])));
     world.greet();
