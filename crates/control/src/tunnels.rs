@@ -446,7 +446,10 @@ impl ResourceManager {
         let port = network.access(from).and_then(|(link, _)| network.links.get(link)).map(|link| link.port);
         if port.is_none_or(|port| port.queues > 1) {
             // It would have to sort by codepoints of levels, which packets from elsewhere do not have.
-            return Err(format!("{} has several queues: give it `queues = 1` in the network file", wish.from));
+            return Err(format!(
+                "{} has several queues: give it `queues = 1` in the network file",
+                wish.from
+            ));
         }
         // One that is on its way out has its entry still, which is found by what it matches.
         let is_of_others = |grant: &&crate::reservations::Granted| {

@@ -95,7 +95,12 @@ pub(crate) async fn body_of_json(request: Request) -> Result<Bytes, Box<Response
     if kind.as_deref() != Some("application/json") {
         let action = "send `Content-Type: application/json`";
         let error = "the body is not said to be JSON";
-        return Err(Box::new(wrong(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, "header Content-Type", action)));
+        return Err(Box::new(wrong(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            error,
+            "header Content-Type",
+            action,
+        )));
     }
     match timeout(limits::SENDING, to_bytes(request.into_body(), limits::BODY)).await {
         Ok(Ok(body)) => Ok(body),

@@ -54,22 +54,24 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
     };
     let paths = document.paths.iter().map(|it| checker.path(it, &config)).collect::<Result<_, _>>()?;
     let callees = document.callees.iter().map(|it| checker.callee(it)).collect::<Result<_, _>>()?;
-    let inside = match (&document.declared, &document.linux, &document.ovs) {
-        (Some(declared), None, None) => Within::Declared(checker.inside(declared, &config)?),
-        (None, Some(linux), None) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
-        (None, None, Some(ovs)) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
-        (None, None, None) => {
-            let remedy = "add [linux] with its routers, [ovs] with its switches, or [declared] with what its links keep";
+    let inside = match (&document.declared, &document.linux, &document.ovs, &document.lan) {
+        (Some(declared), None, None, None) => Within::Declared(checker.inside(declared, &config)?),
+        (None, Some(linux), None, None) => Within::Linux(Box::new(checker.linux(linux, document, &config)?)),
+        (None, None, Some(ovs), None) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
+        (None, None, None, Some(lan)) => Within::Lan(Box::new(checker.lan(lan, &config)?)),
+        (None, None, None, None) => {
+            let remedy = "add [linux] with its routers, [ovs] with its switches, [lan] with its manager, or [declared] with what its links keep";
             return checker.wrong(0, "nothing says what is inside the domain", remedy);
         }
-        (_, linux, ovs) => {
+        (_, linux, ovs, lan) => {
+            let lan = lan.as_ref().map(|table| table.span().start);
             let ovs = ovs.as_ref().map(|table| table.span().start);
-            let at = ovs.or_else(|| Some(linux.as_ref()?.span().start));
+            let at = lan.or(ovs).or_else(|| Some(linux.as_ref()?.span().start));
             let what = "the inside of the domain is there twice";
             return checker.wrong(
                 at.unwrap_or(0),
                 what,
-                "remove all but one of [linux], [ovs] and [declared]",
+                "remove all but one of [linux], [ovs], [lan] and [declared]",
             );
         }
     };

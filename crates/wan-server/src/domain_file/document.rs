@@ -6,6 +6,7 @@ use toml::Spanned;
 use toml::value::Datetime;
 
 use super::bgp::BgpTable;
+use super::lan::LanTable;
 use super::linux::LinuxTable;
 use super::ovs::OvsTable;
 use super::quantities::{Addresses, Bytes, Loss, Rate, SessionClass, Time};
@@ -37,6 +38,8 @@ pub(super) struct Document {
     pub(super) linux: Option<Spanned<LinuxTable>>,
     #[serde(default)]
     pub(super) ovs: Option<Spanned<OvsTable>>,
+    #[serde(default)]
+    pub(super) lan: Option<Spanned<LanTable>>,
     #[serde(default)]
     pub(super) aaa: Option<AaaTable>,
     #[serde(default)]
