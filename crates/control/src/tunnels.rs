@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
 
+use latency::network::Policing;
 use latency::policing::Counts;
 use latency::switch::Guard;
 use openflow::words::MacAddress;
@@ -29,7 +30,7 @@ use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
 
 /// Tunnels of an owner at most: as many as a body of HTTP has room for.
-pub const MOST_TUNNELS: usize = 200;
+pub const MOST_TUNNELS: usize = 160;
 /// Owners at most.
 pub const MOST_OWNERS: usize = 64;
 /// Digits of an id at most.
@@ -291,19 +292,23 @@ impl TunnelWish {
     }
 }
 
-/// The flow of an aggregate as that of a tunnel, which a meter of the first switch holds to its contract.
+/// The flow of an aggregate as that of a tunnel, which a meter of the first switch holds to its contract. Without a meter it has no place.
 pub(crate) fn applied(
     network: &Network,
     from: usize,
     flow: latency::network::Flow,
 ) -> latency::network::Flow {
-    let Some(Guard::Meters { rate_step, burst_step, counts, .. }) = guard(network, from) else { return flow };
-    let tag = if counts == Counts::Frame { FOR_FRAGMENTS } else { 0 };
-    latency::network::Flow {
-        policing: latency::network::Policing::Meter { rate_step, burst_step, counts },
-        tag,
-        ..flow
-    }
+    let guard = guard(network, from);
+    let counts_frames = matches!(guard, Some(Guard::Meters { counts: Counts::Frame, .. }));
+    let policing = match guard {
+        Some(Guard::Meters { rate_step, burst_step, counts, .. }) => {
+            Policing::Meter { rate_step, burst_step, counts }
+        }
+        // An aggregate has no place behind a gate, so that the analysis refuses what no meter would hold.
+        _ => Policing::Gate { tick: 1 },
+    };
+    let tag = if counts_frames { FOR_FRAGMENTS } else { 0 };
+    latency::network::Flow { policing, tag, ..flow }
 }
 
 /// What holds the flows of a host at its switch.

@@ -2,7 +2,10 @@
 use std::time::Duration;
 
 use control::tunnels::{Packets, TunnelState, TunnelStatus, TunnelWish, TunnelsWanted};
+use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, Network, Node, Policer, Port, Random, Search};
 use openflow::flow::FlowMod;
+use openflow::instruction::Instruction;
+use openflow::oxm::OxmField;
 use testkit::openflow_switch::Packet;
 
 use crate::networks::{GATES, METERS, network, open_vswitch, with_one_queue};
@@ -326,6 +329,142 @@ fn what_is_wrong_changes_nothing_and_says_where() {
     );
     assert_eq!(states(&all), [TunnelState::Admitted, TunnelState::Refused, TunnelState::Refused]);
     assert!(all[1].reason.contains("no host \"h9\"") && all[2].reason.contains("same"), "{all:?}");
+}
+
+/// The tunnel as meters have it, for a judge that shares no code with the analysis.
+fn as_metered(world: &mut World, wish: &TunnelWish, dscp: u8) -> Flow {
+    let host = |name: &str| name[1..].parse::<usize>().unwrap();
+    let (from, to) = (host(&wish.from), host(&wish.to));
+    let arrived = world.send(from, from_afar(from, to, dscp));
+    let [(at, _, trace)] = &arrived[..] else { panic!("{arrived:?}") };
+    assert_eq!(*at, to);
+    let levels: Vec<u8> = (0..gate::class::MOST_LEVELS).filter_map(gate::class::of_level).collect();
+    // Hosts have one queue.
+    let level = |at: usize, dscp: u8| match at {
+        0 => 0,
+        _ => u8::try_from(levels.iter().position(|level| *level == dscp).expect("a level")).unwrap(),
+    };
+    let tree = trace
+        .iter()
+        .enumerate()
+        .map(|(at, (port, dscp))| Hop { port: *port, level: level(at, *dscp) })
+        .collect();
+    let (link, _) = trace[0];
+    let entry = &world.network.links[link ^ 1];
+    let switch = world.network.switch_of(entry.from).unwrap();
+    let number = entry.number;
+    let rule = world.switches[switch].flows.iter().find(|flow| {
+        let field = |field| flow.matching.get(field).map(|oxm| oxm.value());
+        flow.priority == 59_000
+            && field(OxmField::InPort) == Some(number.into())
+            && field(OxmField::IpDscp) == Some(dscp.into())
+            && field(OxmField::EthDst).map(|to| to.to_be_bytes()[15]) == Some(mac(to)[5])
+    });
+    let meter = rule.unwrap().instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Meter(meter) => Some(meter.0),
+        _ => None,
+    });
+    let band = &world.switches[switch].meters[&meter.expect("a meter")].bands[0];
+    let frame = u64::from(wish.largest_packet).max(46) + 38;
+    let packets = wish.burst / u64::from(wish.largest_packet);
+    Flow {
+        tree,
+        frames: vec![frame],
+        others: Vec::new(),
+        contract: Contract::Bucket {
+            burst: packets * frame,
+            bytes: wish.rate / 8 / u64::from(wish.largest_packet) * frame,
+            period: 1_000 * frames::MILLISECOND,
+        },
+        policer: Some(Policer::Meter {
+            burst: u64::from(band.burst) * 125,
+            bytes: u64::from(band.rate) * 125,
+            period: 1_000 * frames::MILLISECOND,
+            counts: Counts::Frame,
+            tick: frames::MILLISECOND,
+        }),
+        tag: 0,
+        babbles: false,
+    }
+}
+
+#[test]
+fn no_packet_of_a_tunnel_is_late_or_dropped_whatever_others_send() {
+    let (mut judged, mut flooding) = (0, 0);
+    for seed in 0..16 {
+        let mut random = Random::new(seed);
+        let mut world = up();
+        let mut wishes = Vec::new();
+        // A router at each side and a third one, each with tunnels of two classes.
+        for (number, (from, to)) in [(0, 2), (0, 3), (1, 2), (3, 0), (0, 2)].into_iter().enumerate() {
+            let packet = u32::try_from(random.between(28, 1_500)).unwrap();
+            wishes.push(TunnelWish {
+                packets: Packets::Codepoint(if number < 4 { 46 } else { 34 }),
+                rate: random.between(1, 6) * MBIT,
+                burst: u64::from(packet) * random.between(1, 6),
+                least_packet: packet,
+                largest_packet: packet,
+                jitter: 0,
+                limit: random.between(10, 60) * MS,
+                ..wish(&format!("{number:02}"), from, to)
+            });
+        }
+        hold(&mut world, &wishes);
+        world.pass(SECOND);
+        let said = world.manager.tunnels_of(OWNER);
+        let admitted: Vec<(TunnelWish, u64)> = wishes
+            .into_iter()
+            .zip(&said)
+            .filter(|(_, said)| said.state == TunnelState::Admitted)
+            .map(|(wish, said)| (wish, said.bound))
+            .collect();
+        assert!(admitted.len() >= 2, "seed {seed}: {said:?}");
+        let mut flows: Vec<Flow> = Vec::new();
+        let mut claims = Bounds::default();
+        for (wish, bound) in &admitted {
+            let Packets::Codepoint(dscp) = wish.packets else { panic!() };
+            let flow = as_metered(&mut world, wish, dscp);
+            let mut latency = vec![None; flow.tree.len()];
+            *latency.last_mut().unwrap() = Some(bound * 1_000);
+            claims.latency.push(latency);
+            flows.push(flow);
+        }
+        let firsts: Vec<usize> = flows.iter().map(|flow| flow.tree[0].port).collect();
+        for (index, flow) in flows.iter_mut().enumerate() {
+            // What floods is promised nothing, nor what has its queue in common.
+            let is_alone = firsts.iter().filter(|first| **first == firsts[index]).count() == 1;
+            flow.babbles = is_alone && (seed + index as u64).is_multiple_of(2);
+            if flow.babbles {
+                flooding += 1;
+                claims.latency[index].fill(None);
+            }
+        }
+        let nodes = world.network.hosts.iter().map(|_| Node::Host).chain(world.network.switches.iter().map(
+            |switch| Node::Switch {
+                fastest: switch.model.least_multiplexing,
+                slowest: switch.model.most_multiplexing,
+                ordered: true,
+            },
+        ));
+        let ports = world.network.links.iter().map(|link| Port {
+            propagation: link.port.propagation,
+            best_effort: link.port.best_effort.into(),
+            ..Port::ideal(link.from, link.to, 8_000_000_000_000 / link.port.rate)
+        });
+        let network = Network::new(nodes.collect(), ports.collect(), flows).unwrap();
+        let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };
+        for flow in 0..admitted.len() {
+            for hop in network.deliveries(flow) {
+                let found = Search::new(&network, &claims, flow, hop, effort).worst(seed);
+                assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", admitted[flow]);
+                let policed = found.outcome.policed.iter().zip(network.flows());
+                let dropped = policed.filter(|(frames, flow)| !flow.babbles && **frames > 0).count();
+                assert_eq!(dropped, 0, "seed {seed}: a meter drops what keeps its contract");
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged > 40 && flooding > 5, "{judged} {flooding}");
 }
 
 #[test]

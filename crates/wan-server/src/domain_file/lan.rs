@@ -16,7 +16,7 @@ use crate::lan::{BorderStation, EdgeStation, LanPlan, Service};
 const MOST_EDGES: usize = 32;
 const MOST_BORDERS: usize = 8;
 /// Tunnels that an owner may have in a LAN, less what is left for flows of hosts.
-const MOST_TUNNELS: usize = 150;
+const MOST_TUNNELS: usize = 120;
 /// Characters of the name of a station.
 const LONGEST_NAME: usize = 64;
 /// Bytes of packets of UDP over IPv4.
