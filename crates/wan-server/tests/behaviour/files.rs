@@ -226,7 +226,7 @@ fn a_lan_has_stations_for_its_links_and_hosts() {
         (65_003, 7_000_000_000, 0, 1_000_000)
     );
     let ef = plan.services[&Class::Ef];
-    assert_eq!((ef.rate, ef.burst, ef.limit), (2_000_000, 12_000, 25_000_000));
+    assert_eq!((ef.rate, ef.burst, ef.limit), (2_000_000, 6_000, 25_000_000));
     assert_eq!((ef.least_packet, ef.largest_packet), (100, 1_500));
     assert_eq!((&*plan.borders[0].station, plan.borders[0].processing), ("router", 1_000_000));
     let first = "[[lan.edge]]\nstation = \"display\"";
@@ -248,7 +248,7 @@ fn a_lan_has_stations_for_its_links_and_hosts() {
         ("station = \"display\"", "station = \"\"", "no name of a host", "\"\""),
         ("[\"10.3.0.11\"]", "[\"10.1.0.11\"]", "not of this domain", "[[lan.edge]]"),
         ("limit = \"25 ms\"", "limit = \"0 s\"", "no limit", "{ rate"),
-        ("burst = \"12 kB\", limit", "burst = \"1 kB\", limit", "no room for its largest packet", "{ rate"),
+        ("burst = \"6 kB\", limit", "burst = \"1 kB\", limit", "no room for its largest packet", "{ rate"),
         ("limit = \"25 ms\"", "limit = \"25 ms\", packet = \"9 kB\"", "28 to 1500 bytes", "{ rate"),
         ("[lan]\n", "[lan]\nlifetime = \"3 s\"\n", "shorter than 4 s", "[lan]"),
         ("[lan]\n", "[lan]\nspeed = 1\n", "unknown field `speed`", "speed"),
