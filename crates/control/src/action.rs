@@ -17,6 +17,7 @@ use wire::admission::{Contract, OfferedRepairs, RequestedLosses, Verdict};
 use crate::drain::StoredDrain;
 use crate::foreign::aggregate::Aggregate;
 use crate::grant::Grant;
+use crate::tunnels::Tunnel;
 
 /// Names what was asked for, so that the answer finds it. Never used twice by a manager.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -209,6 +210,8 @@ pub struct Facts {
     pub losses: Option<RequestedLosses>,
     /// Of a pair that does not ask by itself: what goes between its hosts, whose part it is, or why that cannot be said.
     pub aggregate: Option<Result<Aggregate, String>>,
+    /// Of a tunnel: which packets go into it. What they come to is its aggregate.
+    pub tunnel: Option<Tunnel>,
     /// Who asks.
     pub asker: Asker,
 }

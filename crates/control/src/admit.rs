@@ -80,7 +80,7 @@ impl ResourceManager {
             return begun;
         }
         let Some(grant) = self.reservations.get(number) else { return true };
-        if (grant.contract, grant.aggregate) == (wish.contract, wish.aggregate)
+        if (grant.contract, grant.aggregate, grant.tunnel) == (wish.contract, wish.aggregate, wish.tunnel)
             && suits(grant.ends.first(), &wish)
         {
             self.join(now, number, pair, 0);

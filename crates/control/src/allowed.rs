@@ -145,6 +145,7 @@ impl ResourceManager {
             destination: wire::admission::Socket::default(),
             contract,
             aggregate: None,
+            tunnel: None,
             losses: None,
             part: Part::Whole,
             goals: Vec::new(),

@@ -168,10 +168,26 @@ impl ResourceManager {
             .network()
             .check_vlans(request, asked.facts.aggregate.is_some())
             .map_err(Obstacle::Wrong)?;
+        let address = self.fabric.ethernet_of(request.destination.address);
+        let address = if asked.facts.tunnel.is_some() {
+            // The first switch knows its packets by it.
+            let known = self.fabric.network().hosts.get(to).and_then(|host| host.mac);
+            let there = self.reservations.at(request.source, request.destination);
+            let granted = there.and_then(|number| self.reservations.get(number)?.ends.first()?.address);
+            let Some(address) = address.or(known).or(granted) else {
+                let address = dotted(request.destination.address);
+                return Err(Obstacle::Missing(format!(
+                    "the Ethernet address of {address} is not known yet: its host has to send ARP, or the network file has its `mac`"
+                )));
+            };
+            Some(address)
+        } else {
+            address
+        };
         let goal = Goal {
             host: to,
             to: request.destination,
-            address: self.fabric.ethernet_of(request.destination.address),
+            address,
             maximum_latency: request.maximum_latency,
             maximum_separation: request.maximum_separation,
         };
@@ -182,6 +198,7 @@ impl ResourceManager {
             destination: request.destination,
             contract: request.contract,
             aggregate: asked.aggregate(),
+            tunnel: asked.facts.tunnel,
             losses: self.losses_asked(pair)?,
             part: Part::Whole,
             goals: alloc::vec![goal],

@@ -13,7 +13,8 @@ use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
 use wire::admission::Socket;
 
 use crate::fabric::entries;
-use crate::fabric::{OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, UDP, cookie};
+use crate::fabric::{OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, OF_TUNNEL, UDP, cookie};
+use crate::tunnels::Packets;
 
 /// A way out of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +47,15 @@ impl Output {
     }
 }
 
+/// The part of a tunnel at a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tunnelled {
+    /// The first switch: which packets go into it, and the Ethernet address of the station that they go to.
+    Enters(Packets, MacAddress),
+    /// A later one: the destination address of Ethernet that they have there.
+    Passes(MacAddress),
+}
+
 /// An admitted flow at a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FlowEntry {
@@ -65,8 +75,41 @@ pub(crate) struct FlowEntry {
     pub(crate) meter: Option<u32>,
     /// The DSCP that its gate gives it, if that is in front of the switch.
     pub(crate) marked: Option<u8>,
+    /// What it has of a tunnel, if it is one.
+    pub(crate) tunnelled: Option<Tunnelled>,
     /// The VLAN whose tag its frames have, in all switches; `None` if they have none.
     pub(crate) vlan: Option<u16>,
+}
+
+impl Tunnelled {
+    /// Single flows of the network come first, then those of tunnels, then all with a codepoint.
+    const fn priority(self) -> u16 {
+        match self {
+            Self::Enters(Packets::Codepoint(_), _) => OF_AGGREGATE,
+            Self::Enters(Packets::Flow { .. }, _) => OF_TUNNEL,
+            Self::Passes(_) => OF_FLOW,
+        }
+    }
+
+    fn fields(self, in_port: u32) -> Match {
+        let mut fields =
+            alloc::vec![Oxm::in_port(PortNo(in_port)), Oxm::untagged(), Oxm::eth_type(entries::IPV4)];
+        match self {
+            Self::Passes(label) => fields.push(Oxm::eth_dst(label)),
+            Self::Enters(packets, to) => {
+                fields.extend([Oxm::eth_dst(to), Oxm::ip_proto(UDP)]);
+                match packets {
+                    Packets::Codepoint(dscp) => fields.push(Oxm::ip_dscp(dscp)),
+                    Packets::Flow { source, source_port, destination, destination_port } => {
+                        fields.extend([Oxm::ipv4_src(source.octets()), Oxm::ipv4_dst(destination.octets())]);
+                        fields.extend(Some(source_port).filter(|port| *port > 0).map(Oxm::udp_src));
+                        fields.extend(Some(destination_port).filter(|port| *port > 0).map(Oxm::udp_dst));
+                    }
+                }
+            }
+        }
+        Match::of(&fields).unwrap_or_default()
+    }
 }
 
 impl FlowEntry {
@@ -82,6 +125,9 @@ impl FlowEntry {
 
     /// Those of single flows come before those of aggregates, which would match them, too.
     const fn priority(&self) -> u16 {
+        if let Some(tunnelled) = self.tunnelled {
+            return tunnelled.priority();
+        }
         match self.vlan {
             Some(_) => OF_FLOW_IN_VLAN,
             None if self.is_aggregate() => OF_AGGREGATE,
@@ -96,6 +142,9 @@ impl FlowEntry {
     /// of the fragment (44) for the protocol, and other switches what follows it. The gate marks nothing but UDP and its fragments, and what is not
     /// marked does not come to the entries of later switches.
     fn fields(&self) -> Match {
+        if let Some(tunnelled) = self.tunnelled {
+            return tunnelled.fields(self.in_port);
+        }
         let port = Oxm::in_port(PortNo(self.in_port));
         let mut fields =
             alloc::vec![port, self.vlan.map_or(Oxm::untagged(), Oxm::vlan), Oxm::eth_type(self.kind())];

@@ -5,11 +5,12 @@ use latency::framing::{Framing, Ip};
 use latency::network::{Flow, Hop, Subscriber};
 use latency::units::NANOSECOND;
 
-use crate::flow_entry::{FlowEntry, Output};
+use crate::flow_entry::{FlowEntry, Output, Tunnelled};
 use crate::losses::Part;
 use crate::network::Network;
 use crate::requests::{Goal, Wish};
 use crate::reservations::{End, Granted, GrantedHop, dscp};
+use crate::tunnels;
 
 /// Bytes of the tag of a frame in a VLAN (IEEE 802.1Q).
 const VLAN_TAG: u32 = 4;
@@ -44,7 +45,13 @@ impl Network {
 
     /// What each switch of the way is to have, from the writer on.
     pub(crate) fn flow_entries(&self, grant: &Granted) -> Vec<(usize, FlowEntry)> {
+        let label = tunnels::label(grant.number);
+        let last = grant.ends.first().and_then(|end| end.address);
         let entry = |(index, before): (usize, &GrantedHop)| {
+            let tunnelled = grant.tunnel.zip(last).map(|(tunnel, last)| match index {
+                0 => Tunnelled::Enters(tunnel.packets, last),
+                _ => Tunnelled::Passes(label),
+            });
             let entry = self.links.get(Network::back(before.link))?;
             let switch = self.switch_of(entry.from)?;
             let outputs = grant.hops.iter().enumerate().filter(|(_, hop)| hop.parent == Some(index));
@@ -53,9 +60,12 @@ impl Network {
                 Some(Output {
                     port: self.links.get(hop.link)?.number,
                     dscp: dscp(hop.level),
-                    rewrite: end.and_then(|end| {
-                        Some((end.address?, Some(end.to).filter(|to| *to != grant.destination)))
-                    }),
+                    rewrite: match end {
+                        Some(end) => end
+                            .address
+                            .map(|address| (address, Some(end.to).filter(|to| *to != grant.destination))),
+                        None => grant.tunnel.filter(|_| index == 0).map(|_| (label, None)),
+                    },
                 })
             });
             let entry = FlowEntry {
@@ -67,6 +77,7 @@ impl Network {
                 group: before.group,
                 meter: grant.meter.filter(|_| index == 0),
                 vlan: self.vlan_of(grant.source.address),
+                tunnelled,
                 marked: grant.gate.filter(|_| index == 0).map(|(_, contract)| contract.dscp),
             };
             Some((switch, entry))
@@ -93,6 +104,7 @@ impl Network {
             destination: grant.destination,
             contract: grant.contract,
             aggregate: grant.aggregate,
+            tunnel: grant.tunnel,
             losses: None,
             part: grant.role.part(),
             goals: grant.ends.iter().map(goal).collect::<Option<_>>()?,
@@ -141,6 +153,9 @@ impl Network {
             bundle: None,
         };
         Some(match (&wish.aggregate, wish.part) {
+            (Some(aggregate), _) if wish.tunnel.is_some() => {
+                tunnels::applied(self, wish.from, aggregate.applied(flow))
+            }
             (Some(aggregate), _) => aggregate.applied(flow),
             (None, Part::Whole) => flow,
             (None, Part::Samples) => {

@@ -8,6 +8,7 @@ use wire::admission::Address;
 
 use crate::foreign::aggregate::Aggregate;
 pub use crate::losses::{StoredRole, StoredTogether};
+use crate::tunnels::Tunnel;
 
 /// A stored grant. Nodes and ports are named, so that it can be told when the network is another one.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct Grant {
     /// What goes from host to host, if it is all of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
+    /// Which packets, of a tunnel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<Tunnel>,
     /// Its role in a flow with losses, if it belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<StoredRole>,

@@ -53,6 +53,7 @@ pub mod survey;
 mod switches;
 mod tree_changes;
 mod trees;
+pub mod tunnels;
 mod unite;
 mod view;
 pub mod what_if;

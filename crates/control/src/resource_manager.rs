@@ -22,6 +22,7 @@ use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
 use crate::requests::Requests;
 use crate::reservations::Reservations;
+use crate::tunnels::Tunnels;
 
 /// The resource manager of a network.
 ///
@@ -36,6 +37,8 @@ pub struct ResourceManager {
     pub(crate) operations: Operations,
     /// Those who do not ask.
     pub(crate) foreign: Foreign,
+    /// What others want that manage more than this network.
+    pub(crate) tunnels: Tunnels,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
     /// Others in the domain.
@@ -79,6 +82,7 @@ impl ResourceManager {
             fabric: Fabric::new(network, reserved),
             operations: Operations::default(),
             foreign: Foreign::default(),
+            tunnels: Tunnels::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
             cabling: Cabling::default(),
@@ -111,6 +115,7 @@ impl ResourceManager {
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
                 Timer::Moved => self.moves_are_due(now),
+                Timer::Tunnels => self.forget_tunnels(now),
                 Timer::Drain(switch) => self.drain_on(now, switch),
                 Timer::Cabling => self.tell_cables(now),
                 Timer::Cables => _ = self.use_cables(now),

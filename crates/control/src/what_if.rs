@@ -135,6 +135,7 @@ impl ResourceManager {
             destination: Socket::default(),
             contract: *contract,
             aggregate: None,
+            tunnel: None,
             losses: None,
             part: Part::Whole,
             goals: alloc::vec![goal],

@@ -32,6 +32,7 @@ use crate::reports::Reports;
 use crate::signed::Signed;
 use crate::switch_connections::SwitchConnections;
 use crate::topics::{Arrived, Topics};
+use crate::tunnels::Waiting;
 use crate::verdicts::Verdicts;
 
 /// Messages that wait for the daemon at most; who has more to say waits.
@@ -84,6 +85,8 @@ pub(crate) struct Daemon<'d> {
     pub(crate) file: Option<&'d NetworkFile>,
     /// Whether the store may have a network file that was refused.
     pub(crate) is_file_in_doubt: bool,
+    /// Owners of tunnels that wait for an answer.
+    pub(crate) tunnels: Waiting,
     /// The network file to go on with.
     pub(crate) changed: Option<Texts>,
 }
@@ -219,6 +222,7 @@ impl<'d> Daemon<'d> {
             window,
             file,
             is_file_in_doubt: false,
+            tunnels: Waiting::default(),
             changed: None,
         };
         Ok((daemon, arrivals, heard))
@@ -235,7 +239,8 @@ impl<'d> Daemon<'d> {
         let window = self.window.as_ref().map(Window::poll_timeout);
         let due =
             [self.manager.poll_timeout(), self.verdicts.poll_timeout(), self.reports.poll_timeout(), window];
-        let next = channels.chain(due.into_iter().flatten()).min().unwrap_or(self.look_at);
+        let due = due.into_iter().chain([self.tunnels.poll_timeout()]);
+        let next = channels.chain(due.flatten()).min().unwrap_or(self.look_at);
         let acknowledged = match self.verdicts.is_waited_for() {
             true => self.now().saturating_add(LOOK),
             false => self.look_at,
@@ -382,6 +387,7 @@ impl<'d> Daemon<'d> {
                 window.note(&note);
             }
         }
+        self.tunnels.answer(now, self.epoch, &self.manager);
         self.show(now);
     }
 }

@@ -41,6 +41,7 @@ impl Discovered {
                 .and_then(|reader| reader.requested_assurance)
                 .and_then(|requested| requested.losses),
             aggregate: None,
+            tunnel: None,
             asker: Asker::Anyone,
         }
     }

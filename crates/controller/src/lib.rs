@@ -30,6 +30,7 @@ mod switch_connections;
 mod switches;
 mod topics;
 mod topology;
+mod tunnels;
 mod verdicts;
 
 use std::collections::BTreeMap;

@@ -175,6 +175,8 @@ impl Daemon<'_> {
             Command::WhatIf(_, answer) if answer.is_closed() => {}
             Command::ByHand { answer, .. } if answer.is_closed() => {}
             Command::Drain { answer, .. } if answer.is_closed() => {}
+            Command::Tunnels { answer, .. } if answer.is_closed() => {}
+            Command::Tunnels { owner, wanted, answer } => self.hold_tunnels(owner, &wanted, answer),
             Command::Drain { switch, force, reason, who, answer } => {
                 let _ = answer.send(self.drain(&switch, force, &reason, &who));
             }

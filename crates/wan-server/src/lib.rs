@@ -1,7 +1,7 @@
 //! The resource manager of one domain as a program, `punctual rm`, and the commands that ask it.
 //!
 //! [`wan::ResourceManager`] decides. Here are the file of a domain ([`DomainFile`]), connections between managers of domains, the store, the inside of
-//! a domain ([`Backend`]: [`LinuxRouters`] sets routers up, [`Declared`] nothing), callees, and the local socket ([`Client`]). `docs/decisions/0038-manager-of-a-domain.md`
+//! a domain ([`Backend`]: [`LinuxRouters`] sets routers up, [`Lan`] asks the manager of a LAN, [`Declared`] sets up nothing), callees, and the local socket ([`Client`]). `docs/decisions/0038-manager-of-a-domain.md`
 //! says why.
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod event;
 mod flow_text;
 mod framing;
 mod incoming;
+mod lan;
 mod link_watch;
 mod linux_routers;
 mod looks;
@@ -43,5 +44,6 @@ pub use control::{Client, NoManager};
 pub use declared::{Declared, InnerLink, Inside, Node};
 pub use domain_file::{BgpSource, CalleeAnswer, CalleeRule, DomainFile, Within, prefix};
 pub use flow_text::parse as parse_flow;
+pub use lan::{BorderStation, Clock as LanClock, EdgeStation, Lan, LanManager, LanPlan, Service};
 pub use linux_routers::{LinuxRouters, Routers};
 pub use open_vswitch::Switches;

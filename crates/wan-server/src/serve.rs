@@ -44,23 +44,27 @@ pub(crate) fn read(file: &Path) -> Result<DomainFile, Failure> {
 /// Takes away all that a manager has set up at the routers of a domain.
 ///
 /// # Errors
-/// The file, a manager of the domain that runs, a domain without devices, or a router that is not cleared.
-pub(crate) fn clear(file: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
-    let file = read(file)?;
+/// The file, a manager of the domain that runs, a domain without devices, a router that is not cleared, or a LAN whose manager does not answer.
+pub(crate) fn clear(path: &Path, out: &mut dyn Write) -> Result<u8, Failure> {
+    let file = read(path)?;
     let asn = file.config.asn.0;
     if matches!(file.inside, Within::Declared(_)) {
-        return Err((WRONG, format!("AS {asn} sets no device up: its file has no [linux] and no [ovs]")));
+        return Err((
+            WRONG,
+            format!("AS {asn} sets no device up: its file has no [linux], no [ovs] and no [lan]"),
+        ));
     }
     if Client::open(&control::socket(asn).map_err(failed)?).map_err(failed)?.is_some() {
         return Err((BAD_NEWS, format!("the manager of AS {asn} runs: end it first")));
     }
-    let (cleared, devices) = match &file.inside {
-        Within::Declared(_) => (Ok(()), "devices"),
-        Within::Linux(routers) => (routers.clear(), "routers"),
-        Within::Ovs(switches) => (switches.clear(), "switches"),
+    let (cleared, what) = match &file.inside {
+        Within::Declared(_) => (Ok(()), "devices have no rules"),
+        Within::Linux(routers) => (routers.clear(), "routers have no rules"),
+        Within::Ovs(switches) => (switches.clear(), "switches have no rules"),
+        Within::Lan(plan) => (plan.clear(path), "LAN has no tunnels"),
     };
     cleared.map_err(|what| failed(format!("AS {asn}: {what}")))?;
-    print(out, format_args!("AS {asn}: its {devices} have no rules of a manager\n"))?;
+    print(out, format_args!("AS {asn}: its {what} of a manager\n"))?;
     Ok(DONE)
 }
 
@@ -100,6 +104,7 @@ pub(crate) fn run(
             Box::new(LinuxRouters::start(routers, running_manager::tell).map_err(failed)?)
         }
         Within::Ovs(switches) => Box::new(switches.start(running_manager::tell).map_err(failed)?),
+        Within::Lan(plan) => Box::new(plan.start(path, running_manager::tell).map_err(failed)?),
     };
     if let Within::Linux(routers) = &file.inside {
         let told = tell.clone();

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -88,28 +88,38 @@ pub(crate) fn question(body: &[u8]) -> Result<Question, String> {
     })
 }
 
-pub(crate) async fn what_if(State(app): State<Arc<App>>, request: Request) -> Response {
+/// The body of a request that says that it is JSON.
+pub(crate) async fn body_of_json(request: Request) -> Result<Bytes, Box<Response>> {
     let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
     if kind.as_deref() != Some("application/json") {
         let action = "send `Content-Type: application/json`";
         let error = "the body is not said to be JSON";
-        return wrong(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, "header Content-Type", action);
+        return Err(Box::new(wrong(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            error,
+            "header Content-Type",
+            action,
+        )));
     }
-    let body = match timeout(limits::SENDING, to_bytes(request.into_body(), limits::BODY)).await {
-        Ok(Ok(body)) => body,
+    match timeout(limits::SENDING, to_bytes(request.into_body(), limits::BODY)).await {
+        Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => {
             let error = format!("the body has more than {} bytes, or was cut off", limits::BODY);
-            return wrong(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                &error,
-                "body",
-                "a question has a few hundred bytes",
-            );
+            let action = "a question has a few hundred bytes, and so has a tunnel";
+            Err(Box::new(wrong(StatusCode::PAYLOAD_TOO_LARGE, &error, "body", action)))
         }
         Err(_) => {
-            return wrong(StatusCode::REQUEST_TIMEOUT, "the body did not come", "body", "send it at once");
+            let error = "the body did not come";
+            Err(Box::new(wrong(StatusCode::REQUEST_TIMEOUT, error, "body", "send it at once")))
         }
+    }
+}
+
+pub(crate) async fn what_if(State(app): State<Arc<App>>, request: Request) -> Response {
+    let body = match body_of_json(request).await {
+        Ok(body) => body,
+        Err(response) => return *response,
     };
     let question = match question(&body) {
         Ok(question) => question,

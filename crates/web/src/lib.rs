@@ -14,8 +14,9 @@ mod record;
 mod reload;
 mod routes;
 mod serve;
+mod tunnels;
 
-pub use model::{Alarm, Command, Place, Refused, Said, Snapshot};
+pub use model::{Alarm, Command, Place, Refused, Said, Snapshot, TunnelsHeld};
 pub use page_server::Settings;
 pub use serve::{Publisher, Running, start};
 
@@ -25,6 +26,14 @@ pub use serve::{Publisher, Running, start};
 /// What is wrong with it.
 pub fn question(body: &[u8]) -> Result<control::what_if::Question, String> {
     changes::question(body)
+}
+
+/// Reads the body of what an owner of tunnels wants (`PUT /api/v1/tunnels/{owner}`).
+///
+/// # Errors
+/// What is wrong with it.
+pub fn tunnels_wanted(body: &[u8]) -> Result<control::tunnels::TunnelsWanted, String> {
+    tunnels::wanted(body)
 }
 
 /// What the interface is, for programs: every path with its parameters and answers.

@@ -4,6 +4,7 @@ use control::change_network::Reloaded;
 use control::drain::Drained;
 use control::operator::ByHand;
 use control::report::{LinkReport, Report};
+use control::tunnels::{TunnelStatus, TunnelsWanted};
 use control::what_if::{Answer, Question};
 use serde::Serialize;
 use tokio::sync::oneshot::Sender;
@@ -95,6 +96,15 @@ pub enum Command {
         /// Where the answer goes.
         answer: Sender<Result<String, Refused>>,
     },
+    /// An owner of tunnels says what it wants; how far each is, or what is wrong with it.
+    Tunnels {
+        /// Who wants them.
+        owner: u32,
+        /// All that it wants.
+        wanted: TunnelsWanted,
+        /// Where the answer goes, as soon as all of it is decided, or after a while.
+        answer: Sender<Result<TunnelsHeld, String>>,
+    },
     /// Flows leave a switch, or may come back to it.
     Drain {
         /// The switch, by its name.
@@ -108,6 +118,15 @@ pub enum Command {
         /// Where the answer goes: how far it is, or why it cannot be.
         answer: Sender<Result<Drained, String>>,
     },
+}
+
+/// What an owner of tunnels has.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TunnelsHeld {
+    /// Of the manager: a larger one after each of its starts.
+    pub epoch: u64,
+    /// All that it has wanted, with how far each is.
+    pub tunnels: Vec<TunnelStatus>,
 }
 
 /// Why a flow is not ended by hand.

@@ -22,6 +22,7 @@ use crate::metrics::{self, Own};
 use crate::model::{Command, Snapshot};
 use crate::record::{Record, Standing};
 use crate::reload::reload;
+use crate::tunnels::hold;
 
 /// What routes work with.
 #[derive(Debug)]
@@ -60,6 +61,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<App>>)> {
         ("/api/v1/switches/{name}/drain", put(drain).delete(undrain)),
         ("/api/v1/network/reload", post(reload)),
         ("/api/v1/requests", post(what_if)),
+        ("/api/v1/tunnels/{owner}", put(hold)),
         ("/api/v1/history", get(history)),
         ("/api/v1/alarms", get(alarms)),
         ("/api/v1/events", get(listen)),

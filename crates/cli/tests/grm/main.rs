@@ -5,6 +5,7 @@
 mod bridge;
 mod browser;
 mod discover;
+mod domain;
 mod drained;
 mod foreign;
 mod full;

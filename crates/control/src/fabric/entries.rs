@@ -10,6 +10,8 @@
 //! | 0 | 64,000 | from another switch, IPv4 or IPv6 with DSCP 0: it was not admitted | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, untagged, IPv4 or IPv6 with DSCP 48, if there is a reserved class | the same |
 //! | 0 | 60,000 | an admitted flow: port, no tag, addresses, UDP ports; over IPv6 behind a gate the DSCP that gates give, too | meter, DSCP of its level, out; where it forks a group does that for each port |
+//! | 0 | 60,000 | a tunnel, behind its first switch: port, no tag, IPv4, the destination address of Ethernet that it has on its way | DSCP of its level, at the last switch the station's address, out |
+//! | 0 | 59,500, 59,000 | a tunnel at its first switch, of one flow or of a codepoint: port, no tag, the station that it goes to, UDP over IPv4 | meter, its address of Ethernet, DSCP of its level, out |
 //! | 0 | 59,000 | an aggregate: port, no tag, addresses, over IPv4 UDP; at its first switch the DSCP that gates give | DSCP of its level, out |
 //! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
 //! | 0 | 400 | from a host behind a gate that is in order, untagged, IPv4 or IPv6 with DSCP 48, if there is a reserved class | table 1 |
@@ -104,6 +106,9 @@ pub(super) fn tagged_at(flow: &FlowStats) -> Option<u32> {
 pub(crate) fn flow_of(cookie: u64) -> Option<u64> {
     is_of_flow(cookie).then_some(cookie & !KIND)
 }
+
+/// And that of single flows that come from elsewhere or go there.
+pub(crate) const OF_TUNNEL: u16 = 59_500;
 
 /// The EtherType of packets of an address.
 pub(crate) const fn kind(address: Address) -> u16 {

@@ -38,7 +38,9 @@ use crate::requests::Wish;
 
 use binding::{Claims, PacketMeter};
 
-pub(crate) use entries::{ARP, FLOOD, OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, UDP, cookie, flow_of};
+pub(crate) use entries::{
+    ARP, FLOOD, OF_AGGREGATE, OF_FLOW, OF_FLOW_IN_VLAN, OF_TUNNEL, UDP, cookie, flow_of,
+};
 pub(crate) use inspection::Inspected;
 use inspection::Inspection;
 use learning::Addresses;
@@ -431,6 +433,12 @@ impl Fabric {
     /// The host that has an address.
     pub(crate) fn host_of(&self, address: Address) -> Option<usize> {
         self.located.get(&address).copied()
+    }
+
+    /// An address of IPv4 that a host has said to have.
+    pub(crate) fn address_of(&self, host: usize) -> Option<Address> {
+        let mut of_host = self.located.iter().filter(|(address, at)| **at == host && address.is_ipv4());
+        of_host.next().map(|(address, _)| *address)
     }
 
     /// The Ethernet address of the host that has an address, if its port has said it.

@@ -48,6 +48,8 @@ pub(crate) enum Timer {
     Cables,
     Drain(usize),
     Moved,
+    /// Owners of tunnels may have been silent for too long.
+    Tunnels,
 }
 
 /// A part of an operation.

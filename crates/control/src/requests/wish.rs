@@ -8,6 +8,7 @@ use wire::admission::{Contract, Losses, Socket};
 use crate::action::Pair;
 use crate::foreign::aggregate::Aggregate;
 use crate::losses::Part;
+use crate::tunnels::Tunnel;
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Wish {
     pub(crate) contract: Contract,
     /// What goes from host to host, if the flow is all of that.
     pub(crate) aggregate: Option<Aggregate>,
+    /// Which packets, of a tunnel.
+    pub(crate) tunnel: Option<Tunnel>,
     /// The losses that its latency is to allow for.
     pub(crate) losses: Option<Losses>,
     /// Its role in the analysis.

@@ -15,6 +15,7 @@ use crate::fabric::Site;
 use crate::foreign::aggregate::Aggregate;
 use crate::losses::Role;
 use crate::requests::{Goal, Wish};
+use crate::tunnels::Tunnel;
 
 /// How far a grant is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +80,8 @@ pub(crate) struct Granted {
     pub(crate) contract: Contract,
     /// What goes from host to host, if it is all of that.
     pub(crate) aggregate: Option<Aggregate>,
+    /// Which packets, of a tunnel.
+    pub(crate) tunnel: Option<Tunnel>,
     /// Its role in a flow with losses.
     pub(crate) role: Role,
     pub(crate) pairs: BTreeSet<Pair>,

@@ -84,7 +84,7 @@ impl Reservations {
                 contract.check().map_err(|error| error.to_string())?;
                 gate = Some((key, contract));
             }
-            Enforcement::Meter(limits) if wish.aggregate.is_some() => {
+            Enforcement::Meter(limits) if wish.aggregate.is_some() && wish.tunnel.is_none() => {
                 let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
                 let flow = gate::Key::between(wish.source.address.ip(), wish.destination.address.ip());
                 let (octets, separation) = bucket(limits.burst, limits.rate).ok_or_else(numbers)?;
@@ -122,6 +122,7 @@ impl Reservations {
             writer: wish.pair.0,
             contract: wish.contract,
             aggregate: wish.aggregate,
+            tunnel: wish.tunnel,
             role: Role::Alone,
             pairs: at.keys().copied().collect(),
             at,

@@ -40,6 +40,7 @@ mod silent;
 mod survey;
 mod transitions;
 mod trees;
+mod tunnels;
 mod vlan;
 mod vlan_members;
 mod world;

@@ -1,11 +1,12 @@
 //! Files of domains: each is refused with a place that exists, or its back-end conforms on ways through it.
+use control::tunnels::{TunnelState, TunnelStatus, TunnelWish};
 use diagnostics::Source;
 use linux_edge::LinuxEdge;
 use linux_edge::setup::setup;
 use ovs_edge::OvsEdge;
 use wan::{Class, Place};
 use wan_server::conformance::{Course, conforms};
-use wan_server::{Declared, DomainFile, Within};
+use wan_server::{Declared, DomainFile, Lan, LanManager, Within};
 
 /// Valid files: the examples.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
@@ -16,6 +17,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         include_str!("../../../wan-server/examples/linux/west.toml"),
         include_str!("../../../wan-server/examples/linux/transit.toml"),
         include_str!("../../../wan-server/examples/access/site.toml"),
+        include_str!("../../../wan-server/examples/lan/east.toml"),
         include_str!("../../../wan-server/examples/ovs/west.toml"),
         include_str!("../../../wan-server/examples/ovs/transit.toml"),
     ];
@@ -24,6 +26,27 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
         "\n[bgp]\ncommand = [\"vtysh\", \"--vty_socket\", \"/run/frr\"]\ninterval = \"1 s\"\nef = \"4 ms\"\n";
     seeds.push(format!("{}{bgp}", files[0]).into_bytes());
     seeds
+}
+
+/// The manager of a LAN in which everything has room.
+struct Agreeable;
+
+impl LanManager for Agreeable {
+    fn hold(&mut self, owner: u32, wanted: &[u8]) -> Result<Vec<u8>, String> {
+        let wanted = web::tunnels_wanted(wanted)?;
+        assert!(owner == 0 || wanted.tunnels.len() <= control::tunnels::MOST_TUNNELS);
+        let status = |wish: &TunnelWish| TunnelStatus {
+            id: wish.id.clone(),
+            state: TunnelState::Admitted,
+            reason: String::new(),
+            bound: wish.limit,
+            offered_limit: 0,
+            grant: 1,
+        };
+        let tunnels: Vec<TunnelStatus> = wanted.tunnels.iter().map(status).collect();
+        serde_json::to_vec(&serde_json::json!({ "epoch": 1, "tunnels": tunnels }))
+            .map_err(|error| error.to_string())
+    }
 }
 
 /// A file of a domain.
@@ -53,6 +76,24 @@ pub fn domain_file(bytes: &[u8]) {
                 routers.namespaces.len() == routers.domain.routers.len()
                     && !setup(&routers.domain).is_empty()
             );
+            return;
+        }
+        // Whatever a manager of the LAN says, the back-end answers each command.
+        Within::Lan(plan) => {
+            let clock = Box::new(std::time::Duration::default);
+            let mut lan = Lan::new((**plan).clone(), Box::new(Agreeable), clock, |_| {});
+            let borders = file.config.agreements.iter().map(|agreement| Place::Border(agreement.link));
+            for (from, to) in
+                borders.take(4).flat_map(|border| [(Place::Edges, border), (border, Place::Edges)])
+            {
+                let Some(service) = plan.services.get(&Class::Ef) else { continue };
+                let packet = service.largest_packet;
+                let course = Course { has_edges: false, ..Course::new(from, to, Class::Ef, packet) };
+                // Where bursts are too small to say anything there is nothing to look at.
+                if service.burst >= 8 * u64::from(packet) && service.rate >= 64 {
+                    assert_eq!(conforms(&mut lan, course), Ok(()), "{text}");
+                }
+            }
             return;
         }
         Within::Ovs(switches) => {

@@ -58,24 +58,30 @@ pub(super) fn checked(source: Source<'_>, document: &Document) -> Result<DomainF
     let routers = |at: usize, table: &LinuxTable| {
         Ok(Within::Linux(Box::new(checker.linux(at, table, document, &config)?)))
     };
-    let inside = match (&document.declared, &document.linux, &document.ovs, &document.access) {
-        (Some(declared), None, None, None) => Within::Declared(checker.inside(declared, &config)?),
-        (None, Some(linux), None, None) => routers(linux.span().start, linux.get_ref())?,
-        (None, None, Some(ovs), None) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
-        (None, None, None, Some(access)) => routers(access.span().start, &access.get_ref().0)?,
-        (None, None, None, None) => {
-            let remedy = "add [linux] with its routers, [access] with its lines, [ovs] with its switches, or [declared] with what its links keep";
+    let ways = (&document.declared, &document.linux, &document.ovs, &document.access, &document.lan);
+    let inside = match ways {
+        (Some(declared), None, None, None, None) => Within::Declared(checker.inside(declared, &config)?),
+        (None, Some(linux), None, None, None) => routers(linux.span().start, linux.get_ref())?,
+        (None, None, Some(ovs), None, None) => Within::Ovs(Box::new(checker.ovs(ovs, document, &config)?)),
+        (None, None, None, Some(access), None) => routers(access.span().start, &access.get_ref().0)?,
+        (None, None, None, None, Some(lan)) => Within::Lan(Box::new(checker.lan(lan, &config)?)),
+        (None, None, None, None, None) => {
+            let remedy = "add [linux] with its routers, [access] with its lines, [ovs] with its switches, [lan] with its manager, or [declared] with what its links keep";
             return checker.wrong(0, "nothing says what is inside the domain", remedy);
         }
-        (_, linux, ovs, access) => {
-            let access = access.as_ref().map(|table| table.span().start);
-            let ovs = access.or_else(|| Some(ovs.as_ref()?.span().start));
-            let at = ovs.or_else(|| Some(linux.as_ref()?.span().start));
+        (_, linux, ovs, access, lan) => {
+            let starts = [
+                lan.as_ref().map(|table| table.span().start),
+                access.as_ref().map(|table| table.span().start),
+                ovs.as_ref().map(|table| table.span().start),
+                linux.as_ref().map(|table| table.span().start),
+            ];
+            let at = starts.into_iter().flatten().next();
             let what = "the inside of the domain is there twice";
             return checker.wrong(
                 at.unwrap_or(0),
                 what,
-                "remove all but one of [linux], [access], [ovs] and [declared]",
+                "remove all but one of [linux], [access], [ovs], [lan] and [declared]",
             );
         }
     };

@@ -7,6 +7,7 @@ use toml::value::Datetime;
 
 use super::access::AccessRouters;
 use super::bgp::BgpTable;
+use super::lan::LanTable;
 use super::linux::LinuxTable;
 use super::ovs::OvsTable;
 use super::quantities::{Addresses, Bytes, Loss, Rate, SessionClass, Time};
@@ -40,6 +41,8 @@ pub(super) struct Document {
     pub(super) ovs: Option<Spanned<OvsTable>>,
     #[serde(default)]
     pub(super) access: Option<Spanned<AccessRouters>>,
+    #[serde(default)]
+    pub(super) lan: Option<Spanned<LanTable>>,
     #[serde(default)]
     pub(super) aaa: Option<AaaTable>,
     #[serde(default)]

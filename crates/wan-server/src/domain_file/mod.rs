@@ -4,6 +4,7 @@ mod bgp;
 mod check;
 mod document;
 mod inside;
+mod lan;
 mod linux;
 mod ovs;
 mod quantities;
@@ -16,6 +17,7 @@ use diagnostics::{Problem, Source};
 use wan::{Asn, BgpPath, Class, Config, Prefix};
 
 use crate::declared::Inside;
+use crate::lan::LanPlan;
 use crate::linux_routers::Routers;
 use crate::open_vswitch::Switches;
 pub use bgp::BgpSource;
@@ -63,6 +65,8 @@ pub enum Within {
     Linux(Box<Routers>),
     /// Switches of Open vSwitch, which are set up.
     Ovs(Box<Switches>),
+    /// A LAN, whose own manager is asked.
+    Lan(Box<LanPlan>),
 }
 
 /// What callees of a range of addresses say to sessions.

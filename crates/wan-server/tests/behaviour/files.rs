@@ -7,6 +7,7 @@ const WEST: &str = include_str!("../../examples/wan/west.toml");
 const TRANSIT: &str = include_str!("../../examples/wan/transit.toml");
 const EAST: &str = include_str!("../../examples/wan/east.toml");
 const ACCESS: &str = include_str!("../../examples/access/site.toml");
+const LAN_EAST: &str = include_str!("../../examples/lan/east.toml");
 const LINUX_WEST: &str = include_str!("../../examples/linux/west.toml");
 const LINUX_TRANSIT: &str = include_str!("../../examples/linux/transit.toml");
 const LINUX_EAST: &str = include_str!("../../examples/linux/east.toml");
@@ -243,6 +244,46 @@ fn switches_that_do_not_fit_together_are_told() {
         ("[ovs]\n", "[declared]\nedges = [\"a\"]\n\n[ovs]\n", "there twice", "[ovs]"),
     ];
     wrong(include_str!("../../examples/ovs/west.toml"), &cases);
+}
+
+#[test]
+fn a_lan_has_stations_for_its_links_and_hosts() {
+    let file = read(LAN_EAST);
+    let Within::Lan(plan) = &file.inside else { panic!("{:?}", file.inside) };
+    assert_eq!(
+        (plan.owner, plan.lifetime, plan.importance, plan.jitter),
+        (65_003, 7_000_000_000, 0, 1_000_000)
+    );
+    let ef = plan.services[&Class::Ef];
+    assert_eq!((ef.rate, ef.burst, ef.limit), (2_000_000, 6_000, 25_000_000));
+    assert_eq!((ef.least_packet, ef.largest_packet), (100, 1_500));
+    assert_eq!((&*plan.borders[0].station, plan.borders[0].processing), ("router", 1_000_000));
+    let first = "[[lan.edge]]\nstation = \"display\"";
+    let twice = format!("[[lan.edge]]\nstation = \"display\"\naddresses = [\"10.3.0.12\"]\n\n{first}");
+    let border = "[[lan.border]]\nlink = 13\nstation = \"router\"\n";
+    let two_borders = format!("{border}\n{border}");
+    let cases = [
+        ("\"127.0.0.1:8080\"", "\"grm\"", "no address with a port", "\"grm\""),
+        ("\"127.0.0.1:8080\"", "\"192.0.2.1:8080\"", "by TLS alone", "\"192.0.2.1:8080\""),
+        ("link = 13\nstation", "link = 14\nstation", "no [[agreement]] is about link 14", "[[lan.border]]"),
+        (border, &*two_borders, "link 13 is there twice", "[[lan.border]]"),
+        (
+            "[[lan.border]]\nlink = 13\nstation = \"router\"\nprocessing = \"1 ms\"\n",
+            "",
+            "has no router",
+            "[lan]",
+        ),
+        (first, &*twice, "\"display\" is there twice", "\"display\""),
+        ("station = \"display\"", "station = \"\"", "no name of a host", "\"\""),
+        ("[\"10.3.0.11\"]", "[\"10.1.0.11\"]", "not of this domain", "[[lan.edge]]"),
+        ("limit = \"25 ms\"", "limit = \"0 s\"", "no limit", "{ rate"),
+        ("burst = \"6 kB\", limit", "burst = \"1 kB\", limit", "no room for its largest packet", "{ rate"),
+        ("limit = \"25 ms\"", "limit = \"25 ms\", packet = \"9 kB\"", "28 to 1500 bytes", "{ rate"),
+        ("[lan]\n", "[lan]\nlifetime = \"3 s\"\n", "shorter than 4 s", "[lan]"),
+        ("[lan]\n", "[lan]\nspeed = 1\n", "unknown field `speed`", "speed"),
+        ("[lan]\n", "[declared]\nedges = [\"a\"]\n\n[lan]\n", "there twice", "[lan]"),
+    ];
+    wrong(LAN_EAST, &cases);
 }
 
 /// Changes of a file, what is wrong then, and the text under the caret's beginning.

@@ -4,3 +4,5 @@
 mod backends;
 mod bgp_tables;
 mod files;
+mod lan;
+mod simulated_lan;

@@ -65,6 +65,17 @@ fn check(document: &Value, schema: &Value, value: &Value, place: &str) -> Result
     Ok(())
 }
 
+fn tunnels() -> Value {
+    let tunnel = |id: &str, packets: Value| {
+        json!({"id": id, "from": "camera", "to": "display", "packets": packets, "rate": 1_000_000,
+            "burst": 4_000, "least_packet": 100, "largest_packet": 1_000, "jitter": 0, "limit": 5_000_000,
+            "importance": 9})
+    };
+    let flow = json!({"flow": {"source": "10.0.0.1", "source_port": 0, "destination": "10.1.0.1",
+        "destination_port": 7_400}});
+    json!({"lifetime": 7_000_000_000_u64, "tunnels": [tunnel("01", json!({"codepoint": 46})), tunnel("02", flow)]})
+}
+
 fn document() -> Value {
     serde_json::from_str(web::OPENAPI).unwrap()
 }
@@ -89,6 +100,12 @@ fn answers_are_as_documented() {
                         let name = [("Punctual-Operator", "Ann Example")];
                         stage.send(&method.to_uppercase(), &format!("{place}{query}"), &name, b"")
                     }
+                    ("/api/v1/tunnels/{owner}", _) => {
+                        let headers =
+                            [("Punctual-Operator", "AS 65003"), ("Content-Type", "application/json")];
+                        let place = place.replace("{owner}", "65003");
+                        stage.send("PUT", &place, &headers, tunnels().to_string().as_bytes())
+                    }
                     ("/api/v1/network/reload", _) => stage.send(
                         "POST",
                         &format!("{place}?check=true"),
@@ -112,7 +129,7 @@ fn answers_are_as_documented() {
                 tried.push((path.clone(), method.clone()));
             }
         }
-        assert_eq!(tried.len(), 13, "{tried:?}");
+        assert_eq!(tried.len(), 14, "{tried:?}");
         let words = stage.asked.lock().unwrap().join("\n");
         assert!(words.contains("Ann Example at 127.0.0.1") && words.contains("maintenance of s1"), "{words}");
     });
@@ -132,6 +149,11 @@ fn errors_are_as_documented() {
         let (name, good) = ([("Punctual-Operator", "Ann")], "?how=revoke&reason=x");
         let unknown = id().replace('1', "2");
         let question = "/api/v1/requests";
+        let (tunnel, owner) = ("/api/v1/tunnels/{owner}", "/api/v1/tunnels/65003");
+        let as_operator = [("Punctual-Operator", "AS 65003"), ("Content-Type", "application/json")];
+        let hold = |path: &str, body: &[u8]| stage.send("PUT", path, &as_operator, body);
+        let wrong_tunnel = tunnels().to_string().replace("5000000", "1");
+        check(&document, &json!({"$ref": "#/components/schemas/TunnelsWanted"}), &tunnels(), tunnel).unwrap();
         let json_type = [("Content-Type", "application/json")];
         for (path, method, status, reply) in [
             ("/api/v1/flows/{id}", "get", 404, stage.get("/api/v1/flows/nothing")),
@@ -156,6 +178,12 @@ fn errors_are_as_documented() {
                     br#"{"from":"x","to":"y","largest_message":1,"minimum_separation":1,"maximum_latency":1}"#,
                 ),
             ),
+            (tunnel, "put", 400, hold(owner, b"{}")),
+            (tunnel, "put", 400, hold("/api/v1/tunnels/x", b"{}")),
+            (tunnel, "put", 403, stage.send("PUT", owner, &[json_type[0]], b"{}")),
+            (tunnel, "put", 413, hold(owner, &vec![b' '; 70_000])),
+            (tunnel, "put", 415, stage.send("PUT", owner, &as_operator[..1], b"{}")),
+            (tunnel, "put", 422, hold(owner, wrong_tunnel.as_bytes())),
             (reloads, "post", 400, stage.send("POST", "/api/v1/network/reload?sure=1", &name, b"")),
             (reloads, "post", 403, stage.send("POST", reloads, &[], b"")),
             (reloads, "post", 422, stage.send("POST", reloads, &name, b"")),

@@ -13,9 +13,10 @@ use control::report::{
     CablingAlarm, HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Plugged, Report,
     ReservedStatus, SwitchStatus,
 };
+use control::tunnels::{TunnelState, TunnelStatus, TunnelWish};
 use control::what_if::{Answer, Outcome};
 use serde_json::Value;
-use web::{Alarm, Command, Place, Publisher, Refused, Running, Said, Settings, Snapshot};
+use web::{Alarm, Command, Place, Publisher, Refused, Running, Said, Settings, Snapshot, TunnelsHeld};
 use wire::Guid;
 
 /// Milliseconds since 1970, at some moment.
@@ -288,6 +289,19 @@ fn reply(command: Command) {
             let unknown = question.from != "camera";
             let _ =
                 answer.send(if unknown { Err("the network has no such host".to_owned()) } else { Ok(good) });
+        }
+        Command::Tunnels { owner, wanted, answer } => {
+            let status = |wish: &TunnelWish| TunnelStatus {
+                id: wish.id.clone(),
+                state: TunnelState::Admitted,
+                reason: String::new(),
+                bound: wish.limit,
+                offered_limit: 0,
+                grant: u64::from(owner),
+            };
+            let held = TunnelsHeld { epoch: 7, tunnels: wanted.tunnels.iter().map(status).collect() };
+            let is_good = wanted.tunnels.iter().all(|wish| wish.limit > 1);
+            let _ = answer.send(if is_good { Ok(held) } else { Err("a limit is too short".to_owned()) });
         }
         Command::Reload { check, answer, .. } => {
             let obstacle = Obstacle {
