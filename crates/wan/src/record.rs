@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::request::{FlowRequest, SessionRequest};
-use crate::words::{AggregateId, Asn, LegId, LinkId, MessageId, SessionId, TSpec};
+use crate::words::{AggregateId, Asking, Asn, LegId, LinkId, MessageId, SessionId, TSpec};
 
 /// What a record is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -52,6 +52,8 @@ pub struct Asked {
     pub loss: u32,
     /// How long it lives.
     pub lifetime: u64,
+    /// Who asks for it: the domain before, or the origin itself.
+    pub asking: Asking,
 }
 
 /// An aggregate that this domain holds.
@@ -67,7 +69,7 @@ pub struct HeldAggregate {
     pub jitter: u64,
     /// The label that comes in; 0 at the first domain, which has none.
     pub label_in: u32,
-    /// The label that goes out; none at the last domain.
+    /// The label that goes out; none at the last domain, nor where the origin has asked for it itself and has not told it yet.
     pub label_out: Option<u32>,
 }
 

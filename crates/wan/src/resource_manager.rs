@@ -255,7 +255,13 @@ impl ResourceManager {
         let (config, out) = (&self.config, &mut self.out);
         match body {
             Body::Reserve(reserve) => self.hops.on_reserve(now, config, out, from, reserve),
+            Body::Response(response) if self.origins.asks_each(response.aggregate) => {
+                self.origins.on_said(now, &config.limits, out, from, response);
+            }
             Body::Response(response) => self.hops.on_response(config, out, from, response),
+            Body::Notify(notify) if self.origins.asks_each(notify.aggregate) => {
+                self.origins.on_ended(now, &config.limits, out, from, notify);
+            }
             Body::Notify(notify) => self.hops.on_notify(out, from, notify),
             Body::Query(query) => self.queries.on_query((now, config, &self.hops), out, from, query),
             Body::QueryResponse(response) => self.queries.on_response(config, out, from, response),
@@ -443,9 +449,11 @@ impl ResourceManager {
             if let Some(message) = self.out.loopback.pop_front() {
                 self.on_message(now, message);
             } else if let Some(response) = self.out.responses.pop_front() {
-                self.origins.on_response(now, &self.config.limits, &mut self.out, response);
+                let own = self.config.asn;
+                self.origins.on_said(now, &self.config.limits, &mut self.out, own, response);
             } else if let Some(notify) = self.out.notifies.pop_front() {
-                self.origins.on_notify(now, &self.config.limits, &mut self.out, notify);
+                let own = self.config.asn;
+                self.origins.on_ended(now, &self.config.limits, &mut self.out, own, notify);
             } else if let Some(event) = self.out.legs.pop_front() {
                 self.on_leg(now, event);
             } else {

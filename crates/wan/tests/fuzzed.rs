@@ -4,7 +4,7 @@
 
 use testkit::random::Random;
 use wan::{
-    ANY_LOSS, AggregateId, Asked, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
+    ANY_LOSS, AggregateId, Asked, Asking, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
     FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId,
     Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
     SessionBody, SessionId, SessionRequest, TSpec, Text, TunnelId,
@@ -59,8 +59,12 @@ fn messages() -> Vec<Message> {
         jitter: 2,
         loss: 11,
         lifetime: 7_000_000_000,
+        asking: Asking::Direct,
+        label: Some(17),
     };
-    let granted = Granted { reserved: traffic, delay: 5, jitter: 6, loss: 12, price: Some(13), label: 16 };
+    let link = Some(LinkId(15));
+    let granted =
+        Granted { reserved: traffic, delay: 5, jitter: 6, loss: 12, price: Some(13), label: 16, link };
     let flow = FlowRequest {
         kind: FlowKind::AckNack,
         direction: Direction::Reverse,
@@ -73,6 +77,7 @@ fn messages() -> Vec<Message> {
         limit: 3,
         most_loss: 4,
         copies: 2,
+        asking: Asking::Direct,
     };
     let callees = (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
     let establish = Establish { caller: "2001:db8::2".parse().unwrap(), callees, flows: vec![flow; 8] };
@@ -132,6 +137,7 @@ fn records() -> Vec<(Key, Record)> {
         jitter: 2,
         loss: 11,
         lifetime: 7_000_000_000,
+        asking: Asking::HopByHop,
     };
     let held = HeldAggregate {
         asked,
@@ -153,6 +159,7 @@ fn records() -> Vec<(Key, Record)> {
         limit: 3,
         most_loss: 4,
         copies: 1,
+        asking: Asking::HopByHop,
     };
     let session = SessionId { origin: Asn(1), number: 5 };
     let leg = |number: u32| OpenLeg {
@@ -246,7 +253,7 @@ fn any_record(bytes: &[u8]) -> bool {
     assert!(usage.peak <= 1_024 + 16 * bytes.len(), "{} bytes take {usage:?}", bytes.len());
     match &read {
         // What an earlier version has written is written as this one does, and means the same.
-        Ok((key, record)) if bytes[0] < 3 => {
+        Ok((key, record)) if bytes[0] < 4 => {
             let again = record.encode(*key).unwrap();
             assert_eq!(Record::decode(&again).as_ref(), Ok(&(*key, record.clone())));
         }
@@ -280,8 +287,9 @@ fn records_are_read_as_they_were_written() {
 /// A limit of loss, a loss before a domain, that of a flow, and the limit of an aggregate, that no other bytes of a record look like.
 const MARKS: [u32; 4] = [703_710, 703_711, 703_712, 703_713];
 
-/// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it.
-fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
+/// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it. And
+/// one with losses, and the bytes of the version that did not say how domains are asked.
+fn older(key: Key, record: Record) -> ((Record, [Vec<u8>; 2]), (Record, Vec<u8>)) {
     let [limit, before, of_leg, of_aggregate] = MARKS;
     let flow = |flow: FlowRequest, most_loss| FlowRequest { most_loss, ..flow };
     let legs = |legs: Vec<OpenLeg>, most_loss, loss| {
@@ -303,37 +311,52 @@ fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
             Record::Hosted(HostedSession { flows, legs: legs(hosted.legs, most_loss, of_leg), ..hosted })
         }
     };
-    let bytes = with(record.clone(), [limit, before, of_leg, of_aggregate]).encode(key).unwrap();
-    let (mut short, mut at) = (Vec::new(), 0);
+    let marked = with(record.clone(), [limit, before, of_leg, of_aggregate]);
+    let bytes = marked.encode(key).unwrap();
+    let (mut short, mut hardly, mut at) = (Vec::new(), Vec::new(), 0);
     while at < bytes.len() {
         let next = bytes[at..].first_chunk().map(|next| u32::from_be_bytes(*next));
         match MARKS.iter().position(|mark| Some(*mark) == next) {
-            // After the loss of a flow there is a price that is not told, after its limit that there is one copy.
-            Some(0 | 2) => at += 5,
-            Some(_) => at += 4,
+            // After the limit of a flow there is that it has one copy, and how domains are asked.
+            Some(0) => {
+                hardly.extend(&bytes[at..at + 5]);
+                at += 6;
+            }
+            // After its loss there is a price that is not told.
+            Some(2) => {
+                hardly.extend(&bytes[at..at + 5]);
+                at += 5;
+            }
+            // After the loss before a domain there is who asks.
+            Some(mark) => {
+                hardly.extend(&bytes[at..at + 4]);
+                at += if mark == 1 { 5 } else { 4 };
+            }
             None => {
                 short.push(bytes[at]);
+                hardly.push(bytes[at]);
                 at += 1;
             }
         }
     }
-    short[0] = 2;
+    (short[0], hardly[0]) = (2, 3);
     let mut shorter = short.clone();
     shorter[0] = 1;
     if matches!(record, Record::Own(_)) {
         assert_eq!(shorter.pop(), Some(0), "it has no grant");
     }
-    (with(record, [ANY_LOSS, 0, ANY_LOSS, ANY_LOSS]), [short, shorter])
+    ((with(record, [ANY_LOSS, 0, ANY_LOSS, ANY_LOSS]), [short, shorter]), (marked, hardly))
 }
 
 #[test]
 fn records_of_earlier_versions_are_read() {
     for (key, record) in records() {
-        let (record, [short, shorter]) = older(key, record);
-        assert!(short.len() < record.encode(key).unwrap().len());
+        let ((record, [short, shorter]), (marked, hardly)) = older(key, record);
+        assert!(short.len() < hardly.len() && hardly.len() < record.encode(key).unwrap().len());
+        assert_eq!(Record::decode(&hardly), Ok((key, marked)), "version {}", hardly[0]);
         for mut bytes in [short, shorter] {
             assert_eq!(Record::decode(&bytes), Ok((key, record.clone())), "version {}", bytes[0]);
-            bytes[0] = 4;
+            bytes[0] = 5;
             assert!(Record::decode(&bytes).unwrap_err().to_string().contains("another version"));
         }
     }
@@ -347,7 +370,8 @@ fn mutated_records_do_no_harm() {
     let (key, Record::Own(mut own)) = records().swap_remove(1) else { panic!("it is that of a session") };
     own.legs.truncate(2);
     all[1] = Record::Own(own.clone()).encode(key).unwrap();
-    all.extend(older(key, Record::Own(own)).1);
+    let ((_, older_ones), (_, newer)) = older(key, Record::Own(own));
+    all.extend(older_ones.into_iter().chain([newer]));
     let mut read = 0_u64;
     for case in 0..tier.number("fuzz.stateless_executions") / 6 {
         let mut random = Random::of_case(tier.first_seed() ^ 9, case);

@@ -4,9 +4,12 @@ use alloc::vec::Vec;
 use super::{DecodeError, Reader, Wire, Writer};
 use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSession, Record};
 use crate::request::{ANY_LOSS, FlowRequest, MOST_CALLEES, MOST_FLOWS, SessionRequest};
+use crate::words::Asking;
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// The first one whose records say how domains are asked.
+const WITH_ASKING: u8 = 4;
 /// The first one whose records say what may be lost, what it costs, and how many copies there are.
 const WITH_LOSSES: u8 = 3;
 /// The first one whose sessions say until when they are granted.
@@ -100,6 +103,7 @@ impl Wire for FlowRequest {
         self.limit.put(writer);
         self.most_loss.put(writer);
         self.copies.put(writer);
+        self.asking.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -115,6 +119,7 @@ impl Wire for FlowRequest {
             limit: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
             copies: since(WITH_LOSSES, 1, reader)?,
+            asking: since(WITH_ASKING, Asking::HopByHop, reader)?,
         })
     }
 }
@@ -132,6 +137,7 @@ impl Wire for Asked {
         self.lifetime.put(writer);
         self.most_loss.put(writer);
         self.loss.put(writer);
+        self.asking.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -147,6 +153,7 @@ impl Wire for Asked {
             lifetime: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
             loss: since(WITH_LOSSES, 0, reader)?,
+            asking: since(WITH_ASKING, Asking::HopByHop, reader)?,
         })
     }
 }

@@ -13,8 +13,8 @@ use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
 use crate::request::{Bound, FlowRequest};
 use crate::routes::{BgpPath, are_disjoint, candidates, disjoint_pair};
-use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
-use reroute::{Before, Detour};
+use crate::words::{AggregateId, Asking, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
+use reroute::{Before, Detour, is_not_let};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -125,7 +125,7 @@ impl Context<'_> {
     ) -> AggregateId {
         let member = Member { traffic: flow.desired, limit: flow.limit, most_loss: flow.most_loss };
         let (limits, out) = (&self.config.limits, &mut *self.out);
-        self.origins.join(self.now, limits, out, (leg, path, flow.class), member, except)
+        self.origins.join(self.now, limits, out, (leg, path, flow.class, flow.asking), member, except)
     }
 
     fn leave(&mut self, leg: LegId, aggregate: AggregateId) {
@@ -220,6 +220,13 @@ impl Legs {
             Said::Admitted(granted) if leg.state == State::Joining => {
                 leg.keeps(&granted);
                 leg.state = State::Reserved;
+                Follows::GoOn
+            }
+            Said::Refused(refusal)
+                if leg.state == State::Joining && is_not_let(&refusal, leg.flow.asking) =>
+            {
+                leg.flow.asking = Asking::HopByHop;
+                leg.aggregate = context.join(id, &leg.path, &leg.flow, None);
                 Follows::GoOn
             }
             Said::Refused(refusal) if leg.state == State::Joining => {
@@ -418,7 +425,7 @@ impl Legs {
         (record, addresses): (&OpenLeg, Addresses),
     ) {
         let member = Member { traffic: record.flow.desired, limit: record.delay, most_loss: record.loss };
-        origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
+        origins.restore(now, out, (record.leg, record.aggregate, &record.path, record.flow.asking), member);
         let leg = Leg {
             flow: record.flow,
             addresses,

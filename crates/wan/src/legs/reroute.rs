@@ -7,14 +7,17 @@ use super::{Context, Follows, Leg, Legs, State};
 use crate::action::{Action, Out, Said};
 use crate::backend::BackendCommand;
 use crate::message::{Body, SessionBody};
+use crate::request::FlowRequest;
 use crate::routes::{BgpPath, candidates, told as told_paths};
-use crate::words::{AggregateId, Asn, LegId, Reason, Refusal};
+use crate::words::{AggregateId, Asking, Asn, LegId, Reason, Refusal};
 
 /// Another way that is asked for.
 #[derive(Debug)]
 pub(super) struct Detour {
     pub(super) aggregate: AggregateId,
     path: Vec<Asn>,
+    /// How its domains are asked.
+    asking: Asking,
     /// Ways that are tried after it.
     others: Vec<Vec<Asn>>,
     /// Why the way before is no more.
@@ -38,6 +41,11 @@ pub(super) struct Before {
 /// those that go. A domain that does not answer forgets what it holds, so edges have to be shut before.
 fn is_worth_trying(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::LinkDown | Reason::Device(_))
+}
+
+/// A domain of the path lets the origin not ask for itself: then each domain may ask the next one.
+pub(super) fn is_not_let(refusal: &Refusal, asking: Asking) -> bool {
+    asking == Asking::Direct && refusal.reason == Reason::DirectNotAgreed
 }
 
 /// Both ends hear of it.
@@ -79,7 +87,8 @@ impl Leg {
         others.sort_by_key(|path| *path == self.path);
         let path = others.remove(0);
         let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
-        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: false });
+        let asking = flow.asking;
+        self.detour = Some(Detour { aggregate, path, asking, others, refusal, until, is_optional: false });
         Follows::GoOn
     }
 
@@ -96,8 +105,8 @@ impl Leg {
         let path = others.remove(0);
         let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
         let refusal = context.refusal(Reason::NoPath { offer: None });
-        let until = u64::MAX;
-        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: true });
+        let (until, asking) = (u64::MAX, flow.asking);
+        self.detour = Some(Detour { aggregate, path, asking, others, refusal, until, is_optional: true });
     }
 
     /// What became of the other way.
@@ -114,13 +123,22 @@ impl Leg {
                 }
                 self.before = Some(Before { aggregate: self.aggregate, refusal, until });
                 (self.aggregate, self.path) = (detour.aggregate, detour.path);
+                self.flow.asking = detour.asking;
                 self.keeps(&granted);
                 self.state = State::Recording;
                 Follows::Record
             }
-            Said::Refused(_) if !detour.others.is_empty() => {
-                detour.path = detour.others.remove(0);
-                detour.aggregate = context.join(id, &detour.path, &self.flow, Some(self.aggregate.tunnel));
+            Said::Refused(refusal)
+                if is_not_let(&refusal, detour.asking) || !detour.others.is_empty() =>
+            {
+                if is_not_let(&refusal, detour.asking) {
+                    detour.asking = Asking::HopByHop;
+                } else {
+                    detour.path = detour.others.remove(0);
+                    detour.asking = self.flow.asking;
+                }
+                let flow = FlowRequest { asking: detour.asking, ..self.flow };
+                detour.aggregate = context.join(id, &detour.path, &flow, Some(self.aggregate.tunnel));
                 self.detour = Some(detour);
                 Follows::GoOn
             }

@@ -12,5 +12,6 @@ mod least_server;
 mod model;
 mod scenarios;
 mod seeds;
+mod single_hop;
 mod topologies;
 mod world;

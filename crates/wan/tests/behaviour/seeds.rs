@@ -1,7 +1,7 @@
 //! Many seeds: whatever is lost, late, doubled, crashes or fails, nothing is promised twice, and at the end there is what should be.
 use std::collections::BTreeMap;
 
-use wan::{Class, Direction, FlowKind, FlowRequest, Input, Reason, SessionRequest, TSpec};
+use wan::{Asking, Class, Direction, FlowKind, FlowRequest, Input, Reason, SessionRequest, TSpec};
 
 use crate::topologies::{CLASSES, MICROSECOND, MILLISECOND, SECOND, address};
 use crate::world::{Counts, Faults, Outcome, World};
@@ -16,6 +16,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
     let limit = random.range(10_000, 120_000) * MICROSECOND;
     let port = random.range(1, 9_000) as u16;
     let most_loss = if random.chance(40) { random.range(0, 2_500) as u32 } else { wan::ANY_LOSS };
+    let asking = if random.chance(40) { Asking::Direct } else { Asking::HopByHop };
     FlowRequest {
         kind,
         direction,
@@ -28,6 +29,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
         limit,
         most_loss,
         copies: 1,
+        asking,
     }
 }
 
@@ -193,6 +195,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.rerouted += one.rerouted;
         sum.copies_lost += one.copies_lost;
         sum.copies_back += one.copies_back;
+        sum.granted_directly += one.granted_directly;
+        sum.not_let += one.not_let;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -210,6 +214,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.rerouted,
         counts.copies_lost,
         counts.copies_back,
+        counts.granted_directly,
+        counts.not_let,
     ];
     // A single seed that is repeated may have none.
     let reasons = [

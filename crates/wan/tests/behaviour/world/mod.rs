@@ -80,6 +80,8 @@ pub(crate) struct Counts {
     pub(crate) rerouted: u64,
     pub(crate) copies_lost: u64,
     pub(crate) copies_back: u64,
+    pub(crate) granted_directly: u64,
+    pub(crate) not_let: u64,
 }
 
 pub(crate) struct World {
@@ -121,10 +123,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
+        Self::changed(seed, |_| {})
+    }
+
+    /// A random one whose operators have changed their data before anything starts.
+    pub(crate) fn changed(seed: u64, change: impl Fn(&mut Domain)) -> Self {
         let mut random = Random::of_case(seed, 36);
         let (topology, mut domains) = make(&mut random);
         domains.iter_mut().for_each(|domain| domain.config.needs_grants = random.chance(50));
         domains.iter_mut().for_each(|domain| domain.config.can_duplicate = !random.one_in(10));
+        domains.iter_mut().for_each(change);
         Self::of(random, topology, domains)
     }
 
@@ -355,8 +363,12 @@ impl World {
         let own = &self.domains[message.from.0 as usize - 1].config.agreements;
         let is_near = own.iter().any(|one| pair.contains(&one.from) && pair.contains(&one.to));
         let is_of_session = matches!(message.body, wan::Body::Session(..));
-        assert!(is_near || is_of_session, "{}: {message:?} goes to no neighbour", self.context);
+        let is_let = !is_near && self.is_direct(&message);
+        assert!(is_near || is_of_session || is_let, "{}: {message:?} goes to no neighbour", self.context);
         self.is_granted(&message);
+        if let wan::Body::Response(wan::Response { verdict: Err(refusal), .. }) = &message.body {
+            self.counts.not_let += u64::from(refusal.reason == Reason::DirectNotAgreed);
+        }
         if message.to.0 == 0 || message.to.0 as usize > self.domains.len() {
             return;
         }
