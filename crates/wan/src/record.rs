@@ -107,6 +107,8 @@ pub struct OwnSession {
     pub ends: u64,
     /// Until when the AAA server has granted it, or longer; none if none was asked.
     pub grant: Option<u64>,
+    /// The session whose place it has taken, because an endpoint has another address.
+    pub replaces: Option<SessionId>,
 }
 
 /// A session of callees of this domain.

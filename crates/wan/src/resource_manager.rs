@@ -142,7 +142,7 @@ impl ResourceManager {
             _ if !matches!(self.start, Start::Ready) => {
                 let refusal = Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
                 match input {
-                    Input::Request { ticket, .. } => {
+                    Input::Request { ticket, .. } | Input::Move { ticket, .. } => {
                         let answer = QosAnswer::Refused(refusal);
                         self.out.actions.push(Action::Answer { ticket, answer });
                     }
@@ -176,6 +176,10 @@ impl ResourceManager {
                 callers.extend(&mut context, legs, (ticket, session), by);
             }
             Input::Stop(session) => self.on_stop(now, session),
+            Input::Move { ticket, session, from, to } => {
+                let (callers, _, _, mut context) = self.parts(now);
+                callers.relocate(&mut context, (ticket, session), (from, to));
+            }
             Input::Query { ticket, destination, class } => {
                 let own = self.config.asn;
                 match candidates(own, &self.paths, destination, class, u64::MAX) {
@@ -205,6 +209,7 @@ impl ResourceManager {
             self.settle(now);
             let (_, _, legs, mut context) = self.parts(now);
             legs.renew(&mut context);
+            legs.ask_again(&mut context);
             self.settle(now);
             for (leg, refusal) in self.legs.late(now) {
                 self.end_of(now, leg.session, refusal);
@@ -387,6 +392,10 @@ impl ResourceManager {
         if matches!(&self.start, Start::Shutting(shut) if shut.is_empty()) {
             self.start = Start::Ready;
             self.origins.resume(now, &self.config.limits, &mut self.out);
+            let (_, _, legs, mut context) = self.parts(now);
+            legs.resume(&mut context);
+            let (callers, _, legs, mut context) = self.parts(now);
+            callers.resume(&mut context, legs);
             for fault in core::mem::take(&mut self.faults) {
                 self.on_fault(now, &fault);
             }

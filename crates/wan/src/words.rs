@@ -397,6 +397,8 @@ pub enum Reason {
     CannotDuplicate,
     /// The agreement of the link does not let the first domain of the path ask for itself.
     DirectNotAgreed,
+    /// An endpoint of it has another address now, and this session has taken its place.
+    Moved(SessionId),
 }
 
 impl fmt::Display for Refusal {
@@ -459,6 +461,9 @@ impl fmt::Display for Refusal {
                     f,
                     ": two copies need two disjoint paths, and one path alone is known within the limit"
                 )
+            }
+            Reason::Moved(SessionId { origin, number }) => {
+                write!(f, ": it has moved; session {}-{number} has taken its place", origin.0)
             }
             Reason::DirectNotAgreed => {
                 write!(f, ": the agreement does not let the first domain of the path ask for itself")

@@ -4,9 +4,9 @@
 
 use testkit::random::Random;
 use wan::{
-    ANY_LOSS, AggregateId, Asked, Asking, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
-    FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId,
-    Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
+    ANY_LOSS, AggregateId, Asked, Asking, Asn, Available, Body, Class, DeviceFault, Direction, Establish,
+    FlowKind, FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message,
+    MessageId, Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
     SessionBody, SessionId, SessionRequest, TSpec, Text, TunnelId,
 };
 
@@ -34,6 +34,8 @@ fn reasons() -> Vec<Reason> {
         Reason::AaaUnavailable(Text::fitting("no answer")),
         Reason::Aborted,
         Reason::GrantOver,
+        Reason::DirectNotAgreed,
+        Reason::Moved(SessionId { origin: Asn(5), number: 6 }),
         Reason::Device(DeviceFault { device: Text::fitting("west-1"), what: Text::fitting("no such table") }),
     ]
 }
@@ -189,6 +191,7 @@ fn records() -> Vec<(Key, Record)> {
         legs: (0..512).map(leg).collect(),
         ends: u64::MAX,
         grant: Some(u64::MAX),
+        replaces: Some(session),
     };
     let hosted = HostedSession {
         caller,
@@ -304,7 +307,13 @@ fn older(key: Key, record: Record) -> ((Record, [Vec<u8>; 2]), (Record, Vec<u8>)
         Record::Own(own) => {
             let flows = own.request.flows.into_iter().map(|one| flow(one, most_loss)).collect();
             let request = SessionRequest { flows, ..own.request };
-            Record::Own(OwnSession { request, legs: legs(own.legs, most_loss, of_leg), grant: None, ..own })
+            Record::Own(OwnSession {
+                request,
+                legs: legs(own.legs, most_loss, of_leg),
+                grant: None,
+                replaces: None,
+                ..own
+            })
         }
         Record::Hosted(hosted) => {
             let flows = hosted.flows.into_iter().map(|one| flow(one, most_loss)).collect();
@@ -340,6 +349,9 @@ fn older(key: Key, record: Record) -> ((Record, [Vec<u8>; 2]), (Record, Vec<u8>)
         }
     }
     (short[0], hardly[0]) = (2, 3);
+    if matches!(record, Record::Own(_)) {
+        assert_eq!((short.pop(), hardly.pop()), (Some(0), Some(0)), "it takes no place");
+    }
     let mut shorter = short.clone();
     shorter[0] = 1;
     if matches!(record, Record::Own(_)) {

@@ -10,8 +10,8 @@ use crate::message::{
 use crate::request::{FlowRequest, MOST_CALLEES, MOST_FLOWS};
 use crate::routes::MOST_DOMAINS;
 use crate::words::{
-    AggregateId, Asking, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Reason, Refusal,
-    SessionId, TSpec, Text, TunnelId,
+    AggregateId, Asking, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Reason,
+    Refusal, SessionId, TSpec, Text, TunnelId,
 };
 
 /// The first byte of a message. Records have [versions of their own](records).
@@ -316,6 +316,6 @@ choices! {
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
         21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
-        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }, 40 NotDisjoint { shared }, 41 CannotDuplicate, 42 DirectNotAgreed
+        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }, 40 NotDisjoint { shared }, 41 CannotDuplicate, 42 DirectNotAgreed, 43 Moved(session)
     }
 }

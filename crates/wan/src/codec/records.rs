@@ -8,7 +8,7 @@ use crate::words::Asking;
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
 const VERSION: u8 = 4;
-/// The first one whose records say how domains are asked.
+/// The first one whose records say how domains are asked, and which session another one has taken the place of.
 const WITH_ASKING: u8 = 4;
 /// The first one whose records say what may be lost, what it costs, and how many copies there are.
 const WITH_LOSSES: u8 = 3;
@@ -190,6 +190,7 @@ impl Wire for OwnSession {
         put_long(&self.legs, MOST_LEGS, writer);
         self.ends.put(writer);
         self.grant.put(writer);
+        self.replaces.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -200,6 +201,7 @@ impl Wire for OwnSession {
             legs: get_long(MOST_LEGS, reader)?,
             ends: Wire::get(reader)?,
             grant: since(WITH_GRANTS, None, reader)?,
+            replaces: since(WITH_ASKING, None, reader)?,
         })
     }
 }

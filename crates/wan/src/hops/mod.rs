@@ -181,7 +181,9 @@ impl Hops {
         }
         let is_beside = |(id, held): &(&AggregateId, &Held)| {
             let of = held.asked();
-            **id != aggregate && id.class == aggregate.class && of.is_some_and(|of| of.link_in == asked.link_in)
+            **id != aggregate
+                && id.class == aggregate.class
+                && of.is_some_and(|of| of.link_in == asked.link_in)
         };
         let beside = self.held.iter().filter(is_beside).map(|(_, held)| held.load_before(terms.jitter));
         Border::fits(terms, beside.fold(Load::default(), Load::plus), load).map_err(refusal)
@@ -201,7 +203,8 @@ impl Hops {
         let pinned = self.of_tunnel(aggregate.tunnel).find_map(|held| held.link_out);
         let is_let = |link: LinkId| {
             let lets = |one: &Agreement| one.link == link && one.direct.contains(&aggregate.tunnel.origin);
-            let is_let = asked.asking == Asking::HopByHop || asked.position == 0 || config.toward(*next).any(lets);
+            let is_let =
+                asked.asking == Asking::HopByHop || asked.position == 0 || config.toward(*next).any(lets);
             let refusal = Refusal { asn: config.asn, link: Some(link), reason: Reason::DirectNotAgreed };
             if is_let { Ok(()) } else { Err(refusal) }
         };

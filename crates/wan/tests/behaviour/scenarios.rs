@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use testkit::random::Random;
 use wan::{
-    Asking, Asn, Class, Direction, FlowKind, FlowRequest, Input, LinkId, Reason, Refusal, SessionRequest, TSpec,
+    Asking, Asn, Class, Direction, FlowKind, FlowRequest, Input, LinkId, Reason, Refusal, SessionRequest,
+    TSpec,
 };
 
 use crate::model::Agreed;

@@ -63,6 +63,20 @@ pub(crate) fn request(world: &mut World, at: usize) -> SessionRequest {
     SessionRequest { user, service, caller: address(caller, 1), callees, flows, lasts }
 }
 
+/// An endpoint of a session has another address, of any domain.
+fn relocate(world: &mut World, id: wan::SessionId) {
+    let Some(manager) = &world.domains[id.origin.0 as usize - 1].manager else { return };
+    let Some((_, request, _)) = manager.sessions().find(|(up, ..)| *up == id) else { return };
+    let mut all = request.callees.clone();
+    all.push(request.caller);
+    let from = *world.random.pick(&all).unwrap();
+    let domains = world.domains.len() as u64;
+    let to = address(world.random.range(1, domains) as u32, world.random.range(1, 30) as u8);
+    if !all.contains(&to) {
+        world.relocate(id, from, to);
+    }
+}
+
 #[derive(Default, Debug)]
 struct Count {
     counts: Counts,
@@ -128,6 +142,8 @@ fn play(seed: u64) -> Count {
                 let admitted: Vec<_> = admitted.collect();
                 if let Some(id) = world.random.pick(&admitted).copied() {
                     if world.random.one_in(3) {
+                        relocate(&mut world, id);
+                    } else if world.random.one_in(3) {
                         world.extend(id, SECOND);
                     } else {
                         world.input(id.origin.0 as usize - 1, Input::Stop(id));
@@ -197,6 +213,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.copies_back += one.copies_back;
         sum.granted_directly += one.granted_directly;
         sum.not_let += one.not_let;
+        sum.moves += one.moves;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -234,6 +251,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         "GrantOver",
         "NotDisjoint",
         "CannotDuplicate",
+        "Moved",
     ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);

@@ -57,13 +57,8 @@ fn state(world: &World, pair: impl Fn(SessionId) -> usize) -> State {
                 let links = [asked.link_in, held.link_out].map(|link| link.map(|link| link.0));
                 let traffic = &asked.traffic;
                 let sums = [asked.delay, asked.jitter, asked.loss.into()];
-                let all = [
-                    traffic.rate,
-                    traffic.bucket,
-                    traffic.largest_packet.into(),
-                    held.delay,
-                    held.jitter,
-                ];
+                let all =
+                    [traffic.rate, traffic.bucket, traffic.largest_packet.into(), held.delay, held.jitter];
                 (id.class, path, links, sums, all)
             })
             .collect();
@@ -176,8 +171,9 @@ impl Twins {
         for (at, world) in self.worlds.iter_mut().enumerate() {
             let known: BTreeSet<SessionId> = self.pairs.values().map(|pair| pair[at]).collect();
             let managers = world.domains.iter().map(|domain| domain.manager.as_ref().unwrap());
-            let all: Vec<SessionId> =
-                managers.flat_map(|manager| manager.sessions().map(|(id, ..)| id).collect::<Vec<_>>()).collect();
+            let all: Vec<SessionId> = managers
+                .flat_map(|manager| manager.sessions().map(|(id, ..)| id).collect::<Vec<_>>())
+                .collect();
             for id in all.into_iter().filter(|id| !known.contains(id)) {
                 world.input(id.origin.0 as usize - 1, Input::Stop(id));
             }

@@ -141,7 +141,8 @@ impl World {
     /// An agreement of what another domain sends to this one lets an origin ask.
     fn lets(&self, origin: Asn, asked: Asn, is_it: impl Fn((Asn, Option<LinkId>)) -> bool) -> bool {
         let of = &self.domains[asked.0 as usize - 1].config.agreements;
-        of.iter().any(|one| one.to == asked && one.direct.contains(&origin) && is_it((one.from, Some(one.link))))
+        of.iter()
+            .any(|one| one.to == asked && one.direct.contains(&origin) && is_it((one.from, Some(one.link))))
     }
 
     /// No message has a number of an agreement between others. What is offered in place of what was refused is not looked at.

@@ -6,6 +6,7 @@ mod looks;
 pub(crate) use aaa::Account;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use testkit::random::Random;
 use wan::{
@@ -82,6 +83,7 @@ pub(crate) struct Counts {
     pub(crate) copies_back: u64,
     pub(crate) granted_directly: u64,
     pub(crate) not_let: u64,
+    pub(crate) moves: u64,
 }
 
 pub(crate) struct World {
@@ -549,6 +551,26 @@ impl World {
         self.extending.insert(self.extensions, session);
         let extend = Input::Extend { ticket: self.extensions, session, by };
         self.input(session.origin.0 as usize - 1, extend);
+    }
+
+    /// An endpoint of a session has another address: the ticket of the answer.
+    pub(crate) fn relocate(&mut self, session: SessionId, from: IpAddr, to: IpAddr) -> u64 {
+        let at = session.origin.0 as usize - 1;
+        let ticket = self.requests.len() as u64 + 1;
+        let up = self.domains[at].manager.as_ref().and_then(|manager| {
+            manager.sessions().find(|(id, ..)| *id == session).map(|(_, request, _)| request.clone())
+        });
+        let any = || self.requests.values().next().map(|(.., request)| request.clone());
+        let mut request = up.or_else(any).expect("a session that was asked for");
+        request.callees.iter_mut().filter(|callee| **callee == from).for_each(|callee| *callee = to);
+        let epoch = self.domains[at].epoch;
+        self.requests.insert(ticket, (at, epoch, request));
+        if self.domains[at].manager.is_none() {
+            self.outcomes.insert(ticket, Outcome::Unknown);
+        }
+        self.counts.moves += 1;
+        self.input(at, Input::Move { ticket, session, from, to });
+        ticket
     }
 
     /// What a back-end says whose device does not carry out a command.
