@@ -98,6 +98,7 @@ fn main() {
         most_loss: wan::ANY_LOSS,
         limit: 25_000_000,
         copies: 1,
+        asking: "hop-by-hop".to_owned(),
     };
     let asked = SessionAsked {
         user: "ann".to_owned(),

@@ -182,6 +182,7 @@ mod tests {
             most_loss: wan::ANY_LOSS,
             limit: 1,
             copies: 1,
+            asking: wan::Asking::HopByHop,
         }
     }
 

@@ -149,6 +149,23 @@ enum Verb {
         #[command(flatten)]
         at: At,
     },
+    /// Lets a session follow an endpoint to another address: the new one is reserved, then the old one ends
+    #[command(
+        after_help = "Examples:\n  punctual rm move 65001-7537283473409 10.3.0.7 10.3.9.7     what is refused leaves the session as it is"
+    )]
+    Move {
+        /// The session
+        #[arg(value_name = "SESSION")]
+        session: String,
+        /// The address of its caller, or of a callee
+        #[arg(value_name = "FROM")]
+        from: IpAddr,
+        /// The address that it has from now on
+        #[arg(value_name = "TO")]
+        to: IpAddr,
+        #[command(flatten)]
+        at: At,
+    },
     /// Says what is free on the fastest path to a domain
     #[command(after_help = "Examples:\n  punctual rm query 65003 ef     nothing is reserved by it")]
     Query {
@@ -278,6 +295,10 @@ fn act(verb: &Verb, out: &mut dyn Write) -> Result<u8, Failure> {
         }
         Verb::Stop { session, at } => one(at, &Ask::Stop { session: session.clone() }, out),
         Verb::Extend { session, by, at } => one(at, &Ask::Extend { session: session.clone(), by: *by }, out),
+        Verb::Move { session, from, to, at } => {
+            let (session, from, to) = (session.clone(), *from, *to);
+            one(at, &Ask::Move { session, from, to }, out)
+        }
         Verb::Query { to, class, at } => one(at, &Ask::Query { asn: *to, class: class.clone() }, out),
         Verb::Measured { session, flow, to, samples, median, worst, at } => {
             let (session, flow, to) = (session.clone(), *flow, *to);

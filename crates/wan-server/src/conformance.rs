@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use wan::{
-    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    Addresses, AggregateId, Asking, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
     FlowRequest, Holding, LegId, Place, SessionId, TSpec, TunnelId,
 };
 
@@ -278,6 +278,7 @@ impl Judge<'_> {
             most_loss: wan::ANY_LOSS,
             limit: 1,
             copies: 1,
+            asking: Asking::HopByHop,
         };
         let [source, destination] = self.course.addresses;
         let addresses = Addresses { sources: vec![source], destinations: vec![destination] };

@@ -1,6 +1,6 @@
 //! Between the words of `wan` and those of the local socket.
 use wan::{
-    AggregateId, Class, Direction, FlowKind, FlowRequest, HeldAggregate, Reason, Refusal, SessionId,
+    AggregateId, Asking, Class, Direction, FlowKind, FlowRequest, HeldAggregate, Reason, Refusal, SessionId,
     SessionRequest, TSpec,
 };
 
@@ -9,6 +9,7 @@ use crate::protocol::{Admitted, AggregateStatus, Bound, BoundKind, Flow, Refused
 
 const KINDS: [(&str, FlowKind); 3] =
     [("data", FlowKind::Data), ("acknack", FlowKind::AckNack), ("discovery", FlowKind::Discovery)];
+const ASKING: [(&str, Asking); 2] = [("hop-by-hop", Asking::HopByHop), ("direct", Asking::Direct)];
 const DIRECTIONS: [(&str, Direction); 2] = [("forward", Direction::Forward), ("reverse", Direction::Reverse)];
 
 fn named<T: Copy>(all: &[(&str, T)], name: &str) -> Result<T, String> {
@@ -69,6 +70,7 @@ fn flow_request(flow: &Flow) -> Result<FlowRequest, String> {
         limit: flow.limit,
         most_loss: flow.most_loss,
         copies: flow.copies,
+        asking: named(&ASKING, &flow.asking)?,
     })
 }
 
@@ -88,6 +90,7 @@ pub(crate) fn flow(of: &FlowRequest) -> Flow {
         limit: of.limit,
         most_loss: of.most_loss,
         copies: of.copies,
+        asking: name_of(&ASKING, &of.asking).to_owned(),
     }
 }
 
@@ -211,6 +214,8 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
         Reason::GrantOver => "grant-over",
         Reason::NotDisjoint { .. } => "not-disjoint",
         Reason::CannotDuplicate => "cannot-duplicate",
+        Reason::DirectNotAgreed => "direct-not-agreed",
+        Reason::Moved(_) => "moved",
     };
     Refused {
         asn: refusal.asn.0,

@@ -4,7 +4,7 @@ use diagnostics::{nearest, number, parts_per_million, picoseconds};
 use crate::domain_file::class;
 use crate::protocol::Flow;
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "kind",
     "direction",
     "class",
@@ -18,6 +18,7 @@ const NAMES: [&str; 13] = [
     "from-port",
     "to-port",
     "copies",
+    "asking",
 ];
 
 /// Nanoseconds of a time, rounded down.
@@ -79,6 +80,10 @@ pub fn parse(text: &str) -> Result<Flow, String> {
     if !matches!(copies, 1 | 2) {
         return Err(format!("copies={copies}: a flow has 1 or 2 copies"));
     }
+    let asking = *said.get("asking").unwrap_or(&"hop-by-hop");
+    if !matches!(asking, "hop-by-hop" | "direct") {
+        return Err(format!("asking={asking}: write hop-by-hop or direct"));
+    }
     let port = |name: &str, otherwise: u16| said.get(name).map_or(Ok(otherwise), |text| small(name, text));
     Ok(Flow {
         kind: (*said.get("kind").unwrap_or(&"data")).to_owned(),
@@ -94,6 +99,7 @@ pub fn parse(text: &str) -> Result<Flow, String> {
         limit: parse_time(needed("limit")?)?,
         most_loss: said.get("most-loss").map_or(Ok(wan::ANY_LOSS), |text| loss(text))?,
         copies,
+        asking: asking.to_owned(),
     })
 }
 
@@ -118,12 +124,15 @@ mod tests {
             limit: 25_000_000,
             most_loss: wan::ANY_LOSS,
             copies: 1,
+            asking: "hop-by-hop".to_owned(),
         };
         assert_eq!(flow, expected);
         let flow = parse("class=af1,rate=2 kbit/s,least=1 kbit/s,packet=100 B,burst=1 kB,limit=1.5 ns,kind=acknack,direction=reverse,protocol=6,from-port=1,to-port=2").unwrap();
         assert_eq!((flow.least_rate, flow.bucket, flow.limit), (1_000, 1_000, 1), "limits are rounded down");
         assert_eq!(parse("class=ef, rate=1 kbit/s, limit=1 ms, copies=2").unwrap().copies, 2);
+        assert_eq!(parse("class=ef, rate=1 kbit/s, limit=1 ms, asking=direct").unwrap().asking, "direct");
         for (text, what) in [
+            ("class=ef, rate=1 kbit/s, limit=1 ms, asking=all", "hop-by-hop or direct"),
             ("class=ef, rate=1 kbit/s, limit=1 ms, copies=3", "1 or 2"),
             ("class=ef, rate=1 kbit/s, limit=1 ms, copies=0", "1 or 2"),
             ("class=ef, rate=1 kbit/s, limit=1 ms, copies=two", "no such number"),

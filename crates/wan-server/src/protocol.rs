@@ -29,6 +29,16 @@ pub enum Ask {
         /// Nanoseconds after the end that it has.
         by: u64,
     },
+    /// An endpoint of a session of a caller of this domain has another address: answered as [`Ask::Establish`] is. The new session has a name of its
+    /// own, and the one before ends when it is let in.
+    Move {
+        /// As it was told when the session was admitted.
+        session: String,
+        /// The caller or one of the callees.
+        from: IpAddr,
+        /// Its address from now on.
+        to: IpAddr,
+    },
     /// What is free on the way to a domain?
     Query {
         /// The domain.
@@ -119,6 +129,9 @@ pub struct Flow {
     /// How many copies of each packet go at once, over paths that share no domain on the way: 1 or 2.
     #[serde(default = "one")]
     pub copies: u8,
+    /// `hop-by-hop`: each domain of the path asks the next one; `direct`: the first one asks each of them, where agreements let it.
+    #[serde(default = "hop_by_hop")]
+    pub asking: String,
 }
 
 fn any_loss() -> u32 {
@@ -127,6 +140,10 @@ fn any_loss() -> u32 {
 
 fn one() -> u8 {
     1
+}
+
+fn hop_by_hop() -> String {
+    "hop-by-hop".to_owned()
 }
 
 /// What a manager answers.

@@ -356,6 +356,11 @@ impl Running {
                 let ticket = self.ticket(lines);
                 self.input(Input::Extend { ticket, session, by });
             }
+            Ask::Move { session, from, to } => {
+                let session = convert::session_of(&session)?;
+                let ticket = self.ticket(lines);
+                self.input(Input::Move { ticket, session, from, to });
+            }
             Ask::Query { asn, class } => {
                 let class = convert::class_of(&class)?;
                 let ticket = self.ticket(lines);

@@ -56,6 +56,18 @@ pub enum Input {
         /// Nanoseconds after the end that it has.
         by: u64,
     },
+    /// An endpoint of a session of a caller of this domain has another address: the session is to follow. Answered like a request: the new session
+    /// has a number of its own, and the one before ends when it is let in; what is refused leaves that one as it is.
+    Move {
+        /// Of the answer.
+        ticket: u64,
+        /// Which.
+        session: SessionId,
+        /// The caller or one of the callees.
+        from: IpAddr,
+        /// Its address from now on.
+        to: IpAddr,
+    },
     /// A border link works, or does not.
     Link {
         /// Which.

@@ -52,6 +52,9 @@ pub struct Agreement {
     pub destinations: Vec<Asn>,
     /// Of traffic beyond the terms.
     pub excess: Excess,
+    /// Domains that may ask the receiving domain themselves for traffic over this link, in the place of the sending domain. Both domains of the
+    /// agreement let them.
+    pub direct: Vec<Asn>,
 }
 
 /// Packets of a million that may be lost up to the end of a part of a path that loses `own` at most, where `before` of them may be lost until its

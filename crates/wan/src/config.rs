@@ -127,6 +127,12 @@ impl Config {
         (!agreement.hides_price).then_some(agreement.price)
     }
 
+    /// The agreement for what a domain sends here over a link.
+    pub(crate) fn by_which(&self, from: Asn, link: Option<LinkId>) -> Option<&Agreement> {
+        let mut of = self.agreements.iter().filter(|one| one.from == from && one.to == self.asn);
+        of.find(|agreement| Some(agreement.link) == link)
+    }
+
     /// Agreements for traffic from this domain to another.
     pub(crate) fn toward(&self, next: Asn) -> impl Iterator<Item = &Agreement> {
         self.agreements.iter().filter(move |agreement| agreement.from == self.asn && agreement.to == next)

@@ -47,6 +47,6 @@ pub use resource_manager::ResourceManager;
 pub use routes::BgpPath;
 pub use server::{RateLatency, delay_bound, least_server};
 pub use words::{
-    AggregateId, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Prefix, Reason,
-    Refusal, SessionId, TSpec, Text, TunnelId,
+    AggregateId, Asking, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Prefix,
+    Reason, Refusal, SessionId, TSpec, Text, TunnelId,
 };

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::request::FlowRequest;
-use crate::words::{AggregateId, Asn, LinkId, MessageId, Refusal, SessionId, TSpec};
+use crate::words::{AggregateId, Asking, Asn, LinkId, MessageId, Refusal, SessionId, TSpec};
 
 /// A message between two managers, which the owner authenticates.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +63,10 @@ pub struct Reserve {
     pub loss: u32,
     /// Nanoseconds that state lives without another RESERVE.
     pub lifetime: u64,
+    /// Who sends it: the domain before, or the origin to each domain.
+    pub asking: Asking,
+    /// With which label the next domain wants packets, where the origin asks each domain and knows it.
+    pub label: Option<u32>,
 }
 
 /// Says what became of a [`Reserve`].
@@ -78,7 +82,7 @@ pub struct Response {
     pub verdict: Result<Granted, Refusal>,
 }
 
-/// What all domains grant together.
+/// What all domains grant together; where the origin asks each of them, what those up to the one that answers do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Granted {
     /// What is reserved.
@@ -94,6 +98,9 @@ pub struct Granted {
     pub price: Option<u64>,
     /// The label with which the sender of the response wants its packets.
     pub label: u32,
+    /// The link by which they leave its domain, where the origin asks each domain. Delay, jitter and loss are those at the end of it, and the price
+    /// is its own.
+    pub link: Option<LinkId>,
 }
 
 /// Tells the origin that a domain no longer holds an aggregate.

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::request::{FlowRequest, SessionRequest};
-use crate::words::{AggregateId, Asn, LegId, LinkId, MessageId, SessionId, TSpec};
+use crate::words::{AggregateId, Asking, Asn, LegId, LinkId, MessageId, SessionId, TSpec};
 
 /// What a record is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -52,6 +52,8 @@ pub struct Asked {
     pub loss: u32,
     /// How long it lives.
     pub lifetime: u64,
+    /// Who asks for it: the domain before, or the origin itself.
+    pub asking: Asking,
 }
 
 /// An aggregate that this domain holds.
@@ -69,7 +71,7 @@ pub struct HeldAggregate {
     pub loss: u32,
     /// The label that comes in; 0 at the first domain, which has none.
     pub label_in: u32,
-    /// The label that goes out; none at the last domain.
+    /// The label that goes out; none at the last domain, nor where the origin has asked for it itself and has not told it yet.
     pub label_out: Option<u32>,
 }
 
@@ -107,6 +109,8 @@ pub struct OwnSession {
     pub ends: u64,
     /// Until when the AAA server has granted it, or longer; none if none was asked.
     pub grant: Option<u64>,
+    /// The session whose place it has taken, because an endpoint has another address.
+    pub replaces: Option<SessionId>,
 }
 
 /// A session of callees of this domain.

@@ -2,7 +2,7 @@
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use crate::words::{Asn, Class, Direction, FlowKind, LegId, Refusal, SessionId, TSpec};
+use crate::words::{Asking, Asn, Class, Direction, FlowKind, LegId, Refusal, SessionId, TSpec};
 
 /// One flow of a session. Its addresses are those of the caller and the callees, in the order of its direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +30,8 @@ pub struct FlowRequest {
     /// How many copies of each packet go at once over paths that have no domain in common but the first and the last: 1 or 2. Each copy alone has
     /// the rate and keeps the limit.
     pub copies: u8,
+    /// How domains of the path are asked.
+    pub asking: Asking,
 }
 
 /// `establishSession` and `performReservation` of a caller.

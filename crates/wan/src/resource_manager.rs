@@ -142,7 +142,7 @@ impl ResourceManager {
             _ if !matches!(self.start, Start::Ready) => {
                 let refusal = Refusal { asn: self.config.asn, link: None, reason: Reason::Busy };
                 match input {
-                    Input::Request { ticket, .. } => {
+                    Input::Request { ticket, .. } | Input::Move { ticket, .. } => {
                         let answer = QosAnswer::Refused(refusal);
                         self.out.actions.push(Action::Answer { ticket, answer });
                     }
@@ -176,6 +176,10 @@ impl ResourceManager {
                 callers.extend(&mut context, legs, (ticket, session), by);
             }
             Input::Stop(session) => self.on_stop(now, session),
+            Input::Move { ticket, session, from, to } => {
+                let (callers, _, _, mut context) = self.parts(now);
+                callers.relocate(&mut context, (ticket, session), (from, to));
+            }
             Input::Query { ticket, destination, class } => {
                 let own = self.config.asn;
                 match candidates(own, &self.paths, destination, class, u64::MAX) {
@@ -205,6 +209,7 @@ impl ResourceManager {
             self.settle(now);
             let (_, _, legs, mut context) = self.parts(now);
             legs.renew(&mut context);
+            legs.ask_again(&mut context);
             self.settle(now);
             for (leg, refusal) in self.legs.late(now) {
                 self.end_of(now, leg.session, refusal);
@@ -255,7 +260,13 @@ impl ResourceManager {
         let (config, out) = (&self.config, &mut self.out);
         match body {
             Body::Reserve(reserve) => self.hops.on_reserve(now, config, out, from, reserve),
+            Body::Response(response) if self.origins.asks_each(response.aggregate) => {
+                self.origins.on_said(now, &config.limits, out, from, response);
+            }
             Body::Response(response) => self.hops.on_response(config, out, from, response),
+            Body::Notify(notify) if self.origins.asks_each(notify.aggregate) => {
+                self.origins.on_ended(now, &config.limits, out, from, notify);
+            }
             Body::Notify(notify) => self.hops.on_notify(out, from, notify),
             Body::Query(query) => self.queries.on_query((now, config, &self.hops), out, from, query),
             Body::QueryResponse(response) => self.queries.on_response(config, out, from, response),
@@ -381,6 +392,10 @@ impl ResourceManager {
         if matches!(&self.start, Start::Shutting(shut) if shut.is_empty()) {
             self.start = Start::Ready;
             self.origins.resume(now, &self.config.limits, &mut self.out);
+            let (_, _, legs, mut context) = self.parts(now);
+            legs.resume(&mut context);
+            let (callers, _, legs, mut context) = self.parts(now);
+            callers.resume(&mut context, legs);
             for fault in core::mem::take(&mut self.faults) {
                 self.on_fault(now, &fault);
             }
@@ -443,9 +458,11 @@ impl ResourceManager {
             if let Some(message) = self.out.loopback.pop_front() {
                 self.on_message(now, message);
             } else if let Some(response) = self.out.responses.pop_front() {
-                self.origins.on_response(now, &self.config.limits, &mut self.out, response);
+                let own = self.config.asn;
+                self.origins.on_said(now, &self.config.limits, &mut self.out, own, response);
             } else if let Some(notify) = self.out.notifies.pop_front() {
-                self.origins.on_notify(now, &self.config.limits, &mut self.out, notify);
+                let own = self.config.asn;
+                self.origins.on_ended(now, &self.config.limits, &mut self.out, own, notify);
             } else if let Some(event) = self.out.legs.pop_front() {
                 self.on_leg(now, event);
             } else {

@@ -167,6 +167,16 @@ pub enum FlowKind {
     Discovery,
 }
 
+/// How the domains of a path are asked for what a tunnel carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Asking {
+    /// Each domain asks the next one.
+    #[default]
+    HopByHop,
+    /// The first domain asks each of them itself, where the agreements on the path let it (single hop).
+    Direct,
+}
+
 /// A flow in one direction between the caller's domain and one domain of callees: what one `reserveCommit` is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LegId {
@@ -385,6 +395,10 @@ pub enum Reason {
     },
     /// The domain that the flow leaves cannot send two copies of it.
     CannotDuplicate,
+    /// The agreement of the link does not let the first domain of the path ask for itself.
+    DirectNotAgreed,
+    /// An endpoint of it has another address now, and this session has taken its place.
+    Moved(SessionId),
 }
 
 impl fmt::Display for Refusal {
@@ -447,6 +461,12 @@ impl fmt::Display for Refusal {
                     f,
                     ": two copies need two disjoint paths, and one path alone is known within the limit"
                 )
+            }
+            Reason::Moved(SessionId { origin, number }) => {
+                write!(f, ": it has moved; session {}-{number} has taken its place", origin.0)
+            }
+            Reason::DirectNotAgreed => {
+                write!(f, ": the agreement does not let the first domain of the path ask for itself")
             }
             Reason::CannotDuplicate => {
                 write!(f, ": the back-end of this domain cannot send two copies of a flow")

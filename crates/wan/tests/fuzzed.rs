@@ -4,9 +4,9 @@
 
 use testkit::random::Random;
 use wan::{
-    ANY_LOSS, AggregateId, Asked, Asn, Available, Body, Class, DeviceFault, Direction, Establish, FlowKind,
-    FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message, MessageId,
-    Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
+    ANY_LOSS, AggregateId, Asked, Asking, Asn, Available, Body, Class, DeviceFault, Direction, Establish,
+    FlowKind, FlowRequest, Granted, HeldAggregate, HostedSession, Key, LegId, LinkId, MOST_BYTES, Message,
+    MessageId, Notify, OpenLeg, OwnSession, Query, QueryResponse, Reason, Record, Refusal, Reserve, Response,
     SessionBody, SessionId, SessionRequest, TSpec, Text, TunnelId,
 };
 
@@ -34,6 +34,8 @@ fn reasons() -> Vec<Reason> {
         Reason::AaaUnavailable(Text::fitting("no answer")),
         Reason::Aborted,
         Reason::GrantOver,
+        Reason::DirectNotAgreed,
+        Reason::Moved(SessionId { origin: Asn(5), number: 6 }),
         Reason::Device(DeviceFault { device: Text::fitting("west-1"), what: Text::fitting("no such table") }),
     ]
 }
@@ -59,8 +61,12 @@ fn messages() -> Vec<Message> {
         jitter: 2,
         loss: 11,
         lifetime: 7_000_000_000,
+        asking: Asking::Direct,
+        label: Some(17),
     };
-    let granted = Granted { reserved: traffic, delay: 5, jitter: 6, loss: 12, price: Some(13), label: 16 };
+    let link = Some(LinkId(15));
+    let granted =
+        Granted { reserved: traffic, delay: 5, jitter: 6, loss: 12, price: Some(13), label: 16, link };
     let flow = FlowRequest {
         kind: FlowKind::AckNack,
         direction: Direction::Reverse,
@@ -73,6 +79,7 @@ fn messages() -> Vec<Message> {
         limit: 3,
         most_loss: 4,
         copies: 2,
+        asking: Asking::Direct,
     };
     let callees = (0..64_u8).map(|host| std::net::IpAddr::from([10, 0, 0, host])).collect();
     let establish = Establish { caller: "2001:db8::2".parse().unwrap(), callees, flows: vec![flow; 8] };
@@ -132,6 +139,7 @@ fn records() -> Vec<(Key, Record)> {
         jitter: 2,
         loss: 11,
         lifetime: 7_000_000_000,
+        asking: Asking::HopByHop,
     };
     let held = HeldAggregate {
         asked,
@@ -154,6 +162,7 @@ fn records() -> Vec<(Key, Record)> {
         limit: 3,
         most_loss: 4,
         copies: 1,
+        asking: Asking::HopByHop,
     };
     let session = SessionId { origin: Asn(1), number: 5 };
     let leg = |number: u32| OpenLeg {
@@ -183,6 +192,7 @@ fn records() -> Vec<(Key, Record)> {
         legs: (0..512).map(leg).collect(),
         ends: u64::MAX,
         grant: Some(u64::MAX),
+        replaces: Some(session),
     };
     let hosted = HostedSession {
         caller,
@@ -283,8 +293,9 @@ const MARKS: [u32; 4] = [703_710, 703_711, 703_712, 703_713];
 /// Bytes that say at the end of an aggregate what may be lost inside the domain.
 const INSIDE: usize = 4;
 
-/// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it.
-fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
+/// A record without grant, losses, price and copies, and the bytes that the version before losses, and the one before grants, have written of it. And
+/// one with losses, and the bytes of the version that did not say how domains are asked.
+fn older(key: Key, record: Record) -> ((Record, [Vec<u8>; 2]), (Record, Vec<u8>)) {
     let [limit, before, of_leg, of_aggregate] = MARKS;
     let flow = |flow: FlowRequest, most_loss| FlowRequest { most_loss, ..flow };
     let legs = |legs: Vec<OpenLeg>, most_loss, loss| {
@@ -300,62 +311,73 @@ fn older(key: Key, record: Record) -> (Record, [Vec<u8>; 2]) {
         Record::Own(own) => {
             let flows = own.request.flows.into_iter().map(|one| flow(one, most_loss)).collect();
             let request = SessionRequest { flows, ..own.request };
-            Record::Own(OwnSession { request, legs: legs(own.legs, most_loss, of_leg), grant: None, ..own })
+            Record::Own(OwnSession {
+                request,
+                legs: legs(own.legs, most_loss, of_leg),
+                grant: None,
+                replaces: None,
+                ..own
+            })
         }
         Record::Hosted(hosted) => {
             let flows = hosted.flows.into_iter().map(|one| flow(one, most_loss)).collect();
             Record::Hosted(HostedSession { flows, legs: legs(hosted.legs, most_loss, of_leg), ..hosted })
         }
     };
-    let mut bytes = with(record.clone(), [limit, before, of_leg, of_aggregate]).encode(key).unwrap();
+    let marked = with(record.clone(), [limit, before, of_leg, of_aggregate]);
+    let mut bytes = marked.encode(key).unwrap();
     if matches!(record, Record::Aggregate(_)) {
         bytes.truncate(bytes.len() - INSIDE);
     }
-    let (mut short, mut at) = (Vec::new(), 0);
+    let (mut short, mut hardly, mut at) = (Vec::new(), Vec::new(), 0);
     while at < bytes.len() {
         let next = bytes[at..].first_chunk().map(|next| u32::from_be_bytes(*next));
         match MARKS.iter().position(|mark| Some(*mark) == next) {
-            // After the loss of a flow there is a price that is not told, after its limit that there is one copy.
-            Some(0 | 2) => at += 5,
-            Some(_) => at += 4,
+            // After the limit of a flow there is that it has one copy, and how domains are asked.
+            Some(0) => {
+                hardly.extend(&bytes[at..at + 5]);
+                at += 6;
+            }
+            // After its loss there is a price that is not told.
+            Some(2) => {
+                hardly.extend(&bytes[at..at + 5]);
+                at += 5;
+            }
+            // After the loss before a domain there is who asks.
+            Some(mark) => {
+                hardly.extend(&bytes[at..at + 4]);
+                at += if mark == 1 { 5 } else { 4 };
+            }
             None => {
                 short.push(bytes[at]);
+                hardly.push(bytes[at]);
                 at += 1;
             }
         }
     }
-    short[0] = 2;
+    (short[0], hardly[0]) = (2, 3);
+    if matches!(record, Record::Own(_)) {
+        assert_eq!((short.pop(), hardly.pop()), (Some(0), Some(0)), "it takes no place");
+    }
     let mut shorter = short.clone();
     shorter[0] = 1;
     if matches!(record, Record::Own(_)) {
         assert_eq!(shorter.pop(), Some(0), "it has no grant");
     }
-    (with(record, [ANY_LOSS, 0, ANY_LOSS, ANY_LOSS]), [short, shorter])
+    ((with(record, [ANY_LOSS, 0, ANY_LOSS, ANY_LOSS]), [short, shorter]), (marked, hardly))
 }
 
 #[test]
 fn records_of_earlier_versions_are_read() {
     for (key, record) in records() {
-        let (record, [short, shorter]) = older(key, record);
-        assert!(short.len() < record.encode(key).unwrap().len());
+        let ((record, [short, shorter]), (marked, hardly)) = older(key, record);
+        assert!(short.len() < hardly.len() && hardly.len() < record.encode(key).unwrap().len());
+        assert_eq!(Record::decode(&hardly), Ok((key, marked)), "version {}", hardly[0]);
         for mut bytes in [short, shorter] {
             assert_eq!(Record::decode(&bytes), Ok((key, record.clone())), "version {}", bytes[0]);
             bytes[0] = 5;
             assert!(Record::decode(&bytes).unwrap_err().to_string().contains("another version"));
         }
-    }
-}
-
-#[test]
-fn records_without_losses_inside_are_read() {
-    for (key, mut record) in records() {
-        let mut bytes = record.encode(key).unwrap();
-        bytes[0] = 3;
-        if let Record::Aggregate(held) = &mut record {
-            bytes.truncate(bytes.len() - INSIDE);
-            held.loss = 0;
-        }
-        assert_eq!(Record::decode(&bytes), Ok((key, record)));
     }
 }
 
@@ -367,7 +389,8 @@ fn mutated_records_do_no_harm() {
     let (key, Record::Own(mut own)) = records().swap_remove(1) else { panic!("it is that of a session") };
     own.legs.truncate(2);
     all[1] = Record::Own(own.clone()).encode(key).unwrap();
-    all.extend(older(key, Record::Own(own)).1);
+    let ((_, older_ones), (_, newer)) = older(key, Record::Own(own));
+    all.extend(older_ones.into_iter().chain([newer]));
     let mut read = 0_u64;
     for case in 0..tier.number("fuzz.stateless_executions") / 6 {
         let mut random = Random::of_case(tier.first_seed() ^ 9, case);

@@ -122,6 +122,7 @@ fn flow(flow: &Flow) -> protocol::Flow {
         most_loss: wan::ANY_LOSS,
         limit: flow.limit,
         copies: 1,
+        asking: "hop-by-hop".to_owned(),
     }
 }
 

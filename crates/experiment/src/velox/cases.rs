@@ -58,6 +58,7 @@ pub(super) fn data(topic: &Topic, class: &str, port: u16) -> Flow {
         most_loss: wan::ANY_LOSS,
         limit: LIMIT,
         copies: 1,
+        asking: "hop-by-hop".to_owned(),
     }
 }
 

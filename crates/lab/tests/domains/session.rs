@@ -8,7 +8,7 @@ use linux_edge::budget::border;
 use linux_edge::domain::Domain;
 use linux_edge::execute::Running;
 use wan::{
-    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    Addresses, AggregateId, Asking, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
     FlowRequest, Holding, LegId, LinkId, Place, SessionId, TSpec, TunnelId,
 };
 
@@ -140,6 +140,7 @@ impl Session {
             most_loss: wan::ANY_LOSS,
             limit: u64::MAX,
             copies: 1,
+            asking: Asking::HopByHop,
         };
         let (leg, aggregate, addresses) = (self.leg(), self.aggregate(), self.addresses.clone());
         let command = BackendCommand::Open { ticket: 2, leg, aggregate, flow, addresses };

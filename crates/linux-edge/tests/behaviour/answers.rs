@@ -6,7 +6,7 @@ use linux_edge::program::{Program, Step};
 use linux_edge::setup::setup;
 use testkit::random::Random;
 use wan::{
-    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    Addresses, AggregateId, Asking, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
     FlowRequest, Holding, LegId, LinkId, Place, SessionId, TSpec, TunnelId,
 };
 
@@ -205,6 +205,7 @@ fn flows_that_cannot_be_held_are_not_let_in() {
         most_loss: wan::ANY_LOSS,
         limit: 1,
         copies: 1,
+        asking: Asking::HopByHop,
     };
     let host = |third| IpAddr::V4(Ipv4Addr::new(10, 1, third, 2));
     let mut open = |number, protocol, source| {
@@ -383,6 +384,7 @@ fn opening(leg: LegId, aggregate: AggregateId, source_port: u16) -> BackendComma
         most_loss: wan::ANY_LOSS,
         limit: 1,
         copies: 1,
+        asking: Asking::HopByHop,
     };
     let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));
     let addresses = Addresses { sources: vec![host(1)], destinations: vec![host(2)] };

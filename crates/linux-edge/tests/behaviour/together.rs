@@ -8,8 +8,8 @@ use linux_edge::program::{Program, Step};
 use serde_json::Value;
 use testkit::random::Random;
 use wan::{
-    Addresses, AggregateId, Asn, BackendCommand, Class, Demand, Direction, FlowKind, FlowRequest, Holding,
-    LegId, LinkId, Place, SessionId, TSpec, TunnelId,
+    Addresses, AggregateId, Asking, Asn, BackendCommand, Class, Demand, Direction, FlowKind, FlowRequest,
+    Holding, LegId, LinkId, Place, SessionId, TSpec, TunnelId,
 };
 
 use crate::networks::domain;
@@ -243,6 +243,7 @@ fn command(random: &mut Random, ticket: u64) -> BackendCommand {
                 limit: 1,
                 most_loss: wan::ANY_LOSS,
                 copies: 1,
+                asking: Asking::HopByHop,
             };
             let host = |second| IpAddr::V4(Ipv4Addr::new(10, second, 0, 2));
             let addresses = Addresses { sources: vec![host(1)], destinations: vec![host(2)] };

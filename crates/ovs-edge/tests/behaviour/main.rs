@@ -10,7 +10,7 @@ use ovs_edge::program::{Content, Flow, Program};
 use ovs_edge::{Domain, OvsEdge};
 use testkit::random::Random;
 use wan::{
-    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    Addresses, AggregateId, Asking, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
     FlowRequest, Holding, LegId, LinkId, Place, Prefix, SessionId, TSpec, TunnelId,
 };
 
@@ -82,6 +82,7 @@ fn open(number: u64, of: AggregateId, sources: Vec<IpAddr>, protocol: u8) -> Bac
         most_loss: wan::ANY_LOSS,
         limit: 1,
         copies: 1,
+        asking: Asking::HopByHop,
     };
     let addresses = Addresses { sources, destinations: vec![IpAddr::from([10, 2, 0, 2])] };
     BackendCommand::Open { ticket: 2, leg: leg(number), aggregate: of, flow, addresses }

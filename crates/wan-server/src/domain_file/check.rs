@@ -286,6 +286,7 @@ impl Checker<'_> {
             hides_price: table.hides_price,
             destinations: asns(&table.destinations),
             excess,
+            direct: table.direct.as_ref().map(|it| asns(it.get_ref())).unwrap_or_default(),
         })
     }
 
@@ -320,6 +321,38 @@ impl Checker<'_> {
                     return self.wrong(at, what, "give each link a number of its own");
                 }
                 None => {}
+            }
+        }
+        for (agreement, table) in agreements.iter().zip(&document.agreements) {
+            if let Some(direct) = &table.get_ref().direct {
+                self.may_ask(direct, agreement, managers)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Domains that ask for what another one sends are known, and answered by their managers.
+    fn may_ask(
+        &self,
+        direct: &Spanned<Vec<u32>>,
+        agreement: &Agreement,
+        managers: &BTreeMap<Asn, String>,
+    ) -> Result<(), Problem> {
+        let (at, all) = (direct.span().start, direct.get_ref());
+        self.known(at, all)?;
+        for asn in asns(all) {
+            if asn == agreement.from || asn == agreement.to {
+                let what = format!("AS {} is one of the two that agree", asn.0);
+                return self.wrong(
+                    at,
+                    what,
+                    "`direct` names other domains; the one that sends may always ask",
+                );
+            }
+            // Both answer it: the one that receives, and the one that sends.
+            if asn != self.own && !managers.contains_key(&asn) {
+                let what = format!("AS {} may ask here, and has no manager to be answered", asn.0);
+                return self.wrong(at, what, "add `manager = \"HOST:PORT\"` to its [[domain]]");
             }
         }
         Ok(())

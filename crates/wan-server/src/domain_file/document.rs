@@ -103,6 +103,9 @@ pub(super) struct AgreementTable {
     pub(super) hides_price: bool,
     #[serde(default)]
     pub(super) excess: Option<ExcessWord>,
+    /// Domains that may ask the receiving one themselves.
+    #[serde(default)]
+    pub(super) direct: Option<Spanned<Vec<u32>>>,
     #[serde(default)]
     pub(super) ef: Option<TermsTable>,
     #[serde(default)]

@@ -66,6 +66,14 @@ fn a_wrong_file_is_told_with_its_place_and_a_remedy() {
         ("delay = \"3 ms\", ", "", "missing field `delay`", ""),
         ("from = 65001\n", "from = 65003\n", "not between AS 65001 and another", "[[agreement]]"),
         ("destinations = [65001]\n", "destinations = [7]\n", "no [[domain]] is AS 7", "[[agreement]]"),
+        ("direct = [65003]\n", "direct = [7]\n", "no [[domain]] is AS 7", "[7]"),
+        ("direct = [65003]\n", "direct = [65001]\n", "AS 65001 is one of the two that agree", "[65001]"),
+        (
+            "manager = \"127.0.0.1:7413\"\n",
+            "",
+            "AS 65003 may ask here, and has no manager to be answered",
+            "[65003]",
+        ),
         (
             "from = 65002\nto = 65001\n",
             "from = 65001\nto = 65002\n",

@@ -140,6 +140,11 @@ impl Domains {
         manager.wait().unwrap();
     }
 
+    /// A signal of the kernel, such as one that makes it stand still.
+    pub(crate) fn signal(&self, asn: u32, signal: Signal) {
+        kill(Pid::from_raw(self.managers[&asn].id().try_into().unwrap()), signal).unwrap();
+    }
+
     /// As a service manager ends it.
     pub(crate) fn end(&mut self, asn: u32) -> Option<i32> {
         let mut manager = self.managers.remove(&asn).unwrap();
@@ -242,6 +247,7 @@ pub(crate) fn flow(rate: u64, limit: u64) -> Flow {
         most_loss: wan::ANY_LOSS,
         limit,
         copies: 1,
+        asking: "hop-by-hop".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@ use keys::{Authority, Identity, Role};
 use testkit::namespace::alone;
 use testkit::patience::patiently;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use wan::{AggregateId, Asn, Body, Class, LinkId, Message, MessageId, Reserve, TSpec, TunnelId};
+use wan::{AggregateId, Asking, Asn, Body, Class, LinkId, Message, MessageId, Reserve, TSpec, TunnelId};
 
 use crate::domains::{Domains, EAST, MILLISECOND, TRANSIT, WEST, flow, session};
 
@@ -26,6 +26,8 @@ fn reserve(from: u32) -> Message {
         most_loss: wan::ANY_LOSS,
         jitter: 0,
         lifetime: 7_000_000_000,
+        asking: Asking::HopByHop,
+        label: None,
     };
     Message { from: Asn(from), to: Asn(TRANSIT), body: Body::Reserve(reserve) }
 }

@@ -1,5 +1,6 @@
 //! Sessions whose caller is in this domain: negotiated first, then reserved flow by flow, durable, let in, kept alive, and stopped as a whole.
 mod grants;
+mod moves;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -53,6 +54,8 @@ struct Session {
     rates: Vec<u64>,
     ends: u64,
     grant: Grant,
+    /// The session whose place it takes when it is up.
+    replaces: Option<SessionId>,
     /// A later end that is being stored: the ticket of the store, the number of the question, and the end.
     extending: Option<(u64, u64, u64)>,
 }
@@ -75,9 +78,21 @@ const REPEATED_STOPS: u8 = 3;
 impl Callers {
     /// A caller wants a session.
     pub(crate) fn request(&mut self, context: &mut Context<'_>, ticket: u64, request: SessionRequest) {
+        self.ask(context, ticket, request, None);
+    }
+
+    /// The same, for a session that takes the place of another one.
+    fn ask(
+        &mut self,
+        context: &mut Context<'_>,
+        ticket: u64,
+        request: SessionRequest,
+        replaces: Option<SessionId>,
+    ) {
         let limits = &context.config.limits;
         let in_setup = self.sessions.values().filter(|session| session.stage != Stage::Up).count();
-        let counted = self.sessions.values().map(|session| (&session.request, session.peers.len()));
+        let others = self.sessions.iter().filter(|(id, _)| Some(**id) != replaces);
+        let counted = others.map(|(_, session)| (&session.request, session.peers.len()));
         let admitted = if in_setup >= limits.most_in_setup {
             Err(Reason::Busy)
         } else {
@@ -102,6 +117,7 @@ impl Callers {
             rates: Vec::new(),
             ends: u64::MAX,
             grant: if needs_grant { Grant::Asked } else { Grant::NotNeeded },
+            replaces,
             extending: None,
         };
         let request = needs_grant.then(|| session.request.clone());
@@ -218,6 +234,8 @@ impl Callers {
 
     /// Goes on where what was waited for is there.
     pub(crate) fn proceed(&mut self, context: &mut Context<'_>, legs: &mut Legs, id: SessionId) {
+        let place = self.sessions.get(&id).and_then(|session| session.replaces);
+        let end_of_place = place.and_then(|before| self.sessions.get(&before)).map(|before| before.ends);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let progress = legs.progress(id);
         match session.stage {
@@ -228,7 +246,8 @@ impl Callers {
                 if progress == Progress::Under || !is_committed {
                     return;
                 }
-                session.ends = context.now.saturating_add(session.request.lasts);
+                let ends = context.now.saturating_add(session.request.lasts);
+                session.ends = end_of_place.unwrap_or(ends);
                 let record = session.record(legs, id, session.ends);
                 session.stage = Stage::Storing(context.out.store(Key::Own(id), Some(Record::Own(record))));
             }
@@ -243,6 +262,7 @@ impl Callers {
                 if let Some(ticket) = session.ticket.take() {
                     context.out.actions.push(Action::Answer { ticket, answer });
                 }
+                self.end_moved(context, legs, id);
             }
             _ => {}
         }
@@ -257,8 +277,10 @@ impl Callers {
         (ticket, id): (u64, SessionId),
         by: u64,
     ) {
+        let is_moving = self.is_moving(id);
         let reason = match self.sessions.get_mut(&id) {
             Some(Session { extending: Some(_), .. }) => Reason::Busy,
+            Some(_) if is_moving => Reason::Busy,
             Some(session) if session.stage == Stage::Up => {
                 match contract(context.now, context.config, session.request.user) {
                     Ok(_) => {
@@ -352,7 +374,8 @@ impl Callers {
             self.ending.insert(forgotten, said);
             Some(forgotten)
         };
-        self.ungrant(id, &session, why, forgotten);
+        self.ungrant(id, &session, why.clone(), forgotten);
+        self.end_moves(context, legs, id, &why);
     }
 
     /// A domain of callees says that its part has ended.
@@ -465,6 +488,7 @@ impl Callers {
             rates: record.rates,
             ends: record.ends,
             grant,
+            replaces: record.replaces,
             extending: None,
         };
         self.sessions.insert(id, session);
@@ -492,6 +516,7 @@ impl Session {
             legs: legs.records(id),
             ends,
             grant: self.grant.recorded(),
+            replaces: self.replaces,
         }
     }
 

@@ -10,12 +10,12 @@ use crate::message::{
 use crate::request::{FlowRequest, MOST_CALLEES, MOST_FLOWS};
 use crate::routes::MOST_DOMAINS;
 use crate::words::{
-    AggregateId, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Reason, Refusal,
-    SessionId, TSpec, Text, TunnelId,
+    AggregateId, Asking, Asn, Class, DeviceFault, Direction, FlowKind, LegId, LinkId, MessageId, Reason,
+    Refusal, SessionId, TSpec, Text, TunnelId,
 };
 
 /// The first byte of a message. Records have [versions of their own](records).
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// No message is longer, in bytes.
 pub const MOST_BYTES: usize = 4_096;
@@ -285,10 +285,11 @@ structures! {
     DeviceFault { device, what }
     Message { from, to, body }
     Reserve {
-        aggregate, id, echo, path, position, link, traffic, limit, most_loss, delay, jitter, loss, lifetime
+        aggregate, id, echo, path, position, link, traffic, limit, most_loss, delay, jitter, loss, lifetime,
+        asking, label
     }
     Response { aggregate, id, echo, verdict }
-    Granted { reserved, delay, jitter, loss, price, label }
+    Granted { reserved, delay, jitter, loss, price, label, link }
     Notify { aggregate, id, refusal }
     Query { number, aggregate, path, position, link, available, delay, jitter, loss }
     QueryResponse { number, path, position, verdict }
@@ -298,6 +299,7 @@ structures! {
 
 choices! {
     Class { 0 BestEffort, 1 Af1, 2 Af4, 3 Ef, 4 Control }
+    Asking { 0 HopByHop, 1 Direct }
     Direction { 0 Forward, 1 Reverse }
     FlowKind { 0 Data, 1 AckNack, 2 Discovery }
     Body {
@@ -314,6 +316,6 @@ choices! {
         11 UnknownDestination(address), 12 NoPath { offer }, 13 NoAgreement, 14 Rate { missing, offer },
         15 Burst { missing, offer }, 16 Delay { missing, offer }, 17 CalleeRefused, 18 NoAnswer, 19 LinkDown, 20 Busy,
         21 UnknownSession, 22 Stopped, 23 TimeOver, 24 Device(fault), 25 NotAuthorized(what), 26 AaaUnavailable(what),
-        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }, 40 NotDisjoint { shared }, 41 CannotDuplicate
+        27 Aborted, 28 GrantOver, 29 Loss { missing, offer }, 40 NotDisjoint { shared }, 41 CannotDuplicate, 42 DirectNotAgreed, 43 Moved(session)
     }
 }

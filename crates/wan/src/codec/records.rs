@@ -4,11 +4,14 @@ use alloc::vec::Vec;
 use super::{DecodeError, Reader, Wire, Writer};
 use crate::record::{Asked, HeldAggregate, HostedSession, Key, OpenLeg, OwnSession, Record};
 use crate::request::{ANY_LOSS, FlowRequest, MOST_CALLEES, MOST_FLOWS, SessionRequest};
+use crate::words::Asking;
 
 /// The first byte of a record. A manager reads what the one before it has written, so this is not that of messages.
 const VERSION: u8 = 4;
 /// The first one whose aggregates say what may be lost inside the domain.
 const WITH_LOSSES_INSIDE: u8 = 4;
+/// The first one whose records say how domains are asked, and which session another one has taken the place of.
+const WITH_ASKING: u8 = 4;
 /// The first one whose records say what may be lost, what it costs, and how many copies there are.
 const WITH_LOSSES: u8 = 3;
 /// The first one whose sessions say until when they are granted.
@@ -101,6 +104,7 @@ impl Wire for FlowRequest {
         self.limit.put(writer);
         self.most_loss.put(writer);
         self.copies.put(writer);
+        self.asking.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -116,6 +120,7 @@ impl Wire for FlowRequest {
             limit: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
             copies: since(WITH_LOSSES, 1, reader)?,
+            asking: since(WITH_ASKING, Asking::HopByHop, reader)?,
         })
     }
 }
@@ -133,6 +138,7 @@ impl Wire for Asked {
         self.lifetime.put(writer);
         self.most_loss.put(writer);
         self.loss.put(writer);
+        self.asking.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -148,6 +154,7 @@ impl Wire for Asked {
             lifetime: Wire::get(reader)?,
             most_loss: since(WITH_LOSSES, ANY_LOSS, reader)?,
             loss: since(WITH_LOSSES, 0, reader)?,
+            asking: since(WITH_ASKING, Asking::HopByHop, reader)?,
         })
     }
 }
@@ -209,6 +216,7 @@ impl Wire for OwnSession {
         put_long(&self.legs, MOST_LEGS, writer);
         self.ends.put(writer);
         self.grant.put(writer);
+        self.replaces.put(writer);
     }
 
     fn get(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -219,6 +227,7 @@ impl Wire for OwnSession {
             legs: get_long(MOST_LEGS, reader)?,
             ends: Wire::get(reader)?,
             grant: since(WITH_GRANTS, None, reader)?,
+            replaces: since(WITH_ASKING, None, reader)?,
         })
     }
 }

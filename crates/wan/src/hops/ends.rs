@@ -3,7 +3,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Hops;
-use super::held::{Budget, Held, demand, next, notify_upstream, upstream};
+use super::held::{Budget, Held, asks, demand, is_forwarded, next, notify_upstream, upstream};
 use crate::action::Out;
 use crate::agreement::loss_after;
 use crate::backend::{BackendCommand, Holding};
@@ -11,7 +11,7 @@ use crate::border::{Border, Load};
 use crate::config::Config;
 use crate::message::{Body, Notify, Reserve, Response};
 use crate::record::{HeldAggregate, Key};
-use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal};
+use crate::words::{AggregateId, Asking, Asn, Class, LinkId, Reason, Refusal};
 
 impl Hops {
     pub(super) fn remove(&mut self, out: &mut Out, aggregate: AggregateId) {
@@ -22,15 +22,19 @@ impl Hops {
         }
     }
 
-    /// The origin ends an aggregate. A domain that holds it no more passes that on: those after it may hold it.
+    /// The origin ends an aggregate. A domain that holds it no more passes that on: those after it may hold it. What the origin asks each domain for
+    /// it ends in each of them.
     pub(super) fn tear(&mut self, config: &Config, out: &mut Out, reserve: Reserve) {
         let held = self.held.get(&reserve.aggregate).and_then(Held::asked);
-        if held.is_some_and(|asked| asked.id >= reserve.id || asked.path != reserve.path) {
+        if held.is_some_and(|asked| {
+            asked.id >= reserve.id || asked.path != reserve.path || asked.asking != reserve.asking
+        }) {
             return;
         }
         let aggregate = reserve.aggregate;
         let next = reserve.path.get(usize::from(reserve.position) + 1).copied();
-        if let Some(next) = next.filter(|next| config.is_neighbour(*next)) {
+        let is_passed_on = |next: &Asn| reserve.asking == Asking::HopByHop && config.is_neighbour(*next);
+        if let Some(next) = next.filter(is_passed_on) {
             let position = reserve.position.saturating_add(1);
             out.send(next, Body::Reserve(Reserve { position, link: None, ..reserve }));
         }
@@ -40,7 +44,7 @@ impl Hops {
     /// The domain after this one holds an aggregate no more.
     pub(crate) fn on_notify(&mut self, out: &mut Out, from: Asn, notify: Notify) {
         let Some(held) = self.held.get(&notify.aggregate) else { return };
-        let Some(asked) = held.asked().filter(|asked| next(asked) == Some(from)) else { return };
+        let Some(asked) = held.asked().filter(|asked| asks(asked) == Some(from)) else { return };
         notify_upstream(out, asked, notify);
     }
 
@@ -123,7 +127,9 @@ impl Hops {
             let demand = demand(&granted.asked, aggregate.class, granted.link_out);
             out.command(BackendCommand::Reserve { ticket, aggregate, demand });
             let label_in = (granted.asked.position > 0).then_some(granted.label_in);
-            out.command(BackendCommand::Commit { aggregate, label_in, label_out: granted.label_out });
+            if is_forwarded(&granted.asked, granted.link_out, granted.label_out) {
+                out.command(BackendCommand::Commit { aggregate, label_in, label_out: granted.label_out });
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use crate::border::Load;
 use crate::config::Config;
 use crate::message::{Body, Granted, Notify, Response};
 use crate::record::{Asked, HeldAggregate};
-use crate::words::{Asn, Class, LinkId, Reason};
+use crate::words::{Asking, Asn, Class, LinkId, Reason};
 
 /// How far a reservation has come here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,8 @@ pub(super) struct Pending {
     pub(super) step: Step,
     /// The budget of this domain, once the back-end has said it. From then on it is in the ledger.
     pub(super) budget: Option<Budget>,
+    /// With which label the next domain wants it, where the origin says so.
+    pub(super) label: Option<u32>,
     /// What the domains after this one granted.
     pub(super) downstream: Option<(Option<u32>, Granted, u64)>,
 }
@@ -76,9 +78,22 @@ impl Held {
             self.pending.as_ref().and_then(|pending| Some(of(&pending.asked, pending.budget?.jitter)));
         granted.at_least(pending.unwrap_or_default())
     }
+
+    /// What it takes of the link by which it comes, whose jitter this is.
+    pub(super) fn load_before(&self, jitter: u64) -> Load {
+        let granted = self.granted.as_ref().map(|granted| load_before(&granted.asked, jitter));
+        let pending = self.pending.as_ref().map(|pending| load_before(&pending.asked, jitter));
+        granted.unwrap_or_default().at_least(pending.unwrap_or_default())
+    }
 }
 
-/// A neighbour may send this here.
+/// What is asked for takes of the link by which it comes, as its sender counts it: at the beginning of the link, whose jitter this is.
+pub(super) fn load_before(asked: &Asked, jitter: u64) -> Load {
+    let burst = asked.traffic.burst_after(asked.jitter.saturating_sub(jitter));
+    Load { rate: asked.traffic.rate, burst }
+}
+
+/// Who asks may send this here, or have the domain before send it.
 pub(super) fn accepts(
     now: u64,
     config: &Config,
@@ -96,15 +111,32 @@ pub(super) fn accepts(
         return Ok(());
     }
     let destination = asked.path.last().copied().ok_or(Reason::Invalid)?;
-    let mut of =
-        config.agreements.iter().filter(|agreement| agreement.from == from && agreement.to == config.asn);
-    let agreement = of.find(|agreement| Some(agreement.link) == asked.link_in).ok_or(Reason::NoAgreement)?;
+    let sender = before(asked).ok_or(Reason::Invalid)?;
+    let agreement = config.by_which(sender, asked.link_in).ok_or(Reason::NoAgreement)?;
+    if from != sender && !agreement.direct.contains(&from) {
+        return Err(Reason::DirectNotAgreed);
+    }
     agreement.applies(now, class, destination).map(|_| ())
+}
+
+/// The domain before this one.
+pub(super) fn before(asked: &Asked) -> Option<Asn> {
+    asked.path.get(usize::from(asked.position).checked_sub(1)?).copied()
+}
+
+/// The domain that this one asks.
+pub(super) fn asks(asked: &Asked) -> Option<Asn> {
+    next(asked).filter(|_| asked.asking == Asking::HopByHop)
 }
 
 /// The domain after this one.
 pub(super) fn next(asked: &Asked) -> Option<Asn> {
     asked.path.get(usize::from(asked.position) + 1).copied()
+}
+
+/// Packets may be forwarded: the label that they get is known, if they need one.
+pub(super) fn is_forwarded(asked: &Asked, link_out: Option<LinkId>, label_out: Option<u32>) -> bool {
+    asked.asking == Asking::HopByHop || link_out.is_none() || label_out.is_some()
 }
 
 /// How much a refusal offers.
@@ -128,17 +160,25 @@ pub(super) fn demand(asked: &Asked, class: Class, link_out: Option<LinkId>) -> D
     }
 }
 
-/// To the domain before this one, or to the origin, which is here.
+/// Whom this domain answers: the domain before it, or the origin. None: the origin is here.
+fn asks_here(asked: &Asked) -> Option<Asn> {
+    match asked.asking {
+        Asking::HopByHop => before(asked),
+        Asking::Direct => before(asked).and(asked.path.first().copied()),
+    }
+}
+
+/// To whom asks here.
 pub(super) fn upstream(out: &mut Out, asked: &Asked, response: Response) {
-    match usize::from(asked.position).checked_sub(1).and_then(|at| asked.path.get(at)) {
-        Some(before) => out.send(*before, Body::Response(response)),
+    match asks_here(asked) {
+        Some(before) => out.send(before, Body::Response(response)),
         None => out.responses.push_back(response),
     }
 }
 
 pub(super) fn notify_upstream(out: &mut Out, asked: &Asked, notify: Notify) {
-    match usize::from(asked.position).checked_sub(1).and_then(|at| asked.path.get(at)) {
-        Some(before) => out.send(*before, Body::Notify(notify)),
+    match asks_here(asked) {
+        Some(before) => out.send(before, Body::Notify(notify)),
         None => out.notifies.push_back(notify),
     }
 }

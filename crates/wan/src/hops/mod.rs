@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::action::Out;
-use crate::agreement::loss_after;
+use crate::agreement::{Agreement, loss_after};
 use crate::backend::{BackendAnswer, BackendCommand, Holding};
 use crate::border::{Border, Load};
 use crate::config::Config;
@@ -14,8 +14,11 @@ use crate::message::{Body, Granted, Reserve, Response};
 use crate::record::{Asked, HeldAggregate, Key, Record};
 use crate::request::ANY_LOSS;
 use crate::routes::MOST_DOMAINS;
-use crate::words::{AggregateId, Asn, Class, LinkId, Reason, Refusal, TunnelId};
-use held::{Budget, Held, Pending, Step, accepts, demand, next, offer, upstream};
+use crate::words::{AggregateId, Asking, Asn, Class, LinkId, Reason, Refusal, TunnelId};
+use held::{
+    Budget, Held, Pending, Step, accepts, asks, before, demand, is_forwarded, load_before, next, offer,
+    upstream,
+};
 
 /// All aggregates that pass this domain.
 #[derive(Debug, Default)]
@@ -39,8 +42,19 @@ fn is_sane(reserve: &Reserve) -> bool {
     fits && losses && reserve.delay < 1 << 60 && reserve.jitter < 1 << 60
 }
 
+/// The origin, where it asks for traffic that another domain sends here.
+fn asks_for_itself(asked: &Asked) -> Option<Asn> {
+    let origin = asked.path.first().copied();
+    origin.filter(|origin| asked.asking == Asking::Direct && before(asked).is_some_and(|it| it != *origin))
+}
+
+/// What this domain alone tells of a price: that of the link by which it sends. The last domain has none.
+fn price_of(config: &Config, asked: &Asked, link_out: Option<LinkId>) -> Option<u64> {
+    next(asked).zip(link_out).map_or(Some(0), |(next, link)| config.told_price(next, link))
+}
+
 impl Hops {
-    /// A message of the domain before.
+    /// A message of the domain before, or of the origin.
     pub(crate) fn on_reserve(
         &mut self,
         now: u64,
@@ -50,8 +64,12 @@ impl Hops {
         reserve: Reserve,
     ) {
         let position = usize::from(reserve.position);
-        let before = position.checked_sub(1).map_or(Some(&config.asn), |at| reserve.path.get(at));
-        let is_here = reserve.path.get(position) == Some(&config.asn) && before == Some(&from);
+        let asker = match (position.checked_sub(1), reserve.asking) {
+            (None, _) => Some(&config.asn),
+            (Some(before), Asking::HopByHop) => reserve.path.get(before),
+            (Some(_), Asking::Direct) => reserve.path.first(),
+        };
+        let is_here = reserve.path.get(position) == Some(&config.asn) && asker == Some(&from);
         let is_origin = reserve.path.first() == Some(&reserve.aggregate.tunnel.origin);
         let repeated = |at: usize, asn: &Asn| reserve.path.iter().skip(at + 1).any(|other| other == asn);
         let has_loop = reserve.path.iter().enumerate().any(|(at, asn)| repeated(at, asn));
@@ -72,6 +90,7 @@ impl Hops {
             jitter: reserve.jitter,
             loss: reserve.loss,
             lifetime: reserve.lifetime,
+            asking: reserve.asking,
         };
         let refused = |out: &mut Out, reason| {
             let verdict = Err(Refusal { asn: config.asn, link: asked.link_in, reason });
@@ -85,7 +104,7 @@ impl Hops {
             None if is_full => return refused(out, Reason::Busy),
             None => {}
             Some(held) => {
-                let is_same_way = |other: &Asked| other.path == asked.path;
+                let is_same_way = |other: &Asked| other.path == asked.path && other.asking == asked.asking;
                 if held.asked().is_some_and(|other| other.id > asked.id) {
                     return;
                 }
@@ -111,7 +130,7 @@ impl Hops {
                 }
             }
         }
-        self.begin(now, config, out, aggregate, asked, reserve.echo);
+        self.begin(now, config, out, aggregate, asked, (reserve.echo, reserve.label));
     }
 
     fn begin(
@@ -121,9 +140,10 @@ impl Hops {
         out: &mut Out,
         aggregate: AggregateId,
         asked: Asked,
-        echo: u64,
+        (echo, label): (u64, Option<u32>),
     ) {
-        let link_out = match self.link_out(now, config, aggregate, &asked) {
+        let has_room = self.has_room_before(config, aggregate, &asked);
+        let link_out = match has_room.and_then(|()| self.link_out(now, config, aggregate, &asked)) {
             Ok(link_out) => link_out,
             Err(refusal) => {
                 let response = Response { aggregate, id: asked.id, echo, verdict: Err(refusal) };
@@ -134,12 +154,40 @@ impl Hops {
         let ticket = out.ticket();
         let demand = demand(&asked, aggregate.class, link_out);
         let expires = now.saturating_add(asked.lifetime);
-        let pending = Pending { asked, echo, step: Step::Backend(ticket), budget: None, downstream: None };
+        let pending =
+            Pending { asked, echo, step: Step::Backend(ticket), budget: None, label, downstream: None };
         let new = || Held { granted: None, pending: None, link_out, label_in, expires };
         let held = self.held.entry(aggregate).or_insert_with(new);
-        held.pending = Some(pending);
+        // An origin that began again does not know labels, and tells them a little later.
+        let known = held.granted.as_ref().and_then(|granted| granted.label_out);
+        held.pending = Some(Pending { label: pending.label.or(known), ..pending });
         self.tickets.insert(ticket, aggregate);
         out.command(BackendCommand::Reserve { ticket, aggregate, demand });
+    }
+
+    /// Whether the agreement with the domain before has room, where the origin asks for itself: its word does not show that the domain before counts
+    /// it. What is asked hop by hop is counted by that domain alone.
+    fn has_room_before(&self, config: &Config, aggregate: AggregateId, asked: &Asked) -> Result<(), Refusal> {
+        if asks_for_itself(asked).is_none() {
+            return Ok(());
+        }
+        let refusal = |reason| Refusal { asn: config.asn, link: asked.link_in, reason };
+        let agreement = before(asked).and_then(|sender| config.by_which(sender, asked.link_in));
+        let terms = agreement.and_then(|agreement| agreement.terms.get(&aggregate.class));
+        let terms = terms.ok_or_else(|| refusal(Reason::NoAgreement))?;
+        let load = load_before(asked, terms.jitter);
+        let held = self.held.get(&aggregate).map(|held| held.load_before(terms.jitter)).unwrap_or_default();
+        if load.at_least(held) == held {
+            return Ok(());
+        }
+        let is_beside = |(id, held): &(&AggregateId, &Held)| {
+            let of = held.asked();
+            **id != aggregate
+                && id.class == aggregate.class
+                && of.is_some_and(|of| of.link_in == asked.link_in)
+        };
+        let beside = self.held.iter().filter(is_beside).map(|(_, held)| held.load_before(terms.jitter));
+        Border::fits(terms, beside.fold(Load::default(), Load::plus), load).map_err(refusal)
     }
 
     /// The border link: that of the tunnel, which is pinned, or the first one with room.
@@ -154,14 +202,22 @@ impl Hops {
         let destination = *asked.path.last().unwrap_or(next);
         let mut best = Refusal { asn: config.asn, link: None, reason: Reason::NoAgreement };
         let pinned = self.of_tunnel(aggregate.tunnel).find_map(|held| held.link_out);
+        let is_let = |link: LinkId| {
+            let lets = |one: &Agreement| one.link == link && one.direct.contains(&aggregate.tunnel.origin);
+            let is_let =
+                asked.asking == Asking::HopByHop || asked.position == 0 || config.toward(*next).any(lets);
+            let refusal = Refusal { asn: config.asn, link: Some(link), reason: Reason::DirectNotAgreed };
+            if is_let { Ok(()) } else { Err(refusal) }
+        };
         if let Some(link) = pinned {
+            is_let(link)?;
             self.border.terms(now, config, (*next, link), aggregate.class, destination)?;
             return Ok(Some(link));
         }
         for agreement in config.toward(*next) {
             let link = agreement.link;
             let fits = self.border.terms(now, config, (*next, link), aggregate.class, destination);
-            let fits = fits.and_then(|terms| {
+            let fits = is_let(link).and(fits).and_then(|terms| {
                 let load = Load { rate: asked.traffic.rate, burst: asked.traffic.bucket };
                 let others = self.load(link, aggregate.class, Some(aggregate));
                 Border::fits(&terms, others, load).map_err(|reason| Refusal {
@@ -238,16 +294,18 @@ impl Hops {
         };
         let asked = pending.asked.clone();
         let mut delay = asked.delay.saturating_add(budget.delay);
+        let mut jitter = asked.jitter.saturating_add(budget.jitter);
         let inside = loss_after(asked.loss, budget.loss);
         let mut loss = inside;
         if let Some((next, link)) = next(&asked).zip(link_out) {
             let destination = asked.path.last().copied().unwrap_or(next);
             let terms = self.border.terms(now, config, (next, link), aggregate.class, destination);
-            let burst = asked.traffic.burst_after(asked.jitter.saturating_add(budget.jitter));
+            let burst = asked.traffic.burst_after(jitter);
             let load = Load { rate: asked.traffic.rate, burst };
             let others = self.load(link, aggregate.class, Some(aggregate));
             let fits = terms.and_then(|terms| {
                 delay = delay.saturating_add(terms.delay);
+                jitter = jitter.saturating_add(terms.jitter);
                 loss = loss_after(loss, terms.loss);
                 Border::fits(&terms, others, load).map_err(|reason| refusal(Some(link), reason))
             });
@@ -268,14 +326,13 @@ impl Hops {
         if let Some(pending) = self.held.get_mut(&aggregate).and_then(|held| held.pending.as_mut()) {
             pending.budget = Some(budget);
             pending.step = Step::Downstream;
-            if link_out.is_some() {
+            if asks(&asked).is_some() {
                 return self.forward(now, config, out, aggregate);
             }
-            let jitter = asked.jitter.saturating_add(budget.jitter);
-            let reserved = asked.traffic;
-            let granted = Granted { reserved, delay, jitter, loss, price: Some(0), label: 0 };
-            let echo = pending.echo;
-            self.granted(out, aggregate, None, granted, echo);
+            let (echo, label, reserved) = (pending.echo, pending.label, asked.traffic);
+            let price = price_of(config, &asked, link_out);
+            let granted = Granted { reserved, delay, jitter, loss, price, label: 0, link: link_out };
+            self.granted(out, aggregate, label, granted, echo);
         }
     }
 
@@ -314,6 +371,8 @@ impl Hops {
             jitter: asked.jitter.saturating_add(budget.jitter).saturating_add(terms.jitter),
             loss: loss_after(loss_after(asked.loss, budget.loss), terms.loss),
             lifetime: asked.lifetime,
+            asking: asked.asking,
+            label: None,
         };
         out.send(next, Body::Reserve(reserve));
     }
@@ -322,21 +381,31 @@ impl Hops {
     fn refresh(&mut self, now: u64, config: &Config, out: &mut Out, aggregate: AggregateId, echo: u64) {
         let Some(granted) = self.held.get(&aggregate).and_then(|held| held.granted.as_ref()) else { return };
         let (asked, budget) = (&granted.asked, Budget::of(granted));
-        if granted.link_out.is_some() {
+        if asks(asked).is_some() {
             return self.onward(now, config, out, aggregate, (asked, granted.link_out, budget, echo));
         }
-        let verdict = Ok(Granted {
+        let mut all = Granted {
             reserved: asked.traffic,
             delay: asked.delay.saturating_add(budget.delay),
             jitter: asked.jitter.saturating_add(budget.jitter),
             loss: loss_after(asked.loss, budget.loss),
-            price: Some(0),
+            price: price_of(config, asked, granted.link_out),
             label: granted.label_in,
-        });
+            link: granted.link_out,
+        };
+        if let Some((next, link)) = next(asked).zip(granted.link_out) {
+            let destination = asked.path.last().copied().unwrap_or(next);
+            let terms = self.border.terms(now, config, (next, link), aggregate.class, destination);
+            let Ok(terms) = terms else { return };
+            all.delay = all.delay.saturating_add(terms.delay);
+            all.jitter = all.jitter.saturating_add(terms.jitter);
+            all.loss = loss_after(all.loss, terms.loss);
+        }
+        let verdict = Ok(all);
         upstream(out, asked, Response { aggregate, id: asked.id, echo, verdict });
     }
 
-    /// All domains after this one grant it: it becomes durable.
+    /// All domains after this one grant it, or the origin asks them itself: it becomes durable.
     fn granted(
         &mut self,
         out: &mut Out,
@@ -374,7 +443,9 @@ impl Hops {
         let Some((label_out, granted, echo)) = pending.downstream else { return };
         let asked = pending.asked;
         let label_in = (asked.position > 0).then_some(held.label_in);
-        out.command(BackendCommand::Commit { aggregate, label_in, label_out });
+        if is_forwarded(&asked, held.link_out, label_out) {
+            out.command(BackendCommand::Commit { aggregate, label_in, label_out });
+        }
         let verdict = Ok(Granted { label: held.label_in, ..granted });
         upstream(out, &asked, Response { aggregate, id: asked.id, echo, verdict });
         let (link_out, label_in) = (held.link_out, held.label_in);
@@ -385,7 +456,7 @@ impl Hops {
     pub(crate) fn on_response(&mut self, config: &Config, out: &mut Out, from: Asn, mut response: Response) {
         let aggregate = response.aggregate;
         let Some(held) = self.held.get_mut(&aggregate) else { return };
-        if held.asked().and_then(next) != Some(from) {
+        if held.asked().and_then(asks) != Some(from) {
             return;
         }
         if let Ok(granted) = &mut response.verdict {

@@ -1,6 +1,7 @@
 //! Flows that leave this domain, of sessions of its own and of other domains: asked for along one path after the other, let in at the edge, shut.
 mod copies;
 mod reroute;
+mod vacate;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,8 +14,9 @@ use crate::origins::{Member, Origins};
 use crate::record::OpenLeg;
 use crate::request::{Bound, FlowRequest};
 use crate::routes::{BgpPath, are_disjoint, candidates, disjoint_pair};
-use crate::words::{AggregateId, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
-use reroute::{Before, Detour};
+use crate::words::{AggregateId, Asking, Asn, LegId, Reason, Refusal, SessionId, TSpec, TunnelId};
+use reroute::{Before, Detour, is_not_let};
+use vacate::is_in_no_tunnel;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -27,6 +29,10 @@ enum State {
     /// The back-end lets it in.
     Opening,
     Open,
+    /// Its way is dead and has room that another way needs: the store is told that it is in no aggregate, then the back-end shuts it, and then it leaves.
+    Vacating,
+    /// It is shut, in no aggregate, and asked for on other ways.
+    Vacated,
     /// The back-end shuts it. It leaves its aggregate only then.
     Closing,
 }
@@ -52,6 +58,8 @@ struct Leg {
     detour: Option<Detour>,
     /// What carried it before: it leaves that when the edge lets it in anew.
     before: Option<Before>,
+    /// The aggregate that it leaves when it is shut, because its way is dead.
+    left: Option<AggregateId>,
     /// It comes in place of a copy that was lost: the session does not wait for it.
     is_renewed: bool,
     /// When the other copy is asked for again, if it is missing.
@@ -125,7 +133,7 @@ impl Context<'_> {
     ) -> AggregateId {
         let member = Member { traffic: flow.desired, limit: flow.limit, most_loss: flow.most_loss };
         let (limits, out) = (&self.config.limits, &mut *self.out);
-        self.origins.join(self.now, limits, out, (leg, path, flow.class), member, except)
+        self.origins.join(self.now, limits, out, (leg, path, flow.class, flow.asking), member, except)
     }
 
     fn leave(&mut self, leg: LegId, aggregate: AggregateId) {
@@ -191,6 +199,7 @@ impl Legs {
             before: None,
             is_renewed,
             next_copy: 0,
+            left: None,
         };
         self.legs.insert(leg, leg_of);
     }
@@ -220,6 +229,13 @@ impl Legs {
             Said::Admitted(granted) if leg.state == State::Joining => {
                 leg.keeps(&granted);
                 leg.state = State::Reserved;
+                Follows::GoOn
+            }
+            Said::Refused(refusal)
+                if leg.state == State::Joining && is_not_let(&refusal, leg.flow.asking) =>
+            {
+                leg.flow.asking = Asking::HopByHop;
+                leg.aggregate = context.join(id, &leg.path, &leg.flow, None);
                 Follows::GoOn
             }
             Said::Refused(refusal) if leg.state == State::Joining => {
@@ -287,9 +303,8 @@ impl Legs {
         let of = self.of(session).filter(|(_, leg)| !leg.is_renewed);
         of.fold(Progress::Open, |progress, (_, leg)| match (progress, leg.state) {
             (Progress::Under, _) | (_, State::Joining | State::Closing) => Progress::Under,
-            (_, State::Reserved | State::Recording | State::Opening) | (Progress::Reserved, _) => {
-                Progress::Reserved
-            }
+            (_, State::Reserved | State::Recording | State::Opening | State::Vacating | State::Vacated)
+            | (Progress::Reserved, _) => Progress::Reserved,
             (Progress::Open, State::Open) if leg.detour.is_some() => Progress::Reserved,
             (Progress::Open, State::Open) => Progress::Open,
         })
@@ -349,6 +364,7 @@ impl Legs {
                     reroute::told(context, id, (leg.delay, leg.loss), refusal);
                 }
             }
+            State::Vacating => leg.is_shut(context, id),
             State::Closing => {
                 // The answer to its opening is not that of its shutting, which comes last.
                 if self.tickets.values().any(|other| *other == id) {
@@ -377,7 +393,9 @@ impl Legs {
             State::Opening => leg.state = State::Open,
             State::Open | State::Recording => {}
             // What is being shut goes on being shut.
-            State::Joining | State::Reserved | State::Closing => return None,
+            State::Joining | State::Reserved | State::Vacating | State::Vacated | State::Closing => {
+                return None;
+            }
         }
         if let BackendAnswer::Failed { ticket, .. } = answer {
             self.tickets.remove(ticket);
@@ -396,7 +414,7 @@ impl Legs {
 
     fn close_one(&mut self, context: &mut Context<'_>, id: LegId) {
         let Some(leg) = self.legs.get_mut(&id).filter(|leg| leg.state != State::Closing) else { return };
-        if matches!(leg.state, State::Opening | State::Open | State::Recording) {
+        if matches!(leg.state, State::Opening | State::Open | State::Recording | State::Vacating) {
             leg.state = State::Closing;
             if let Some(detour) = leg.detour.take() {
                 context.leave(id, detour.aggregate);
@@ -418,7 +436,14 @@ impl Legs {
         (record, addresses): (&OpenLeg, Addresses),
     ) {
         let member = Member { traffic: record.flow.desired, limit: record.delay, most_loss: record.loss };
-        origins.restore(now, out, (record.leg, record.aggregate, &record.path), member);
+        if !is_in_no_tunnel(record.aggregate) {
+            origins.restore(
+                now,
+                out,
+                (record.leg, record.aggregate, &record.path, record.flow.asking),
+                member,
+            );
+        }
         let leg = Leg {
             flow: record.flow,
             addresses,
@@ -434,6 +459,7 @@ impl Legs {
             before: None,
             is_renewed: false,
             next_copy: 0,
+            left: None,
         };
         self.legs.insert(record.leg, leg);
     }
@@ -456,7 +482,15 @@ impl Legs {
                 shut.push(ticket);
             }
         }
-        for (id, leg) in &self.legs {
+        let vacated = self.legs.iter_mut().filter(|(_, leg)| is_in_no_tunnel(leg.aggregate));
+        for (id, leg) in vacated {
+            leg.is_restored_vacated(out.own);
+            // It may be in the dead tunnel still: nothing is let in there any more.
+            let ticket = out.ticket();
+            out.command(BackendCommand::Release { ticket, holding: Holding::Flow(*id) });
+            shut.push(ticket);
+        }
+        for (id, leg) in self.legs.iter().filter(|(_, leg)| leg.state != State::Vacating) {
             if !holdings.contains(&Holding::Flow(*id)) || is_held(leg.aggregate) {
                 let ticket = out.ticket();
                 self.reopened.insert(ticket, *id);

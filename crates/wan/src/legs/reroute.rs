@@ -5,24 +5,33 @@ use alloc::vec::Vec;
 
 use super::{Context, Follows, Leg, Legs, State};
 use crate::action::{Action, Out, Said};
-use crate::backend::BackendCommand;
+use crate::backend::{BackendCommand, Holding};
 use crate::message::{Body, SessionBody};
+use crate::request::FlowRequest;
 use crate::routes::{BgpPath, candidates, told as told_paths};
-use crate::words::{AggregateId, Asn, LegId, Reason, Refusal};
+use crate::words::{AggregateId, Asking, Asn, LegId, Reason, Refusal, TunnelId};
 
 /// Another way that is asked for.
 #[derive(Debug)]
 pub(super) struct Detour {
     pub(super) aggregate: AggregateId,
-    path: Vec<Asn>,
+    pub(super) path: Vec<Asn>,
+    /// How its domains are asked.
+    pub(super) asking: Asking,
     /// Ways that are tried after it.
-    others: Vec<Vec<Asn>>,
+    pub(super) others: Vec<Vec<Asn>>,
     /// Why the way before is no more.
-    refusal: Refusal,
+    pub(super) refusal: Refusal,
     /// It is given up then.
-    until: u64,
+    pub(super) until: u64,
+    /// A domain had too little room. The way before, which is dead, may have what is missing.
+    pub(super) lacks_room: bool,
+    /// The tunnel that it must not join: the one before.
+    pub(super) except: TunnelId,
+    /// When other ways are asked for again, if none had room.
+    pub(super) again: Option<u64>,
     /// The way before is as it was, and carries the flow if there is no other one: BGP tells it no more.
-    is_optional: bool,
+    pub(super) is_optional: bool,
 }
 
 /// The way before, until the edge lets the flow into the other one.
@@ -31,13 +40,34 @@ pub(super) struct Before {
     pub(super) aggregate: AggregateId,
     /// Why it is no more.
     pub(super) refusal: Refusal,
-    until: u64,
+    pub(super) until: u64,
+}
+
+impl Detour {
+    /// Asks along the first of these paths.
+    pub(super) fn new(
+        context: &mut Context<'_>,
+        id: LegId,
+        (before, flow): (AggregateId, FlowRequest),
+        mut others: Vec<Vec<Asn>>,
+        refusal: Refusal,
+    ) -> Self {
+        let (path, except, asking) = (others.remove(0), before.tunnel, flow.asking);
+        let aggregate = context.join(id, &path, &flow, Some(except));
+        let (until, lacks_room, again, is_optional) = (u64::MAX, false, None, false);
+        Self { aggregate, path, asking, others, refusal, until, lacks_room, except, again, is_optional }
+    }
 }
 
 /// Whether another way may help. A domain that has less room has told how much it has, and the flows that stay ask for that at once: they do not wait for
 /// those that go. A domain that does not answer forgets what it holds, so edges have to be shut before.
 fn is_worth_trying(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::LinkDown | Reason::Device(_))
+}
+
+/// A domain of the path lets the origin not ask for itself: then each domain may ask the next one.
+pub(super) fn is_not_let(refusal: &Refusal, asking: Asking) -> bool {
+    asking == Asking::Direct && refusal.reason == Reason::DirectNotAgreed
 }
 
 /// Both ends hear of it.
@@ -77,9 +107,8 @@ impl Leg {
         let Ok(mut others) = found else { return Follows::End(refusal) };
         // Between two domains of the same path there may be a link beside the one that failed; it comes last.
         others.sort_by_key(|path| *path == self.path);
-        let path = others.remove(0);
-        let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
-        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: false });
+        let detour = Detour::new(context, id, (self.aggregate, self.flow), others, refusal);
+        self.detour = Some(Detour { until, ..detour });
         Follows::GoOn
     }
 
@@ -89,20 +118,21 @@ impl Leg {
         let Some(destination) = self.path.last().copied() else { return };
         let (flow, own) = (&self.flow, context.config.asn);
         let found = candidates(own, context.paths, destination, flow.class, flow.limit);
-        let mut others = found.unwrap_or_default();
+        let others = found.unwrap_or_default();
         if others.is_empty() {
             return;
         }
-        let path = others.remove(0);
-        let aggregate = context.join(id, &path, flow, Some(self.aggregate.tunnel));
         let refusal = context.refusal(Reason::NoPath { offer: None });
-        let until = u64::MAX;
-        self.detour = Some(Detour { aggregate, path, others, refusal, until, is_optional: true });
+        let detour = Detour::new(context, id, (self.aggregate, self.flow), others, refusal);
+        self.detour = Some(Detour { is_optional: true, ..detour });
     }
 
     /// What became of the other way.
     pub(super) fn on_detour(&mut self, context: &mut Context<'_>, id: LegId, said: Said) -> Follows {
         let Some(mut detour) = self.detour.take() else { return Follows::GoOn };
+        if let Said::Refused(refusal) = &said {
+            detour.lacks_room |= matches!(refusal.reason, Reason::Rate { .. } | Reason::Burst { .. });
+        }
         match said {
             Said::Admitted(granted) => {
                 let Detour { refusal, mut until, is_optional, .. } = detour;
@@ -114,13 +144,20 @@ impl Leg {
                 }
                 self.before = Some(Before { aggregate: self.aggregate, refusal, until });
                 (self.aggregate, self.path) = (detour.aggregate, detour.path);
+                self.flow.asking = detour.asking;
                 self.keeps(&granted);
                 self.state = State::Recording;
                 Follows::Record
             }
-            Said::Refused(_) if !detour.others.is_empty() => {
-                detour.path = detour.others.remove(0);
-                detour.aggregate = context.join(id, &detour.path, &self.flow, Some(self.aggregate.tunnel));
+            Said::Refused(refusal) if is_not_let(&refusal, detour.asking) || !detour.others.is_empty() => {
+                if is_not_let(&refusal, detour.asking) {
+                    detour.asking = Asking::HopByHop;
+                } else {
+                    detour.path = detour.others.remove(0);
+                    detour.asking = self.flow.asking;
+                }
+                let flow = FlowRequest { asking: detour.asking, ..self.flow };
+                detour.aggregate = context.join(id, &detour.path, &flow, Some(detour.except));
                 self.detour = Some(detour);
                 Follows::GoOn
             }
@@ -128,6 +165,15 @@ impl Leg {
             Said::Failed(_) if detour.is_optional => {
                 context.leave(id, detour.aggregate);
                 Follows::GoOn
+            }
+            Said::Refused(_) if self.state == State::Vacated => {
+                detour.again = Some(context.now.saturating_add(context.config.limits.retransmit));
+                self.detour = Some(detour);
+                Follows::GoOn
+            }
+            Said::Refused(_) if detour.lacks_room && self.flow.copies == 1 => {
+                self.vacate(context, detour);
+                Follows::Record
             }
             Said::Refused(_) => Follows::End(detour.refusal),
             Said::Failed(_) => {
@@ -151,7 +197,7 @@ impl Leg {
     /// Leaves all aggregates that it is in.
     pub(super) fn leave_all(self, context: &mut Context<'_>, id: LegId) {
         let before = self.before.map(|before| before.aggregate);
-        let all = [Some(self.aggregate), before, self.detour.map(|detour| detour.aggregate)];
+        let all = [Some(self.aggregate), before, self.detour.map(|detour| detour.aggregate), self.left];
         all.into_iter().flatten().for_each(|aggregate| context.leave(id, aggregate));
     }
 }
@@ -181,7 +227,15 @@ impl Legs {
     /// A record is durable: the edge may let the flow into the other tunnel.
     pub(crate) fn on_stored(&mut self, out: &mut Out, stored: u64) {
         let Some(id) = self.recording.remove(&stored) else { return };
-        let Some(leg) = self.legs.get_mut(&id).filter(|leg| leg.state == State::Recording) else { return };
+        let Some(leg) = self.legs.get_mut(&id) else { return };
+        if leg.state == State::Vacating {
+            let ticket = out.ticket();
+            self.tickets.insert(ticket, id);
+            return out.command(BackendCommand::Release { ticket, holding: Holding::Flow(id) });
+        }
+        if leg.state != State::Recording {
+            return;
+        }
         leg.state = State::Opening;
         let ticket = out.ticket();
         self.tickets.insert(ticket, id);
@@ -201,6 +255,6 @@ impl Legs {
     /// When there are some.
     pub(crate) fn due(&self) -> u64 {
         let until = self.legs.values().filter_map(|leg| leg.until().map(|(until, _)| until));
-        until.min().unwrap_or(u64::MAX).min(self.renewal_due())
+        until.min().unwrap_or(u64::MAX).min(self.renewal_due()).min(self.asking_due())
     }
 }

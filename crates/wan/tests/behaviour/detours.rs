@@ -163,7 +163,7 @@ fn where_the_other_way_is_full_only_those_that_fit_go_it() {
         }
     }
     world.cut_link(LinkId(*before.last().unwrap()), 100 * SECOND);
-    world.run(4 * SECOND);
+    world.run(8 * SECOND);
     let ended: Vec<_> = sessions.iter().filter(|id| world.ended.contains_key(id)).copied().collect();
     assert_eq!(ended.len(), 6, "{:?}", world.ended);
     for session in ended {
@@ -176,6 +176,86 @@ fn where_the_other_way_is_full_only_those_that_fit_go_it() {
     }
     world.run(20 * SECOND);
     assert_eq!(world.at_rest(), 4);
+}
+
+/// The way that is dead has what the other one lacks, in each domain that both pass: it is given up first.
+#[test]
+fn a_flow_that_has_not_room_twice_goes_the_other_way() {
+    let narrow = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1_500_000, slower: 0, links: 0, loss: 0 };
+    for link in 1..=4 {
+        let mut world = of(4, &RING, narrow);
+        let session = world.admitted(0, request(1, &[3], 1_000_000));
+        let before = links(&world, session);
+        world.cut_link(LinkId(link), 100 * SECOND);
+        world.run(4 * SECOND);
+        let after = links(&world, session);
+        let is_cut = before.contains(&link);
+        assert!(!after.contains(&link), "link {link}: {before:?}");
+        assert_eq!(world.rerouted.len(), if is_cut { 2 } else { 0 }, "{:?}", world.rerouted);
+        assert_eq!(open(&world).len(), 1);
+        world.run(20 * SECOND);
+        assert_eq!(world.at_rest(), 1);
+    }
+    // The link before both of two links beside each other has room for one of them.
+    let numbers = Alike { rate: 1_500_000, capacity: 1 << 40, ..narrow };
+    let mut world = of(3, &[(1, 2), (2, 3), (2, 3)], numbers);
+    let session = world.admitted(0, reliable(1, &[3], 1_000_000));
+    let link = links(&world, session).into_iter().find(|link| *link > 1).unwrap();
+    world.cut_link(LinkId(link), 100 * SECOND);
+    world.run(4 * SECOND);
+    assert!(!links(&world, session).contains(&link));
+    world.run(20 * SECOND);
+    assert_eq!(world.at_rest(), 1);
+}
+
+/// Two flows are on one way, and the other one has room for one of them: that goes there, and no link ever carries more than it may.
+#[test]
+fn of_two_flows_that_give_their_way_up_one_fits() {
+    let narrow = Alike { rate: 2_500_000, burst: 1 << 40, capacity: 1 << 40, slower: 0, links: 0, loss: 0 };
+    let mut world = of(4, &RING, narrow);
+    let sessions: Vec<SessionId> = (0..2).map(|_| world.admitted(0, request(1, &[3], 1_000_000))).collect();
+    let before = links(&world, sessions[0]);
+    let other = (1..=4).find(|link| !before.contains(link)).unwrap();
+    for at in 0..4 {
+        let rate = 1_500_000;
+        world.domains[at].measured.insert((other, Class::Ef), rate);
+        world.input(at, Input::Measured { link: LinkId(other), class: Class::Ef, rate });
+    }
+    world.cut_link(LinkId(*before.last().unwrap()), 100 * SECOND);
+    world.run(8 * SECOND);
+    let ended = sessions.iter().filter(|id| world.ended.contains_key(id)).count();
+    assert_eq!(ended, 1, "{:?}", world.ended);
+    world.run(20 * SECOND);
+    assert_eq!(world.at_rest(), 1);
+}
+
+/// The same with a crash of the origin or of the callees' domain at any step.
+#[test]
+fn a_crash_while_a_way_is_given_up_leaves_what_is_told() {
+    let narrow = Alike { rate: 1 << 40, burst: 1 << 40, capacity: 1_500_000, slower: 0, links: 0, loss: 0 };
+    let (mut moved, mut ended) = (0, 0);
+    for step in 0..40_u64 {
+        for crashes in [0, 2] {
+            let mut world = of(4, &RING, narrow);
+            let session = world.admitted(0, request(1, &[3], 1_000_000));
+            let link = *links(&world, session).last().unwrap();
+            world.context = format!("step {step}, domain {}", crashes + 1);
+            world.cut_link(LinkId(link), 100 * SECOND);
+            world.run(step * 10 * MILLISECOND);
+            world.crash(crashes);
+            world.run(13 * SECOND);
+            world.mend();
+            world.run(27 * SECOND);
+            match world.at_rest() {
+                0 => ended += 1,
+                _ => {
+                    assert!(!links(&world, session).contains(&link), "{}", world.context);
+                    moved += 1;
+                }
+            }
+        }
+    }
+    assert!(moved > ended, "{moved} moved, {ended} ended");
 }
 
 /// A manager of the origin that crashes at any step goes on with one of the two ways, and holds nothing of the other.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wan::{
     AggregateId, BackendAnswer, BackendCommand, BgpPath, Class, Config, Demand, FlowRequest, Holding, Key,
-    LegId, Record, ResourceManager, SessionId,
+    LegId, Place, Record, ResourceManager, SessionId,
 };
 
 use crate::world::Account;
@@ -48,7 +48,8 @@ impl Backend {
                 Some(BackendAnswer::Reserved { ticket, delay, jitter, loss: self.loss[&demand.class] })
             }
             BackendCommand::Commit { aggregate, label_in, label_out } => {
-                if self.held.contains_key(&aggregate) {
+                if let Some(held) = self.held.get(&aggregate) {
+                    assert!(label_out.is_some() || held.to == Place::Edges, "{aggregate:?} without a label");
                     self.committed.insert(aggregate, (label_in, label_out));
                 }
                 None

@@ -1,6 +1,6 @@
 //! Neighbours that say anything: no message stops a manager, or makes it reserve more than is agreed.
 use testkit::random::Random;
-use wan::{Asn, Body, LinkId, Message, Refusal, SessionBody};
+use wan::{Asking, Asn, Body, LinkId, Message, Refusal, SessionBody};
 
 use crate::seeds::request;
 use crate::topologies::SECOND;
@@ -32,7 +32,7 @@ fn refusal(random: &mut Random, refusal: &mut Refusal) {
 fn spoil(random: &mut Random, message: &mut Message) {
     let value = number(random);
     match &mut message.body {
-        Body::Reserve(reserve) => match random.below(13) {
+        Body::Reserve(reserve) => match random.below(16) {
             0 => reserve.id.number = value,
             1 => reserve.echo = value,
             2 => path(random, &mut reserve.path),
@@ -45,6 +45,12 @@ fn spoil(random: &mut Random, message: &mut Message) {
             9 => reserve.lifetime = value,
             10 => reserve.loss = value as u32,
             11 => reserve.most_loss = value as u32,
+            12 => reserve.label = Some(value as u32),
+            13 => {
+                reserve.asking =
+                    if reserve.asking == Asking::Direct { Asking::HopByHop } else { Asking::Direct }
+            }
+            14 => (reserve.asking, reserve.position) = (Asking::Direct, value as u8),
             _ => {
                 if let Some(traffic) = &mut reserve.traffic {
                     let of = [&mut traffic.rate, &mut traffic.bucket, &mut traffic.peak];
@@ -53,13 +59,14 @@ fn spoil(random: &mut Random, message: &mut Message) {
                 }
             }
         },
-        Body::Response(response) => match (&mut response.verdict, random.below(7)) {
+        Body::Response(response) => match (&mut response.verdict, random.below(8)) {
             (_, 0) => response.echo = value,
             (Ok(granted), 1) => granted.reserved.rate = value,
             (Ok(granted), 2) => granted.delay = value,
             (Ok(granted), 3) => granted.label = value as u32,
             (Ok(granted), 4) => granted.loss = value as u32,
             (Ok(granted), 5) => granted.price = Some(value),
+            (Ok(granted), 6) => granted.link = Some(LinkId(random.range(0, 9) as u32)),
             (Err(said), 1 | 2) => refusal(random, said),
             _ => response.id.number = value,
         },

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 
 use testkit::random::Random;
 use wan::{
-    Asn, Class, Direction, FlowKind, FlowRequest, Input, LinkId, Reason, Refusal, SessionRequest, TSpec,
+    Asking, Asn, Class, Direction, FlowKind, FlowRequest, Input, LinkId, Reason, Refusal, SessionRequest,
+    TSpec,
 };
 
 use crate::model::Agreed;
@@ -46,6 +47,10 @@ impl Numbers for Alike {
     fn tells(&mut self) -> bool {
         true
     }
+
+    fn lets(&mut self) -> bool {
+        true
+    }
 }
 
 pub(crate) fn world(count: u32, edges: &[(u32, u32)], rate: u64) -> World {
@@ -79,6 +84,7 @@ pub(crate) fn flow(kind: FlowKind, direction: Direction, rate: u64) -> FlowReque
         limit: 100 * MILLISECOND,
         most_loss: wan::ANY_LOSS,
         copies: 1,
+        asking: Asking::HopByHop,
     }
 }
 

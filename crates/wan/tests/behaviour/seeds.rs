@@ -1,7 +1,7 @@
 //! Many seeds: whatever is lost, late, doubled, crashes or fails, nothing is promised twice, and at the end there is what should be.
 use std::collections::BTreeMap;
 
-use wan::{Class, Direction, FlowKind, FlowRequest, Input, Reason, SessionRequest, TSpec};
+use wan::{Asking, Class, Direction, FlowKind, FlowRequest, Input, Reason, SessionRequest, TSpec};
 
 use crate::topologies::{CLASSES, MICROSECOND, MILLISECOND, SECOND, address};
 use crate::world::{Counts, Faults, Outcome, World};
@@ -16,6 +16,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
     let limit = random.range(10_000, 120_000) * MICROSECOND;
     let port = random.range(1, 9_000) as u16;
     let most_loss = if random.chance(40) { random.range(0, 2_500) as u32 } else { wan::ANY_LOSS };
+    let asking = if random.chance(40) { Asking::Direct } else { Asking::HopByHop };
     FlowRequest {
         kind,
         direction,
@@ -28,6 +29,7 @@ fn flow(world: &mut World, kind: FlowKind, direction: Direction, class: Class, m
         limit,
         most_loss,
         copies: 1,
+        asking,
     }
 }
 
@@ -59,6 +61,20 @@ pub(crate) fn request(world: &mut World, at: usize) -> SessionRequest {
     let lasts = if world.random.one_in(6) { world.random.range(1, 20) * SECOND } else { 100_000 * SECOND };
     let (user, service) = (world.random.range(1, 2) as u32, world.random.range(1, 2) as u32);
     SessionRequest { user, service, caller: address(caller, 1), callees, flows, lasts }
+}
+
+/// An endpoint of a session has another address, of any domain.
+fn relocate(world: &mut World, id: wan::SessionId) {
+    let Some(manager) = &world.domains[id.origin.0 as usize - 1].manager else { return };
+    let Some((_, request, _)) = manager.sessions().find(|(up, ..)| *up == id) else { return };
+    let mut all = request.callees.clone();
+    all.push(request.caller);
+    let from = *world.random.pick(&all).unwrap();
+    let domains = world.domains.len() as u64;
+    let to = address(world.random.range(1, domains) as u32, world.random.range(1, 30) as u8);
+    if !all.contains(&to) {
+        world.relocate(id, from, to);
+    }
 }
 
 #[derive(Default, Debug)]
@@ -126,6 +142,8 @@ fn play(seed: u64) -> Count {
                 let admitted: Vec<_> = admitted.collect();
                 if let Some(id) = world.random.pick(&admitted).copied() {
                     if world.random.one_in(3) {
+                        relocate(&mut world, id);
+                    } else if world.random.one_in(3) {
                         world.extend(id, SECOND);
                     } else {
                         world.input(id.origin.0 as usize - 1, Input::Stop(id));
@@ -193,6 +211,9 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         sum.rerouted += one.rerouted;
         sum.copies_lost += one.copies_lost;
         sum.copies_back += one.copies_back;
+        sum.granted_directly += one.granted_directly;
+        sum.not_let += one.not_let;
+        sum.moves += one.moves;
     }
     eprintln!("{number} seeds: {all:?}");
     let counts = &all.counts;
@@ -210,6 +231,8 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         counts.rerouted,
         counts.copies_lost,
         counts.copies_back,
+        counts.granted_directly,
+        counts.not_let,
     ];
     // A single seed that is repeated may have none.
     let reasons = [
@@ -228,6 +251,7 @@ fn every_domain_has_what_the_surviving_sessions_need() {
         "GrantOver",
         "NotDisjoint",
         "CannotDuplicate",
+        "Moved",
     ];
     let has_reasons = reasons.iter().all(|reason| all.reasons.contains_key(*reason));
     let has_all = has_reasons && kinds.iter().chain(&others).all(|kind| *kind > 0);

@@ -74,6 +74,8 @@ pub(crate) trait Numbers {
     fn capacity(&mut self) -> u64;
     /// A domain tells its delay in a class.
     fn tells(&mut self) -> bool;
+    /// An agreement lets a domain ask for itself.
+    fn lets(&mut self) -> bool;
 }
 
 impl Numbers for Random {
@@ -104,6 +106,10 @@ impl Numbers for Random {
 
     fn tells(&mut self) -> bool {
         !self.one_in(60)
+    }
+
+    fn lets(&mut self) -> bool {
+        !self.one_in(8)
     }
 }
 
@@ -153,6 +159,7 @@ pub(crate) fn build(count: u32, edges: &[(u32, u32)], numbers: &mut impl Numbers
                 hides_price: hides(from, to, link),
                 destinations: all.clone(),
                 excess: Excess::Drop,
+                direct: all.iter().copied().filter(|_| numbers.lets()).collect(),
             });
         }
     }

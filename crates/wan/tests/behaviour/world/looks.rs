@@ -1,7 +1,7 @@
 //! What the judge looks at after each event.
 use std::collections::BTreeMap;
 
-use wan::{Body, Class, FlowRequest, LegId, LinkId, Message};
+use wan::{Asking, Asn, Body, Class, FlowRequest, LegId, LinkId, Message};
 
 use super::World;
 use crate::model::burst;
@@ -108,6 +108,41 @@ impl World {
             sum.1 += burst(held.asked.traffic.bucket, held.asked.traffic.rate, held.asked.jitter + inside.1);
         }
         sums
+    }
+
+    /// A message between an origin and a domain that it asks itself, as agreements on the path let it.
+    pub(super) fn is_direct(&mut self, message: &Message) -> bool {
+        let (origin, asked) = match &message.body {
+            Body::Reserve(reserve) if reserve.asking == Asking::Direct => {
+                let at = usize::from(reserve.position);
+                let is_here = reserve.path[0] == message.from && reserve.path[at] == message.to;
+                // What ends is told all domains, whether they have heard of it or not.
+                let (sender, link) = (reserve.path[at - 1], reserve.link);
+                // A response that was changed on its way may have named any link.
+                let is_it = |(from, by)| from == sender && (by == link || self.spoils.is_some());
+                let lets = self.lets(message.from, message.to, is_it);
+                return is_here && (at == 1 || reserve.traffic.is_none() || lets);
+            }
+            Body::Response(response) => {
+                if response.verdict.is_err() {
+                    // Whoever asks is answered.
+                    return message.to == response.aggregate.tunnel.origin;
+                }
+                (response.aggregate.tunnel.origin, message.from)
+            }
+            Body::Notify(notify) => (notify.aggregate.tunnel.origin, message.from),
+            _ => return false,
+        };
+        let is_let = message.to == origin && self.lets(origin, asked, |_| true);
+        self.counts.granted_directly += u64::from(is_let && matches!(message.body, Body::Response(_)));
+        is_let
+    }
+
+    /// An agreement of what another domain sends to this one lets an origin ask.
+    fn lets(&self, origin: Asn, asked: Asn, is_it: impl Fn((Asn, Option<LinkId>)) -> bool) -> bool {
+        let of = &self.domains[asked.0 as usize - 1].config.agreements;
+        of.iter()
+            .any(|one| one.to == asked && one.direct.contains(&origin) && is_it((one.from, Some(one.link))))
     }
 
     /// No message has a number of an agreement between others. What is offered in place of what was refused is not looked at.

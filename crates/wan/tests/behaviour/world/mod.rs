@@ -6,6 +6,7 @@ mod looks;
 pub(crate) use aaa::Account;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use testkit::random::Random;
 use wan::{
@@ -80,6 +81,9 @@ pub(crate) struct Counts {
     pub(crate) rerouted: u64,
     pub(crate) copies_lost: u64,
     pub(crate) copies_back: u64,
+    pub(crate) granted_directly: u64,
+    pub(crate) not_let: u64,
+    pub(crate) moves: u64,
 }
 
 pub(crate) struct World {
@@ -121,10 +125,16 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
+        Self::changed(seed, |_| {})
+    }
+
+    /// A random one whose operators have changed their data before anything starts.
+    pub(crate) fn changed(seed: u64, change: impl Fn(&mut Domain)) -> Self {
         let mut random = Random::of_case(seed, 36);
         let (topology, mut domains) = make(&mut random);
         domains.iter_mut().for_each(|domain| domain.config.needs_grants = random.chance(50));
         domains.iter_mut().for_each(|domain| domain.config.can_duplicate = !random.one_in(10));
+        domains.iter_mut().for_each(change);
         Self::of(random, topology, domains)
     }
 
@@ -355,8 +365,12 @@ impl World {
         let own = &self.domains[message.from.0 as usize - 1].config.agreements;
         let is_near = own.iter().any(|one| pair.contains(&one.from) && pair.contains(&one.to));
         let is_of_session = matches!(message.body, wan::Body::Session(..));
-        assert!(is_near || is_of_session, "{}: {message:?} goes to no neighbour", self.context);
+        let is_let = !is_near && self.is_direct(&message);
+        assert!(is_near || is_of_session || is_let, "{}: {message:?} goes to no neighbour", self.context);
         self.is_granted(&message);
+        if let wan::Body::Response(wan::Response { verdict: Err(refusal), .. }) = &message.body {
+            self.counts.not_let += u64::from(refusal.reason == Reason::DirectNotAgreed);
+        }
         if message.to.0 == 0 || message.to.0 as usize > self.domains.len() {
             return;
         }
@@ -537,6 +551,26 @@ impl World {
         self.extending.insert(self.extensions, session);
         let extend = Input::Extend { ticket: self.extensions, session, by };
         self.input(session.origin.0 as usize - 1, extend);
+    }
+
+    /// An endpoint of a session has another address: the ticket of the answer.
+    pub(crate) fn relocate(&mut self, session: SessionId, from: IpAddr, to: IpAddr) -> u64 {
+        let at = session.origin.0 as usize - 1;
+        let ticket = self.requests.len() as u64 + 1;
+        let up = self.domains[at].manager.as_ref().and_then(|manager| {
+            manager.sessions().find(|(id, ..)| *id == session).map(|(_, request, _)| request.clone())
+        });
+        let any = || self.requests.values().next().map(|(.., request)| request.clone());
+        let mut request = up.or_else(any).expect("a session that was asked for");
+        request.callees.iter_mut().filter(|callee| **callee == from).for_each(|callee| *callee = to);
+        let epoch = self.domains[at].epoch;
+        self.requests.insert(ticket, (at, epoch, request));
+        if self.domains[at].manager.is_none() {
+            self.outcomes.insert(ticket, Outcome::Unknown);
+        }
+        self.counts.moves += 1;
+        self.input(at, Input::Move { ticket, session, from, to });
+        ticket
     }
 
     /// What a back-end says whose device does not carry out a command.

@@ -1,4 +1,6 @@
 //! A domain as the first of those that its aggregates pass: it knows which flows they carry, and asks all domains of the path for their sum.
+mod direct;
+
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
@@ -6,7 +8,8 @@ use crate::action::{Out, Said};
 use crate::config::Limits;
 use crate::message::{Body, Granted, Notify, Reserve, Response};
 use crate::request::ANY_LOSS;
-use crate::words::{AggregateId, Asn, Class, LegId, MessageId, Reason, Refusal, TSpec, TunnelId};
+use crate::words::{AggregateId, Asking, Asn, Class, LegId, MessageId, Reason, Refusal, TSpec, TunnelId};
+use direct::Asked;
 
 /// A flow in an aggregate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +60,8 @@ struct Origin {
     /// When the last RESERVE left that all domains have confirmed.
     confirmed: u64,
     next_send: u64,
+    /// The domains of the path, if each of them is asked from here.
+    asked: Vec<Asked>,
 }
 
 /// All aggregates that begin here.
@@ -76,18 +81,19 @@ impl Origins {
         now: u64,
         limits: &Limits,
         out: &mut Out,
-        (leg, path, class): (LegId, &[Asn], Class),
+        (leg, path, class, asking): (LegId, &[Asn], Class, Asking),
         member: Member,
         except: Option<TunnelId>,
     ) -> AggregateId {
         let of_path = |id: &AggregateId, origin: &Origin| {
-            (origin.path == path && Some(id.tunnel) != except).then_some(id.tunnel)
+            let is_same = origin.path == path && origin.asking() == asking;
+            (is_same && Some(id.tunnel) != except).then_some(id.tunnel)
         };
         let tunnel = self.origins.iter().find_map(|(id, origin)| of_path(id, origin));
         let tunnel = tunnel.unwrap_or_else(|| TunnelId { origin: out.own, number: out.unique() });
         let aggregate = AggregateId { tunnel, class };
         let id = MessageId { epoch: out.epoch, number: 0 };
-        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
+        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, asking, id, now));
         origin.waiting.push_back((leg, member));
         if origin.until.is_none() {
             self.proceed(now, limits, out, aggregate);
@@ -152,6 +158,7 @@ impl Origins {
         origin.most_loss = origin.all().map(|member| member.most_loss).min().unwrap_or(ANY_LOSS);
         origin.limit = origin.all().map(|member| member.limit).min().unwrap_or(u64::MAX);
         origin.until = Some(now.saturating_add(limits.patience));
+        origin.asked.iter_mut().for_each(Asked::forget);
         self.send(now, limits, out, aggregate);
     }
 
@@ -164,6 +171,9 @@ impl Origins {
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         let wait = if origin.until.is_some() { limits.retransmit } else { limits.refresh };
         origin.next_send = now.saturating_add(wait);
+        if origin.asking() == Asking::Direct {
+            return self.send_to_each(now, limits, out, aggregate);
+        }
         let reserve = Reserve {
             aggregate,
             id: origin.id,
@@ -178,12 +188,14 @@ impl Origins {
             jitter: 0,
             loss: 0,
             lifetime: limits.lifetime,
+            asking: Asking::HopByHop,
+            label: None,
         };
         out.send(out.own, Body::Reserve(reserve));
     }
 
     /// All domains have answered, or one refuses.
-    pub(crate) fn on_response(&mut self, now: u64, limits: &Limits, out: &mut Out, response: Response) {
+    fn on_response(&mut self, now: u64, limits: &Limits, out: &mut Out, response: Response) {
         let aggregate = response.aggregate;
         let Some(origin) = self.origins.get_mut(&aggregate) else { return };
         if origin.id != response.id || response.echo > now {
@@ -225,7 +237,7 @@ impl Origins {
     }
 
     /// A domain holds it no more.
-    pub(crate) fn on_notify(&mut self, now: u64, limits: &Limits, out: &mut Out, notify: Notify) {
+    fn on_notify(&mut self, now: u64, limits: &Limits, out: &mut Out, notify: Notify) {
         let Some(origin) = self.origins.get_mut(&notify.aggregate) else { return };
         // What is asked for now is answered by itself; this is about what was granted.
         if notify.id == origin.granted || notify.id == origin.id {
@@ -346,11 +358,11 @@ impl Origins {
         &mut self,
         now: u64,
         out: &Out,
-        (leg, aggregate, path): (LegId, AggregateId, &[Asn]),
+        (leg, aggregate, path, asking): (LegId, AggregateId, &[Asn], Asking),
         member: Member,
     ) {
         let id = MessageId { epoch: out.epoch, number: 0 };
-        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, id, now));
+        let origin = self.origins.entry(aggregate).or_insert_with(|| Origin::new(path, asking, id, now));
         origin.members.insert(leg, member);
         origin.is_less = true;
     }
@@ -365,7 +377,8 @@ impl Origins {
 }
 
 impl Origin {
-    fn new(path: &[Asn], id: MessageId, now: u64) -> Self {
+    fn new(path: &[Asn], asking: Asking, id: MessageId, now: u64) -> Self {
+        let asked = if asking == Asking::Direct { path.len() } else { 0 };
         Self {
             path: path.to_vec(),
             members: BTreeMap::new(),
@@ -381,7 +394,12 @@ impl Origin {
             is_less: false,
             confirmed: now,
             next_send: now,
+            asked: (0..asked).map(|_| Asked::default()).collect(),
         }
+    }
+
+    fn asking(&self) -> Asking {
+        if self.asked.is_empty() { Asking::HopByHop } else { Asking::Direct }
     }
 
     fn is_empty(&self) -> bool {
