@@ -121,7 +121,7 @@ fn packets_with_its_codepoint_have_a_level_to_the_station_and_no_others() {
     }
     // A host that knows the address of a tunnel on its way does not get into it.
     let label = rules(&world).iter().find_map(|rule| {
-        let to = rule.matching.get(openflow::oxm::OxmField::EthDst)?.value().to_be_bytes();
+        let to = rule.matching.get(OxmField::EthDst)?.value().to_be_bytes();
         let to: [u8; 6] = to[10..].try_into().unwrap();
         (to != mac(2)).then_some(to)
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use control::tunnels::{Packets, TunnelState, TunnelWish, TunnelsWanted};
 use wan::{
-    Addresses, AggregateId, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
+    Addresses, AggregateId, Asking, Asn, BackendAnswer, BackendCommand, Class, Demand, Direction, FlowKind,
     FlowRequest, Holding, LegId, LinkId, Place, SessionId, TSpec, TunnelId,
 };
 use wan_server::conformance::{Course, conforms};
@@ -112,6 +112,7 @@ impl Stage {
             most_loss: wan::ANY_LOSS,
             limit: 1,
             copies: 1,
+            asking: Asking::HopByHop,
         };
         let addresses = Addresses { sources: vec![ip("10.3.0.3")], destinations: vec![ip("10.1.0.5")] };
         self.one(BackendCommand::Open {
