@@ -291,8 +291,8 @@ impl Checker<'_> {
                 let what = format!("AS {} is a neighbour, and has no manager", other.0);
                 return self.wrong(at, what, "add `manager = \"HOST:PORT\"` to its [[domain]]");
             }
-            if document.linux.is_some() && agreement.excess == Excess::Demote {
-                let what = "routers drop what is beyond an agreement, and demote nothing";
+            if document.ovs.is_some() && agreement.excess == Excess::Demote {
+                let what = "meters of Open vSwitch drop what is beyond an agreement, and demote nothing";
                 return self.wrong(at, what, "agree on `excess = \"drop\"`, or leave it out");
             }
             let is_out = agreement.from == self.own;
